@@ -35,7 +35,7 @@ impl Cause {
 #[error("could not {verb} `{}`", .path.display())]
 pub struct FileError {
     verb: &'static str,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) source: io::Error,
 }
 
@@ -288,6 +288,9 @@ impl Kind {
     /// The hint that follows from the kind, regardless of the causes.
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            Kind::File(error) | Kind::Git(git::Error::File(error)) => {
+                return cache::damage_hint(error);
+            }
             Kind::Git(error) => return error.hint(),
             Kind::Cache(error) => return error.hint(),
             Kind::Settings(error) => return error.hint(),

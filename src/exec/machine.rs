@@ -268,6 +268,29 @@ pub(crate) fn processor_features() -> std::io::Result<String> {
     Ok(format!("{}\n{}", std::env::consts::ARCH, info.lines(&NAMES)))
 }
 
+/// What a program may depend on besides its files and its environment: the processor's
+/// features, and what the system grants this process and thus its children.
+pub(crate) fn granted() -> String {
+    const OF_PROCESS: [&str; 9] = [
+        "Uid",
+        "Gid",
+        "Umask",
+        "CapEff",
+        "NoNewPrivs",
+        "Seccomp",
+        "THP_enabled",
+        "Cpus_allowed_list",
+        "Mems_allowed_list",
+    ];
+    let files = SystemFiles(Path::new("/"));
+    let features = processor_features().unwrap_or_default();
+    let threads = std::thread::available_parallelism().ok();
+    let limits = files.text("proc/self/limits").unwrap_or_default();
+    let of_process = OF_PROCESS.map(|name| files.field("proc/self/status", name));
+    let pages = files.text("sys/kernel/mm/transparent_hugepage/enabled");
+    format!("{features}\n{threads:?}\n{limits}\n{of_process:?}\n{pages:?}")
+}
+
 /// A text that distinguishes this machine from others: its architecture, the
 /// model of its processor and the release of its kernel.
 pub(crate) fn identity() -> String {

@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 pub use digest::digest;
 pub use digest::{digest_file, hex};
+pub(crate) use digest::{seal, unseal};
 pub use place::{Place, Staged};
 
 /// An unpredictable number.
@@ -111,6 +112,11 @@ fn remove_link(at: &Path) {
     if std::fs::remove_file(at).is_err() && cfg!(windows) {
         let _ = std::fs::remove_dir(at);
     }
+}
+
+/// Whether the owner of a file may execute it; true where files have no such bit.
+pub(crate) fn may_execute(file: &Metadata) -> bool {
+    mode(file).is_none_or(|mode| mode & 0o100 != 0)
 }
 
 /// The permission bits of a file; `None` if files have none.

@@ -252,6 +252,8 @@ fn all_benchmarks(
                 );
             }
             State::Identical => all.push(BenchmarkResult::new(name, Status::Compared)),
+            State::NoBaseline if preparation.removed.iter().any(|gone| gone.benchmark == *name) => {
+            }
             State::NoBaseline => all.push(BenchmarkResult::new(name, Status::New)),
         }
     }

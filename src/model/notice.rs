@@ -1,5 +1,6 @@
 //! What the user should know about a result. The binary words it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,18 @@ pub enum Notice {
     },
     /// The tables of the two sides differ in what is run, or only one side has a table.
     RunDiffers(RunDiffers),
+    /// Cargo's configurations of the two sides differ in how programs are run.
+    RunnerDiffers(RunnerDiffers),
+    /// Benchmarks are built with different features or profiles, because the base's manifest
+    /// lacks or requires others than the head's.
+    BuildDiffers {
+        /// The benchmarks.
+        benchmarks: Vec<String>,
+        /// The arguments of cargo that choose these on each side.
+        args: Pair<Vec<String>>,
+    },
+    /// Cargo's configuration has an alias with the name of this program.
+    Alias,
     /// Which functions differ between the sides of a program that regressed.
     Functions {
         /// The program.
@@ -278,6 +291,9 @@ impl Notice {
             self,
             Notice::PolicyDiffers { .. }
                 | Notice::RunDiffers(_)
+                | Notice::RunnerDiffers(_)
+                | Notice::BuildDiffers { .. }
+                | Notice::Alias
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }
                 | Notice::OfShards { .. }
@@ -465,6 +481,29 @@ impl RunDiffers {
         let mut keys: Vec<&'static str> = selecting.map(|differing| differing.key).collect();
         keys.dedup();
         keys
+    }
+}
+
+/// How cargo's configurations of the two sides differ in how programs are run. Both sides are
+/// run as that of one says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunnerDiffers {
+    /// Whose.
+    pub from: Side,
+    /// The words of the runners, if they differ, or a file that they name; empty without one.
+    pub runner: Option<Pair<String>>,
+    /// The variables that differ.
+    pub variables: BTreeSet<String>,
+}
+
+impl RunnerDiffers {
+    /// No difference.
+    pub(crate) fn new(from: Side) -> Self {
+        RunnerDiffers { from, runner: None, variables: BTreeSet::new() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runner.is_none() && self.variables.is_empty()
     }
 }
 

@@ -76,6 +76,11 @@ impl Package {
         self.targets.iter().filter(|target| target.kind == TargetKind::Bench)
     }
 
+    /// Whether it has a feature of this name.
+    pub(crate) fn has_feature(&self, name: &str) -> bool {
+        name == "default" || self.features.contains_key(name)
+    }
+
     /// The features that a target requires and that these options do not enable.
     pub(crate) fn missing_features(&self, target: &Target, options: &BuildOptions) -> Vec<String> {
         let required = self.required.get(target).cloned().unwrap_or_default();

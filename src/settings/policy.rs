@@ -3,6 +3,7 @@
 //! from the head.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -37,6 +38,8 @@ pub(crate) struct Resolved {
     pub(crate) settings: Settings,
     /// Benchmarks that gate on the base but that the head lacks.
     pub(crate) removed: Vec<Removed>,
+    /// The names of the head's benchmarks that gate on the base, too.
+    pub(crate) gated: Vec<String>,
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -51,6 +54,8 @@ struct AskedBenchmark {
     of: TableOf,
     /// Its name in the outputs; `None` if its target is not known.
     name: Option<String>,
+    /// The folder of its package, relative to the root of the workspace.
+    folder: Option<PathBuf>,
 }
 
 /// The settings of a benchmark.
@@ -75,13 +80,13 @@ impl TableOf {
 impl AskedBenchmark {
     /// Whether it is the same benchmark as one of the other side.
     fn is(&self, other: &AskedBenchmark) -> bool {
-        let target = |asked: &AskedBenchmark| {
-            let Table { package, bench, .. } = &asked.of.table;
-            asked.of.is_found.then(|| (package.clone(), bench.clone()))
-        };
+        let [own, others] = [&self.of, &other.of].map(|of| (&of.table.package, &of.table.bench));
         match (&self.name, &other.name) {
-            // Whether a name includes its package depends on the others.
-            _ if target(self).is_some() && target(self) == target(other) => true,
+            // Whether a name includes its package depends on the others. The package may have
+            // been moved or renamed.
+            _ if self.of.is_found && other.of.is_found => {
+                own == others || own.1 == others.1 && self.folder == other.folder
+            }
             (Some(name), Some(other)) => name == other,
             _ => self.of.key == other.of.key,
         }
@@ -129,13 +134,17 @@ impl<'a> SideTable<'a> {
         }
         let asked = |of: TableOf| {
             let layers = flags.clone().over(of.table.clone());
-            let identity = options::identity(of.key.as_deref(), &layers, self.choice);
-            AskedBenchmark { of, name: identity.ok().map(|(name, ..)| name) }
+            let identity = options::identity(of.key.as_deref(), &layers, self.choice).ok();
+            let folder = identity.as_ref().map(|(_, package, _)| {
+                let inside = package.folder.strip_prefix(self.choice.root);
+                inside.unwrap_or(&package.folder).to_owned()
+            });
+            AskedBenchmark { of, name: identity.map(|(name, ..)| name), folder }
         };
         let mut asked: Vec<AskedBenchmark> = tables.into_iter().map(asked).collect();
         // Benchmarks with the same name are in different packages.
         let names: Vec<_> = asked.iter().map(|asked| asked.name.clone()).collect();
-        for AskedBenchmark { of, name } in &mut asked {
+        for AskedBenchmark { of, name, .. } in &mut asked {
             let is_shared = names.iter().filter(|other| *other == name).count() > 1;
             if let (Some(own), Some(package), true) = (&name, &of.table.package, is_shared) {
                 *name = Some(format!("{package}/{own}"));
@@ -247,13 +256,24 @@ pub(crate) fn resolve(
     }
     notices.extend(required_notices(&tables, &benchmarks));
     notices.extend(waiver_notices(&tables, base_table, &benchmarks));
-    let mut removed = Vec::new();
-    // Without a table, the base's only target was not requested by name: if the head runs
-    // another one, that is reported as a difference of settings.
+    // Without a table, the base's only target was not requested by name: if the head's table
+    // chooses another one, that is reported as a difference of settings.
+    let head_chooses = head.table.as_ref().is_some_and(|table| {
+        table.targets() > 0 || table.benchmarks.as_ref().is_some_and(|named| !named.is_empty())
+    });
+    let counts = |asked: &AskedBenchmark| {
+        base_table.is_some()
+            || asked.of.has_own
+            || base_asked.len() > 1
+            || asked.of.is_found && !head_chooses
+    };
+    let (mut removed, mut gated) = (Vec::new(), Vec::new());
     if flags.targets() == 0 {
-        let counts = |asked: &AskedBenchmark| {
-            base_table.is_some() || asked.of.has_own || base_asked.len() > 1
+        let is_gated = |asked: &&AskedBenchmark| {
+            base_asked.iter().any(|base| counts(base) && base.name.is_some() && asked.is(base))
         };
+        let names = head_asked.iter().filter(is_gated).filter_map(|asked| asked.name.clone());
+        gated.extend(names);
         let is_gone = |asked: &AskedBenchmark| !head_asked.iter().any(|head| head.is(asked));
         let gone = base_asked.iter().filter(|asked| counts(asked) && is_gone(asked));
         let gone = gone.filter_map(|asked| asked.name.clone());
@@ -262,7 +282,7 @@ pub(crate) fn resolve(
     if !removed.is_empty() {
         notices.push(Notice::Removed(removed.clone()));
     }
-    Ok(Resolved { settings: Settings { benchmarks, policy, limits }, removed, notices })
+    Ok(Resolved { settings: Settings { benchmarks, policy, limits }, removed, gated, notices })
 }
 
 /// What the base's table, if there is one, decides about a benchmark of the head: its

@@ -47,7 +47,8 @@ struct Failure {
     is_proven: bool,
 }
 
-/// A target as both sides identify it: the options and its label.
+/// A target: the options of its build, which may differ between the sides, and its label, by
+/// which both sides identify it.
 type BuiltTarget = (BuildOptions, String);
 
 impl Artifacts {
@@ -56,12 +57,16 @@ impl Artifacts {
         self.built.values()
     }
 
+    /// Whether no target of this label was built.
+    fn has_failed(&self, label: &str) -> bool {
+        self.failed.keys().any(|(_, failed)| failed == label)
+    }
+
     /// Whether a target that failed on the other side was built here, so that the
     /// failure there has to be proven.
     pub(super) fn casts_doubt_on(&self, other: &Artifacts) -> bool {
-        other.failed.iter().any(|((options, label), failure)| {
-            let artifact = self.built.get(options);
-            let is_here = artifact.is_some_and(|artifact| artifact.executable(label).is_some());
+        other.failed.iter().any(|((_, label), failure)| {
+            let is_here = self.built().any(|artifact| artifact.executable(label).is_some());
             is_here && !failure.is_proven
         })
     }
@@ -99,11 +104,12 @@ pub(super) fn build_targets(
     benchmarks: &[Benchmark],
     failing: Failing<'_>,
 ) -> Result<Artifacts, Error> {
-    let mut groups: BTreeMap<&BuildOptions, Vec<PackageTarget>> = BTreeMap::new();
+    let mut groups: BTreeMap<BuildOptions, Vec<PackageTarget>> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for benchmark in benchmarks {
         let Subject::Target(target, options) = &benchmark.subject else { continue };
         let Ok(folder) = setup.folder_of(benchmark, target) else { continue };
+        let options = setup.options(benchmark, target, options);
         if benchmark.is_found {
             found.insert((options.clone(), label(setup, folder, target)));
         }
@@ -115,7 +121,7 @@ pub(super) fn build_targets(
     }
     let may_fail = |target: &BuiltTarget| match failing {
         Failing::Proven | Failing::Noted => true,
-        Failing::WithOther(other) => found.contains(target) && other.failed.contains_key(target),
+        Failing::WithOther(other) => found.contains(target) && other.has_failed(&target.1),
         Failing::Found => found.contains(target),
     };
     let mut artifacts = Artifacts::default();
@@ -126,7 +132,7 @@ pub(super) fn build_targets(
         while !wanted.is_empty() {
             let is_noted = matches!(failing, Failing::Noted)
                 && wanted.iter().all(|target| found.contains(&key(target)));
-            let mut build = TargetBuild::new(context, foundation, setup, options, wanted.clone())?;
+            let mut build = TargetBuild::new(context, foundation, setup, &options, wanted.clone())?;
             build.trusts_folder = is_noted;
             let error = match build.artifact() {
                 Ok(artifact) => {
@@ -192,16 +198,17 @@ pub(super) fn runnable(
         Ok(folder) => folder,
         Err(why) => return Ok(Err(why)),
     };
+    let options = setup.options(benchmark, target, options);
     let wanted = (options.clone(), label(setup, folder, target));
     if let Some(failure) = artifacts.failed.get(&wanted) {
         return Ok(Err(failure.why.clone()));
     }
     let none = || cargo::Error::NoExecutable(target.to_string());
-    let artifact = artifacts.built.get(options).ok_or_else(none)?;
+    let artifact = artifacts.built.get(&options).ok_or_else(none)?;
     let executable = artifact.executable(&wanted.1).ok_or_else(none)?;
     let invocation = &executable.invocation;
     let side = setup.side();
-    let into = context.cache.target_link(side, &spec(options));
+    let into = context.cache.target_link(side, &spec(&options));
     let path = into.join(&executable.path);
     let mut argv: Vec<OsString> = invocation.before.iter().map(Into::into).collect();
     argv.push(path.clone().into());
@@ -354,15 +361,17 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         // A base that does not build leads to a verdict, which a damaged folder
         // must not cause. And what build scripts wrote elsewhere may be missing.
         let is_verdict = side == Side::Base && !self.trusts_folder;
-        let after_failure = is_verdict || record.wrote_elsewhere;
+        let after_failure = is_verdict || record.wrote_elsewhere || !record.is_intact;
         let first = match record.is_new {
             true => Attempt::Last,
             false => Attempt::First { after_failure },
         };
+        folder.forget_files()?;
         let attempt = self.attempt(&mut record, first);
         if attempt.as_ref().is_err_and(is_the_codes) {
             // What was built all the same is known to the next build.
             folder.write(&record)?;
+            folder.write_files()?;
         }
         let mut contents = attempt?;
         if contents.is_none() {
@@ -374,6 +383,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         record.built = Some(SystemTime::now());
         record.inputs = contents.inputs.clone();
         folder.write(&record)?;
+        folder.write_files()?;
         Ok(contents)
     }
 

@@ -294,9 +294,14 @@ impl CommandBuild<'_, '_> {
         let (side, root) = (self.setup.side(), &self.root);
         let revision = &self.setup.worktree.revision;
         let store = Store::open(&self.context.cache.git(), &self.context.repo)?;
-        let checkout = Checkout { side, path: root, revision, keep };
-        let check_out = || store.check_out(&self.context.repo, &checkout);
-        self.context.tools.interrupt.bound(check_out)?;
+        let checkout = |keep| Checkout { side, path: root, revision, keep };
+        let check_out = |keep| store.check_out(&self.context.repo, &checkout(keep));
+        let checked_out = self.context.tools.interrupt.bound(|| check_out(keep));
+        if checked_out.is_err() {
+            // It may be damaged. (The other worktrees were checked out a moment ago.)
+            remove(root)?;
+            self.context.tools.interrupt.bound(|| check_out(&[]))?;
+        }
         apply_filters(self.context, &store, side, root, revision)?;
         let lock = self.setup.root_inside().join("Cargo.lock");
         let (from, to) = (self.setup.worktree.path.join(&lock), root.join(&lock));

@@ -39,6 +39,7 @@ use crate::error::FileError;
 use crate::exec::process::user_id;
 use crate::exec::system::{canonical, digest, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
+use crate::workspace::files::{is_damage, remove};
 
 /// The folder of all repositories; its number is incremented when the layout changes.
 const BUCKET: &str = "repositories-v1";
@@ -95,6 +96,7 @@ impl Error {
                 format!("run `chmod go-w {path}` if nobody else has written to it, or {own}")
             }
             Error::File(error) => match error.source.kind() {
+                _ if damage_hint(error).is_some() => return damage_hint(error),
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned()
                 }
@@ -107,6 +109,16 @@ impl Error {
             },
         })
     }
+}
+
+/// What to do if a file of a repository's part of the cache is damaged in a way that is not
+/// mended.
+pub(crate) fn damage_hint(error: &FileError) -> Option<String> {
+    let is_repository =
+        |folder: &&Path| folder.parent().is_some_and(|parent| parent.ends_with(BUCKET));
+    let folder = error.path.ancestors().find(is_repository);
+    let folder = folder.filter(|_| is_damage(error.source.kind()))?;
+    Some(format!("the cache may be damaged: delete `{}`", folder.display()))
 }
 
 /// As [`FileError::new`].
@@ -150,7 +162,8 @@ impl Cache {
             check_mode(&root)?;
         }
         let tag = root.join("CACHEDIR.TAG");
-        if !tag.exists() {
+        if !tag.is_file() {
+            remove(&tag)?;
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
                         # Made by cargo cbdr; everything here can be deleted.\n";
             std::fs::write(&tag, text).map_err(io_error("write", &tag))?;
@@ -176,7 +189,8 @@ impl Cache {
             check_mode(folder)?;
         }
         let note = repository.path.join(REPOSITORY);
-        if !note.exists() {
+        if !note.is_file() {
+            remove(&note)?;
             let text = format!("{}\n", common.display());
             std::fs::write(&note, text).map_err(io_error("write", &note))?;
         }
@@ -281,9 +295,24 @@ impl RepositoryCache {
         self.side_folder(side).join(format!("live-{spec}"))
     }
 
+    /// Removes the private repository and all its worktrees.
+    pub(crate) fn remove_worktrees(&self) -> Result<(), Error> {
+        remove(&self.git())?;
+        for side in Side::BOTH {
+            for name in [TREE, "tree.unclean", "tree.modules", "built", "built.unclean"] {
+                remove(&self.side_folder(side).join(name))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Points the [`RepositoryCache::target_link`] of a side to `to`.
     pub(crate) fn link_target(&self, side: Side, spec: &str, to: &Path) -> Result<(), Error> {
         let link = self.target_link(side, spec);
+        if !link.is_symlink() {
+            // A copy of the cache may have a folder there.
+            remove(&link)?;
+        }
         relink(to, &link).map_err(io_error("create", &link))
     }
 

@@ -123,7 +123,8 @@ fn target(target: &cargo_metadata::Target) -> Option<Target> {
 }
 
 impl BuildOptions {
-    fn args(&self, kind: TargetKind) -> Vec<OsString> {
+    /// The arguments that choose them for targets of a kind.
+    pub(crate) fn args(&self, kind: TargetKind) -> Vec<OsString> {
         let mut args = Vec::new();
         for feature in &self.features {
             args.push(format!("--features={feature}").into());

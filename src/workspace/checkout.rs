@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::files::{is_damage, remove};
 use super::target_folder::remove_later;
 use super::tools::Captured;
 use super::{Event, PrepareContext, fetch};
@@ -100,6 +101,36 @@ pub(super) fn check_out_sides(
 ) -> Result<Pair<Worktree>, Error> {
     fetch_missing_objects(context, &sides.base)?;
     fetch_missing_objects(context, &sides.head)?;
+    unless_damaged(context, |context| check_out_both(context, sides))
+}
+
+/// Does what needs the private repository. If git fails, it is done again from scratch: the
+/// repository or a worktree in the cache may be damaged.
+pub(super) fn unless_damaged<T>(
+    context: &mut PrepareContext<'_>,
+    mut work: impl FnMut(&mut PrepareContext<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    match work(context) {
+        Err(error) if may_be_damage(&error) => {
+            context.cache.remove_worktrees()?;
+            work(context)
+        }
+        done => done,
+    }
+}
+
+fn may_be_damage(error: &Error) -> bool {
+    match error.kind() {
+        Kind::Git(git::Error::Git { .. }) => true,
+        Kind::Git(git::Error::File(error)) | Kind::File(error) => is_damage(error.source.kind()),
+        _ => false,
+    }
+}
+
+fn check_out_both(
+    context: &mut PrepareContext<'_>,
+    sides: &mut Sides,
+) -> Result<Pair<Worktree>, Error> {
     let store = Store::open(&context.cache.git(), &context.repo)?;
     if context.request.dirty {
         ask_git_for_changes(context)?;
@@ -130,13 +161,15 @@ pub(super) fn check_out_head(
     revision: &Revision,
 ) -> Result<Worktree, Error> {
     fetch_missing_objects(context, revision)?;
-    let store = Store::open(&context.cache.git(), &context.repo)?;
-    let side = Side::Head;
-    let path = get_ready(context, side, revision)?;
-    let checkout = Checkout { side, path: &path, revision, keep: &[] };
-    let check_out = || store.check_out(&context.repo, &checkout);
-    let submodules = context.tools.interrupt.bound(check_out)?;
-    worktree(context, &store, checkout, submodules)
+    unless_damaged(context, |context| {
+        let store = Store::open(&context.cache.git(), &context.repo)?;
+        let side = Side::Head;
+        let path = get_ready(context, side, revision)?;
+        let checkout = Checkout { side, path: &path, revision, keep: &[] };
+        let check_out = || store.check_out(&context.repo, &checkout);
+        let submodules = context.tools.interrupt.bound(check_out)?;
+        worktree(context, &store, checkout, submodules)
+    })
 }
 
 /// Reports that a revision is checked out, and prepares the side's folder for it.
@@ -148,6 +181,9 @@ fn get_ready(
     context.tools.interrupt.check()?;
     context.event(Event::CheckingOut(side, revision));
     let folder = context.cache.side_folder(side);
+    if !folder.is_dir() {
+        remove(&folder)?;
+    }
     make_dir(&folder)?;
     remove_later(&folder, SystemTime::now())?;
     Ok(context.cache.worktree(side))

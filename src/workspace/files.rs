@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::FileError;
-use crate::exec::system::Place;
+use crate::exec::system::{Place, seal, unseal};
 
 /// Everything below the folder `root`, by relative paths; a folder comes before
 /// its content. What `is_skipped` is left out, with its content. Links are not
@@ -63,29 +63,42 @@ pub(super) fn remove(path: &Path) -> Result<(), FileError> {
 /// What was read, or `None` if the error shows that it is missing or damaged.
 /// Any other error (such as a lack of file descriptors) shows nothing about it.
 pub(super) fn unless_damaged<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileError> {
-    let damaged = [
-        ErrorKind::NotFound,
-        ErrorKind::NotADirectory,
-        ErrorKind::IsADirectory,
-        ErrorKind::InvalidInput,
-        ErrorKind::InvalidData,
-    ];
     match read {
-        Err(error) if damaged.contains(&error.kind()) => Ok(None),
+        Err(error) if is_damage(error.kind()) => Ok(None),
         read => read.map(Some).map_err(FileError::new("read", path)),
     }
 }
 
+/// The key of sealed records; see [`seal`].
+const RECORD: &str = env!("CARGO_PKG_VERSION");
+
+/// Whether an error shows that something is missing, damaged, or another kind of file.
+pub(super) fn is_damage(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::AlreadyExists
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidData
+    )
+}
+
 /// Reads a record. `None` if there is none, or none that was written completely
-/// by this version.
+/// by this version, or a damaged one.
 pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FileError> {
-    let text = unless_damaged(std::fs::read(path), path)?;
-    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+    let sealed = unless_damaged(std::fs::read(path), path)?;
+    Ok(sealed.and_then(|sealed| serde_json::from_slice(unseal(RECORD, &sealed)?).ok()))
 }
 
 /// Writes a record in one step.
 pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
-    let text = serde_json::to_vec(record).map_err(io::Error::from);
-    let written = text.and_then(|text| Place::find(path)?.replace(&text));
-    written.map_err(FileError::new("write", path))
+    let write = || {
+        if path.is_dir() {
+            std::fs::remove_dir_all(path)?;
+        }
+        Place::find(path)?.replace(&seal(RECORD, &serde_json::to_vec(record)?))
+    };
+    write().map_err(FileError::new("write", path))
 }

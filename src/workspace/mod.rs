@@ -3,9 +3,9 @@
 //! `prepare` and `prepare_one` are the top-level functions; the other files are their
 //! steps, in this order: `fetch` finds the commits, `checkout` makes worktrees of them in
 //! the [`cache`], `setup` reads what determines their builds (and `overlay` may copy one
-//! side's benchmarks over the other's), `build` and `build_command` build. `inputs`
-//! determines what a build has read, `relink` keeps what it was linked from, and `diagnose`
-//! finds out why a build failed.
+//! side's benchmarks over the other's), `build` and `build_command` build, and `run_policy`
+//! makes the runs of both sides alike. `inputs` determines what a build has read, `relink`
+//! keeps what it was linked from, and `diagnose` finds out why a build failed.
 
 mod build;
 mod build_command;
@@ -26,13 +26,14 @@ mod lock_file;
 pub mod names;
 mod overlay;
 mod relink;
+mod run_policy;
 mod settings;
 mod setup;
 mod target_folder;
 mod tools;
 mod unstable;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -50,7 +51,7 @@ use crate::exec::harness;
 use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
 use crate::exec::system::canonical;
-use crate::model::notice::Notice;
+use crate::model::notice::{Notice, RunnerDiffers};
 use crate::model::outcome::Removed;
 use crate::model::revision::{Revision, Rule, Sides};
 use crate::model::side::{Pair, Side};
@@ -237,10 +238,11 @@ pub(crate) fn prepare(
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
     let Pair { base, head } = checkout::check_out_sides(&mut context, &mut sides)?;
     let setup = setup::set_up(&mut context, &user, Some(base), head)?;
-    let benchmarks = build_sides(&mut context, &sides, &setup)?;
+    let (benchmarks, lost) = build_sides(&mut context, &sides, &setup)?;
+    let removed = [&*setup.removed, &lost].concat();
     context.prepared(start);
     let changed_crates = changed_crates(&setup.sides(), &context.moves.changed);
-    let Setup { settings, removed, head, .. } = setup;
+    let Setup { settings, head, .. } = setup;
     let toolchain = head.rustc.lines().next().unwrap_or_default().to_owned();
     Ok(Preparation {
         benchmarks,
@@ -293,14 +295,13 @@ pub(crate) fn prepare_one(
     Ok(PreparedSide { revision, programs, rustc, env, notices, scratch, _lock: lock })
 }
 
-/// Builds both sides of every benchmark, and determines the state of each.
-fn build_sides(
+/// Builds both sides of every benchmark; those of commands only if their trees differ.
+fn build_both<'a>(
     context: &mut PrepareContext<'_>,
-    sides: &Sides,
-    setup: &Setup,
-) -> Result<Vec<Prepared>, Error> {
-    let benchmarks = &setup.settings.benchmarks;
-    let setups = setup.sides();
+    setup: &'a Setup,
+    commands_differ: bool,
+) -> Result<Pair<BuiltSide<'a>>, Error> {
+    let (setups, benchmarks) = (setup.sides(), &setup.settings.benchmarks);
     let mut foundation = Foundation::new(&context.tools.env)?;
     let mut build = |side: Side, failing: Failing<'_>| {
         build::build_targets(context, &mut foundation, setups[side], benchmarks, failing)
@@ -310,35 +311,47 @@ fn build_sides(
     if head.casts_doubt_on(&base) {
         base = build(Side::Base, Failing::Proven)?;
     }
-    let artifacts = Pair { base, head };
+    let mut of = |setup: &'a SideSetup, artifacts: Artifacts| {
+        let worktree = match commands_differ {
+            true => build_command::prepare(context, &mut foundation, setup, benchmarks)?,
+            false => CommandWorktree::default(),
+        };
+        Ok::<_, Error>(BuiltSide { setup, artifacts, worktree })
+    };
+    Ok(Pair { base: of(setups.base, base)?, head: of(setups.head, head)? })
+}
+
+/// Builds both sides of every benchmark, and determines the state of each. Also returns those
+/// that gate on the base, where they are another target or another harness, but are not
+/// measured.
+fn build_sides(
+    context: &mut PrepareContext<'_>,
+    sides: &Sides,
+    setup: &Setup,
+) -> Result<(Vec<Prepared>, Vec<Removed>), Error> {
+    let setups = setup.sides();
     // Whether to measure although both sides are the same.
     let must_run = context.request.aa || context.request.always_run;
     let commands_differ = must_run || sides.base.tree != sides.head.tree;
-    let worktrees = Pair::try_both(|side| match commands_differ {
-        true => build_command::prepare(context, &mut foundation, setups[side], benchmarks),
-        false => Ok(CommandWorktree::default()),
-    })?;
+    let built = build_both(context, setup, commands_differ)?;
     let store = Store::open(&context.cache.git(), &context.repo)?;
     context.moves.changed = store.changed_paths(&sides.base, &sides.head)?;
     if setups.base.root_inside() == setups.head.root_inside() {
         context.moves.workspace = setups.head.root_inside().to_owned();
         context.moves.trees = setups.as_ref().map(|setup| setup.worktree.path.clone());
     }
-    let Pair { base, head } = &setups;
-    let built = Pair {
-        base: BuiltSide { setup: base, artifacts: artifacts.base, worktree: worktrees.base },
-        head: BuiltSide { setup: head, artifacts: artifacts.head, worktree: worktrees.head },
-    };
-    let (mut prepared, mut unusable) = (Vec::new(), None);
+    let (mut prepared, mut lost, mut unusable) = (Vec::new(), Vec::new(), None);
     let mut moves = None;
-    for benchmark in benchmarks {
+    let mut differing = RunnerDiffers::new(context.request.policy_from);
+    let mut build_args: BTreeMap<Pair<Vec<String>>, Vec<String>> = BTreeMap::new();
+    for benchmark in &setup.settings.benchmarks {
         let is_command = matches!(benchmark.subject, Subject::Command { .. });
         let mut is_same_run = false;
         let state = if is_command && !commands_differ {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
             State::Identical
         } else {
-            let both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
+            let mut both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
             if both.base.is_err() && both.head.is_err() && benchmark.is_found {
                 // Others build; else the head's failure would be an error.
                 let why = format!("it builds on neither side ({})", how_to_see(benchmark));
@@ -346,8 +359,14 @@ fn build_sides(
                 context.notice(Notice::LeftOut { benchmark, why });
                 continue;
             }
-            if let Some(harness) = unusable_harness(benchmark, &both)? {
+            if setup.lacks_gated(benchmark) {
+                lost.push(Removed { benchmark: benchmark.name.clone(), metric: None });
+            }
+            if let Some((side, harness)) = unusable_harness(benchmark, &both)? {
                 let benchmark = benchmark.name.clone();
+                if side == Side::Head && setup.gated.contains(&benchmark) {
+                    lost.push(Removed { benchmark: benchmark.clone(), metric: None });
+                }
                 let why = format!("an executable of {harness} measures nothing on its own");
                 context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
                 unusable.get_or_insert(Kind::UnusableHarness { benchmark, harness });
@@ -360,7 +379,14 @@ fn build_sides(
                 };
                 Ok(moves.explain(found))
             };
-            if let Pair { base: Ok(base), head: Ok(head) } = &both {
+            if let Pair { base: Ok(base), head: Ok(head) } = &mut both {
+                let programs = Pair { base: &mut base.program, head: &mut head.program };
+                if programs.base.executable.is_some() {
+                    run_policy::share(context, &setups, programs, &mut differing)?;
+                }
+                if let Some(args) = setup.differing_build(benchmark) {
+                    build_args.entry(args).or_default().push(benchmark.name.clone());
+                }
                 let folders = Pair::both(|side| context.cache.side_folder(side));
                 let commands = (&base.program.command, &head.program.command);
                 is_same_run = identical::same_run(commands.0, commands.1, &folders);
@@ -369,7 +395,9 @@ fn build_sides(
         };
         let libraries = built.as_ref().map(|side| {
             let lock = side.setup.root().join("Cargo.lock");
-            lock_file::versions(&lock, &benchmark.package, &harness::libraries())
+            let package = side.setup.package(&benchmark.package);
+            let package = package.map_or(&benchmark.package, |package| &package.name);
+            lock_file::versions(&lock, package, &harness::libraries())
         });
         let source = built.head.source(benchmark);
         prepared.push(Prepared {
@@ -384,6 +412,15 @@ fn build_sides(
     if let (Some(unusable), true) = (unusable, prepared.is_empty()) {
         return Err(unusable.into());
     }
+    if !differing.is_empty() {
+        context.notice(Notice::RunnerDiffers(differing));
+    }
+    for (args, benchmarks) in build_args {
+        context.notice(Notice::BuildDiffers { benchmarks, args });
+    }
+    if !lost.is_empty() {
+        context.notice(Notice::Removed(lost.clone()));
+    }
     if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
         // An unchanged program may read any file that differs when it runs.
         let files = context.moves.changed.clone();
@@ -392,22 +429,24 @@ fn build_sides(
         }
     }
     context.cache.prune(&[built.base.names(), built.head.names()].concat());
-    Ok(prepared)
+    Ok((prepared, lost))
 }
 
-/// The harness of a target that was not named, if it can't be used.
+/// The harness of a target that was not named, if it can't be used, and the side that has it
+/// (the base if both have).
 fn unusable_harness(
     benchmark: &Benchmark,
     both: &Pair<Result<Runnable, String>>,
-) -> Result<Option<&'static str>, Error> {
+) -> Result<Option<(Side, &'static str)>, Error> {
     if !benchmark.is_found || benchmark.harness.is_some() {
         return Ok(None);
     }
-    for runnable in Side::BOTH.into_iter().filter_map(|side| both[side].as_ref().ok()) {
-        if let Some(path) = &runnable.program.executable {
+    for side in Side::BOTH {
+        let program = both[side].as_ref().ok().map(|runnable| &runnable.program);
+        if let Some(path) = program.and_then(|program| program.executable.as_ref()) {
             let executable = fs_err::read(path).map_err(Error::io("read", path))?;
             if let Some(harness) = harness::unusable(&executable) {
-                return Ok(Some(harness));
+                return Ok(Some((side, harness)));
             }
         }
     }

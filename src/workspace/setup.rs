@@ -1,36 +1,65 @@
 //! Reads what determines the builds of the worktrees: manifests, settings,
 //! toolchains, lock files.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::diagnose::{self, Blame};
 use super::files::remove;
-use super::inputs::configuration::outer_configs;
+use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
 use super::{PrepareContext, UserTree, overlay, settings, unstable};
 use crate::error::{Cause, Error, Kind};
 use crate::exec::system::digest;
+use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::side::{Pair, Side};
-use crate::model::target::{Package, Target};
-use crate::settings::options::Benchmark;
+use crate::model::target::{BuildOptions, Package, Target};
+use crate::settings::options::{Benchmark, Subject};
 use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
 use crate::settings::values::Toolchain;
+use crate::workspace::cache::RepositoryCache;
 use crate::workspace::cargo::{self, Workspace};
 use crate::workspace::checkout::Worktree;
+
+/// The profiles that cargo has by itself.
+const PROFILES: [&str; 4] = ["dev", "release", "test", "bench"];
 
 /// The settings of a preparation, and the setups of its sides.
 pub(super) struct Setup {
     pub(super) settings: Settings,
     /// Benchmarks that gate on the base but that the head lacks.
     pub(super) removed: Vec<Removed>,
+    /// The names of the head's benchmarks that gate on the base, too.
+    pub(super) gated: Vec<String>,
     pub(super) base: Option<SideSetup>,
     pub(super) head: SideSetup,
 }
 
 impl Setup {
+    /// Whether a benchmark gates on the base, but the base lacks what it is on the head.
+    pub(super) fn lacks_gated(&self, benchmark: &Benchmark) -> bool {
+        let lacks = |base: &SideSetup| match &benchmark.subject {
+            Subject::Target(target, _) => base.folder_of(benchmark, target).is_err(),
+            Subject::Command { .. } => base.package(&benchmark.package).is_err(),
+        };
+        let base = self.base.as_ref().filter(|base| base.workspace.is_ok());
+        self.gated.contains(&benchmark.name) && base.is_some_and(lacks)
+    }
+
+    /// The arguments of cargo with which a benchmark is built on each side, if they differ.
+    pub(super) fn differing_build(&self, benchmark: &Benchmark) -> Option<Pair<Vec<String>>> {
+        let Subject::Target(target, options) = &benchmark.subject else { return None };
+        let sides = self.sides();
+        let args = Pair::both(|side| {
+            let args = sides[side].options(benchmark, target, options).args(target.kind);
+            args.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        });
+        (args.base != args.head).then_some(args)
+    }
+
     /// Both sides; the head instead of a base that was not requested.
     pub(super) fn sides(&self) -> Pair<&SideSetup> {
         Pair { base: self.base.as_ref().unwrap_or(&self.head), head: &self.head }
@@ -52,6 +81,10 @@ pub(super) struct SideSetup {
     pub(super) lock: String,
     /// Cargo's configuration files from around the user's repository.
     pub(super) configs: Vec<PathBuf>,
+    /// Whether cargo's configuration defines profiles, too.
+    has_profiles_elsewhere: bool,
+    /// The names of packages that have another one on the head, by that.
+    renamed: BTreeMap<String, String>,
 }
 
 impl SideSetup {
@@ -74,10 +107,11 @@ impl SideSetup {
         path.strip_prefix(&self.worktree.path).unwrap_or(path)
     }
 
-    /// The package of this name, or why there is none.
+    /// The package that has this name on the head, or why there is none.
     pub(super) fn package(&self, name: &str) -> Result<&Package, String> {
         let workspace = self.workspace.as_ref().map_err(String::clone)?;
-        let package = workspace.package(name);
+        let own = self.renamed.get(name).map_or(name, String::as_str);
+        let package = workspace.package(own);
         package.ok_or_else(|| format!("its workspace has no package `{name}`"))
     }
 
@@ -85,6 +119,41 @@ impl SideSetup {
     pub(super) fn has_library(&self, folder: &Path) -> bool {
         let packages = self.workspace.iter().flat_map(|workspace| &workspace.packages);
         packages.into_iter().any(|package| package.folder == folder && package.library.is_some())
+    }
+
+    /// The options with which a target is built here: those for the head, but on the base with
+    /// the profile and the features that its own manifest has, and those that it requires.
+    pub(super) fn options(
+        &self,
+        benchmark: &Benchmark,
+        target: &Target,
+        options: &BuildOptions,
+    ) -> BuildOptions {
+        let mut own = options.clone();
+        if let (Side::Base, Ok(package)) = (self.side(), self.package(&benchmark.package)) {
+            let lacks = |word: &str| match word.split_once('/') {
+                None => !package.has_feature(word),
+                // Which features other packages have is not known.
+                Some((of, feature)) => of == package.name && !package.has_feature(feature),
+            };
+            for words in &mut own.features {
+                if words.split([',', ' ']).any(lacks) {
+                    let known: Vec<_> =
+                        words.split([',', ' ']).filter(|word| !lacks(word)).collect();
+                    *words = known.join(",");
+                }
+            }
+            own.features.retain(|words| !words.is_empty());
+            own.features.extend(package.missing_features(target, &own));
+            own.profile = own.profile.filter(|name| self.has_profile(name));
+        }
+        own
+    }
+
+    /// Whether cargo knows a profile here. In doubt it does, and cargo reports it if not.
+    fn has_profile(&self, name: &str) -> bool {
+        let manifest = std::fs::read_to_string(self.root().join("Cargo.toml")).unwrap_or_default();
+        PROFILES.contains(&name) || self.has_profiles_elsewhere || has_profile(&manifest, name)
     }
 
     /// The folder of the package of a benchmark's target, or why there is none.
@@ -116,6 +185,10 @@ pub(super) fn set_up(
         let folder = user.inside.display().to_string();
         return Err(Kind::NotCommitted { side: Side::Head, folder }.into());
     }
+    // The action, the hook and others call the program in the user's tree.
+    if Configuration::read([&*user.folder], &[], &context.tools.env)?.has_alias {
+        context.notice(Notice::Alias);
+    }
     let flags = &context.request.flags;
     let head_table = match context.request.head {
         // For HEAD, the table in the working tree counts.
@@ -129,7 +202,7 @@ pub(super) fn set_up(
     let toolchains = toolchains(context, asked.toolchain()?, &folders, base.is_some())?;
     let has_base = base.is_some();
     let mut manifests = Manifests::read(context, &user.inside, &folders, &toolchains, has_base)?;
-    let Resolved { mut settings, removed, notices } =
+    let Resolved { mut settings, removed, gated, notices } =
         manifests.resolve(context, &folders, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
     let nightly = toolchains.head.as_deref();
@@ -149,8 +222,10 @@ pub(super) fn set_up(
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
     let user_root = &user.workspace.root;
     let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
+    let renamed = manifests.renamed(&context.cache);
     let mut complete = |worktree: Worktree, workspace: Result<Workspace, String>| {
         let side = worktree.side;
+        let renamed = if side == Side::Base { renamed.clone() } else { BTreeMap::new() };
         let toolchain = toolchains[side].clone();
         let rustc = rustc_version(context, &worktree.path, toolchain.as_deref())?;
         let mut identity = worktree.identity();
@@ -158,11 +233,25 @@ pub(super) fn set_up(
             identity = format!("{identity} with benchmarks {contents}");
         }
         let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
-        Ok::<_, Error>(SideSetup { worktree, workspace, identity, toolchain, rustc, lock, configs })
+        let env = &context.tools.env;
+        let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
+        let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
+        let has_profiles_elsewhere = configured || env.iter().any(|(name, _)| is_profile(name));
+        Ok::<_, Error>(SideSetup {
+            worktree,
+            workspace,
+            identity,
+            toolchain,
+            rustc,
+            lock,
+            configs,
+            has_profiles_elsewhere,
+            renamed,
+        })
     };
     let base = base.map(|worktree| complete(worktree, manifests.base)).transpose()?;
     let head = complete(head, Ok(manifests.head))?;
-    Ok(Setup { settings, removed, base, head })
+    Ok(Setup { settings, removed, gated, base, head })
 }
 
 /// The manifests of the worktrees, as parsed by cargo.
@@ -202,6 +291,21 @@ impl Manifests {
         }
         check_path_dependencies(context, Side::Head, &head)?;
         Ok(Manifests { head, base })
+    }
+
+    /// The names of the base's packages of which the head has none, by the names that packages
+    /// in the same folders have on the head.
+    fn renamed(&self, cache: &RepositoryCache) -> BTreeMap<String, String> {
+        let trees = Pair::both(|side| cache.worktree(side));
+        let Ok(base) = &self.base else { return BTreeMap::new() };
+        let new = self.head.packages.iter().filter(|head| base.package(&head.name).is_none());
+        let pairs = new.filter_map(|head| {
+            let folder = trees.base.join(head.folder.strip_prefix(&trees.head).ok()?);
+            let mut old = base.packages.iter().filter(|old| old.folder == folder);
+            let old = old.find(|old| self.head.package(&old.name).is_none())?;
+            Some((head.name.clone(), old.name.clone()))
+        });
+        pairs.collect()
     }
 
     /// The package of a benchmark on a side.

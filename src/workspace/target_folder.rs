@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
+use super::folder_record::{FolderRecord, Restored, Strangers};
 use super::inputs::Inputs;
 use super::relink::record::FOLDER as LINKS;
 use crate::error::{Error, FileError};
@@ -45,6 +46,9 @@ pub(super) struct TargetRecord {
     /// depends on no other build.
     #[serde(skip)]
     pub(super) is_new: bool,
+    /// Whether every file in it was as the previous build left it.
+    #[serde(skip)]
+    pub(super) is_intact: bool,
 }
 
 impl TargetRecord {
@@ -100,6 +104,33 @@ impl TargetFolder<'_> {
         write_record(&self.record_path(self.side), record)
     }
 
+    /// Records all files of the folder, which was just filled with success or by a build that
+    /// failed by itself: whatever is different next time was damaged.
+    pub(super) fn write_files(&self) -> Result<(), Error> {
+        let check = || Ok::<_, Error>(self.interrupt.check()?);
+        let files = FolderRecord::new((), &self.path(), is_incremental, check)?;
+        Ok(files.write(&self.files_path(self.side))?)
+    }
+
+    /// Forgets the files, which a build is about to change.
+    pub(super) fn forget_files(&self) -> Result<(), FileError> {
+        remove(&self.files_path(self.side))
+    }
+
+    /// Whether all files of a side's folder are as recorded; `None` if the latest build did not
+    /// end, so that this is not known.
+    fn is_intact(&self, side: Side) -> Result<Option<bool>, Error> {
+        let path = self.files_path(side);
+        let Some(mut files) = FolderRecord::<()>::read(&path)? else { return Ok(None) };
+        let check = || Ok::<_, Error>(self.interrupt.check()?);
+        let (folder, all) = (self.cache.target_folder(side, self.spec), Path::new(""));
+        let restored = files.restore(&folder, all, is_incremental, Strangers::Refuse, check)?;
+        if restored == Restored::Reread {
+            files.write(&path)?;
+        }
+        Ok(Some(restored != Restored::Changed))
+    }
+
     fn make(&self, foundation: &str, may_copy: bool) -> Result<TargetRecord, Error> {
         let path = self.path();
         remove(&self.record_path(self.side))?;
@@ -123,11 +154,17 @@ impl TargetFolder<'_> {
         let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
         let Some(record) = record else { return Ok(None) };
         let is_fit = record.is_fit(&self.cache.target_folder(side, self.spec), foundation)?;
-        Ok(is_fit.then_some(record))
+        let is_intact = if is_fit { self.is_intact(side)? } else { None };
+        let record = TargetRecord { is_intact: is_intact == Some(true), ..record };
+        Ok((is_fit && is_intact != Some(false)).then_some(record))
     }
 
     fn record_path(&self, side: Side) -> PathBuf {
         self.cache.side_folder(side).join(format!("record-{}.json", self.spec))
+    }
+
+    fn files_path(&self, side: Side) -> PathBuf {
+        self.cache.side_folder(side).join(format!("files-{}.json", self.spec))
     }
 
     /// Fills the folder `new` with a copy of the other side's, if there is one. The
@@ -222,8 +259,8 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
     Ok(())
 }
 
-/// Whether a path in a target folder is that of the compiler's incremental state. In `build`,
-/// packages may have that name.
+/// Whether a path in a target folder is that of the compiler's incremental state, which checks
+/// itself. In `build`, packages may have that name.
 pub(super) fn is_incremental(path: &Path) -> bool {
     path.ends_with("incremental") && path.iter().all(|part| part != "build")
 }

@@ -27,6 +27,22 @@ fn step<'a>(action: &'a Yaml, name: &str) -> &'a Yaml {
     steps.iter().find(|step| step["name"].as_str() == Some(name)).unwrap()
 }
 
+/// An alias `cbdr` in the branch's `.cargo/config.toml` would replace it.
+#[test]
+fn no_script_calls_this_program_by_way_of_cargo() {
+    for file in
+        ["action.yml", "src/bin/cargo-cbdr/ci/gitlab.yml", "src/bin/cargo-cbdr/ci/script.sh"]
+    {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        let calls =
+            ["compare", "analyze", "history", "hook"].map(|verb| format!("cargo cbdr {verb}"));
+        let is_call =
+            |line: &&str| !line.contains('`') && calls.iter().any(|call| line.contains(call));
+        assert_eq!(text.lines().find(is_call), None, "{file}");
+        assert!(text.contains("cargo-cbdr compare --fetch"), "{file}");
+    }
+}
+
 /// A job on a runner: its folders, the context of expressions, and the output of its steps.
 struct Job {
     folder: tempfile::TempDir,
@@ -291,8 +307,10 @@ fn an_archive_is_checked_and_installed_once() {
     assert_eq!(job.read("curl.log"), asked);
     assert_eq!(job.read("cargo.log"), "");
     // It is the one that is run.
-    job.stand_in("cargo", "command -v cargo-cbdr");
-    job.run_anywhere("Compare").code(0).says(folder.join("cargo-cbdr").to_str().unwrap());
+    job.stand_in("cargo-cbdr", "exit 9");
+    std::fs::write(folder.join("cargo-cbdr"), "#!/bin/sh\necho \"called $0\"\n").unwrap();
+    let called = format!("called {}", folder.join("cargo-cbdr").display());
+    job.run_anywhere("Compare").code(0).says(&called);
 }
 
 #[test]
@@ -356,27 +374,27 @@ fn a_pull_request_is_compared_and_its_result_is_kept_and_shown() {
 #[test]
 fn arguments_are_split_as_in_a_shell_and_never_run_by_one() {
     let mut job = Job::new();
-    job.stand_in("cargo", "echo '### slower' > \"$GITHUB_STEP_SUMMARY\"; exit 100");
+    job.stand_in("cargo-cbdr", "echo '### slower' > \"$GITHUB_STEP_SUMMARY\"; exit 100");
     job.set("inputs.threshold", "5%");
     job.set("inputs.base", "release 1");
     job.set("inputs.args", "--metric 'a b' \\$HOME\n  `id` $(id) -- --quick");
     job.run_anywhere("Look at the runner").code(0);
     job.run_anywhere("Compare").code(100);
-    let words = job.read("cargo.log");
+    let words = job.read("cargo-cbdr.log");
     let expected = "<--threshold><5%><release 1><--metric><a b><$HOME><`id`><$(id)><--><--quick>\n";
     assert!(words.ends_with(expected), "{words}");
-    assert!(words.starts_with("<cbdr><compare><--fetch><--format><github><--report>"), "{words}");
+    assert!(words.starts_with("<compare><--fetch><--format><github><--report>"), "{words}");
     assert_eq!(job.context["steps.compare.outputs.exit-code"], "100");
     assert_eq!(job.read("summary"), "### slower\n");
     job.set("inputs.args", "--metric 'open");
     job.run_anywhere("Compare").code(1);
-    assert_eq!(job.read("cargo.log"), words);
+    assert_eq!(job.read("cargo-cbdr.log"), words);
 }
 
 /// A job whose comparison has ended, with a `gh` that is this script.
 fn compared(gh: &str) -> Job {
     let mut job = Job::new();
-    job.stand_in("cargo", "echo '### slower' > \"$GITHUB_STEP_SUMMARY\"; exit 100");
+    job.stand_in("cargo-cbdr", "echo '### slower' > \"$GITHUB_STEP_SUMMARY\"; exit 100");
     job.run_anywhere("Look at the runner").code(0);
     job.run_anywhere("Compare").code(100);
     job.stand_in("gh", gh);

@@ -185,9 +185,13 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
     let forge = |change: &dyn Fn(&mut serde_json::Value)| {
         for path in manifests(&repo) {
             let text = std::fs::read_to_string(&path).unwrap();
-            let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let (_, text) = text.split_once('\n').unwrap();
+            let mut manifest: serde_json::Value = serde_json::from_str(text).unwrap();
             change(&mut manifest);
-            std::fs::write(&path, manifest.to_string()).unwrap();
+            // Not damaged, but written by somebody who knows the format.
+            let keyed = format!("{}\n{manifest}", env!("CARGO_PKG_VERSION"));
+            let sha256 = cargo_cbdr::exec::system::digest(keyed.as_bytes());
+            std::fs::write(&path, format!("{sha256}\n{manifest}")).unwrap();
         }
         repo.cbdr("compare main").run().code(0).says("Building").never_says("Fresh");
         repo.cbdr("compare main").run().code(0).says("Fresh").never_says("Building");
@@ -220,5 +224,55 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
             std::fs::read_to_string(entry.unwrap().path().join("precious")).ok()
         });
         assert_eq!(kept.count(), 2);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_damaged_target_folder_or_repository_is_made_again() {
+    let repo = compared("damaged");
+    let cached = repo.cached();
+    let libraries = |side: &str| -> Vec<std::path::PathBuf> {
+        let entries = |path: &std::path::Path| -> Vec<std::path::PathBuf> {
+            std::fs::read_dir(path).into_iter().flatten().map(|it| it.unwrap().path()).collect()
+        };
+        let live = entries(&cached.join(side)).into_iter();
+        let live =
+            live.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("live-"));
+        let files = live.flat_map(|live| entries(&live.join("release/deps")));
+        files.filter(|path| path.extension().is_some_and(|of| of == "rlib")).collect()
+    };
+    let compare = || repo.cbdr("compare main").run().code(0).says("Building");
+    type Damage<'a> = &'a dyn Fn(&std::path::Path);
+    let damages: [Damage<'_>; 3] = [
+        &|path| std::fs::write(path, "").unwrap(),
+        // In the place of a byte that no compiler looks at, at the same time.
+        &|path| {
+            let modified = path.metadata().unwrap().modified().unwrap();
+            let mut bytes = std::fs::read(path).unwrap();
+            let last = bytes.len() - 1;
+            bytes[last] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+            std::fs::File::open(path).unwrap().set_modified(modified).unwrap();
+        },
+        &|path| {
+            let folder = path.ancestors().nth(5).unwrap();
+            std::fs::write(folder.join("git/worktrees/base-tree/index"), "").unwrap();
+            std::fs::write(folder.join("git/worktrees/head-tree/HEAD"), "").unwrap();
+            for linker in std::fs::read_dir(folder.join("linker")).unwrap() {
+                let script = linker.unwrap().path().join("cc");
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+                std::fs::set_permissions(script, mode).unwrap();
+            }
+        },
+    ];
+    for damage in damages {
+        std::fs::remove_dir_all(cached.join("builds")).unwrap();
+        let whole = libraries("base");
+        assert_eq!(whole.len(), 1);
+        let before = std::fs::read(&whole[0]).unwrap();
+        libraries("base").iter().chain(&libraries("head")).for_each(|path| damage(path));
+        compare();
+        assert_eq!(std::fs::read(&libraries("base")[0]).unwrap(), before);
     }
 }

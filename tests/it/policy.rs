@@ -460,3 +460,133 @@ fn a_configured_base_that_is_not_the_jobs_is_said_also_where_there_is_nothing_to
     let ran = run("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main", "human");
     ran.never_says("the `base` of the configuration");
 }
+
+/// The steady fixture, of which a run takes the rounds of a variable, with these
+/// configurations of cargo on the two sides.
+fn configured(base: &str, head: &str) -> Repo {
+    let repo = Repo::new("steady");
+    let rounds = "std::env::var(\"ROUNDS\").map_or(steady::ROUNDS, |text| text.parse().unwrap())";
+    repo.replace("benches/work.rs", "steady::ROUNDS", rounds);
+    repo.write("run.sh", "#!/bin/sh\nROUNDS=1 exec \"$@\"\n");
+    executable(&repo.path().join("run.sh"));
+    repo.write(".cargo/config.toml", base);
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write(".cargo/config.toml", head);
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.commit("slower");
+    repo
+}
+
+fn executable(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_runner_and_variables_that_a_branch_configures_do_not_count_and_are_said() {
+    let runner = "[target.'cfg(unix)']\nrunner = './run.sh'\n";
+    let slower = "compare main --layouts off --metric cpu_time --threshold 20% --seed 1";
+    let repo = configured("", runner);
+    let notice = "cargo's configuration differs in how benchmarks are run: the runner (base none, \
+        head `./run.sh`); the base's is used for the head, too (`--policy-from head` uses the \
+        head's)";
+    everywhere(&repo, &[notice], &[], [0, 0]);
+    repo.cbdr(slower).run().code(100).says("the runner (base none, head `./run.sh`)");
+    let both = "the head's is used for the base, too (because of `--policy-from head`)";
+    compare(&repo, "--policy-from head").code(0).says(both);
+    // Its words are the same, but not its file.
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write(".cargo/config.toml", runner);
+    repo.write("run.sh", "#!/bin/sh\nexec \"$@\"\n");
+    executable(&repo.path().join("run.sh"));
+    repo.commit("runner");
+    repo.branch("edited");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("run.sh", "exec", "ROUNDS=1 exec");
+    repo.commit("edited");
+    repo.cbdr(slower).run().code(100).says("are run: the runner `./run.sh`; the base's is used");
+
+    let repo = configured("[env]\nKEPT = '1'\n", "[env]\nKEPT = '1'\nROUNDS = '1'\n");
+    let ran = repo.cbdr(slower).run().code(100);
+    ran.says("are run: the variable `ROUNDS`; the base's is used for the head");
+    // Those that are the same but for the side's folder are each side's own.
+    let env = "[env]\nPLACE = { value = 'x', relative = true }\n";
+    let ran = compare(&configured(env, env), "").code(0);
+    ran.never_says("cargo's configuration differs");
+}
+
+#[test]
+fn a_bench_target_is_built_with_the_features_that_each_side_has_and_requires() {
+    let repo = Repo::new("steady");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let requires = |feature: &str| {
+        let target = format!("name = \"work\"\nrequired-features = [\"{feature}\"]");
+        let features = format!("\n[features]\n{feature} = []\n");
+        repo.write("Cargo.toml", &(manifest.replace("name = \"work\"", &target) + &features));
+    };
+    repo.branch("feature");
+    requires("new");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.commit("require");
+    let notice = "`work` is built differently, since the manifests differ in which features and \
+        profiles there are or are required: the base without options, the head with \
+        `--features=new`";
+    everywhere(&repo, &[notice], &[], [0, 0]);
+    let slower = "compare main --layouts off --metric cpu_time --threshold 20% --seed 1";
+    repo.cbdr(slower).run().code(100);
+    // The base requires another one, and the table names one that it lacks.
+    repo.git(&["checkout", "--quiet", "main"]);
+    requires("old");
+    repo.commit("require");
+    repo.branch("other");
+    requires("new");
+    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.commit("require another");
+    repo.replace("Cargo.toml", "[features]", "[profile.quick]\ninherits = \"release\"\n[features]");
+    repo.commit("a profile");
+    let args = "the base with `--features=old`, the head with `--features=steady/new \
+        --features=new --profile=quick`";
+    compare(&repo, "--features steady/new --profile quick").code(0).says(args);
+}
+
+#[test]
+fn a_target_that_is_renamed_removed_or_in_a_renamed_package_is_no_new_one() {
+    let change = |name: &str, new: &str| {
+        let repo = Repo::new("steady");
+        repo.branch("feature");
+        repo.replace("Cargo.toml", name, new);
+        repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+        repo
+    };
+    let renamed = change("name = \"work\"", "name = \"other\"\npath = \"benches/work.rs\"");
+    renamed.commit("rename");
+    let notice = "the head no longer has the benchmark `work`, which gates on the base";
+    everywhere(&renamed, &[notice], &[], [0, 102]);
+    // The package has another name, and the target is the same.
+    let package = change("name = \"steady\"", "name = \"quick\"");
+    package.replace("benches/work.rs", "steady::", "quick::");
+    package.commit("rename");
+    let slower = "compare main --layouts off --metric cpu_time --threshold 20% --seed 1";
+    package.cbdr(slower).run().code(100);
+    // A named benchmark is another target, which the base lacks.
+    let named = |bench: &str| {
+        format!("{TABLE}[package.metadata.cbdr.benchmarks.it]\nbench = \"{bench}\"\n")
+    };
+    let repo = branch(&named("work"), "");
+    repo.replace("Cargo.toml", "name = \"work\"", "name = \"other\"\npath = \"benches/work.rs\"");
+    configure(&repo, &named("other"));
+    let notice = "the head no longer has the benchmark `it`, which gates on the base";
+    everywhere(&repo, &[notice], &[], [0, 102]);
+    assert_eq!(statuses(&object(&repo, "")), ["it removed"]);
+}
+
+#[test]
+fn an_alias_that_cargo_would_run_instead_is_said() {
+    let repo = branch("", "");
+    repo.write(".cargo/config.toml", "[alias]\ncbdr = 'version'\n");
+    repo.commit("alias");
+    let notice = "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of \
+        this program: call `cargo-cbdr`";
+    everywhere(&repo, &[notice], &[], [0, 0]);
+}

@@ -25,7 +25,7 @@ fn builds(repo: &Repo) -> Vec<PathBuf> {
 /// The links of a build: for each target its link, or why there is none.
 fn links(build: &Path) -> Vec<(String, Result<Value, String>)> {
     let text = std::fs::read_to_string(build.join("manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let manifest: Value = serde_json::from_str(text.split_once('\n').unwrap().1).unwrap();
     let link = |executable: &Value| {
         let (target, link) = (&executable["target"], &executable["link"]);
         let link = match link["Err"].as_str() {
@@ -146,7 +146,7 @@ fn the_executable_as_built_is_that_of_cargo(layout: Variables) {
         let link = entries.into_iter().find(|path| path.is_symlink()).unwrap();
         let build = std::fs::read_link(&link).unwrap().parent().unwrap().to_owned();
         let text = std::fs::read_to_string(build.join("manifest.json")).unwrap();
-        let manifest: Value = serde_json::from_str(&text).unwrap();
+        let manifest: Value = serde_json::from_str(text.split_once('\n').unwrap().1).unwrap();
         let executable = manifest["executables"][0]["path"].as_str().unwrap();
         let published = std::fs::read(build.join("files").join(executable)).unwrap();
         // At the same path, since that is in the executable.

@@ -498,6 +498,22 @@ fn what_was_seen_before_counts_while_all_is_as_it_was() {
     assert_eq!(first.len(), 2, "one for each side");
     assert_eq!(compare("", false), NONE);
     assert_eq!(kept(), first, "nothing was watched again");
+    // Under other limits, or if it is damaged, it is another observation.
+    let limited = format!("ulimit -n 500; exec \"$0\" {call}");
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(limited).arg(env!("CARGO_BIN_EXE_cargo-cbdr"));
+    shell.current_dir(repo.path()).env("CBDR_CACHE_DIR", repo.cache());
+    assert!(shell.output().unwrap().status.success());
+    let second = kept();
+    assert!(first.iter().zip(&second).all(|(first, second)| first.1 < second.1), "{second:?}");
+    assert_eq!(compare("", false), NONE);
+    for (path, _) in kept() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replacen("\"entered\":[", "\"entered\":[1,", 1)).unwrap();
+    }
+    let damaged = kept();
+    assert_eq!(compare("", false), NONE);
+    assert!(damaged.iter().zip(&kept()).all(|(one, other)| one.1 < other.1), "{damaged:?}");
     // A variable, a file that was not there, one in a folder, and back again.
     assert_eq!(compare("", true), SECOND);
     std::fs::write(&file, "busy").unwrap();

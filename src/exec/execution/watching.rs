@@ -2,12 +2,12 @@
 //!
 //! What a run does follows from the program, its arguments, its environment and the files
 //! that it accesses. A trace is stored next to the build, and reused as long as all of
-//! these are unchanged: the build and its worktree are checked before every comparison,
-//! other files have a fingerprint. Kernel files about the process itself have none, and if
-//! the user's commands run before each run, nothing is stored.
+//! these and what the system grants are unchanged: the build and its worktree are checked
+//! before every comparison, other files have a fingerprint. Kernel files about the process
+//! itself have none, and if the user's commands run before each run, nothing is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,23 @@ use super::SideProgram;
 use crate::exec::machine;
 use crate::exec::process::Command;
 use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
-use crate::exec::system::{digest, digest_file, make_private_dir, stamp};
+use crate::exec::system::{digest, digest_file, make_private_dir, seal, stamp, unseal};
 
-/// What belongs to the process and not to the machine, or is not a regular file.
-const VOLATILE: [&str; 2] = ["/proc", "/dev"];
+/// What belongs to the process and not to the machine, changes all the time, or is not a
+/// regular file. (The features in `/proc/cpuinfo` are part of the key.)
+fn is_volatile(path: &Path) -> bool {
+    let is_process = |name: &str| {
+        ["cpuinfo", "self", "thread-self"].contains(&name)
+            || name.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match path.strip_prefix("/proc") {
+        Ok(inside) => inside.iter().next().and_then(OsStr::to_str).is_none_or(is_process),
+        Err(_) => path.starts_with("/dev") && !path.starts_with("/dev/shm"),
+    }
+}
 
-/// Files of the kernel, whose times are meaningless.
-const OF_KERNEL: &str = "/sys";
+/// Folders with files of the kernel, whose times are meaningless.
+const OF_KERNEL: [&str; 2] = ["/proc", "/sys"];
 
 /// Traces the runs of one side's program.
 #[derive(Debug)]
@@ -31,21 +41,15 @@ pub(crate) struct Watching {
     tracing: Tracing,
     /// The file of the traces; `None` if they are not stored.
     path: Option<PathBuf>,
-    seen: Seen,
+    /// A digest of the configuration in which the runs are made.
+    key: String,
+    /// The traces, by the runs' arguments.
+    seen: BTreeMap<String, SeenRun>,
     has_new: bool,
     /// The functions that every run enters.
     entered_before: BTreeSet<u64>,
     /// Folders whose files need no fingerprint: those of the runs, and what was checked before.
     known: [PathBuf; 2],
-}
-
-/// The traces of runs of a program in the same configuration.
-#[derive(Debug, Serialize, Deserialize)]
-struct Seen {
-    /// A digest of that configuration.
-    key: String,
-    /// By their arguments.
-    runs: BTreeMap<String, SeenRun>,
 }
 
 /// The trace of one run.
@@ -79,18 +83,17 @@ impl Watching {
         let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
         let call = call.replace(&*known[0].to_string_lossy(), "");
         let given = stdin.as_deref().and_then(fingerprint);
-        let threads = std::thread::available_parallelism().ok();
         let (version, machine) = (env!("CARGO_PKG_VERSION"), machine::identity());
-        let key = format!("{version}\n{machine}\n{threads:?}\n{call}\n{given:?}\n{breakpoints:?}");
+        let granted = machine::granted();
+        let key = format!("{version}\n{machine}\n{granted}\n{call}\n{given:?}\n{breakpoints:?}");
         let key = digest(key.as_bytes());
         // One file per program, regardless of its environment.
         let name = digest(format!("{words:?}").as_bytes());
         let path = records.map(|folder| folder.join(format!("{}.json", &name[..16])));
         let kept = path.as_ref().and_then(|path| std::fs::read(path).ok());
-        let kept = kept.and_then(|text| serde_json::from_slice(&text).ok());
-        let kept = kept.filter(|kept: &Seen| kept.key == key);
-        let seen = kept.unwrap_or(Seen { key, runs: BTreeMap::new() });
-        Ok(Watching { tracing, path, seen, has_new: false, entered_before: BTreeSet::new(), known })
+        let kept = kept.and_then(|kept| serde_json::from_slice(unseal(&key, &kept)?).ok());
+        let (seen, entered_before) = (kept.unwrap_or_default(), BTreeSet::new());
+        Ok(Watching { tracing, path, key, seen, has_new: false, entered_before, known })
     }
 
     /// Assumes from now on that every run enters these functions.
@@ -109,7 +112,7 @@ impl Watching {
 
     /// The stored trace of a run of the command, if it is still valid.
     pub(super) fn remembered(&self, command: &Command) -> Option<&Watched> {
-        let run = self.seen.runs.get(&self.arguments(command))?;
+        let run = self.seen.get(&self.arguments(command))?;
         let is_same = run.files.iter().all(|(path, then)| fingerprint(path) == *then);
         is_same.then_some(&run.watched)
     }
@@ -123,13 +126,12 @@ impl Watching {
             return Some(watched);
         }
         let has_none = |path: &&PathBuf| {
-            let known = self.known.iter().map(PathBuf::as_path);
-            known.chain(VOLATILE.map(Path::new)).any(|folder| path.starts_with(folder))
+            self.known.iter().any(|folder| path.starts_with(folder)) || is_volatile(path)
         };
         let files = watched.asked_for.iter().filter(|path| !has_none(path));
         let files = files.map(|path| (path.clone(), fingerprint(path))).collect();
         let run = SeenRun { watched: watched.clone(), files };
-        self.seen.runs.insert(self.arguments(command), run);
+        self.seen.insert(self.arguments(command), run);
         self.has_new = true;
         Some(watched)
     }
@@ -141,7 +143,7 @@ impl Watching {
         let keep = || {
             make_private_dir(folder)?;
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&serde_json::to_vec(&self.seen)?)?;
+            file.write_all(&seal(&self.key, &serde_json::to_vec(&self.seen)?))?;
             file.persist(path).map_err(io::Error::from)
         };
         let _ = keep();
@@ -156,7 +158,7 @@ impl Watching {
 /// The fingerprint of a file or folder; `None` if it does not exist.
 fn fingerprint(path: &Path) -> Option<String> {
     let about = path.metadata().ok()?;
-    if about.is_file() && path.starts_with(OF_KERNEL) {
+    if about.is_file() && OF_KERNEL.iter().any(|folder| path.starts_with(folder)) {
         return Some(digest_file(path).unwrap_or_default());
     }
     Some(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(&about)))

@@ -9,12 +9,15 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, RepositoryCache, io_error, make_dir};
-use crate::exec::system::{digest, digest_file, is_inside};
+use crate::exec::system::{digest, digest_file, is_inside, may_execute, mode, permissions};
 use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
-use crate::workspace::files::unless_damaged;
+use crate::workspace::files::{read_record, remove, unless_damaged, write_record};
 use crate::workspace::inputs::Inputs;
 use crate::workspace::relink::Link;
+
+/// The record of an artifact.
+const MANIFEST: &str = "manifest.json";
 
 /// The folder of the files from which executables were linked. It is only checked
 /// when one is linked again.
@@ -89,12 +92,12 @@ impl RepositoryCache {
         }
         match Artifact::read(&path, key, env)? {
             Some(artifact) => {
-                let used = File::open(path.join("manifest.json"));
+                let used = File::open(path.join(MANIFEST));
                 let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
                 Ok(Some(artifact))
             }
             None => {
-                std::fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
+                remove(&path)?;
                 Ok(None)
             }
         }
@@ -123,7 +126,9 @@ impl RepositoryCache {
             make_dir(to.parent().unwrap_or(staging.path()))?;
             std::fs::copy(&from, &to).map_err(io_error("copy", &from))?;
             let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
-            files.push(PublishedFile { path, sha256 });
+            let about = to.metadata().map_err(io_error("look at", &to))?;
+            let executable = may_execute(&about);
+            files.push(PublishedFile { path, sha256, executable });
         }
         let folders: Vec<_> = contents.folders.iter().filter_map(relative).collect();
         for folder in &folders {
@@ -136,16 +141,21 @@ impl RepositoryCache {
             executable.link = link.and_then(|link| link.publish(&links));
         }
         let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
-        let at = staging.path().join("manifest.json");
-        let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from);
-        let written = text.and_then(|text| std::fs::write(&at, text));
-        written.map_err(io_error("write", &at))?;
+        write_record(&staging.path().join(MANIFEST), &manifest)?;
         let path = builds.join(key.name());
         std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
         // There is nothing under that name that has to be removed.
         let _ = staging.keep();
         Ok(Artifact { path, manifest })
     }
+}
+
+/// Gives a file back what archives and caches of CI services may lose.
+fn make_executable(path: &Path) -> io::Result<()> {
+    let about = path.metadata()?;
+    let mode = mode(&about).filter(|_| !may_execute(&about));
+    let executable = mode.and_then(|mode| permissions(mode | 0o100));
+    executable.map_or(Ok(()), |executable| std::fs::set_permissions(path, executable))
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -161,6 +171,7 @@ struct Manifest {
 struct PublishedFile {
     path: PathBuf,
     sha256: String,
+    executable: bool,
 }
 
 /// A published build.
@@ -175,11 +186,9 @@ impl Artifact {
     /// the manifest (such as a benchmark's output of an earlier run). `None` if it
     /// is another one or not intact.
     fn read(path: &Path, key: &ArtifactKey, env: &Environment) -> Result<Option<Self>, Error> {
-        let manifest = path.join("manifest.json");
-        let Some(text) = unless_damaged(std::fs::read(&manifest), &manifest)? else {
+        let Some(manifest) = read_record::<Manifest>(&path.join(MANIFEST))? else {
             return Ok(None);
         };
-        let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
         let artifact = Artifact { path: path.to_owned(), manifest };
         let Manifest { key: of, files, folders, executables, inputs } = &artifact.manifest;
         let is_known = |run: &Executable| files.iter().any(|file| file.path == run.path);
@@ -196,6 +205,9 @@ impl Artifact {
             let sha256 = unless_damaged(digest_file(&path), &path)?;
             if sha256.as_ref() != Some(&file.sha256) {
                 return Ok(None);
+            }
+            if file.executable {
+                make_executable(&path).map_err(io_error("change the mode of", &path))?;
             }
         }
         artifact.remove_strangers(&root).map_err(io_error("clear up", &root))?;

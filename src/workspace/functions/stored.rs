@@ -2,8 +2,8 @@
 //!
 //! What differs between two programs follows from what they were linked from, by which call,
 //! from the executables, and from how lines have moved. Digests of all that make the key.
-//! The digest at the beginning of a file is one of the key and of what follows: where any
-//! of this is not as it was, or the file is damaged, the functions are compared again.
+//! Each is [sealed](seal): if any of this is not as it was, or the file is damaged, the
+//! functions are compared again.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::exec::program::Program;
-use crate::exec::system::{Place, digest, make_private_dir};
+use crate::exec::system::{Place, digest, make_private_dir, seal, unseal};
 use crate::model::side::{Pair, Side};
 
 /// How many digits of the digest of an executable's path are in the name of its file. A
@@ -50,27 +50,17 @@ impl StoredComparison {
 
     /// What is stored, if it is of this key and whole.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
-        let (sha256, text) = text.split_once('\n')?;
-        if sha256 != self.digest_with(text) {
-            return None;
-        }
-        serde_json::from_str(text).ok()
+        let sealed = std::fs::read(&self.path).ok()?;
+        serde_json::from_slice(unseal(&self.key, &sealed)?).ok()
     }
 
     /// Stores a comparison. That it can't be stored is no trouble.
     pub(super) fn write(&self, comparison: &impl Serialize) {
         let write = || {
-            let text = serde_json::to_string(comparison)?;
+            let text = serde_json::to_vec(comparison)?;
             make_private_dir(self.path.parent().unwrap_or(&self.path))?;
-            let sha256 = self.digest_with(&text);
-            Place::find(&self.path)?.replace(format!("{sha256}\n{text}").as_bytes())
+            Place::find(&self.path)?.replace(&seal(&self.key, &text))
         };
         let _: std::io::Result<()> = write();
-    }
-
-    /// The digest of the key and what was stored for it.
-    fn digest_with(&self, text: &str) -> String {
-        digest(format!("{}\n{text}", self.key).as_bytes())
     }
 }

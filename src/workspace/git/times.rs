@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use git2::{Index, IndexEntry, IndexTime, Repository};
+use git2::{Index, IndexEntry, IndexTime, ObjectType, Oid, Repository};
 
 use super::Error;
 use crate::exec::system::{Stamp, from_git, set_modified, stamp};
@@ -31,6 +31,33 @@ pub(crate) fn change_times<E: From<Error>>(
     Ok(save(&mut index, path)?)
 }
 
+/// Removes files of the worktree at `path` whose content is not that in the index although
+/// libgit2, which looks at sizes and times of content only, might consider them unchanged.
+/// The next checkout writes them again.
+pub(super) fn remove_changed(worktree: &Repository, path: &Path) -> Result<(), Error> {
+    let failed = || Error::git("read the index of", path.display().to_string());
+    let mut index = worktree.index().map_err(failed())?;
+    let (mut entries, mut is_noted) = (index.iter().collect::<Vec<_>>(), false);
+    for entry in &mut entries {
+        let full = path.join(from_git(&entry.path));
+        let Ok(about) = full.symlink_metadata() else { continue };
+        let Some(stamp) = stamp(&about).filter(|_| !about.is_dir()) else { continue };
+        if (entry.ino, entry.mtime, entry.ctime) == times(stamp) {
+            continue;
+        }
+        let content = Oid::hash_file(ObjectType::Blob, &full);
+        if about.is_file() && content.is_ok_and(|content| content == entry.id) {
+            note(entry, stamp);
+            entry.file_size = about.len() as u32;
+            index.add(entry).map_err(failed())?;
+            is_noted = true;
+        } else {
+            fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
+        }
+    }
+    if is_noted { save(&mut index, path) } else { Ok(()) }
+}
+
 /// Writes the index of the worktree at `path`, and makes libgit2 trust it.
 pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
     index.write().map_err(Error::git("write the index of", path.display().to_string()))?;
@@ -45,9 +72,7 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     let is_as = |entry: &IndexEntry, about: &Metadata, stamp: Stamp| {
         about.is_file()
             && u64::from(entry.file_size) == about.len() & u64::from(u32::MAX)
-            && entry.ino == stamp.number
-            && entry.mtime == time(stamp.modified)
-            && entry.ctime == time(stamp.changed)
+            && (entry.ino, entry.mtime, entry.ctime) == times(stamp)
             // A file as new as the index may have been written after it.
             && stamp.modified < written.modified
     };
@@ -68,8 +93,11 @@ pub(super) fn settle(index: &Index) -> Result<(), Error> {
 
 /// Updates an entry with the stamp of its file.
 pub(super) fn note(entry: &mut IndexEntry, stamp: Stamp) {
-    entry.ino = stamp.number;
-    (entry.mtime, entry.ctime) = (time(stamp.modified), time(stamp.changed));
+    (entry.ino, entry.mtime, entry.ctime) = times(stamp);
+}
+
+fn times(stamp: Stamp) -> (u32, IndexTime, IndexTime) {
+    (stamp.number, time(stamp.modified), time(stamp.changed))
 }
 
 fn time((seconds, nanoseconds): (i32, u32)) -> IndexTime {

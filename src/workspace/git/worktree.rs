@@ -18,15 +18,15 @@ use git2::{
 use super::filters::{converts, is_attributes};
 use super::snapshot::write;
 use super::submodules::Submodules;
-use super::times::change_times;
+use super::times::{change_times, remove_changed};
 use super::{Error, Repo, Revision};
 use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
 
-/// The settings of the user's repository that affect a checkout.
-const SETTINGS: &str = "core.autocrlf core.eol core.filemode core.ignorecase \
-    core.precomposeunicode core.symlinks";
+/// The settings of the user's repository that affect a checkout, in its section `core`.
+const SETTINGS: [&str; 6] =
+    ["autocrlf", "eol", "filemode", "ignorecase", "precomposeunicode", "symlinks"];
 
 /// The bits of an entry's mode that encode its kind, and the kind of a file.
 const KIND: i32 = 0o170_000;
@@ -41,28 +41,21 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the private repository at `path`, creates it if it does not exist
-    /// (or is incomplete), and updates what it copies from `user`.
+    /// Opens the private repository at `path`, with all that decides how it is read as if
+    /// it had just been created, and updates what it copies from `user`.
     pub(crate) fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
         Store::over(path, &user.inner)
     }
 
     pub(super) fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
-        let inner = match Repository::open_bare(path) {
-            Ok(inner) => inner,
-            Err(_) => {
-                let mut options = git2::RepositoryInitOptions::new();
-                options.bare(true).external_template(false).initial_head("none");
-                Repository::init_opts(path, &options)
-                    .map_err(Error::git("create", path.display().to_string()))?
-            }
-        };
+        let references = path.join("refs/heads");
+        fs_err::create_dir_all(&references).map_err(Error::io("create", &references))?;
+        write_if_changed(&path.join("HEAD"), b"ref: refs/heads/none\n")?;
+        write_if_changed(&path.join("config"), settings(user).as_bytes())?;
         link_objects(path, user)?;
         copy_or_remove(&user.commondir().join("shallow"), &path.join("shallow"))?;
         copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
         copy_tags(path, user)?;
-        copy_settings(&inner, user)?;
-        // Opened again, since what was copied is read when a repository is opened.
         let inner =
             Repository::open_bare(path).map_err(Error::git("open", path.display().to_string()))?;
         Ok(Store { inner })
@@ -235,6 +228,7 @@ impl Begun<'_> {
         let Checkout { path, revision, .. } = *self.checkout;
         if !self.is_new {
             unlink(worktree, path, &self.entries)?;
+            remove_changed(worktree, path)?;
         }
         let failed = || Error::git("check out", &revision.rev);
         let set_head = || worktree.set_head_detached(self.commit).map_err(failed());
@@ -457,20 +451,18 @@ fn copy_tags(path: &Path, user: &Repository) -> Result<(), Error> {
     write_if_changed(&path.join("packed-refs"), lines.as_bytes())
 }
 
-fn copy_settings(store: &Repository, user: &Repository) -> Result<(), Error> {
-    let failed = || Error::git("copy", "the settings");
+/// The text of the private repository's configuration.
+fn settings(user: &Repository) -> String {
+    let mut text = String::from("[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
     let theirs = user.config().and_then(|config| config.open_level(git2::ConfigLevel::Local));
-    let Ok(theirs) = theirs else { return Ok(()) };
-    let ours = store.config().map_err(failed())?;
-    let mut ours = ours.open_level(git2::ConfigLevel::Local).map_err(failed())?;
-    for key in SETTINGS.split(' ') {
-        match (theirs.get_string(key).ok(), ours.get_string(key).ok()) {
-            (wanted, have) if wanted == have => {}
-            (Some(value), _) => ours.set_str(key, &value).map_err(failed())?,
-            (None, _) => ours.remove(key).map_err(failed())?,
+    let Ok(theirs) = theirs else { return text };
+    for key in SETTINGS {
+        if let Ok(value) = theirs.get_string(&format!("core.{key}")) {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = writeln!(text, "\t{key} = \"{value}\"");
         }
     }
-    Ok(())
+    text
 }
 
 pub(super) fn copy_or_remove(from: &Path, to: &Path) -> Result<(), Error> {

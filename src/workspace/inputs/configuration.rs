@@ -31,6 +31,10 @@ pub(crate) struct Configuration {
     /// The linkers in their tables `[target]`, each with the table's name, a target or
     /// `cfg(…)`, and the folder to which its path is relative.
     pub(crate) linkers: BTreeSet<(String, PathBuf, String)>,
+    /// Whether one of them has an alias of the name by which cargo calls this program.
+    pub(crate) has_alias: bool,
+    /// Whether one of them has a table `[profile]`.
+    pub(crate) has_profiles: bool,
     /// The files by their paths without links.
     known: BTreeSet<PathBuf>,
 }
@@ -79,6 +83,8 @@ impl Configuration {
         let file = ConfigFile::parse(text.as_deref().unwrap_or_default());
         self.files.push((path.to_owned(), text));
         self.variables.extend(file.variables);
+        self.has_alias |= file.has_alias;
+        self.has_profiles |= file.has_profiles;
         let folder = path.parent().unwrap_or(Path::new("/"));
         // The paths in `x/.cargo/config.toml` are relative to `x`.
         let base = folder.parent().unwrap_or(folder);
@@ -134,6 +140,9 @@ struct ConfigFile {
     build_folders: BTreeSet<(&'static str, String)>,
     /// The linker of each target, or `cfg(…)`.
     linkers: BTreeSet<(String, String)>,
+    /// Whether `cargo cbdr` is an alias.
+    has_alias: bool,
+    has_profiles: bool,
 }
 
 impl ConfigFile {
@@ -156,6 +165,8 @@ impl ConfigFile {
             let folder = document.get("build").and_then(|build| build.get(key)?.as_str());
             file.build_folders.extend(folder.map(|folder| (variable, folder.to_owned())));
         }
+        file.has_profiles = document.get("profile").is_some();
+        file.has_alias = document.get("alias").is_some_and(|aliases| aliases.get("cbdr").is_some());
         let tables = document.get("target").and_then(Item::as_table_like);
         for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
             if let Some(linker) = table.get("linker").and_then(Item::as_str) {
@@ -176,6 +187,12 @@ fn joined(base: &Path, path: &str) -> PathBuf {
         }
     }
     joined
+}
+
+/// Whether a manifest defines a profile. One that is not TOML may: cargo reports it.
+pub(crate) fn has_profile(manifest: &str, name: &str) -> bool {
+    let Ok(manifest) = manifest.parse::<DocumentMut>() else { return true };
+    manifest.get("profile").is_some_and(|profiles| profiles.get(name).is_some())
 }
 
 fn add_strings(item: &Item, found: &mut BTreeSet<String>) {
@@ -291,6 +308,14 @@ mod tests {
             "[env]\nONE = '1'\nTWO = { value = '2', force = true }\n[env.THREE]\nvalue = '3'\n";
         let names = ["ONE", "TWO", "THREE"].map(str::to_owned);
         assert_eq!(ConfigFile::parse(text).variables, BTreeSet::from(names));
+    }
+
+    #[test]
+    fn an_alias_that_replaces_this_program_is_known() {
+        let has_alias = |text: &str| ConfigFile::parse(text).has_alias;
+        assert!(has_alias("[alias]\ncbdr = 'version'\n"));
+        assert!(has_alias("alias.cbdr = ['run', '--']\n"));
+        assert!(!has_alias("[alias]\nb = 'cbdr'\n"));
     }
 
     #[test]

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use super::record::FOLDER_VARIABLE;
 use crate::exec::process::Command;
-use crate::exec::system::{LINKS_AS_GNU, Place, digest, make_private_dir};
+use crate::exec::system::{LINKS_AS_GNU, Place, digest, make_private_dir, may_execute};
 use crate::workspace::cargo::Linker;
 use crate::workspace::environment::{Environment, var};
+use crate::workspace::files::remove;
 use crate::workspace::inputs::configuration::Configuration;
 
 /// rustc's default linker.
@@ -131,10 +132,12 @@ fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<Pat
     let recorder = recorder.iter().map(|word| word.to_str().ok_or(io::ErrorKind::InvalidInput));
     let recorder = recorder.map(|word| quoted(word?)).collect::<io::Result<Vec<_>>>()?.join(" ");
     let text = script(&quoted(linker)?, &recorder);
-    if std::fs::read_to_string(&path).is_ok_and(|known| known == text) {
+    let is_executable = path.metadata().is_ok_and(|about| may_execute(&about));
+    if is_executable && std::fs::read_to_string(&path).is_ok_and(|known| known == text) {
         return Ok(path);
     }
     make_private_dir(&folder)?;
+    remove(&path).map_err(|error| error.source)?;
     // Written atomically, since a script that can't be executed would count as complete from then
     // on.
     Place::find(&path)?.replace_script(text.as_bytes())?;

@@ -14,7 +14,7 @@ out=${CBDR_OUT:-$(mktemp -d)}
 command -v cargo-cbdr >/dev/null || cargo install --locked cargo-cbdr@@VERSION@
 
 code=0
-cargo cbdr compare --fetch --format markdown --samples "$out/cbdr.csv" \
+cargo-cbdr compare --fetch --format markdown --samples "$out/cbdr.csv" \
     --report "$out/cbdr.html" "$base" >"$out/cbdr.md" || code=$?
 if [ -s "$out/cbdr.md" ]; then cat "$out/cbdr.md"; fi
 echo "The report and the samples are in $out" >&2

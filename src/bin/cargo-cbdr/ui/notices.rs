@@ -3,10 +3,11 @@
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice, Unlikely,
+    Advice, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice, RunnerDiffers,
+    Unlikely,
 };
 use cargo_cbdr::model::outcome::{Removed, Verdict};
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::estimator::TAIL;
 
 use super::text::{self, bounds, count, line, list, percent, roughly};
@@ -14,6 +15,10 @@ use super::text::{self, bounds, count, line, list, percent, roughly};
 /// For what Welch's and Fieller's intervals are valid.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
     samples whose number was chosen in advance";
+
+/// What cargo does with an alias.
+const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of \
+    this program: call `cargo-cbdr`";
 
 /// A notice in a sentence, without a full stop.
 pub(crate) fn notice(notice: &Notice) -> String {
@@ -35,6 +40,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
         ),
         Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
         Notice::RunDiffers(differs) => run_differs(differs),
+        Notice::RunnerDiffers(differs) => runner_differs(differs),
+        Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
+        Notice::Alias => ALIAS.to_owned(),
         Notice::NoBaseline { benchmark, why } => {
             format!("no baseline for `{benchmark}`: {why}")
         }
@@ -218,6 +226,43 @@ fn run_differs(differs: &RunDiffers) -> String {
         "{only_side}base and head differ in what is run: they set {keys} differently, and the \
          head's value is used ({})",
         values.join("; ")
+    )
+}
+
+fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
+    let [base, head] = [&args.base, &args.head].map(|args| match args.as_slice() {
+        [] => "without options".to_owned(),
+        args => format!("with `{}`", line(&args.join(" "))),
+    });
+    format!(
+        "{} {} built differently, since the manifests differ in which features and profiles there \
+         are or are required: the base {base}, the head {head}",
+        list(benchmarks.iter().map(|name| format!("`{name}`"))),
+        if benchmarks.len() == 1 { "is" } else { "are" }
+    )
+}
+
+fn runner_differs(differs: &RunnerDiffers) -> String {
+    let RunnerDiffers { from, runner, variables } = differs;
+    let runner = runner.as_ref().map(|runners| match runners {
+        Pair { base, head } if base == head => format!("the runner `{base}`"),
+        runners => {
+            let [base, head] = [&runners.base, &runners.head].map(|words| match words.as_str() {
+                "" => "none".to_owned(),
+                words => format!("`{}`", line(words)),
+            });
+            format!("the runner (base {base}, head {head})")
+        }
+    });
+    let variables = variables.iter().map(|name| format!("the variable `{name}`"));
+    let what = list(runner.into_iter().chain(variables));
+    let (other, why) = match from {
+        Side::Base => ("head", "`--policy-from head` uses the head's"),
+        Side::Head => ("base", "because of `--policy-from head`"),
+    };
+    format!(
+        "cargo's configuration differs in how benchmarks are run: {what}; the {from}'s is used for \
+         the {other}, too ({why})"
     )
 }
 

@@ -4,6 +4,7 @@
 
 mod ending;
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::SystemTime;
 
 use super::*;
@@ -42,6 +43,7 @@ impl Scratch {
             write(&root.join(path), text);
         }
         let files = ["release/bench", "release/build/data"].map(|path| root.join(path));
+        std::fs::set_permissions(&files[0], PermissionsExt::from_mode(0o755)).unwrap();
         let elsewhere = self.around().join("elsewhere");
         write(&elsewhere, "not below the root");
         let files = [&files[..], &[elsewhere]].concat();
@@ -267,6 +269,34 @@ fn what_a_benchmark_left_in_an_artifact_goes_and_what_it_took_comes_back() {
     assert!(scratch.around().join("work").is_dir());
 }
 
+#[test]
+fn what_could_be_executed_can_be_again() {
+    let scratch = Scratch::new();
+    let key = key("it");
+    let files = scratch.publish(&key).files();
+    let mode = |name: &str| files.join(name).metadata().unwrap().permissions().mode() & 0o777;
+    let others = mode("release/build/data");
+    std::fs::set_permissions(files.join("release/bench"), PermissionsExt::from_mode(0o644))
+        .unwrap();
+    scratch.repository.artifact(&key, &[]).unwrap().unwrap();
+    assert_eq!((mode("release/bench"), mode("release/build/data")), (0o744, others));
+}
+
+#[test]
+fn a_file_in_the_place_of_an_artifact_or_a_folder_in_that_of_a_link_goes() {
+    let scratch = Scratch::new();
+    let key = key("it");
+    let path = scratch.publish(&key).files().parent().unwrap().to_owned();
+    std::fs::remove_dir_all(&path).unwrap();
+    std::fs::write(&path, "").unwrap();
+    assert!(scratch.repository.artifact(&key, &[]).unwrap().is_none());
+    assert!(!path.exists());
+    let link = scratch.repository.target_link(Side::Base, "spec");
+    write(&link.join("release/bench"), "");
+    scratch.repository.link_target(Side::Base, "spec", &path).unwrap();
+    assert_eq!(std::fs::read_link(link).unwrap(), path);
+}
+
 /// Puts a link in the place of a folder, to a folder with the same in it and more.
 fn moves(folder: &Path, files: &Path) {
     let outside = files.ancestors().nth(5).unwrap().join("outside");
@@ -282,13 +312,18 @@ fn a_damaged_artifact_is_not_used_and_removed() {
         std::fs::rename(files.join("release/bench"), files.join("../moved")).unwrap();
         std::os::unix::fs::symlink("../../moved", files.join("release/bench")).unwrap();
     };
-    let damages: [Damage; 8] = [
+    let damages: [Damage; 9] = [
         |files| moves(&files.join("release"), files),
         |files| moves(files, files),
         |files| std::fs::write(files.join("release/build/data"), "dat").unwrap(),
         |files| std::fs::remove_file(files.join("release/bench")).unwrap(),
         link,
         |files| std::fs::write(files.join("../manifest.json"), "{").unwrap(),
+        |files| {
+            let manifest = files.join("../manifest.json");
+            let text = std::fs::read_to_string(&manifest).unwrap();
+            std::fs::write(&manifest, text.replace("\"bench\"", "\"benci\"")).unwrap();
+        },
         |files| std::fs::remove_file(files.join("../manifest.json")).unwrap(),
         |files| std::fs::remove_dir_all(files).unwrap(),
     ];
@@ -314,6 +349,10 @@ fn errors_say_what_can_be_done() {
     let may = "set CBDR_CACHE_DIR to a folder that you can write to";
     assert_eq!(hint(io::ErrorKind::PermissionDenied).as_deref(), Some(may));
     assert_eq!(hint(io::ErrorKind::InvalidData), None);
+    let lock = Path::new("/c/repositories-v1/it-1/lock");
+    let error: Error = io_error("open", lock)(io::ErrorKind::IsADirectory.into());
+    let delete = "the cache may be damaged: delete `/c/repositories-v1/it-1`";
+    assert_eq!(error.hint().as_deref(), Some(delete));
     assert_eq!(Error::NoPlace.hint().as_deref(), Some("set CBDR_CACHE_DIR to a folder"));
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = make_dir(file.path()).unwrap_err();

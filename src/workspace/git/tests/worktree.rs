@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use git2::{Oid, Repository};
 
 use super::{Scratch, identity, names, read, write};
+use crate::exec::system::set_modified;
 use crate::model::revision::Revision;
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
@@ -42,6 +43,47 @@ fn check_out(scratch: &Scratch, commit: Oid, keep: &[&str]) {
     let commondir = worktree.commondir().canonicalize().unwrap();
     assert_eq!(commondir, private(scratch));
     assert!(!tree(scratch).with_extension("unclean").exists());
+}
+
+#[test]
+fn a_file_changed_with_its_size_and_time_is_written_again() {
+    let (scratch, first, _) = scratch();
+    check_out(&scratch, first, &[]);
+    let differs = tree(&scratch).join("differs");
+    let same = tree(&scratch).join("folder/same");
+    let about = |path: &Path| crate::exec::system::stamp(&path.metadata().unwrap()).unwrap();
+    let before = about(&same);
+    let modified = differs.metadata().unwrap().modified().unwrap();
+    std::fs::write(&differs, "9").unwrap();
+    set_modified(&differs, modified).unwrap();
+    // Its content is the same, although nothing else is.
+    std::fs::remove_file(&same).unwrap();
+    std::fs::write(&same, "same").unwrap();
+    let copied = about(&same);
+    assert_ne!(copied, before);
+    check_out(&scratch, first, &[]);
+    assert_eq!(read(&differs), "1");
+    assert_eq!(about(&same), copied, "it was written again");
+}
+
+#[test]
+fn the_private_repository_is_as_new_whatever_became_of_it() {
+    let (scratch, first, second) = scratch();
+    check_out(&scratch, first, &[]);
+    let private = private(&scratch);
+    for file in ["config", "HEAD", "packed-refs", "objects/info/alternates"] {
+        let whole = std::fs::read(private.join(file)).unwrap();
+        for damaged in [&b""[..], &b"\0\0\0\0\0\0\0\0"[..]] {
+            std::fs::write(private.join(file), damaged).unwrap();
+            check_out(&scratch, second, &[]);
+            assert_eq!(std::fs::read(private.join(file)).unwrap(), whole, "{file}");
+        }
+    }
+    let settings = std::fs::read_to_string(private.join("config")).unwrap();
+    scratch.open().inner.config().unwrap().set_str("core.autocrlf", "in\"p\\ut").unwrap();
+    store(&scratch);
+    let known = Repository::open_bare(&private).unwrap().config().unwrap();
+    assert_eq!(known.get_string("core.autocrlf").unwrap(), "in\"p\\ut", "{settings}");
 }
 
 /// Two commits: `same` is alike, `differs` is not, each has a file of its own.
@@ -367,9 +409,9 @@ fn the_private_repository_follows_the_users_and_is_not_written_in_vain() {
     assert_eq!(opened.repository().references().unwrap().count(), 2);
     assert!(opened.repository().find_commit(line[2]).is_ok());
     let config = read(&private(&scratch).join("config"));
-    assert!(config.contains("autocrlf = input") && !config.contains("editor"), "{config}");
+    assert!(config.contains("autocrlf = \"input\"") && !config.contains("editor"), "{config}");
     assert_eq!(read(&private(&scratch).join("info/attributes")), "*.x text\n");
-    assert_eq!(names(&private(&scratch).join("objects")), ["info", "pack"]);
+    assert_eq!(names(&private(&scratch).join("objects")), ["info"]);
     let before = copies(&scratch);
     assert_eq!(before.len(), 4);
     store(&scratch);
@@ -385,7 +427,7 @@ fn the_private_repository_follows_the_users_and_is_not_written_in_vain() {
     assert!(opened.repository().is_shallow());
     assert!(!private(&scratch).join("info/attributes").exists());
     let config = read(&private(&scratch).join("config"));
-    assert!(config.contains("eol = crlf") && !config.contains("autocrlf"), "{config}");
+    assert!(config.contains("eol = \"crlf\"") && !config.contains("autocrlf"), "{config}");
     std::fs::remove_file(scratch.path().join(".git/shallow")).unwrap();
     assert!(!store(&scratch).repository().is_shallow());
 }
