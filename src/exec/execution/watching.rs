@@ -3,8 +3,7 @@
 //! What a run does follows from the program, its arguments, its environment and the files
 //! that it accesses. A trace is stored next to the build, and reused as long as all of
 //! these are unchanged: the build and its worktree are checked before every comparison,
-//! other files have a fingerprint. Kernel files about the process itself have none, and if
-//! the user's commands run before each run, nothing is stored.
+//! other files have a fingerprint. Kernel files about the process itself have none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -57,8 +56,7 @@ struct SeenRun {
 }
 
 impl Watching {
-    /// `tracer` is the command of the tracing program. Traces are stored only if a run
-    /// `is_repeatable`.
+    /// `tracer` is the command of the tracing program.
     ///
     /// # Errors
     /// If the breakpoints can't be written.
@@ -66,14 +64,12 @@ impl Watching {
         program: &SideProgram,
         tracer: &[OsString],
         breakpoints: &Breakpoints,
-        is_repeatable: bool,
     ) -> io::Result<Self> {
         let tracing = Tracing::new(tracer, breakpoints, &program.folder)?;
         let known = [
             program.folder.parent().unwrap_or(&program.folder).to_owned(),
             program.home.parent().unwrap_or(&program.home).to_owned(),
         ];
-        let records = program.records.as_ref().filter(|_| is_repeatable);
         let Command { cwd, env, stdin, isolation, .. } = &program.command;
         let words = &program.command.argv[..program.words];
         let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
@@ -85,7 +81,8 @@ impl Watching {
         let key = digest(key.as_bytes());
         // One file per program, regardless of its environment.
         let name = digest(format!("{words:?}").as_bytes());
-        let path = records.map(|folder| folder.join(format!("{}.json", &name[..16])));
+        let path =
+            program.records.as_ref().map(|folder| folder.join(format!("{}.json", &name[..16])));
         let kept = path.as_ref().and_then(|path| std::fs::read(path).ok());
         let kept = kept.and_then(|text| serde_json::from_slice(&text).ok());
         let kept = kept.filter(|kept: &Seen| kept.key == key);
@@ -126,7 +123,7 @@ impl Watching {
             let known = self.known.iter().map(PathBuf::as_path);
             known.chain(VOLATILE.map(Path::new)).any(|folder| path.starts_with(folder))
         };
-        let files = watched.asked_for.iter().filter(|path| !has_none(path));
+        let files = watched.accessed.keys().filter(|path| !has_none(path));
         let files = files.map(|path| (path.clone(), fingerprint(path))).collect();
         let run = SeenRun { watched: watched.clone(), files };
         self.seen.runs.insert(self.arguments(command), run);
