@@ -27,6 +27,23 @@ pub(crate) struct Program {
     pub(crate) comparisons: Option<PathBuf>,
 }
 
+#[cfg(test)]
+impl Program {
+    /// One of which only these are known.
+    pub(crate) fn of_test(executable: &Path, home: &Path) -> Self {
+        Program {
+            command: Command::default(),
+            executable: Some(executable.to_owned()),
+            executable_sha256: None,
+            relink: Err("it was not linked".to_owned()),
+            identity: String::new(),
+            home: home.to_owned(),
+            records: None,
+            comparisons: None,
+        }
+    }
+}
+
 /// How to link an executable again with its functions in another order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relink {

@@ -1,11 +1,13 @@
 //! `compare`: from a request to an outcome.
 
+mod accesses;
 mod discovery;
 mod explain;
 mod harnesses;
 mod layouts;
 mod lengths;
 mod program;
+mod same;
 mod session;
 mod unaffected;
 
@@ -67,10 +69,11 @@ pub fn compare(
 ) -> Result<Compared, Error> {
     let start = Instant::now();
     let Context { helper, interrupt } = context;
-    let preparation = workspace::prepare(&options.request, helper, interrupt, &mut |event| {
+    let mut preparation = workspace::prepare(&options.request, helper, interrupt, &mut |event| {
         on_event(event.into());
     })?;
     let mut notices = preparation.notices.clone();
+    same::confirm(&mut preparation, options, context, &mut *on_event, &mut notices)?;
     let programs = programs(&preparation, options.request.filter.as_deref(), &mut |notice| {
         on_event(Event::Notice(&notice));
         notices.push(notice);
@@ -182,8 +185,8 @@ fn changed_functions(
 ) -> Vec<Notice> {
     let mut measured = measured.iter();
     let ready = preparation.benchmarks.iter().filter_map(|prepared| match &prepared.state {
-        State::Ready(programs) => Some((prepared, programs)),
-        State::Identical | State::NoBaseline => None,
+        State::Ready(programs) | State::Same(programs, _) => Some((prepared, programs)),
+        State::Identical(_) | State::NoBaseline => None,
     });
     let mut notices = Vec::new();
     for ((prepared, programs), found) in ready.zip(discoveries) {
@@ -234,8 +237,8 @@ fn all_benchmarks(
     let mut all = Vec::new();
     for prepared in &preparation.benchmarks {
         let name = &prepared.benchmark.name;
-        match prepared.state {
-            State::Ready(_) => {
+        match &prepared.state {
+            State::Ready(_) | State::Same(..) => {
                 let Some(found) = discoveries.next() else { continue };
                 for result in measured.by_ref().take(found.results) {
                     let shown = prepared.benchmark.shown.clone();
@@ -243,7 +246,9 @@ fn all_benchmarks(
                 }
                 let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
                 let unaffected = found.unaffected.iter();
-                all.extend(unaffected.map(|name| BenchmarkResult::new(name, Status::Unaffected)));
+                all.extend(unaffected.map(|(name, reason)| {
+                    BenchmarkResult::same(name, Status::Unaffected, reason.clone())
+                }));
                 all.extend(
                     found
                         .one_sided
@@ -251,7 +256,9 @@ fn all_benchmarks(
                         .map(|one| BenchmarkResult::new(&one.name, side(one.side))),
                 );
             }
-            State::Identical => all.push(BenchmarkResult::new(name, Status::Compared)),
+            State::Identical(reason) => {
+                all.push(BenchmarkResult::same(name, Status::Compared, reason.clone()));
+            }
             State::NoBaseline if preparation.removed.iter().any(|gone| gone.benchmark == *name) => {
             }
             State::NoBaseline => all.push(BenchmarkResult::new(name, Status::New)),

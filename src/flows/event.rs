@@ -24,6 +24,13 @@ pub enum Event<'a> {
         /// Why that is not known.
         why: &'a str,
     },
+    /// A benchmark is measured, since it is not known to be unaffected.
+    Measured {
+        /// The benchmark.
+        benchmark: &'a str,
+        /// Why not.
+        why: &'a str,
+    },
     /// An unmeasured run of a program with several of them begins.
     WarmUpRun {
         /// The side.

@@ -142,11 +142,13 @@ pub enum Notice {
         /// numbers.
         moved: usize,
     },
-    /// The programs are the same, but tracked files differ, which a run could
-    /// read.
-    OtherFiles {
-        /// Their paths from the root of the repository.
-        files: Vec<String>,
+    /// Both sides of this benchmark are the same program, which may do something else on each
+    /// because of other files that differ, so it is measured.
+    SameProgram {
+        /// The benchmark.
+        benchmark: String,
+        /// What it does that may not be the same, worded as the end of a sentence.
+        why: String,
     },
     /// Files of a side are pointers of git-lfs, without their content.
     Pointers {

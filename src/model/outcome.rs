@@ -2,7 +2,7 @@
 //! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -372,6 +372,9 @@ pub struct BenchmarkResult {
     /// The results of some of them over layouts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub layouts: BTreeMap<String, OverLayouts>,
+    /// Why it was not measured, if it does the same on both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
 }
 
 impl BenchmarkResult {
@@ -388,13 +391,43 @@ impl BenchmarkResult {
             metrics,
             shown: Vec::new(),
             layouts,
+            reason: None,
         }
+    }
+
+    /// A benchmark that does the same on both sides.
+    pub(crate) fn same(name: &str, status: Status, reason: Reason) -> Self {
+        BenchmarkResult { reason: Some(reason), ..BenchmarkResult::new(name, status) }
     }
 
     /// Whether one of its metrics regressed.
     pub(crate) fn has_regressed(&self) -> bool {
         self.metrics.iter().any(|metric| metric.verdict == Some(Verdict::Regression))
     }
+}
+
+/// What shows that a benchmark does the same on both sides, so that it was not measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The functions of its program; `None` if the executables are equal in all that is loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub functions: Option<FunctionCounts>,
+    /// The number of files that differ between the commits.
+    pub changed_files: usize,
+    /// The files and folders of the repository that its run accessed, none of which differs.
+    /// `None` if there was no run, since no file differs.
+    pub accessed: Option<BTreeSet<String>>,
+}
+
+/// The numbers of a program's functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionCounts {
+    /// Those that were compared.
+    pub compared: usize,
+    /// Those of them that differ.
+    pub differ: usize,
+    /// Those of them that the run entered, none of which differs.
+    pub entered: usize,
 }
 
 /// The result of sampling all benchmarks.

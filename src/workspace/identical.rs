@@ -28,6 +28,7 @@ mod line_moves;
 mod locations;
 mod moves;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -39,14 +40,55 @@ pub(super) use moves::Moves;
 
 use crate::error::Error;
 use crate::exec::process::Command;
+use crate::exec::program::Program;
 use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
-/// Whether the two are run in the same way: with the same arguments and
-/// environment, except for the folders of the sides, the hash in the path of the
-/// executable, and the package's description, version and so on in cargo's
-/// variables, which are part of the executable if they are used.
-pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> bool {
+/// How far two runs are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SameRun {
+    /// Whether cargo's variables about the package differ, which the executables don't name.
+    pub(crate) is_other_package: bool,
+}
+
+/// The beginning of cargo's variables about a package: its version, its description and so on.
+const OF_PACKAGE: &str = "CARGO_PKG_";
+
+/// Whether the two are run in the same way: with the same arguments and environment, except
+/// for the folders of the sides, the hash in the path of the executable, and cargo's variables
+/// about the package. These are part of an executable that uses them, unless it asks for them
+/// by name when it runs.
+///
+/// # Errors
+/// What is not the same.
+pub(super) fn same_run(
+    base: &Program,
+    head: &Program,
+    folders: &Pair<PathBuf>,
+) -> Result<SameRun, String> {
+    let is_other_package = same_command(&base.command, &head.command, folders)?;
+    if is_other_package {
+        let asks = |program: &Program| program.executable.as_deref().is_none_or(names_package);
+        if asks(base) || asks(head) {
+            return Err(format!(
+                "its executable may read the variables {OF_PACKAGE}*, which differ"
+            ));
+        }
+    }
+    Ok(SameRun { is_other_package })
+}
+
+/// Whether a file contains the beginning of the names of cargo's variables about the package, or
+/// can't be read.
+pub(crate) fn names_package(path: &Path) -> bool {
+    // Compilers compare eight bytes at once, so the rest may be elsewhere.
+    let name = &OF_PACKAGE.as_bytes()[..8];
+    std::fs::read(path).map_or(true, |bytes| bytes.windows(name.len()).any(|found| found == name))
+}
+
+/// Whether cargo's variables about the package differ between two commands that are otherwise
+/// the same.
+fn same_command(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> Result<bool, String> {
     let [base_path, head_path] =
         [&folders.base, &folders.head].map(|path| path.as_os_str().as_encoded_bytes());
     let plain = |text: &OsStr| {
@@ -55,17 +97,30 @@ pub(super) fn same_run(base: &Command, head: &Command, folders: &Pair<PathBuf>) 
         bytes
     };
     let words = |command: &Command| {
-        let counts = |name: &OsStr| !name.as_encoded_bytes().starts_with(b"CARGO_PKG_");
-        let variables = command.env.iter().filter(|(name, _)| counts(name));
-        let variables = variables.flat_map(|(name, value)| [plain(name), plain(value)]);
         let mut arguments: Vec<_> = command.argv.iter().map(|word| plain(word)).collect();
         if let Some(program) = arguments.first_mut() {
             erase_hash(program);
         }
-        let folder = std::iter::once(plain(command.cwd.as_os_str()));
-        folder.chain(arguments).chain(variables).collect::<Vec<_>>()
+        arguments.push(plain(command.cwd.as_os_str()));
+        arguments
     };
-    base.argv.len() == head.argv.len() && words(base) == words(head)
+    if words(base) != words(head) {
+        return Err("the sides are run with different arguments".to_owned());
+    }
+    let variables = |command: &Command| {
+        let all = command.env.iter().map(|(name, value)| (name.clone(), plain(value)));
+        all.collect::<BTreeSet<_>>()
+    };
+    let variables = [variables(base), variables(head)];
+    let mut is_other_package = false;
+    for (name, _) in variables[0].symmetric_difference(&variables[1]) {
+        if !name.as_encoded_bytes().starts_with(OF_PACKAGE.as_bytes()) {
+            let name = name.display();
+            return Err(format!("the environment variable {name} differs between the sides"));
+        }
+        is_other_package = true;
+    }
+    Ok(is_other_package)
 }
 
 /// Overwrites the hash that cargo appends to the names of executables, and by which, since
@@ -235,18 +290,22 @@ mod tests {
         };
         let folders = Pair { base: "/cache/base".into(), head: "/cache/head".into() };
         let base = command(&["/cache/base/a", "--bench"], &[("DIR", "/cache/base/t"), ("N", "1")]);
-        let head =
-            |words: &[&str], env: &[(&str, &str)]| same_run(&base, &command(words, env), &folders);
-        assert!(head(&["/cache/head/a", "--bench"], &[("DIR", "/cache/head/t"), ("N", "1")]));
-        assert!(!head(&["/cache/head/a", "--bench"], &[("DIR", "/cache/head/t"), ("N", "2")]));
-        assert!(!head(&["/cache/head/a", "--bench"], &[("DIR", "/cache/head/t")]));
-        assert!(!head(&["/cache/head/a", "--quick"], &[("DIR", "/cache/head/t"), ("N", "1")]));
-        assert!(!head(
-            &["/cache/head/a"],
-            &[("--bench", ""), ("DIR", "/cache/head/t"), ("N", "1")]
-        ));
+        let head = |words: &[&str], env: &[(&str, &str)]| {
+            same_command(&base, &command(words, env), &folders)
+        };
+        let dir = ("DIR", "/cache/head/t");
+        let words = ["/cache/head/a", "--bench"];
+        assert_eq!(head(&words, &[("N", "1"), dir]), Ok(false));
+        assert!(head(&words, &[dir, ("N", "2")]).unwrap_err().contains("variable N"));
+        assert!(head(&words, &[dir]).unwrap_err().contains("variable N"));
+        assert_eq!(head(&words, &[dir, ("N", "1"), ("CARGO_PKG_VERSION", "2")]), Ok(true));
+        let arguments = |words: &[&str], env: &[(&str, &str)]| {
+            head(words, env).unwrap_err().contains("arguments")
+        };
+        assert!(arguments(&["/cache/head/a", "--quick"], &[dir, ("N", "1")]));
+        assert!(arguments(&["/cache/head/a"], &[("--bench", ""), dir, ("N", "1")]));
         let called = |one: &str, other: &str| {
-            same_run(&command(&[one, "x"], &[]), &command(&[other, "x"], &[]), &folders)
+            same_command(&command(&[one, "x"], &[]), &command(&[other, "x"], &[]), &folders).is_ok()
         };
         assert!(called("/cache/base/a-0123456789abcdef", "/cache/head/a-fedcba9876543210"));
         assert!(!called("/cache/base/a-0123456789abcdef", "/cache/head/b-0123456789abcdef"));
@@ -257,6 +316,26 @@ mod tests {
         assert!(called(&of_unit("0123456789abcdef"), &of_unit("fedcba9876543210")));
         let other = of_unit("0123456789abcdef").replace("/p/0", "/p/1");
         assert!(!called(&of_unit("0123456789abcdef"), &other), "one of its own alone");
+    }
+
+    #[test]
+    fn cargos_variables_count_if_an_executable_names_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = Pair { base: "/cache/base".into(), head: "/cache/head".into() };
+        let run = |content: &str, version: &str| {
+            let executable = folder.path().join("a");
+            std::fs::write(&executable, content).unwrap();
+            let mut base = Program::of_test(&executable, folder.path());
+            let mut head = base.clone();
+            base.command.set_var("CARGO_PKG_VERSION", "1");
+            head.command.set_var("CARGO_PKG_VERSION", version);
+            same_run(&base, &head, &folders).map(|same| same.is_other_package)
+        };
+        assert_eq!(run("code", "1"), Ok(false));
+        assert_eq!(run("code", "2"), Ok(true));
+        assert_eq!(run("code CARGO_PKG_VERSION code", "1"), Ok(false));
+        assert!(run("code CARGO_PKG_VERSION code", "2").unwrap_err().contains("CARGO_PKG_*"));
+        assert!(run("CARGO_{} and CARGO_PK", "2").is_err(), "a part of the name");
     }
 
     #[test]

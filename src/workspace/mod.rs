@@ -52,7 +52,7 @@ use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
 use crate::exec::system::canonical;
 use crate::model::notice::{Notice, RunnerDiffers};
-use crate::model::outcome::Removed;
+use crate::model::outcome::{Reason, Removed};
 use crate::model::revision::{Revision, Rule, Sides};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark, Subject};
@@ -69,6 +69,7 @@ use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::worktree::Store;
 pub(crate) use crate::workspace::identical::LineMoves;
 use crate::workspace::identical::{Difference, MovedLocation, Moves};
+pub(crate) use crate::workspace::identical::{SameRun, names_package, replace};
 use crate::workspace::inputs::foundation::Foundation;
 pub(crate) use crate::workspace::lock_file::Versions;
 use crate::workspace::setup::{Setup, SideSetup};
@@ -171,8 +172,8 @@ pub(crate) struct Preparation {
 pub(crate) struct Prepared {
     pub(crate) benchmark: Benchmark,
     pub(crate) state: State,
-    /// Whether both sides are called in the same way.
-    pub(crate) is_same_run: bool,
+    /// Whether both sides are called in the same way, or why not.
+    pub(crate) same_run: Result<SameRun, String>,
     /// The versions of the harnesses' libraries with which each side is built.
     pub(crate) libraries: Pair<Versions>,
     /// The source of the head's target, if any.
@@ -195,8 +196,11 @@ pub(crate) struct Source {
 pub(crate) enum State {
     /// These two programs are ready to be measured.
     Ready(Box<Pair<Program>>),
-    /// Both are the same program.
-    Identical,
+    /// Both are the same program, except for locations in this number of places, but files
+    /// differ that it may open.
+    Same(Box<Pair<Program>>, usize),
+    /// Both are the same program, and do the same.
+    Identical(Reason),
     /// The base lacks it, or does not build.
     NoBaseline,
 }
@@ -346,10 +350,10 @@ fn build_sides(
     let mut build_args: BTreeMap<Pair<Vec<String>>, Vec<String>> = BTreeMap::new();
     for benchmark in &setup.settings.benchmarks {
         let is_command = matches!(benchmark.subject, Subject::Command { .. });
-        let mut is_same_run = false;
+        let mut same_run = Err("one of them does not build".to_owned());
         let state = if is_command && !commands_differ {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
-            State::Identical
+            State::Identical(Reason::default())
         } else {
             let mut both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
             if both.base.is_err() && both.head.is_err() && benchmark.is_found {
@@ -388,10 +392,9 @@ fn build_sides(
                     build_args.entry(args).or_default().push(benchmark.name.clone());
                 }
                 let folders = Pair::both(|side| context.cache.side_folder(side));
-                let commands = (&base.program.command, &head.program.command);
-                is_same_run = identical::same_run(commands.0, commands.1, &folders);
+                same_run = identical::same_run(&base.program, &head.program, &folders);
             }
-            state_of(context, benchmark, both, !must_run && is_same_run, explains)?
+            state_of(context, benchmark, both, !must_run && same_run.is_ok(), explains)?
         };
         let libraries = built.as_ref().map(|side| {
             let lock = side.setup.root().join("Cargo.lock");
@@ -403,7 +406,7 @@ fn build_sides(
         prepared.push(Prepared {
             benchmark: benchmark.clone(),
             state,
-            is_same_run,
+            same_run,
             libraries,
             source,
             changed: ChangedFunctions::default(),
@@ -420,13 +423,6 @@ fn build_sides(
     }
     if !lost.is_empty() {
         context.notice(Notice::Removed(lost.clone()));
-    }
-    if prepared.iter().any(|prepared| matches!(prepared.state, State::Identical)) {
-        // An unchanged program may read any file that differs when it runs.
-        let files = context.moves.changed.clone();
-        if !files.is_empty() {
-            context.notice(Notice::OtherFiles { files });
-        }
     }
     context.cache.prune(&[built.base.names(), built.head.names()].concat());
     Ok((prepared, lost))
@@ -518,6 +514,7 @@ fn state_of(
         }
     };
     let folders = Pair::both(|side| context.cache.side_folder(side));
+    let mut is_same = None;
     if may_be_identical
         && let (Some(base_artifact), Some(head_artifact)) = (&base.artifact, &head.artifact)
     {
@@ -527,12 +524,17 @@ fn state_of(
             Difference::Locations(found) => explains(context, &found)?.then_some(found.len()),
             Difference::Other => None,
         };
-        if let Some(moved) = moved {
+        if let Some(moved) = moved.filter(|_| context.moves.changed.is_empty()) {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
-            return Ok(State::Identical);
+            return Ok(State::Identical(Reason::default()));
         }
+        is_same = moved;
     }
-    Ok(State::Ready(Box::new(Pair { base: base.program, head: head.program })))
+    let programs = Box::new(Pair { base: base.program, head: head.program });
+    Ok(match is_same {
+        Some(moved) => State::Same(programs, moved),
+        None => State::Ready(programs),
+    })
 }
 
 /// Determines where code has moved between the sides.

@@ -50,6 +50,7 @@ mod meter;
 mod odd_input;
 #[cfg(unix)]
 mod odd_repositories;
+mod opened;
 #[cfg(target_os = "linux")]
 mod outputs;
 #[cfg(target_os = "linux")]

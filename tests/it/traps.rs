@@ -194,13 +194,18 @@ fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
         assert_eq!(object["verdict"], "inconclusive", "{file}");
         assert_eq!(object["benchmarks"][0]["pairs"], 1);
     }
-    // What none of them reads is different, and reported.
+    // What none of them reads is different.
     repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
     repo.write("data.bin", "x");
     repo.commit("data");
-    let notice = "1 file that a run could read changed: `data.bin`; if the benchmark reads any of";
-    let ran = repo.cbdr(args).run().code(0).says(notice);
-    assert_eq!(ran.json()["verdict"], "identical");
+    let object = repo.cbdr(args).run().code(0).json();
+    assert_eq!(object["verdict"], "identical");
+    let reason = &object["benchmarks"][0]["reason"];
+    assert_eq!(
+        (&reason["changed_files"], &reason["functions"]),
+        (&1.into(), &serde_json::Value::Null)
+    );
+    assert!(reason["accessed"].is_array(), "{object}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) struct SideProgram {
     pub(crate) harness: Harness,
     pub(super) paths: OutputPaths,
     /// A folder for files of its runs.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     pub(super) hooks: RunHooks,
     /// The number of words in the command without those that select benchmarks.
     pub(super) words: usize,

@@ -4,7 +4,7 @@
 //! that it accesses. A trace is stored next to the build, and reused as long as all of
 //! these and what the system grants are unchanged: the build and its worktree are checked
 //! before every comparison, other files have a fingerprint. Kernel files about the process
-//! itself have none, and if the user's commands run before each run, nothing is stored.
+//! itself have none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -61,8 +61,7 @@ struct SeenRun {
 }
 
 impl Watching {
-    /// `tracer` is the command of the tracing program. Traces are stored only if a run
-    /// `is_repeatable`.
+    /// `tracer` is the command of the tracing program.
     ///
     /// # Errors
     /// If the breakpoints can't be written.
@@ -70,14 +69,12 @@ impl Watching {
         program: &SideProgram,
         tracer: &[OsString],
         breakpoints: &Breakpoints,
-        is_repeatable: bool,
     ) -> io::Result<Self> {
         let tracing = Tracing::new(tracer, breakpoints, &program.folder)?;
         let known = [
             program.folder.parent().unwrap_or(&program.folder).to_owned(),
             program.home.parent().unwrap_or(&program.home).to_owned(),
         ];
-        let records = program.records.as_ref().filter(|_| is_repeatable);
         let Command { cwd, env, stdin, isolation, .. } = &program.command;
         let words = &program.command.argv[..program.words];
         let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
@@ -89,7 +86,8 @@ impl Watching {
         let key = digest(key.as_bytes());
         // One file per program, regardless of its environment.
         let name = digest(format!("{words:?}").as_bytes());
-        let path = records.map(|folder| folder.join(format!("{}.json", &name[..16])));
+        let path =
+            program.records.as_ref().map(|folder| folder.join(format!("{}.json", &name[..16])));
         let kept = path.as_ref().and_then(|path| std::fs::read(path).ok());
         let kept = kept.and_then(|kept| serde_json::from_slice(unseal(&key, &kept)?).ok());
         let (seen, entered_before) = (kept.unwrap_or_default(), BTreeSet::new());
@@ -128,7 +126,7 @@ impl Watching {
         let has_none = |path: &&PathBuf| {
             self.known.iter().any(|folder| path.starts_with(folder)) || is_volatile(path)
         };
-        let files = watched.asked_for.iter().filter(|path| !has_none(path));
+        let files = watched.accessed.keys().filter(|path| !has_none(path));
         let files = files.map(|path| (path.clone(), fingerprint(path))).collect();
         let run = SeenRun { watched: watched.clone(), files };
         self.seen.insert(self.arguments(command), run);

@@ -12,7 +12,7 @@ use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, Metric};
 use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, Status, Summary};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Reason, Removed, Status, Summary};
 use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
@@ -22,8 +22,8 @@ use crate::settings::options::Benchmark;
 pub(super) struct Discovery {
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
-    /// The names of benchmarks that are unaffected by the change.
-    pub(super) unaffected: Vec<String>,
+    /// The names of benchmarks that are unaffected by the change, and how that is known.
+    pub(super) unaffected: Vec<(String, Reason)>,
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
@@ -172,12 +172,14 @@ impl Discovery {
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
-    pub(super) fn leave_out(&mut self, unaffected: &BTreeSet<String>) {
-        let (left_out, rest) = std::mem::take(&mut self.benchmarks)
-            .into_iter()
-            .partition(|one: &Discovered| unaffected.contains(&one.name));
-        self.benchmarks = rest;
-        self.unaffected.extend(left_out.into_iter().map(|one: Discovered| one.name));
+    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, Reason>) {
+        self.benchmarks.retain(|one| match unaffected.remove_entry(&one.name) {
+            Some(left_out) => {
+                self.unaffected.push(left_out);
+                false
+            }
+            None => true,
+        });
     }
 
     /// Adds a benchmark that both sides have.
@@ -270,7 +272,7 @@ impl Discovery {
     /// The names of the benchmarks, in the outputs and as the harness knows them.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
-        let compared = compared.chain(&self.unaffected);
+        let compared = compared.chain(self.unaffected.iter().map(|(name, _)| name));
         let one_sided = self.one_sided.iter().map(|benchmark| &benchmark.name);
         compared.chain(one_sided).chain(&self.inner_names)
     }

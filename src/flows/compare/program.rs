@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::accesses::Folders;
 use super::discovery::{Discovered, Discovery};
 use super::harnesses::{asks_for_short_runs, own_times};
 use crate::engine::experiment::{Progress, Turn};
@@ -30,7 +31,7 @@ use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
-use crate::workspace::{Prepared, Source, State};
+use crate::workspace::{Prepared, SameRun, Source, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux limits a
 /// single argument to 128 KiB.
@@ -50,8 +51,8 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
     /// The built programs of both sides.
     pub(super) built: &'a Pair<Program>,
-    /// Whether both sides are called in the same way.
-    pub(super) is_same_run: bool,
+    /// Whether both sides are called in the same way, or why not.
+    same_run: &'a Result<SameRun, String>,
     changed: &'a ChangedFunctions,
     sides: Pair<SideProgram>,
     /// The part of it that the user's filter selects.
@@ -94,7 +95,9 @@ impl<'a> ComparedProgram<'a> {
         filter: Option<&'a str>,
         several: bool,
     ) -> Result<Option<Self>, Error> {
-        let State::Ready(programs) = &prepared.state else { return Ok(None) };
+        let (State::Ready(programs) | State::Same(programs, _)) = &prepared.state else {
+            return Ok(None);
+        };
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
         let dialect = sides.head.harness.dialect;
         let part = Part::of(filter, &prepared.benchmark.name, dialect, several);
@@ -102,7 +105,7 @@ impl<'a> ComparedProgram<'a> {
         Ok(Some(ComparedProgram {
             execution,
             built: programs,
-            is_same_run: prepared.is_same_run,
+            same_run: &prepared.same_run,
             changed: &prepared.changed,
             sides,
             part,
@@ -378,7 +381,11 @@ impl<'a> ComparedProgram<'a> {
         };
         let Some(arguments) = arguments else { return Ok(None) };
         program.select(length, arguments);
-        self.execution.watch(program, watching, deadline, context)
+        let mut watched = self.execution.watch(program, watching, deadline, context)?;
+        if let Some(watched) = &mut watched {
+            self.opened_before(side).for_each(|path| watched.note_given(&path));
+        }
+        Ok(watched)
     }
 
     /// How the runs of a side are traced; `tracer` is the command of the tracing program.
@@ -388,8 +395,39 @@ impl<'a> ComparedProgram<'a> {
         tracer: &[OsString],
         breakpoints: &Breakpoints,
     ) -> io::Result<Watching> {
-        let is_repeatable = self.execution.benchmark.measuring.hooks == Hooks::default();
-        Watching::new(&self.sides[side], tracer, breakpoints, is_repeatable)
+        Watching::new(&self.sides[side], tracer, breakpoints)
+    }
+
+    /// The folders with all that its runs may access, of which `changed` are the files that
+    /// differ between the commits.
+    ///
+    /// # Errors
+    /// Why its runs may differ, whatever they access.
+    pub(super) fn folders<'m>(&self, changed: &'m [String]) -> Result<Folders<'m>, String> {
+        let SameRun { is_other_package } = self.same_run.clone()?;
+        let hooks = &self.execution.benchmark.measuring.hooks;
+        if *hooks != Hooks::default() && !changed.is_empty() {
+            return Err("`setup`, `prepare` or `cleanup` may use files that differ".to_owned());
+        }
+        let own = self.sides.as_ref().map(|side| side.folder.clone());
+        let folders = Folders::of(self.built, own, changed, is_other_package);
+        folders.ok_or_else(|| "the folders of its runs are not known".to_owned())
+    }
+
+    /// Whether something else runs its executable, such as a runner of cargo's configuration.
+    pub(super) fn runner(&self, side: Side) -> Option<&OsString> {
+        let Program { command, executable, .. } = &self.built[side];
+        let first = command.argv.first()?;
+        executable.as_ref().filter(|executable| first != executable.as_os_str()).and(Some(first))
+    }
+
+    /// The files of a side that are opened on its behalf, without being traced.
+    fn opened_before(&self, side: Side) -> impl Iterator<Item = PathBuf> {
+        let stdin = self.execution.benchmark.measuring.stdin.as_ref();
+        let runner = self.runner(side).map(PathBuf::from);
+        let runner = runner.filter(|runner| runner.components().count() > 1);
+        let folder = &self.built[side].command.cwd;
+        stdin.cloned().into_iter().chain(runner).map(|path| folder.join(path))
     }
 
     /// Whether both harnesses can execute a benchmark just once.

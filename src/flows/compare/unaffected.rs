@@ -9,29 +9,33 @@
 //! explains the details and the limits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use super::Options;
+use super::accesses::Folders;
 use super::discovery::Discovery;
 use super::lengths::spread;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Watching};
-use crate::exec::process::trace::{Watched, is_itself};
-use crate::exec::system::canonical;
+use crate::exec::process::trace::Breakpoints;
 use crate::flows::event::Event;
 use crate::model::notice::Notice;
+use crate::model::outcome::{FunctionCounts, Reason};
 use crate::model::side::{Pair, Side};
-use crate::workspace::cache::TREE;
-use crate::workspace::functions;
+use crate::workspace::{LineMoves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
 
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
+
+/// Why a run is not known to be the same on both sides, as the end of a sentence about the
+/// program.
+type Unknown = String;
 
 impl Session<'_, '_> {
     /// Leaves out the unaffected benchmarks, until a part of the time `limit` is used up.
@@ -55,19 +59,8 @@ impl Session<'_, '_> {
                 continue;
             }
             let begin = Instant::now();
-            let places = match program.is_same_run {
-                true => functions::places(program.built, moves),
-                false => Err("the sides are run with different arguments".to_owned()),
-            };
-            let watched = places.and_then(|places| {
-                let watching = Pair::try_both(|side| {
-                    let watching = program.watching(side, &request.trace, &places[side].all);
-                    watching.map_err(|error| format!("they can't be traced: {error}"))
-                });
-                Ok((watching?, places.map(|places| places.changed)))
-            });
-            let (watching, changed) = match watched {
-                Ok(watched) => watched,
+            let mut watcher = match Watcher::new(program, moves, &request.trace, *context) {
+                Ok(watcher) => watcher,
                 Err(why) => {
                     let benchmark = &program.execution.benchmark.name;
                     on_event(Event::AllMeasured { benchmark, why: &why });
@@ -77,10 +70,7 @@ impl Session<'_, '_> {
             };
             // Only runs count.
             deadline += begin.elapsed();
-            let changed_files = &moves.changed;
-            let context = *context;
-            let mut watcher =
-                Watcher { program, watching, changed, changed_files, deadline, context };
+            watcher.deadline = deadline;
             let is_same_code = watcher.has_same_code();
             let begin = Instant::now();
             if is_same_code {
@@ -99,6 +89,7 @@ impl Session<'_, '_> {
         }
         let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
         if benchmarks > 0 {
+            has_same_code &= benchmarks == all;
             self.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
         }
         Ok(())
@@ -106,18 +97,86 @@ impl Session<'_, '_> {
 }
 
 /// Traces the benchmarks of a program.
-struct Watcher<'w, 'a> {
+pub(super) struct Watcher<'w, 'a> {
     program: &'w mut ComparedProgram<'a>,
-    watching: Pair<Watching>,
+    pub(super) watching: Pair<Watching>,
     /// The functions that differ between the sides: their addresses and names.
     changed: Pair<BTreeMap<u64, String>>,
-    /// Files that differ between the sides, relative to the root of the repository.
-    changed_files: &'w [String],
-    deadline: Instant,
+    /// The number of functions of each side, if they were compared.
+    compared: Option<Pair<usize>>,
+    folders: Folders<'w>,
+    pub(super) deadline: Instant,
     context: Context<'w>,
 }
 
-impl Watcher<'_, '_> {
+/// What was seen of a run on both sides, which differs at most by the functions that it entered.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The addresses of these functions.
+    entered: Pair<BTreeSet<u64>>,
+    /// The files and folders of the repository that it accessed.
+    accessed: BTreeSet<String>,
+}
+
+impl<'w, 'a> Watcher<'w, 'a> {
+    /// That of a program whose functions may differ.
+    ///
+    /// # Errors
+    /// Why all of its benchmarks have to be measured.
+    fn new(
+        program: &'w mut ComparedProgram<'a>,
+        moves: &'w LineMoves,
+        tracer: &[OsString],
+        context: Context<'w>,
+    ) -> Result<Self, Unknown> {
+        let folders = program.folders(&moves.changed)?;
+        if let Some(runner) = Side::BOTH.into_iter().find_map(|side| program.runner(side)) {
+            return Err(format!("`{}` runs them, and is traced instead", runner.display()));
+        }
+        let places = functions::places(program.built, moves)?;
+        let breakpoints = places.as_ref().map(|places| &places.all);
+        let watching = watching(program, tracer, breakpoints)?;
+        let compared = Some(places.as_ref().map(|places| places.all.places.len()));
+        let changed = places.map(|places| places.changed);
+        let deadline = Instant::now();
+        Ok(Watcher { program, watching, changed, compared, folders, deadline, context })
+    }
+
+    /// That of a program whose executables are equal in all that is loaded.
+    ///
+    /// # Errors
+    /// Why it has to be measured.
+    pub(super) fn of_equal(
+        program: &'w mut ComparedProgram<'a>,
+        changed: &'w [String],
+        tracer: &[OsString],
+        deadline: Instant,
+        context: Context<'w>,
+    ) -> Result<Self, Unknown> {
+        let folders = program.folders(changed)?.of_equal(program.built);
+        let none = Breakpoints::default();
+        let watching = watching(program, tracer, Pair { base: &none, head: &none })?;
+        let changed = Pair::default();
+        Ok(Watcher { program, watching, changed, compared: None, folders, deadline, context })
+    }
+
+    /// Whether a run of all its benchmarks does the same on both sides, and how that is known.
+    pub(super) fn look_at_all(&mut self) -> Result<Result<Reason, Unknown>, Stop> {
+        Ok(self.see(None)?.map(|seen| self.reason(&seen)))
+    }
+
+    /// How it is known that a run does the same on both sides.
+    fn reason(&self, seen: &Seen) -> Reason {
+        let most = |number: &dyn Fn(Side) -> usize| number(Side::Base).max(number(Side::Head));
+        let functions = self.compared.map(|compared| FunctionCounts {
+            compared: most(&|side| compared[side]),
+            differ: most(&|side| self.changed[side].len()),
+            entered: most(&|side| seen.entered[side].len()),
+        });
+        let changed_files = self.folders.changed.len();
+        Reason { functions, changed_files, accessed: Some(seen.accessed.clone()) }
+    }
+
     /// Removes the unaffected benchmarks from a discovery.
     fn look_at(
         &mut self,
@@ -136,13 +195,17 @@ impl Watcher<'_, '_> {
             on_event(Event::Watching { program, place: None });
             let all: BTreeSet<_> =
                 discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
-            match self.enters(only)? {
-                Some(entered) if entered.is_empty() => {
-                    discovery.leave_out(&all);
+            match self.see(only)?.map(|seen| (self.changed_of(&seen), self.reason(&seen))) {
+                Ok((entered, reason)) if entered.is_empty() => {
+                    discovery.leave_out(all.into_iter().map(|one| (one, reason.clone())).collect());
                     return Ok(());
                 }
-                Some(entered) if count == 1 => {
+                Ok((entered, _)) if count == 1 => {
                     discovery.entered.extend(all.into_iter().map(|name| (name, entered.clone())));
+                }
+                Err(why) if is_alone => {
+                    let benchmark = &self.program.execution.benchmark.name;
+                    on_event(Event::AllMeasured { benchmark, why: &why });
                 }
                 _ => {}
             }
@@ -151,32 +214,27 @@ impl Watcher<'_, '_> {
             return Ok(());
         }
         // What is entered before the first benchmark is entered by all.
-        let before = self.entered(Some(NO_BENCHMARK))?;
-        let why = match &before {
-            None if Instant::now() >= self.deadline => {
-                Some("the time for tracing was over".to_owned())
+        let before = self.see(Some(NO_BENCHMARK))?.and_then(|seen| {
+            match self.changed_of(&seen).pop_first() {
+                Some(name) => Err(format!("it enters `{name}`, which differs")),
+                None => Ok(seen),
             }
-            None => {
-                Some("what the program does before the first of them can't be traced".to_owned())
+        });
+        match before {
+            Ok(before) => {
+                for side in Side::BOTH {
+                    // If this fails, tracing only takes longer.
+                    let _ = self.watching[side].leave_out(&before.entered[side]);
+                }
             }
-            Some(before) => {
-                let differs = self.changed_of(before).pop_first();
-                differs
-                    .map(|name| format!("`{name}`, which differs, runs before the first of them"))
-            }
-        };
-        if let Some(why) = why {
-            let benchmark = &self.program.execution.benchmark.name;
-            on_event(Event::AllMeasured { benchmark, why: &why });
-            return Ok(());
-        }
-        if let Some(before) = before {
-            for side in Side::BOTH {
-                // If this fails, tracing only takes longer.
-                let _ = self.watching[side].leave_out(&before[side]);
+            Err(why) => {
+                let benchmark = &self.program.execution.benchmark.name;
+                let why = format!("before the first of them, {why}");
+                on_event(Event::AllMeasured { benchmark, why: &why });
+                return Ok(());
             }
         }
-        let mut unaffected = BTreeSet::new();
+        let mut unaffected = BTreeMap::new();
         for (done, place) in spread(count).enumerate() {
             if Instant::now() >= self.deadline {
                 break;
@@ -186,21 +244,16 @@ impl Watcher<'_, '_> {
             let found = &discovery.benchmarks[place];
             // The program's own metrics belong to no benchmark.
             let (Some(inner), name) = (&names[place], found.name.clone()) else { continue };
-            match self.enters(Some(inner))? {
-                Some(entered) if entered.is_empty() => drop(unaffected.insert(name)),
-                Some(entered) => drop(discovery.entered.insert(name, entered)),
-                None => {}
+            match self.see(Some(inner))?.map(|seen| (self.changed_of(&seen), self.reason(&seen))) {
+                Ok((entered, reason)) if entered.is_empty() => {
+                    unaffected.insert(name, reason);
+                }
+                Ok((entered, _)) => drop(discovery.entered.insert(name, entered)),
+                Err(why) => on_event(Event::Measured { benchmark: &name, why: &why }),
             }
         }
-        discovery.leave_out(&unaffected);
+        discovery.leave_out(unaffected);
         Ok(())
-    }
-
-    /// The functions that a benchmark, or with `None` any of them, enters on either side and
-    /// that differ between the sides. `None` if it does something that can't be traced, or
-    /// accesses a file that differs.
-    fn enters(&mut self, benchmark: Option<&str>) -> Result<Option<BTreeSet<String>>, Stop> {
-        Ok(self.entered(benchmark)?.map(|entered| self.changed_of(&entered)))
     }
 
     /// Whether no function differs between the sides.
@@ -209,73 +262,42 @@ impl Watcher<'_, '_> {
     }
 
     /// The names of the entered functions that differ between the sides.
-    fn changed_of(&self, entered: &Pair<BTreeSet<u64>>) -> BTreeSet<String> {
+    fn changed_of(&self, seen: &Seen) -> BTreeSet<String> {
         let of = |side: Side| {
             let changed = &self.changed[side];
-            entered[side].iter().filter_map(|place| changed.get(place).cloned())
+            seen.entered[side].iter().filter_map(|place| changed.get(place).cloned())
         };
         Side::BOTH.into_iter().flat_map(of).collect()
     }
 
-    /// The addresses of all functions that a benchmark enters on each side; see
-    /// [`Watcher::enters`].
-    fn entered(&mut self, benchmark: Option<&str>) -> Result<Option<Pair<BTreeSet<u64>>>, Stop> {
-        let mut entered = Pair::default();
+    /// What both sides do when they run a benchmark, or with `None` all of them.
+    fn see(&mut self, benchmark: Option<&str>) -> Result<Result<Seen, Unknown>, Stop> {
+        let mut both = Pair::default();
         for side in Side::BOTH {
             let watching = &mut self.watching[side];
             let watched =
                 self.program.watch(side, benchmark, watching, self.deadline, self.context)?;
-            let Some(watched) = watched.filter(|watched| watched.unseen.is_none()) else {
-                return Ok(None);
-            };
-            if self.asks_for_change(side, &watched) {
-                return Ok(None);
-            }
-            entered[side] = watched.entered;
-        }
-        Ok(Some(entered))
-    }
-
-    /// Whether a program accessed a file that differs between the sides, or that may
-    /// differ.
-    fn asks_for_change(&self, side: Side, watched: &Watched) -> bool {
-        let home = settled(&self.program.built[side].home);
-        let Some(cache) = home.parent() else { return true };
-        watched.asked_for.iter().any(|path| {
-            if is_itself(path) {
-                // Its executable differs.
-                return true;
-            }
-            let path = settled(path);
-            if !path.starts_with(cache) {
-                return false;
-            }
-            match path.strip_prefix(home.join(TREE)) {
-                Ok(file) => {
-                    self.changed_files.iter().any(|changed| Path::new(changed).starts_with(file))
+            both[side] = match watched {
+                Some(watched) => watched,
+                None if Instant::now() >= self.deadline => {
+                    return Ok(Err("the time for tracing was over".to_owned()));
                 }
-                // The loader searches there for libraries, and each side would find its own.
-                Err(_) => path.is_file(),
-            }
-        }) || watched.executed.iter().map(|path| settled(path)).any(|path| {
-            // It started another built program.
-            path.starts_with(cache) && !path.starts_with(home.join(TREE)) && path.is_file()
-        })
+                None => return Ok(Err("it can't be traced".to_owned())),
+            };
+        }
+        let accessed = self.folders.check(both.as_ref());
+        Ok(accessed.map(|accessed| Seen { entered: both.map(|one| one.entered), accessed }))
     }
 }
 
-/// A path with its links resolved as far as the file exists, and without `..`.
-fn settled(path: &Path) -> PathBuf {
-    if let Ok(path) = canonical(path) {
-        return path;
-    }
-    let mut settled = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(settled.pop()),
-            Component::CurDir => {}
-            part => settled.push(part),
-        }
-    }
-    settled
+/// How the runs of both sides are traced.
+fn watching(
+    program: &ComparedProgram<'_>,
+    tracer: &[OsString],
+    breakpoints: Pair<&Breakpoints>,
+) -> Result<Pair<Watching>, Unknown> {
+    Pair::try_both(|side| {
+        let watching = program.watching(side, tracer, breakpoints[side]);
+        watching.map_err(|error| format!("it can't be traced: {error}"))
+    })
 }

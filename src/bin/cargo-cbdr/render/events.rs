@@ -109,6 +109,7 @@ pub(crate) fn print(event: &Event<'_>) {
         Event::Explaining { benchmark, .. } => line(&Line::Explaining { benchmark }),
         Event::Notice(notice) => line(&Line::Notice { text: notices::notice(notice) }),
         Event::AllMeasured { .. }
+        | Event::Measured { .. }
         | Event::WarmUpRun { .. }
         | Event::Watching { .. }
         | Event::TryingLengths { .. }

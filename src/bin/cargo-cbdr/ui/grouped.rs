@@ -101,6 +101,9 @@ impl<'a> Kind<'a> {
                     messages: nothing can have changed";
                 (what.into(), benchmark)
             }
+            Notice::SameProgram { benchmark, why } => {
+                (format!("the same program on both sides, but measured: {why}"), benchmark)
+            }
             Notice::NotMeasured { benchmark, why, hint } => {
                 let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
                 (format!("{why}{hint}"), benchmark)

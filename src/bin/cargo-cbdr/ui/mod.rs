@@ -279,6 +279,9 @@ impl Ui {
             Event::AllMeasured { benchmark, why } => {
                 self.detail("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
             }
+            Event::Measured { benchmark, why } => {
+                self.detail("Measuring", &format!("`{benchmark}`: {why}"));
+            }
             Event::WarmUpRun { side, place, previous_seconds } => {
                 let run = text::warm_up_run(*side, *place, *previous_seconds);
                 self.step(&run, None, "Warming up", &run);

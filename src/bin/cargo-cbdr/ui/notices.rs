@@ -72,7 +72,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::OfShards { text } => text.clone(),
         Notice::Run(notice) => run(notice),
         Notice::Identical { benchmark, moved } => identical(benchmark, *moved),
-        Notice::OtherFiles { files } => other_files(files),
+        Notice::SameProgram { benchmark, why } => {
+            format!("`{benchmark}` is the same program on both sides, but measured: {why}")
+        }
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
@@ -480,9 +482,6 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
     format!("{which} none of the code that changed and {were} not measured; {all}")
 }
 
-/// The number of files to name; the rest is only counted.
-const NAMED: usize = 3;
-
 fn identical(benchmark: &str, moved: usize) -> String {
     let but = match moved {
         0 => String::new(),
@@ -492,18 +491,6 @@ fn identical(benchmark: &str, moved: usize) -> String {
         }
     };
     format!("`{benchmark}` is the same program on both sides{but}: nothing can have changed")
-}
-
-fn other_files(files: &[String]) -> String {
-    let names: Vec<String> = files.iter().take(NAMED).map(|file| format!("`{file}`")).collect();
-    let rest = files.len() - names.len();
-    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!(
-        "the programs are the same, but {} that a run could read changed: {}{more}; if the \
-         benchmark reads any of them, measure with `--always-run`",
-        count(files.len() as u64, "file"),
-        names.join(", ")
-    )
 }
 
 /// A finding about the noise and what can be done about it, without a full stop.

@@ -2,16 +2,14 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
-use super::{Breakpoints, Watched, is_itself};
+use super::names::{Name, NameKind, UNSEEN, bytes, open_how, resolve_for, stopping_calls, text};
+use super::{Access, Breakpoints, Watched};
 
 /// The instruction that stops a program.
 const BREAKPOINT: u8 = 0xcc;
@@ -30,32 +28,11 @@ const X32: u32 = 0x4000_0000;
 /// The processor's mark in a system call, from `linux/audit.h`.
 const X86_64: u32 = 0xc000_003e;
 
-/// The system calls that name a file: which argument the folder is from which the name
-/// counts, if one is, and which the name.
-const NAMING: [(i64, Option<usize>, usize); 16] = [
-    (libc::SYS_open, None, 0),
-    (libc::SYS_creat, None, 0),
-    (libc::SYS_stat, None, 0),
-    (libc::SYS_lstat, None, 0),
-    (libc::SYS_access, None, 0),
-    (libc::SYS_readlink, None, 0),
-    (libc::SYS_chdir, None, 0),
-    (libc::SYS_truncate, None, 0),
-    (libc::SYS_openat, Some(0), 1),
-    (libc::SYS_openat2, Some(0), 1),
-    (libc::SYS_newfstatat, Some(0), 1),
-    (libc::SYS_statx, Some(0), 1),
-    (libc::SYS_faccessat, Some(0), 1),
-    (libc::SYS_faccessat2, Some(0), 1),
-    (libc::SYS_readlinkat, Some(0), 1),
-    (libc::SYS_name_to_handle_at, Some(0), 1),
-];
-
 /// How much of a program's memory is read at once, bytes.
 const BLOCK: u64 = 1 << 16;
 
-/// The longest name of a file, bytes.
-const LONGEST_NAME: usize = 4096;
+/// The longest address of a socket, bytes.
+const LONGEST_ADDRESS: usize = 128;
 
 /// Runs a program to its end with breakpoints. Returns what it did, and its exit code.
 pub(super) fn run(mut command: Command, breakpoints: &Breakpoints) -> io::Result<(Watched, i32)> {
@@ -107,6 +84,8 @@ struct Tracer {
     memory: BTreeMap<libc::pid_t, File>,
     /// The threads and processes that were seen.
     known: HashSet<libc::pid_t>,
+    /// Whether one of its processes may accept connections.
+    has_server: bool,
     watched: Watched,
 }
 
@@ -131,7 +110,8 @@ impl Tracer {
         }
         let known = HashSet::from([pid]);
         let memory = BTreeMap::from([(pid, memory)]);
-        Ok(Tracer { places, moved, memory, known, watched: Watched::default() })
+        let watched = Watched::default();
+        Ok(Tracer { places, moved, memory, known, has_server: false, watched })
     }
 
     /// Handles a stopped thread. Returns the signal to deliver to it.
@@ -149,7 +129,6 @@ impl Tracer {
                 self.memory.clear();
                 match std::fs::read_link(format!("/proc/{thread}/exe")) {
                     Ok(program) => {
-                        self.watched.asked_for.insert(program.clone());
                         self.watched.executed.insert(program);
                     }
                     Err(_) => self.unseen("it runs a program that is not known"),
@@ -186,48 +165,94 @@ impl Tracer {
         Ok(true)
     }
 
-    /// Notes which file a system call names. What can't be read is noted as unseen.
+    /// Notes which files a system call names. What can't be read is noted as unseen.
     fn system_call(&mut self, thread: libc::pid_t) {
         let Ok(registers) = registers(thread) else { return };
         let call = registers.orig_rax as i64;
-        if call == libc::SYS_io_uring_setup {
-            self.unseen("it uses io_uring");
+        let all = [registers.rdi, registers.rsi, registers.rdx, registers.r10];
+        if let Some((_, why)) = UNSEEN.iter().find(|(known, _)| *known == call) {
+            self.unseen(why);
+        } else if [libc::SYS_bind, libc::SYS_connect].contains(&call) {
+            if let Err(why) = self.socket(thread, call, &all) {
+                self.unseen(why);
+            }
+        } else {
+            for name in Name::all(call) {
+                if let Err(why) = self.named(thread, name, &all) {
+                    self.unseen(why);
+                }
+            }
         }
-        let Some((_, folder, name)) = NAMING.iter().find(|(known, ..)| *known == call) else {
-            return;
-        };
-        let arguments = [registers.rdi, registers.rsi];
+    }
+
+    /// Notes the file of a name in a system call with these arguments.
+    fn named(
+        &mut self,
+        thread: libc::pid_t,
+        name: &Name,
+        all: &[u64; 4],
+    ) -> Result<(), &'static str> {
         // What can't be read here, the kernel can't read either.
-        let Ok(name) = text(thread, arguments[*name]) else { return };
-        let name = Path::new(OsStr::from_bytes(&name));
-        if name.as_os_str().is_empty() {
-            return;
+        let Ok(text) = text(thread, all[name.at]) else { return Ok(()) };
+        if text.is_empty() {
+            return Ok(());
         }
-        let folder = folder.map(|at| arguments[at] as i32).filter(|fd| *fd != libc::AT_FDCWD);
-        let folder = match folder {
-            None => format!("/proc/{thread}/cwd"),
-            Some(fd) => format!("/proc/{thread}/fd/{fd}"),
+        let flags = match name.kind {
+            NameKind::OpenedHow(at) => open_how(thread, all[at])?,
+            NameKind::Opened(at) => all[at],
+            NameKind::Created => libc::O_TRUNC as u64,
+            NameKind::Named | NameKind::Read | NameKind::Moved => 0,
         };
-        let path = match name.is_absolute() {
-            true => name.to_owned(),
-            false => match std::fs::read_link(folder) {
-                Ok(folder) => folder.join(name),
-                Err(_) => return self.unseen("it names a file from a folder that is not known"),
+        let has = |flag: i32| flags & flag as u64 != 0;
+        let is_opened = matches!(name.kind, NameKind::Opened(_) | NameKind::OpenedHow(_));
+        let folder = name.folder.map(|at| all[at] as i32);
+        let found = resolve_for(thread, folder, &text, name.kind != NameKind::Read)?;
+        let access = match found.kind {
+            None => Access::Absent,
+            Some(kind) if kind.is_dir() => match name.kind {
+                NameKind::Moved => Access::Moved,
+                _ if is_opened && !has(libc::O_PATH) => Access::Listed,
+                _ => Access::Passed,
             },
+            Some(_) if has(libc::O_TRUNC) => Access::Absent,
+            Some(_) => Access::Used,
         };
-        if is_itself(&path) && [libc::SYS_readlink, libc::SYS_readlinkat].contains(&call) {
-            // Where a program is, it may know.
-            return;
+        self.watched.note_all(found, access)
+    }
+
+    /// Notes the file of a socket. Other processes may know what differs, so the program may
+    /// only talk to its own.
+    fn socket(
+        &mut self,
+        thread: libc::pid_t,
+        call: i64,
+        all: &[u64; 4],
+    ) -> Result<(), &'static str> {
+        const OTHER: &str = "it connects to another process";
+        let Ok(address) = bytes(thread, all[1], (all[2] as usize).min(LONGEST_ADDRESS)) else {
+            return Ok(());
+        };
+        let Some((family, rest)) = address.split_first_chunk() else { return Ok(()) };
+        let is_bind = call == libc::SYS_bind;
+        match i32::from(u16::from_ne_bytes(*family)) {
+            libc::AF_UNIX if rest.first().is_some_and(|byte| *byte != 0) => {
+                let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
+                let found = resolve_for(thread, None, name, true)?;
+                let is_foreign = found.kind.is_some()
+                    && self.watched.accessed.get(&found.path) != Some(&Access::Absent);
+                if is_foreign && !is_bind {
+                    return Err(OTHER);
+                }
+                let access = if is_foreign { Access::Used } else { Access::Absent };
+                self.watched.note_all(found, access)?;
+            }
+            libc::AF_UNIX | libc::AF_INET | libc::AF_INET6 if is_bind => self.has_server = true,
+            libc::AF_UNIX | libc::AF_INET | libc::AF_INET6 if !self.has_server => {
+                return Err(OTHER);
+            }
+            _ => {}
         }
-        // Only what is opened can be listed.
-        let is_opened = [libc::SYS_open, libc::SYS_openat, libc::SYS_openat2].contains(&call);
-        if !is_opened && path.is_dir() {
-            return;
-        }
-        if path.to_str().is_none() {
-            return self.unseen("a file has a name that is not Unicode");
-        }
-        self.watched.asked_for.insert(path);
+        Ok(())
     }
 
     fn unseen(&mut self, what: &str) {
@@ -264,8 +289,7 @@ fn filter() -> Vec<libc::sock_filter> {
         jf: or,
         k: value,
     };
-    let calls = NAMING.iter().map(|(call, ..)| *call).chain([libc::SYS_io_uring_setup]);
-    let calls: Vec<u32> = calls.map(|call| call as u32).collect();
+    let calls: Vec<u32> = stopping_calls().map(|call| call as u32).collect();
     let left = |place: usize| (calls.len() - place) as u8;
     // The offsets are those in `struct seccomp_data`.
     let mut filter = vec![load(4), jump(libc::BPF_JEQ, X86_64, 0, left(0) + 3), load(0)];
@@ -324,7 +348,7 @@ fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn memory(thread: libc::pid_t) -> io::Result<File> {
+pub(super) fn memory(thread: libc::pid_t) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/{thread}/mem"))
 }
 
@@ -335,26 +359,4 @@ fn entry(pid: libc::pid_t) -> io::Result<u64> {
     let mut entries = auxiliary.chunks_exact(16).map(|entry| entry.split_at(8));
     let found = entries.find(|(kind, _)| number(kind) == libc::AT_ENTRY);
     found.map(|(_, value)| number(value)).ok_or_else(|| io::ErrorKind::NotFound.into())
-}
-
-/// The text at an address, without the zero at its end.
-fn text(thread: libc::pid_t, address: u64) -> io::Result<Vec<u8>> {
-    let memory = memory(thread)?;
-    let mut text = Vec::new();
-    let mut buffer = [0; 256];
-    while text.len() < LONGEST_NAME {
-        let at = address + text.len() as u64;
-        // No further than to the end of the page: the next one may not be there.
-        let most = (4096 - at % 4096).min(buffer.len() as u64) as usize;
-        let got = memory.read_at(&mut buffer[..most], at)?;
-        let end = buffer[..got].iter().position(|byte| *byte == 0);
-        text.extend_from_slice(&buffer[..end.unwrap_or(got)]);
-        if end.is_some() {
-            return Ok(text);
-        }
-        if got == 0 {
-            break;
-        }
-    }
-    Err(io::ErrorKind::InvalidData.into())
 }

@@ -1,0 +1,230 @@
+//! The files that system calls name, resolved as the kernel does it for the calling thread.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::read_link;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::paths::{Resolved, resolve};
+use super::tracer::memory;
+
+/// A name in a system call.
+pub(super) struct Name {
+    call: i64,
+    /// The argument with the folder from which the name counts, if one has it.
+    pub(super) folder: Option<usize>,
+    /// The argument with the name.
+    pub(super) at: usize,
+    pub(super) kind: NameKind,
+}
+
+/// What becomes of the named file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameKind {
+    /// Something that concerns no more than this file.
+    Named,
+    /// If it is a link, its target is read.
+    Read,
+    /// It is opened, with the flags in this argument.
+    Opened(usize),
+    /// It is opened as described at the address in this argument.
+    OpenedHow(usize),
+    /// It is emptied, or made.
+    Created,
+    /// It gets another name.
+    Moved,
+}
+
+use NameKind::{Created, Moved, Named, Opened, OpenedHow, Read};
+
+const fn name(call: i64, folder: Option<usize>, at: usize, kind: NameKind) -> Name {
+    Name { call, folder, at, kind }
+}
+
+/// The names in system calls.
+const NAMES: [Name; 52] = [
+    name(libc::SYS_open, None, 0, Opened(1)),
+    name(libc::SYS_openat, Some(0), 1, Opened(2)),
+    name(libc::SYS_openat2, Some(0), 1, OpenedHow(2)),
+    name(libc::SYS_creat, None, 0, Created),
+    name(libc::SYS_readlink, None, 0, Read),
+    name(libc::SYS_readlinkat, Some(0), 1, Read),
+    name(libc::SYS_rename, None, 0, Moved),
+    name(libc::SYS_rename, None, 1, Moved),
+    name(libc::SYS_renameat, Some(0), 1, Moved),
+    name(libc::SYS_renameat, Some(2), 3, Moved),
+    name(libc::SYS_renameat2, Some(0), 1, Moved),
+    name(libc::SYS_renameat2, Some(2), 3, Moved),
+    name(libc::SYS_link, None, 0, Moved),
+    name(libc::SYS_link, None, 1, Named),
+    name(libc::SYS_linkat, Some(0), 1, Moved),
+    name(libc::SYS_linkat, Some(2), 3, Named),
+    name(libc::SYS_symlink, None, 1, Named),
+    name(libc::SYS_symlinkat, Some(1), 2, Named),
+    name(libc::SYS_stat, None, 0, Named),
+    name(libc::SYS_lstat, None, 0, Named),
+    name(libc::SYS_newfstatat, Some(0), 1, Named),
+    name(libc::SYS_statx, Some(0), 1, Named),
+    name(libc::SYS_access, None, 0, Named),
+    name(libc::SYS_faccessat, Some(0), 1, Named),
+    name(libc::SYS_faccessat2, Some(0), 1, Named),
+    name(libc::SYS_chdir, None, 0, Named),
+    name(libc::SYS_truncate, None, 0, Named),
+    name(libc::SYS_mkdir, None, 0, Named),
+    name(libc::SYS_mkdirat, Some(0), 1, Named),
+    name(libc::SYS_mknod, None, 0, Named),
+    name(libc::SYS_mknodat, Some(0), 1, Named),
+    name(libc::SYS_rmdir, None, 0, Named),
+    name(libc::SYS_unlink, None, 0, Named),
+    name(libc::SYS_unlinkat, Some(0), 1, Named),
+    name(libc::SYS_chmod, None, 0, Named),
+    name(libc::SYS_fchmodat, Some(0), 1, Named),
+    name(libc::SYS_chown, None, 0, Named),
+    name(libc::SYS_lchown, None, 0, Named),
+    name(libc::SYS_fchownat, Some(0), 1, Named),
+    name(libc::SYS_utime, None, 0, Named),
+    name(libc::SYS_utimes, None, 0, Named),
+    name(libc::SYS_futimesat, Some(0), 1, Named),
+    name(libc::SYS_utimensat, Some(0), 1, Named),
+    name(libc::SYS_getxattr, None, 0, Named),
+    name(libc::SYS_lgetxattr, None, 0, Named),
+    name(libc::SYS_listxattr, None, 0, Named),
+    name(libc::SYS_llistxattr, None, 0, Named),
+    name(libc::SYS_setxattr, None, 0, Named),
+    name(libc::SYS_lsetxattr, None, 0, Named),
+    name(libc::SYS_statfs, None, 0, Named),
+    name(libc::SYS_inotify_add_watch, None, 1, Named),
+    name(libc::SYS_name_to_handle_at, Some(0), 1, Moved),
+];
+
+const OTHER_NAMES: &str = "it gives files other names (`mount`, `chroot` or the like)";
+const SHARED: &str = "it shares memory or messages with other processes";
+
+/// The system calls after which not all that a program does can be seen.
+pub(super) const UNSEEN: [(i64, &str); 19] = [
+    (libc::SYS_io_uring_setup, "it uses io_uring"),
+    (libc::SYS_open_by_handle_at, "it opens files by handles"),
+    (libc::SYS_chroot, OTHER_NAMES),
+    (libc::SYS_pivot_root, OTHER_NAMES),
+    (libc::SYS_mount, OTHER_NAMES),
+    (libc::SYS_umount2, OTHER_NAMES),
+    (libc::SYS_move_mount, OTHER_NAMES),
+    (libc::SYS_open_tree, OTHER_NAMES),
+    (libc::SYS_fsopen, OTHER_NAMES),
+    (libc::SYS_setns, OTHER_NAMES),
+    (libc::SYS_fanotify_init, "it watches files (`fanotify`)"),
+    (libc::SYS_pidfd_getfd, SHARED),
+    (libc::SYS_process_vm_readv, SHARED),
+    (libc::SYS_ptrace, SHARED),
+    (libc::SYS_shmget, SHARED),
+    (libc::SYS_msgget, SHARED),
+    (libc::SYS_semget, SHARED),
+    (libc::SYS_mq_open, SHARED),
+    (libc::SYS_bpf, SHARED),
+];
+
+/// The flag of `openat2` with which absolute names count from the folder.
+const RESOLVE_IN_ROOT: u64 = 0x10;
+
+/// The longest name of a file, bytes.
+const LONGEST_NAME: usize = 4096;
+
+/// The calls at which a program stops, each once.
+pub(super) fn stopping_calls() -> impl Iterator<Item = i64> {
+    let named = NAMES.iter().map(|name| name.call);
+    let unseen = UNSEEN.iter().map(|(call, _)| *call);
+    let all = named.chain(unseen).chain([libc::SYS_bind, libc::SYS_connect]);
+    all.collect::<BTreeSet<_>>().into_iter()
+}
+
+impl Name {
+    /// The names in a system call.
+    pub(super) fn all(call: i64) -> impl Iterator<Item = &'static Name> {
+        NAMES.iter().filter(move |name| name.call == call)
+    }
+}
+
+/// Resolves a name for a thread: from the folder with this file descriptor, or from its
+/// working directory. The last part is followed if it `follows`.
+///
+/// # Errors
+/// Why that is not possible.
+pub(super) fn resolve_for(
+    thread: libc::pid_t,
+    folder: Option<i32>,
+    name: &[u8],
+    follows: bool,
+) -> Result<Resolved, &'static str> {
+    let of_thread = |what: &str| read_link(format!("/proc/{thread}/{what}"));
+    if of_thread("root").ok().as_deref() != Some(Path::new("/")) {
+        return Err(OTHER_NAMES);
+    }
+    let name = Path::new(OsStr::from_bytes(name));
+    let mut start = PathBuf::from("/");
+    if !name.is_absolute() {
+        let folder = match folder.filter(|fd| *fd != libc::AT_FDCWD) {
+            None => of_thread("cwd"),
+            Some(fd) => of_thread(&format!("fd/{fd}")),
+        };
+        let folder = folder.ok().filter(|folder| folder.is_absolute());
+        start = folder.ok_or("it names a file from a folder that is not known")?;
+    }
+    let of_process = |part: &OsStr| match part.as_bytes() {
+        b"self" => Some(process_of(thread).to_string()),
+        b"thread-self" => Some(format!("{}/task/{thread}", process_of(thread))),
+        _ => None,
+    };
+    Ok(resolve(start, name, follows, &of_process))
+}
+
+/// The process of a thread.
+fn process_of(thread: libc::pid_t) -> libc::pid_t {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(thread)
+}
+
+/// The flags in a `struct open_how` (openat2(2)).
+pub(super) fn open_how(thread: libc::pid_t, address: u64) -> Result<u64, &'static str> {
+    let Ok(how) = bytes(thread, address, 24) else { return Ok(0) };
+    let number = |at: usize| {
+        let bytes = how.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u64::from_ne_bytes)
+    };
+    match number(16) & RESOLVE_IN_ROOT {
+        0 => Ok(number(0)),
+        _ => Err(OTHER_NAMES),
+    }
+}
+
+/// Bytes at an address.
+pub(super) fn bytes(thread: libc::pid_t, address: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    memory(thread)?.read_exact_at(&mut bytes, address)?;
+    Ok(bytes)
+}
+
+/// The text at an address, without the zero at its end.
+pub(super) fn text(thread: libc::pid_t, address: u64) -> io::Result<Vec<u8>> {
+    let memory = memory(thread)?;
+    let mut text = Vec::new();
+    let mut buffer = [0; 256];
+    while text.len() < LONGEST_NAME {
+        let at = address + text.len() as u64;
+        // No further than to the end of the page: the next one may not be there.
+        let most = (4096 - at % 4096).min(buffer.len() as u64) as usize;
+        let got = memory.read_at(&mut buffer[..most], at)?;
+        let end = buffer[..got].iter().position(|byte| *byte == 0);
+        text.extend_from_slice(&buffer[..end.unwrap_or(got)]);
+        if end.is_some() {
+            return Ok(text);
+        }
+        if got == 0 {
+            break;
+        }
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
