@@ -348,7 +348,7 @@ fn build_sides(
             }
             if let Some(harness) = unusable_harness(benchmark, &both)? {
                 let benchmark = benchmark.name.clone();
-                let why = format!("an executable of {harness} measures nothing on its own");
+                let why = format!("the results of {harness} can't be read");
                 context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
                 unusable.get_or_insert(Kind::UnusableHarness { benchmark, harness });
                 continue;
