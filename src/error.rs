@@ -112,7 +112,7 @@ pub(crate) enum Kind {
         "a run of the {side} of `{benchmark}` does not report {what}, which an earlier one did"
     )]
     Omitted { side: Side, benchmark: String, what: String },
-    #[error("`{benchmark}` can't be measured: {harness} only lists its benchmarks when it is run")]
+    #[error("`{benchmark}` can't be measured: the results of {harness} can't be read")]
     UnusableHarness { benchmark: String, harness: &'static str },
     #[error("the head of `{benchmark}` reports no benchmark (harness {harness})")]
     NoBenchmark { benchmark: String, harness: &'static str, filter: Option<String> },

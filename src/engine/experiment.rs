@@ -23,7 +23,6 @@ use super::schedule::Schedule;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
-use crate::model::metric::Metric;
 use crate::model::notice::{Advice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
@@ -245,16 +244,16 @@ impl Experiment {
         }
     }
 
-    /// Sets aside the tests of the latest group that have looked slower for long, if they
-    /// `may` be. They get no further pairs here.
-    pub(crate) fn set_slow_aside(&mut self, may: &dyn Fn(&Metric) -> bool) {
+    /// Sets aside tests of the latest group. They get no further pairs here. `may` also gets
+    /// the minimum number of pairs for a verdict.
+    pub(crate) fn set_aside(&mut self, may: &dyn Fn(&MetricTest, u64) -> bool) {
         let Some(number) = self.latest else { return };
         let least = self.groups[number].least;
         let wanted = self.wanted(number).len();
         for id in self.plan.groups[number].benchmarks.clone() {
             let benchmark = &mut self.benchmarks[id];
             for (place, (_, test)) in benchmark.tests.iter_mut().enumerate() {
-                if test.looks_slower(least) && may(test.metric()) {
+                if test.is_undecided() && may(test, least) {
                     test.set_aside();
                     self.set_aside.push((BenchmarkId(id), place));
                 }

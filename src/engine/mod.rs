@@ -5,6 +5,7 @@ mod advice;
 pub mod experiment;
 pub(crate) mod family;
 pub mod layouts;
+pub(crate) mod longer;
 pub mod plan;
 pub mod remarks;
 pub(crate) mod schedule;

@@ -35,8 +35,10 @@ pub struct Plan {
     /// Whether verdicts are reached and end sampling. A shard reaches none: it
     /// samples until a limit, and all shards together get one verdict.
     pub decides: bool,
-    /// Over layouts: the number of tests that share the error, including these.
+    /// Over layouts, and in longer runs: the number of tests that share the error, including these.
     pub(crate) of_tests: Option<usize>,
+    /// Whether its runs are [longer](super::longer) ones.
+    pub(crate) is_longer: bool,
     /// What is tested again over layouts.
     pub layouts: Layouts,
     /// The seed of the order.
@@ -69,6 +71,13 @@ pub(crate) struct Group {
     pub(crate) length: Option<RunLength>,
 }
 
+impl PlannedBenchmark {
+    /// Whether one of its metrics gates.
+    pub fn gates(&self) -> bool {
+        !self.gates.is_empty()
+    }
+}
+
 impl Plan {
     /// A plan without benchmarks and without limits.
     pub fn new(confidence: f64, estimator: Estimator, seed: u64) -> Self {
@@ -83,6 +92,7 @@ impl Plan {
             fail_fast: false,
             decides: true,
             of_tests: None,
+            is_longer: false,
             layouts: Layouts::Off,
             seed,
         }
@@ -121,7 +131,22 @@ impl Plan {
 
     /// Whether each pair has executables with layouts of their own.
     pub fn is_over_layouts(&self) -> bool {
+        self.is_again() && !self.is_longer
+    }
+
+    /// Whether its runs are longer ones of what has not regressed.
+    pub fn is_longer(&self) -> bool {
+        self.is_longer
+    }
+
+    /// Whether something is sampled again that was sampled as built before.
+    pub fn is_again(&self) -> bool {
         self.of_tests.is_some()
+    }
+
+    /// Whether what passes may be sampled again, in longer runs.
+    pub fn may_be_longer(&self) -> bool {
+        self.decides && !self.is_longer && self.run_lengths().next().is_some()
     }
 
     /// The groups whose run length can be set: the names of the benchmarks, how long a

@@ -165,11 +165,14 @@ impl MetricTest {
         is_undecided && !self.is_set_aside || matches!(self.warning, Warning::Open(_))
     }
 
-    /// Whether it is undecided and has looked slower for long (see [`looks_slower`]).
-    pub(super) fn looks_slower(&self, least: u64) -> bool {
-        let is_open = self.verdict.is_none() && !self.is_set_aside;
-        let threshold = self.threshold().filter(|_| is_open);
-        threshold.is_some_and(|threshold| looks_slower(&self.running, threshold, least))
+    /// Whether it gates, and has no verdict here so far.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.gate.is_some() && self.verdict.is_none() && !self.is_set_aside
+    }
+
+    /// Whether it has looked slower for long (see [`looks_slower`]).
+    pub(crate) fn looks_slower(&self, least: u64) -> bool {
+        self.threshold().is_some_and(|threshold| looks_slower(&self.running, threshold, least))
     }
 
     /// Ends the test without a verdict, because another test replaces it.

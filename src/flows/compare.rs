@@ -6,13 +6,14 @@ mod explain;
 mod harnesses;
 mod layouts;
 mod lengths;
+mod longer;
 mod program;
 mod same;
 mod session;
 mod unaffected;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::engine::remarks::remarks;
 use crate::error::{Error, Kind};
@@ -87,7 +88,8 @@ pub fn compare(
                 programs,
                 context,
                 known_repetitions: preparation.cache.file("repetitions-v1"),
-                known_lengths: preparation.cache.file("run-lengths-v1"),
+                known_lengths: preparation.cache.file("run-lengths-v2"),
+                longest: Duration::ZERO,
                 on_event: &mut *on_event,
                 start,
                 notices: &mut notices,

@@ -68,6 +68,8 @@ pub enum Event<'a> {
     Sampling(&'a Plan),
     /// What regressed as built is sampled again over layouts.
     OverLayouts(&'a Plan),
+    /// What has not regressed is sampled again, in longer runs.
+    Longer(&'a Plan),
     /// A pair is complete.
     Pair {
         /// The rows of its runs, in order.

@@ -279,7 +279,7 @@ pub(crate) const DEFAULT_METRIC: &str = "wall_time";
 /// other estimates.
 pub(crate) fn stand_in(measured: &[String]) -> Option<&String> {
     let find = |name: &str| measured.iter().find(|metric| *metric == name);
-    match (find(MEDIAN), find(DEFAULT_METRIC), measured) {
+    match (MEDIANS.into_iter().find_map(find), find(DEFAULT_METRIC), measured) {
         (Some(median), ..) => Some(median),
         (None, Some(_), _) => None,
         (None, None, [only]) => Some(only),
@@ -287,8 +287,8 @@ pub(crate) fn stand_in(measured: &[String]) -> Option<&String> {
     }
 }
 
-/// The median of a run's samples.
-const MEDIAN: &str = "median_time";
+/// The median of a run's samples, of time or of something else.
+const MEDIANS: [&str; 2] = ["median_time", "median_value"];
 
 /// The instructions that a simulated processor counts.
 const SIMULATED_INSTRUCTIONS: &str = "instructions_cachegrind";
@@ -302,11 +302,12 @@ mod tests {
 
     #[test]
     fn what_stands_in_for_the_usual_metric_is_there() {
-        let table: [(&[&str], Option<&str>); 7] = [
+        let table: [(&[&str], Option<&str>); 8] = [
             (&["wall_time", "median_time", "min_time"], Some("median_time")),
             (&["wall_time", "max_rss"], None),
             (&["wall_time"], None),
             (&["rate"], Some("rate")),
+            (&["value", "median_value", "min_value"], Some("median_value")),
             (&["rate", "steps"], None),
             (&["ram_hits_cachegrind", "instructions_cachegrind"], Some("instructions_cachegrind")),
             (&[], None),

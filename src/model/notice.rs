@@ -11,7 +11,7 @@ use crate::model::gate::{Waived, Waiver};
 use crate::model::layouts::OverLayouts;
 use crate::model::metric::Better;
 use crate::model::noise::Finding;
-use crate::model::outcome::{Removed, Summary};
+use crate::model::outcome::{Removed, Summary, Verdict};
 use crate::model::side::{Pair, Side};
 
 /// A function that is not the same on both sides.
@@ -171,6 +171,15 @@ pub enum Notice {
         /// One of them.
         example: String,
     },
+    /// Benchmarks passed in short runs only: there was no time for longer ones.
+    OnlyShort {
+        /// How many.
+        benchmarks: usize,
+        /// One of them.
+        example: String,
+        /// How long the longer runs should have measured, seconds.
+        length: f64,
+    },
     /// A requested metric that does not gate can't be measured here.
     NotMeasured {
         /// The benchmark.
@@ -287,6 +296,14 @@ impl Notice {
         }
     }
 
+    /// Whether it is about what only longer runs show.
+    pub fn is_about_length(&self) -> bool {
+        matches!(
+            self,
+            Notice::OnlyShort { .. } | Notice::Metric { remark: Remark::Longer { .. }, .. }
+        )
+    }
+
     /// Whether it is about a branch that changes its own gate, or its own benchmark.
     pub fn is_about_settings(&self) -> bool {
         matches!(
@@ -333,6 +350,17 @@ pub enum Remark {
         /// The result over layouts.
         over: OverLayouts,
     },
+    /// It is worse in longer runs than in short ones, or looks worse.
+    Longer {
+        /// The change in short runs.
+        short: AtLength,
+        /// The change in longer runs, which is the result.
+        long: AtLength,
+        /// The pairs of longer runs.
+        pairs: u64,
+        /// Whether it regressed, or is undecided.
+        verdict: Verdict,
+    },
     /// The estimate comes from a slow tail, not from the typical run.
     Tail {
         /// The mean's change.
@@ -358,6 +386,15 @@ pub enum Remark {
         /// The pairs that were measured.
         pairs: u64,
     },
+}
+
+/// A change in runs of a certain length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtLength {
+    /// How long a run measures a benchmark.
+    pub seconds: f64,
+    /// The change; `None` from zero.
+    pub change: Option<f64>,
 }
 
 /// What the runs did.

@@ -178,7 +178,7 @@ impl Comparison {
             Evidence::Summing { sums: pairs, .. } => metrics_and_sums
                 .zip(pairs)
                 .map(|((metric, sums), pairs)| {
-                    measured(spec, metric, levels, sums, TwoSamples::Paired(pairs))
+                    measured(spec, metric, levels.whole(), sums, TwoSamples::Paired(pairs))
                 })
                 .collect(),
             Evidence::Unpaired if spec.judges => {
@@ -187,7 +187,7 @@ impl Comparison {
             Evidence::Unpaired => metrics_and_sums
                 .map(|(metric, sums)| {
                     let apart = TwoSamples::Apart(&sums.base.moments, &sums.head.moments);
-                    measured(spec, metric, levels, sums, apart)
+                    measured(spec, metric, levels.whole(), sums, apart)
                 })
                 .collect(),
         }

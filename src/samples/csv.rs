@@ -6,10 +6,10 @@ use crate::engine::plan::Plan;
 use crate::model::row::{MetricId, Row};
 
 /// The label of a row: its side, after the name of its benchmark if there are
-/// several, or if there may be, some of which are sampled over layouts.
+/// several, or if there may be, some of which are sampled again.
 pub fn label(plan: &Plan, row: &Row) -> String {
     match plan.benchmarks.as_slice() {
-        [_] if !plan.is_over_layouts() => row.side.name().to_owned(),
+        [_] if !plan.is_again() => row.side.name().to_owned(),
         several => format!("{}/{}", several[row.benchmark.0].name, row.side),
     }
 }

@@ -371,7 +371,7 @@ fn build_sides(
                 if side == Side::Head && setup.gated.contains(&benchmark) {
                     lost.push(Removed { benchmark: benchmark.clone(), metric: None });
                 }
-                let why = format!("an executable of {harness} measures nothing on its own");
+                let why = format!("the results of {harness} can't be read");
                 context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
                 unusable.get_or_insert(Kind::UnusableHarness { benchmark, harness });
                 continue;

@@ -167,6 +167,20 @@ fn each_benchmark_of_a_suite_has_its_verdict_and_leaves_with_it() {
     assert!(self::runs(&repo).iter().all(|run| run == "--nocapture --bench"));
 }
 
+/// The lengths of the runs of each benchmark of a divan suite, without repetitions.
+fn times(runs: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut times: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| !run.contains("no benchmark")) {
+        let words: Vec<&str> = run.split(' ').collect();
+        let time = words.iter().position(|word| *word == "--max-time").unwrap();
+        let times = times.entry((*words.last().unwrap()).to_owned()).or_default();
+        if times.last().is_none_or(|last| *last != words[time + 1]) {
+            times.push(words[time + 1].to_owned());
+        }
+    }
+    times
+}
+
 #[test]
 fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
     let repo = suite();
@@ -179,21 +193,6 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
         let _ = std::fs::remove_file(&runs);
         let args = format!("compare feature --harness divan --seed 3 --layouts off {args}");
         repo.cbdr(&args).env("RUNS", runs).run()
-    };
-    let times = |runs: &[String]| -> BTreeMap<String, Vec<String>> {
-        let mut times: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for run in runs {
-            let words: Vec<&str> = run.split(' ').collect();
-            if run.contains("no benchmark") {
-                continue;
-            }
-            let time = words.iter().position(|word| *word == "--max-time").unwrap();
-            let times = times.entry((*words.last().unwrap()).to_owned()).or_default();
-            if times.last().is_none_or(|last| *last != words[time + 1]) {
-                times.push(words[time + 1].to_owned());
-            }
-        }
-        times
     };
     let ran = compare("--format json -v").code(100);
     let ran = ran.says("Measuring suite::quiet for 1ms a run, ");
@@ -210,17 +209,75 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
     };
     assert!(benchmarks.iter().map(gating).all(|names: Vec<Value>| names == ["median_time"]));
     let tried = times(&runs(&repo)[2..]);
-    assert_eq!(tried["suite::quiet"], ["0.001"]);
+    // In the end, what has passed runs as long as the time limit allows.
+    assert_eq!(tried["suite::quiet"], ["0.001", "0.5"]);
     assert_eq!(tried["suite::noisy"][..3], ["0.001", "0.003", "0.01"]);
     // The next comparison of the same executables tries nothing.
     compare("--format json").code(100);
     let known = times(&runs(&repo)[2..]);
-    assert_eq!(known["suite::quiet"], ["0.001"]);
+    assert_eq!(known["suite::quiet"], ["0.001", "0.5"]);
     assert_eq!(known["suite::noisy"], [length(1).to_string()]);
     // A time of the user's own is that of all runs.
     let ran = compare("--format json --max-pairs 20 -- --max-time 0.5").code(100);
     assert_eq!(ran.json()["benchmarks"][0]["measurement_time"], Value::Null);
     assert!(runs(&repo).iter().all(|run| run.contains("--max-time 0.5 --bench")));
+}
+
+#[test]
+fn lengths_that_were_not_tried_are_tried_by_the_next_comparison() {
+    let repo = suite();
+    write_suite(&repo, "divan", &[("quiet", 100.0), ("noisy", 200.0)]);
+    repo.branch("next");
+    write_suite(&repo, "divan", &[("quiet", 100.0), ("noisy", 260.0)]);
+    let compare = |limit: &str| {
+        let args = "compare feature --harness divan --seed 3 --layouts off --time-limit";
+        repo.cbdr(args).args([limit]).env("RUNS", repo.around().join("runs")).run()
+    };
+    // Only the first benchmark is tried in a tenth of this time.
+    compare("100ms").code(101);
+    let before = runs(&repo).len();
+    compare("5m").code(100);
+    let tried = times(&runs(&repo)[before + 2..]);
+    assert_eq!(tried["suite::noisy"][..3], ["0.001", "0.003", "0.01"]);
+}
+
+#[test]
+fn what_is_slower_in_longer_runs_only_does_not_pass() {
+    let repo = suite();
+    let evicting = |time: f64| [("cache", 100.0), ("evict", time), ("quiet", 100.0)];
+    write_suite(&repo, "divan", &evicting(130.0));
+    repo.branch("next");
+    write_suite(&repo, "divan", &evicting(390.0));
+    // The part that evicts is no benchmark of interest.
+    let args = "compare feature --harness divan --seed 3 --layouts off --filter cache";
+    let compare = |args: &str| {
+        let cbdr = repo.cbdr(args).env("RUNS", repo.around().join("runs"));
+        cbdr.args(["--samples", "../out.csv"]).run()
+    };
+    let said = "`median_time` of `suite::cache`: ";
+    for format in ["human", "json", "markdown", "github", "junit"] {
+        let ran = compare(&format!("{args} --explain=never --format {format}")).code(100);
+        let ran = ran.says(said).says("in runs of 1ms, but +").says("in runs of 500ms");
+        let is_printed = ran.stdout.contains("in runs of 500ms");
+        assert!(is_printed || format == "human", "{format}: {}", ran.stdout);
+    }
+    // What is beside the verdict has decided it.
+    let object = compare(&format!("{args} --format json")).code(100).json();
+    let benchmark = &object["benchmarks"][0];
+    assert_eq!(benchmark["measurement_time"], 0.5);
+    let gate = benchmark["metrics"].as_array().unwrap().iter().find(|one| one["gates"] == true);
+    let gate = gate.unwrap();
+    assert!((1.9..2.1).contains(&gate["change"].as_f64().unwrap()), "{gate}");
+    assert_eq!((&gate["verdict"], &gate["threshold"]), (&json!("regression"), &json!(0.02)));
+    let rows = |name: &str| {
+        let text = std::fs::read_to_string(repo.around().join(name)).unwrap();
+        text.lines().skip(1).filter(|row| row.starts_with("suite::cache/")).count() as u64
+    };
+    assert_eq!(rows("out.longer.csv"), 2 * benchmark["pairs"].as_u64().unwrap());
+    // Without a difference, two pairs are enough.
+    let rest = args.replace("cache", "quiet");
+    let object = compare(&format!("{rest} --format json")).code(0).json();
+    assert_eq!(object["benchmarks"][0]["measurement_time"], 0.001);
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn main() {
     let repo = repo(tango);
     slower(&repo);
     let ran = compare(&repo, "").run().code(101);
-    let ran = ran.says("error: `suite` can't be measured: tango only lists its benchmarks");
+    let ran = ran.says("error: `suite` can't be measured: the results of tango can't be read");
     ran.says("hint: choose another target with `--bench`");
     // Beside others that can be measured it is left out, unless it is named.
     repo.write("benches/loop.rs", "fn main() { println!(\"{}\", suite::STEPS) }\n");
@@ -195,10 +195,10 @@ fn main() {
     repo.write("Cargo.toml", &format!("{manifest}{tables}"));
     repo.commit("another");
     let ran = compare(&repo, "--max-pairs 2 --bench-from head").run();
-    let ran = ran.says("`suite` is left out: an executable of tango measures nothing on its own");
+    let ran = ran.says("`suite` is left out: the results of tango can't be read");
     ran.says("loop");
     let ran = compare(&repo, "--max-pairs 2 --bench-from head --bench suite").run().code(101);
-    ran.says("error: `suite` can't be measured: tango only lists its benchmarks");
+    ran.says("error: `suite` can't be measured: the results of tango can't be read");
     std::fs::remove_file(repo.path().join("benches/loop.rs")).unwrap();
     repo.write("Cargo.toml", &manifest);
     repo.commit("no other");

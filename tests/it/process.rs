@@ -426,6 +426,32 @@ fn a_killed_helper_is_an_error_and_leaves_no_benchmark() {
 }
 
 #[test]
+fn what_stops_its_parent_is_ended_when_its_time_is_over() {
+    // The helper is continued once; then whatever stops it again is ended.
+    let once = "kill -STOP $PPID\nexec sleep 1000\n";
+    let again = "while :; do kill -STOP $PPID; done\n";
+    for (script, args) in [(once, "--run-timeout 1s"), (again, "--run-timeout 1s")] {
+        let stage = Stage::new(script);
+        let ran = stage.compare(args).run().code(101);
+        ran.says("ran longer than 1s");
+        assert_gone(&stage.notes, "after the end");
+    }
+    // What stops itself is ended, too.
+    let stage = Stage::new("kill -STOP 0\n");
+    stage.compare("--run-timeout 1s").run().code(101).says("ran longer than 1s");
+}
+
+#[test]
+fn a_benchmark_that_stops_its_parent_does_not_outlast_a_signal() {
+    let stage = Stage::new("echo yes > $NOTES/runs\nkill -STOP $PPID\nexec sleep 1000\n");
+    let mut live = Live::start(&stage, stage.compare(""));
+    stage.wait_for(&mut live, "runs");
+    live.signal(libc::SIGTERM);
+    assert_eq!(live.end().signal(), Some(libc::SIGTERM));
+    assert_gone(&stage.notes, "after the end");
+}
+
+#[test]
 fn a_benchmark_does_not_outlive_tool_and_helper() {
     let stage = Stage::new("echo yes > $NOTES/runs\nexec sleep 1000\n");
     let mut live = Live::start(&stage, stage.compare(""));

@@ -20,14 +20,14 @@ use crate::ui::{Failure, notices};
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
 
-/// The suffix of the files with the rows over layouts, instead of `csv`.
-const LAYOUTS: &str = "layouts.csv";
+/// The suffixes of the files with the rows over layouts and of longer runs, instead of `csv`.
+const AGAIN: [&str; 2] = ["layouts.csv", "longer.csv"];
 
 /// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
     as_built: RowsFiles,
-    /// Those over layouts, once there are any, next to the others.
-    over_layouts: Option<RowsFiles>,
+    /// Those with other suffixes, once there are any, next to the others.
+    again: [Option<RowsFiles>; AGAIN.len()],
     /// How many rows there are as built.
     count: u64,
     /// The first failure.
@@ -86,7 +86,13 @@ impl<'a> SamplesFiles<'a> {
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
         let as_built = RowsFiles { wanted, ..RowsFiles::default() };
-        Ok(SamplesFiles { as_built, over_layouts: None, count: 0, written: Ok(()), interrupt })
+        Ok(SamplesFiles {
+            as_built,
+            again: Default::default(),
+            count: 0,
+            written: Ok(()),
+            interrupt,
+        })
     }
 
     /// Writes the rows of an event. If one file can't be written, the other one
@@ -103,26 +109,31 @@ impl<'a> SamplesFiles<'a> {
             Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
                 let path = cache.join(KEPT);
                 // Those of an earlier comparison do not belong to the new ones.
-                let _ = std::fs::remove_file(path.with_extension(LAYOUTS));
+                for suffix in AGAIN {
+                    let _ = std::fs::remove_file(path.with_extension(suffix));
+                }
                 self.as_built.kept = Some(RowsFile::new(&path, self.interrupt)?);
             }
             // The header waits for the first row.
             Event::Sampling(plan) => self.as_built.header(plan)?,
-            Event::OverLayouts(plan) if self.over_layouts.is_none() => {
+            Event::OverLayouts(plan) | Event::Longer(plan)
+                if self.again[usize::from(plan.is_longer())].is_none() =>
+            {
                 let mut files = RowsFiles::default();
                 files.header(plan)?;
+                let which = usize::from(plan.is_longer());
                 let beside = |file: &Option<RowsFile>| -> Result<Option<RowsFile>, Failure> {
-                    let path = file.as_ref().and_then(|file| file.beside(LAYOUTS));
+                    let path = file.as_ref().and_then(|file| file.beside(AGAIN[which]));
                     path.map(|path| RowsFile::new(&path, self.interrupt)).transpose()
                 };
                 files.wanted = beside(&self.as_built.wanted)?;
                 files.kept = beside(&self.as_built.kept)?;
-                self.over_layouts = Some(files);
+                self.again[which] = Some(files);
             }
             Event::Pair { rows, progress } => {
                 let plan = progress.plan();
-                match &mut self.over_layouts {
-                    Some(files) if plan.is_over_layouts() => files.push(rows, plan)?,
+                match &mut self.again[usize::from(plan.is_longer())] {
+                    Some(files) if plan.is_again() => files.push(rows, plan)?,
                     _ => {
                         self.count += rows.len() as u64;
                         self.as_built.push(rows, plan)?;
@@ -156,8 +167,8 @@ impl<'a> SamplesFiles<'a> {
         let companion = compared.and_then(|of| companion(of, self.count));
         let description = companion.map(|companion| companion.text()).transpose()?;
         let left = self.as_built.end(is_over, description.as_deref());
-        let over = self.over_layouts.as_mut().map(|files| files.end(is_over, None)).transpose();
-        over.and(left)
+        let again = self.again.iter_mut().flatten();
+        again.fold(left, |left, files| files.end(is_over, None).and(left))
     }
 }
 

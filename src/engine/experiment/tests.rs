@@ -320,7 +320,9 @@ fn what_looks_slower_for_long_is_set_aside_and_the_rest_goes_on() {
             Ok(vec![(BenchmarkId(turn.group), vec![value, value])])
         },
         |turn, experiment| {
-            experiment.set_slow_aside(&|metric| metric.name == "wall_time");
+            experiment.set_aside(&|test, least| {
+                test.looks_slower(least) && test.metric().name == "wall_time"
+            });
             told.extend(experiment.to_ask_again().map(|id| (id, turn.group)));
         },
     );
@@ -346,7 +348,7 @@ fn nothing_is_set_aside_that_may_not_be_or_looks_no_slower() {
                 let value = if side == Side::Head { value * factor } else { value };
                 Ok(vec![(BenchmarkId(0), vec![value, value])])
             },
-            |_, experiment| experiment.set_slow_aside(&|_| may),
+            |_, experiment| experiment.set_aside(&|test, least| may && test.looks_slower(least)),
         );
         sampled.benchmarks[0].pairs
     };

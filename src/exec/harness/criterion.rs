@@ -6,7 +6,8 @@
 //! then its output is parsed. `wall_time` is the mean time of an iteration,
 //! `median_time` and `min_time` the median and the minimum of the run's
 //! samples, in seconds; the printed form only has `wall_time`, Criterion's own
-//! estimate.
+//! estimate. A measurement that is not of time has `value`, `median_value` and
+//! `min_value` instead.
 //!
 //! Criterion's own comparison with an earlier run is never used: each run gets
 //! an empty folder.
@@ -60,8 +61,11 @@ pub(super) static CRITERION: Definition = Definition {
     },
 };
 
-/// What a measurement that is not of time is called.
-const OTHER: &str = "value";
+/// The metrics of a benchmark: mean, median and minimum.
+const TIMES: [&str; 3] = ["wall_time", "median_time", "min_time"];
+
+/// Those of a measurement that is not of time.
+const VALUES: [&str; 3] = ["value", "median_value", "min_value"];
 
 /// The minimum time in versions without fractions.
 const SECOND: Duration = Duration::from_secs(1);
@@ -161,11 +165,9 @@ pub(super) fn read(printed: &str, folder: &Path) -> Result<Vec<Reading>, Error> 
     }
     // In the order in which they ran.
     found.sort();
-    let metrics = match is_time(printed) {
-        true => Some(["wall_time", "median_time", "min_time"]),
-        false => None,
-    };
-    found.iter().map(|(_, folder)| of_files(folder, metrics)).collect()
+    // Criterion counts nanoseconds.
+    let (metrics, unit) = if is_time(printed) { (TIMES, 1e9) } else { (VALUES, 1.0) };
+    found.iter().map(|(_, folder)| of_files(folder, metrics, unit)).collect()
 }
 
 /// `sample.json`.
@@ -181,8 +183,8 @@ struct About {
     full_id: String,
 }
 
-/// One benchmark.
-fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<Reading, Error> {
+/// One benchmark. Its values are divided by `unit`.
+fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Error> {
     let About { full_id } = parse(&folder.join("benchmark.json"))?;
     let Times { iters, times } = parse(&folder.join("sample.json"))?;
     let each = sorted(times.iter().zip(&iters).map(|(time, count)| time / count));
@@ -191,14 +193,8 @@ fn of_files(folder: &Path, metrics: Option<[&str; 3]>) -> Result<Reading, Error>
     };
     let mean = times.iter().sum::<f64>() / iters.iter().sum::<f64>();
     let mut values = Values::new();
-    match metrics {
-        // Criterion counts nanoseconds.
-        Some(names) => {
-            for (name, value) in names.into_iter().zip([mean, median, *least]) {
-                set(&mut values, name, value / 1e9)?;
-            }
-        }
-        None => set(&mut values, OTHER, mean)?,
+    for (name, value) in metrics.into_iter().zip([mean, median, *least]) {
+        set(&mut values, name, value / unit)?;
     }
     Ok(reading(full_id, values))
 }
@@ -262,8 +258,8 @@ fn lines(printed: &str) -> Result<Vec<Reading>, Error> {
             let name = if name.is_empty() { before.trim_end() } else { name };
             let mut values = Values::new();
             match (seconds(number, unit), number.parse()) {
-                (Some(time), _) => set(&mut values, "wall_time", time)?,
-                (None, Ok(value)) => set(&mut values, OTHER, value)?,
+                (Some(time), _) => set(&mut values, TIMES[0], time)?,
+                (None, Ok(value)) => set(&mut values, VALUES[0], value)?,
                 (None, Err(_)) => {
                     return Err(Error::Unreadable(format!("there is no number in `{line}`")));
                 }

@@ -6,6 +6,7 @@
 //! separated by `::`, and `t=N` if it runs on several threads.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use super::{
     CAP, Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
@@ -21,6 +22,9 @@ const MAX_TIME: &str = "max-time";
 const SAMPLE_COUNT: &str = "sample-count";
 const SKIP_EXT_TIME: &str = "skip-ext-time";
 const COLOR: &str = "color";
+
+/// Ten milliseconds hardly matter in runs of this length.
+const LONG: Duration = Duration::from_millis(50);
 
 /// More samples than fit into any requested time: each takes some microseconds.
 const SAMPLES: &str = "50000";
@@ -53,11 +57,11 @@ const COLUMNS: [(&str, Option<&str>); 4] = [
 /// the code. The time is that of the samples alone: the first benchmark of a process
 /// spends ten milliseconds on measuring Divan itself, and without this they would count.
 ///
-/// A benchmark whose inputs take far longer to make than to use would then run for ever:
-/// in a probe, and where ten milliseconds hardly matter, their time counts.
+/// A benchmark whose inputs take far longer to make than to use would then run for ever: in a
+/// probe, and in long runs, their time counts.
 fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
     let (time, skip_ext_time) = match length {
-        RunLength::Time(time) if time < CAP => (time, "true"),
+        RunLength::Time(time) if time < LONG => (time, "true"),
         RunLength::Time(time) => (time, "false"),
         RunLength::Probe => (PROBE, "false"),
         RunLength::Capped => (CAP, "false"),

@@ -369,15 +369,20 @@ fn seconds_of(time: Duration) -> Option<String> {
     Some(time.as_secs_f64().to_string())
 }
 
-/// Strings in tango's executables, with a bar in each. Tango measures two executables in
-/// one process, alternating between them; `cargo bench` only lists the benchmarks, and a
-/// single executable prints times with one decimal.
-const TANGO: [&str; 2] =
-    ["Tango bench|marking harness", "Number of samples to |take for each test"];
+/// Harnesses that can't be used, and strings in their executables, with a bar in each. Tango
+/// measures two executables in one process, alternating between them; `cargo bench` only lists
+/// the benchmarks, and a single executable prints times with one decimal. Binggan and zenbench
+/// repeat their work for a time of their own, and print for people.
+const UNUSABLE: [(&str, &[&str]); 3] = [
+    ("tango", &["Tango bench|marking harness", "Number of samples to |take for each test"]),
+    ("binggan", &["BINGGAN|_HOME", "BINGGAN|_VERBOSE"]),
+    ("zenbench", &["ZENBENCH|_SUBPROCESS", "ZENBENCH|_RESULT"]),
+];
 
 /// The name of a harness that was recognised but can't be used here.
 pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
-    shows(executable, &TANGO).then_some("tango")
+    let found = UNUSABLE.iter().find(|(_, marks)| shows(executable, marks));
+    found.map(|(name, _)| *name)
 }
 
 /// The libraries of all harnesses.

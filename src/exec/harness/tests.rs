@@ -76,6 +76,11 @@ fn criterion_leaves_files_with_all_digits() {
     assert_times(&read, "wall_time", &[("group/fib/3", "101.6667")]);
     assert_times(&read, "median_time", &[("group/fib/3", "100.0000")]);
     assert_times(&read, "min_time", &[("group/fib/3", "90.0000")]);
+    // A measurement of something else, in its own unit.
+    let cycles = "group/fib/3  time:   [1200.1 cycles 1201.5 cycles 1203.9 cycles]\n";
+    let read = criterion::read(cycles, folder.path()).unwrap();
+    let values = ["value", "median_value", "min_value"].map(|name| read[0].values.get(name));
+    assert_eq!(values.map(|value| value.unwrap().round()), [102.0, 100.0, 90.0]);
     write("group/fib/3/new/sample.json", "{");
     let error = criterion::read("", folder.path()).unwrap_err().to_string();
     assert!(error.starts_with("could not read `") && error.contains("sample.json"), "{error}");
@@ -103,6 +108,15 @@ fn criterions_benchmarks_of_one_name_are_numbered_and_selected_together() {
 }
 
 const PLACE: &str = "/home";
+
+#[test]
+fn harnesses_whose_results_cannot_be_read_are_recognised() {
+    let names = ["Tango benchmarking harness: Number of samples to take for each test"];
+    assert_eq!(names.map(|text| unusable(text.as_bytes())), [Some("tango")]);
+    assert_eq!(unusable(b"BINGGAN_HOMEBINGGAN_VERBOSE"), Some("binggan"));
+    assert_eq!(unusable(b"ZENBENCH_RESULT\0ZENBENCH_SUBPROCESS"), Some("zenbench"));
+    assert_eq!(unusable(b"ZENBENCH_RESULT"), None);
+}
 
 #[test]
 fn an_old_criterion_has_a_version_with_shorter_runs() {

@@ -23,6 +23,10 @@ use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunE
 /// How much time a process group has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long the helper may be late, before it is continued, then its program ended, and then
+/// itself: a program can stop its parent.
+const PATIENCE: Duration = Duration::from_secs(4);
+
 /// The asking side of the helper process. Dropping it ends the helper and
 /// whatever it runs.
 #[derive(Debug)]
@@ -75,11 +79,7 @@ impl Helper {
 
     /// Waits for the outcome of the run that was asked for.
     fn receive(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
-        let (_, stop) = unix::poll_two(self.socket.as_fd(), interrupt.fd())
-            .map_err(|error| self.lost(error))?;
-        if stop {
-            send(&mut &self.socket, &Message::Stop).map_err(|error| self.lost(error))?;
-        }
+        self.wait(command.timeout, interrupt).map_err(|error| self.lost(error))?;
         let reply: Reply = receive(&mut &self.socket)
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
             .map_err(|error| self.lost(error))?;
@@ -93,6 +93,35 @@ impl Helper {
                 source: io::Error::from_raw_os_error(number),
             },
         })
+    }
+
+    /// Waits until the reply can be read, and passes on an interrupt. Not longer than the program
+    /// may take: by then the helper has been stopped, most likely by the program.
+    fn wait(&self, timeout: Option<Duration>, interrupt: &Interrupt) -> io::Result<()> {
+        let mut patience = timeout.map(|timeout| timeout.saturating_add(PATIENCE));
+        let (mut is_told, mut late) = (false, 0);
+        loop {
+            let other = if is_told { self.socket.as_fd() } else { interrupt.fd() };
+            let (replied, stop) = unix::poll_two(self.socket.as_fd(), other, patience)?;
+            if replied {
+                return Ok(());
+            }
+            if stop {
+                send(&mut &self.socket, &Message::Stop)?;
+                is_told = true;
+            } else {
+                late += 1;
+            }
+            patience = Some(PATIENCE);
+            if late > 1 {
+                unix::signal_group(self.running.load(Ordering::Acquire), libc::SIGKILL);
+            }
+            if late > 2 {
+                unix::signal(self.pid, libc::SIGKILL);
+                return Err(io::Error::other("it was stopped by a signal"));
+            }
+            unix::signal(self.pid, libc::SIGCONT);
+        }
     }
 
     /// Ends the program that was running when the helper went away.
@@ -109,6 +138,7 @@ fn spawn_error(command: &Command, source: io::Error) -> RunError {
 impl Drop for Helper {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        unix::signal(self.pid, libc::SIGCONT);
         unix::wait_for(self.pid);
     }
 }
@@ -232,10 +262,11 @@ fn wait(
         let next = [due, look].into_iter().flatten().min();
         let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
         let seen = unix::wait_for_event(child, control, patience);
-        if seen.ended {
-            return (seen.at, why);
-        }
         let late = due.is_some_and(|due| due <= seen.at);
+        if seen.ended {
+            // Its end may be seen too late because it stopped this process.
+            return (seen.at, why.or(late.then_some(Ended::TimeOut)));
+        }
         let mut too_much = false;
         if look.is_some_and(|look| look <= seen.at) {
             too_much = why.is_none() && output.is_too_much();
@@ -283,7 +314,7 @@ fn end_orphans() -> u32 {
             break;
         }
         for pid in children {
-            unix::kill(pid);
+            unix::signal(pid, libc::SIGKILL);
             let exit = unix::reap(pid).map(|(exit, _)| exit);
             count += u32::from(exit.is_ok_and(|exit| exit == Exit::Signal(libc::SIGKILL)));
         }

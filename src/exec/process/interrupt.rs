@@ -79,7 +79,7 @@ impl Interrupt {
     /// # Errors
     /// When the system can't wait.
     pub fn wait_readable(&self, source: &File) -> io::Result<bool> {
-        let (_, stop) = unix::poll_two(source.as_fd(), self.fd())?;
+        let (_, stop) = unix::poll_two(source.as_fd(), self.fd(), None)?;
         Ok(!stop && self.signal().is_none())
     }
 
@@ -118,7 +118,7 @@ impl Interrupt {
         let (silent, held) = UnixStream::pair()?;
         let watch = move || {
             let _held = held;
-            if let Ok((true, _)) = unix::poll_two(output.as_fd(), silent.as_fd()) {
+            if let Ok((true, _)) = unix::poll_two(output.as_fd(), silent.as_fd(), None) {
                 let none = interrupt.signal.compare_exchange(
                     0,
                     SIGPIPE as usize,

@@ -226,15 +226,22 @@ pub(super) fn wait_for_event(
     Wakeup { at, asked, ended: told || (ended.is_none() && has_ended(child.pid)) }
 }
 
-/// Waits until one of the two can be read: `(first, second)`. Interrupted
+/// Waits until one of the two can be read, `(first, second)`, or `patience` is over. Interrupted
 /// waits are taken up again.
-pub(super) fn poll_two(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> io::Result<(bool, bool)> {
+pub(super) fn poll_two(
+    first: BorrowedFd<'_>,
+    second: BorrowedFd<'_>,
+    patience: Option<Duration>,
+) -> io::Result<(bool, bool)> {
     let entry =
         |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut fds = [entry(first), entry(second)];
+    let limit = patience.map_or(-1, |patience| {
+        libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX)
+    });
     loop {
         // SAFETY: the pointer and the length describe the array above.
-        let count = unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
+        let count = unsafe { libc::poll(fds.as_mut_ptr(), 2, limit) };
         if count >= 0 {
             return Ok((fds[0].revents != 0, fds[1].revents != 0));
         }
@@ -301,11 +308,11 @@ pub(super) fn signal_group(group: i32, signal: i32) {
     }
 }
 
-/// Sends SIGKILL to the process `pid`.
-pub(super) fn kill(pid: i32) {
+/// Sends `signal` to the process `pid`.
+pub(super) fn signal(pid: i32, signal: i32) {
     if pid > 1 {
         // SAFETY: kill has no memory preconditions.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
+        unsafe { libc::kill(pid, signal) };
     }
 }
 

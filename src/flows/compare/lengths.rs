@@ -78,8 +78,8 @@ pub(super) struct Lengths<'p, 'a> {
 
 impl Lengths<'_, '_> {
     /// Determines how long the runs of each group should be, until `deadline`; the
-    /// remaining groups get the most frequent length of the others. `known` is a file
-    /// with earlier results. `begins` is called before each trial.
+    /// remaining groups get the most frequent length of the others, and are tried next
+    /// time. `known` is a file with earlier results. `begins` is called before each trial.
     ///
     /// # Errors
     /// When a run fails.
@@ -102,15 +102,14 @@ impl Lengths<'_, '_> {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let known = Known::new(known, &parts);
         let lengths = known.read().and_then(|text| read(&text, self.groups.len()));
-        let lengths = match lengths {
-            Some(lengths) => lengths,
-            None => {
-                let tried = self.try_all(plan, deadline, begins).map_err(Stop::into_error)?;
-                known.write(&written(&tried));
-                tried
-            }
-        };
+        let mut lengths = lengths.unwrap_or_else(|| vec![None; self.groups.len()]);
+        if lengths.contains(&None) {
+            self.try_missing(&mut lengths, plan, deadline, begins).map_err(Stop::into_error)?;
+            known.write(&written(&lengths));
+        }
+        let usual = usual(&lengths);
         for (&group, length) in self.groups.iter().zip(lengths) {
+            let length = length.unwrap_or(usual);
             let group = &mut plan.groups[group];
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;
@@ -148,26 +147,24 @@ impl Lengths<'_, '_> {
         parts
     }
 
-    fn try_all(
+    /// Tries the lengths of the groups whose length is not known, at least one of them.
+    fn try_missing(
         &mut self,
+        lengths: &mut [Option<Length>],
         plan: &Plan,
         deadline: Instant,
         begins: &mut dyn FnMut(usize, usize),
-    ) -> Result<Vec<Length>, Stop> {
-        let mut lengths: Vec<Option<Length>> = vec![None; self.groups.len()];
-        let count = self.groups.len();
-        for (done, place) in spread(count).enumerate() {
+    ) -> Result<(), Stop> {
+        let missing = spread(lengths.len()).filter(|place| lengths[*place].is_none());
+        let missing: Vec<usize> = missing.collect();
+        for (done, &place) in missing.iter().enumerate() {
             if done > 0 && Instant::now() >= deadline {
                 break;
             }
-            begins(done + 1, count);
+            begins(done + 1, missing.len());
             lengths[place] = self.try_group(plan, self.groups[place])?;
         }
-        let mut usual: Vec<Length> = lengths.iter().copied().flatten().collect();
-        usual.sort_by_key(|length| length.run.time());
-        let usual = usual.get(usual.len() / 2).copied();
-        let left = |length: Option<Length>| length.or(usual).unwrap_or(SHORTEST);
-        Ok(lengths.into_iter().map(left).collect())
+        Ok(())
     }
 
     /// Tries the lengths of one group; `None` if nothing in it gates.
@@ -258,6 +255,13 @@ impl Lengths<'_, '_> {
 /// The length of runs that were not tried.
 const SHORTEST: Length = Length { run: RunLength::SHORT, pair_seconds: 0.0 };
 
+/// The middle one of the known lengths.
+fn usual(lengths: &[Option<Length>]) -> Length {
+    let mut known: Vec<Length> = lengths.iter().copied().flatten().collect();
+    known.sort_by_key(|length| length.run.time());
+    known.get(known.len() / 2).copied().unwrap_or(SHORTEST)
+}
+
 /// The gating metrics of a benchmark, and the question about each.
 fn questions_of(plan: &Plan, id: usize) -> Vec<(MetricId, Question)> {
     let benchmark = &plan.benchmarks[id];
@@ -292,25 +296,34 @@ pub(super) fn spread(count: usize) -> impl Iterator<Item = usize> {
 /// The word for a capped run in a line of lengths.
 const CAPPED: &str = "capped";
 
+/// The word for a length that was not tried.
+const UNTRIED: &str = "-";
+
 /// Lengths as a line: milliseconds and seconds of a pair, for each group.
-fn written(lengths: &[Length]) -> String {
-    let each = lengths.iter().map(|Length { run, pair_seconds }| match run.time() {
-        Some(time) => format!("{}:{pair_seconds}", time.as_millis()),
-        None => format!("{CAPPED}:{pair_seconds}"),
+fn written(lengths: &[Option<Length>]) -> String {
+    let each = lengths.iter().map(|length| match length {
+        Some(Length { run, pair_seconds }) => match run.time() {
+            Some(time) => format!("{}:{pair_seconds}", time.as_millis()),
+            None => format!("{CAPPED}:{pair_seconds}"),
+        },
+        None => UNTRIED.to_owned(),
     });
     each.collect::<Vec<_>>().join(" ")
 }
 
 /// Parses what [`written`] wrote for this many groups.
-fn read(text: &str, groups: usize) -> Option<Vec<Length>> {
+fn read(text: &str, groups: usize) -> Option<Vec<Option<Length>>> {
     let lengths = text.split_whitespace().map(|word| {
+        if word == UNTRIED {
+            return Some(None);
+        }
         let (milliseconds, seconds) = word.split_once(':')?;
         let pair_seconds = seconds.parse().ok().filter(|seconds| *seconds >= 0.0)?;
         let run = match milliseconds {
             CAPPED => RunLength::Capped,
             milliseconds => RunLength::Time(Duration::from_millis(milliseconds.parse().ok()?)),
         };
-        Some(Length { run, pair_seconds })
+        Some(Some(Length { run, pair_seconds }))
     });
     lengths.collect::<Option<Vec<_>>>().filter(|lengths| lengths.len() == groups)
 }
@@ -343,11 +356,11 @@ mod tests {
     #[test]
     fn lengths_are_read_as_they_were_written() {
         let time = |milliseconds| RunLength::Time(Duration::from_millis(milliseconds));
-        let length = |run, pair_seconds| Length { run, pair_seconds };
-        let lengths =
-            vec![length(time(1), 0.0125), length(time(100), 3.5), length(RunLength::Capped, 0.3)];
-        assert_eq!(read(&written(&lengths), 3), Some(lengths.clone()));
-        assert_eq!(read(&written(&lengths), 2), None);
+        let length = |run, pair_seconds| Some(Length { run, pair_seconds });
+        let capped = length(RunLength::Capped, 0.3);
+        let lengths = vec![length(time(1), 0.0125), None, length(time(100), 3.5), capped];
+        assert_eq!(read(&written(&lengths), 4), Some(lengths.clone()));
+        assert_eq!(read(&written(&lengths), 3), None);
         for broken in ["1:", "1", "x:1", "1:-1", "1:NaN"] {
             assert_eq!(read(broken, 1), None, "{broken}");
         }

@@ -61,6 +61,8 @@ pub(super) struct ComparedProgram<'a> {
     reported: Pair<usize>,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
     start_up: f64,
+    /// How long a run that is traced measures a benchmark.
+    pub(super) longest: Duration,
     /// The source of the head's target, if any.
     source: Option<&'a Source>,
     /// The benchmarks that both sides have, known after the warm-up: consecutive ones
@@ -111,6 +113,7 @@ impl<'a> ComparedProgram<'a> {
             part,
             reported: Pair::default(),
             start_up: 0.0,
+            longest: Duration::ZERO,
             source: prepared.source.as_ref(),
             cases: Vec::new(),
         }))
@@ -373,7 +376,10 @@ impl<'a> ComparedProgram<'a> {
         deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
-        let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::SHORT };
+        let length = match self.runs_as_coded() {
+            true => RunLength::Own,
+            false => RunLength::Time(self.longest),
+        };
         let program = &mut self.sides[side];
         let arguments = match benchmark {
             Some(name) => program.only(&[name]),

@@ -10,6 +10,7 @@ use super::layouts::{LayoutResults, depends_on_layout, questions, time_needed};
 use super::lengths::{Lengths, plan_groups};
 use super::program::ComparedProgram;
 use crate::engine::experiment::{Experiment, Progress, Turn};
+use crate::engine::longer;
 use crate::engine::plan::{Group, Plan};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Hook, Stop};
@@ -43,6 +44,8 @@ pub(super) struct Session<'a, 'b> {
     pub(super) known_repetitions: PathBuf,
     /// A file with the lengths of runs that other comparisons found.
     pub(super) known_lengths: PathBuf,
+    /// How long the longest runs measure a benchmark; set after the warm-up.
+    pub(super) longest: Duration,
     pub(super) on_event: &'a mut (dyn FnMut(Event<'_>) + 'b),
     /// The start of the comparison.
     pub(super) start: Instant,
@@ -118,6 +121,9 @@ impl Session<'_, '_> {
 
     fn measure(&mut self, settings: &Settings, options: &Options) -> Result<Measured, Error> {
         let mut discoveries = self.warm_up(options.request.filter.as_deref())?;
+        let benchmarks = discoveries.iter().map(|found| found.benchmarks.len()).sum();
+        self.longest = longer::length(settings.limits.time, benchmarks);
+        self.programs.iter_mut().for_each(|program| program.longest = self.longest);
         self.leave_unaffected(&mut discoveries, options, settings.limits.time)?;
         let mut plan = self.plan(&discoveries, settings, options)?;
         if plan.tests() == 0 && !discoveries.iter().any(Discovery::has_exact) {
@@ -376,6 +382,17 @@ impl Session<'_, '_> {
         let of_layouts = over.likely_slower.take();
         sampled.likely_slower = sampled.likely_slower.or(of_layouts);
         over.put_into(&mut sampled.benchmarks);
+        let is_found = plan.fail_fast && sampled.names_a_regression();
+        if plan.decides && stopped_by != StoppedBy::Interrupt && !is_found {
+            match self.run_longer(plan, began, &mut sampled)? {
+                StoppedBy::Interrupt => stopped_by = StoppedBy::Interrupt,
+                _ if stopped_by == StoppedBy::Verdict && !sampled.is_decided() => {
+                    stopped_by = StoppedBy::TimeLimit;
+                }
+                _ => {}
+            }
+            sampled.stopped_by = stopped_by;
+        }
         if sampled.names_a_regression() {
             sampled.likely_slower = None;
         }
@@ -449,7 +466,9 @@ impl Session<'_, '_> {
                     return;
                 }
                 if placed[turn.group] {
-                    experiment.set_slow_aside(&depends_on_layout);
+                    experiment.set_aside(&|test, least| {
+                        test.looks_slower(least) && depends_on_layout(test.metric())
+                    });
                 }
                 let before = to_ask.len();
                 to_ask.extend(experiment.to_ask_again());

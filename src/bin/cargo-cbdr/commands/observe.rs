@@ -50,9 +50,7 @@ pub(super) fn observed(
             (Some(recording), Event::Sampling(plan)) => {
                 recording.begin(plan.metrics.iter().cloned());
             }
-            (Some(recording), Event::Pair { rows, progress })
-                if !progress.plan().is_over_layouts() =>
-            {
+            (Some(recording), Event::Pair { rows, progress }) if !progress.plan().is_again() => {
                 let plan = progress.plan();
                 for row in *rows {
                     recording.push(&csv::label(plan, row), &csv::cells(plan, row));

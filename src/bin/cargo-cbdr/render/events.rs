@@ -57,6 +57,7 @@ enum Line<'a> {
         seed: u64,
         time_limit: f64,
         layouts: bool,
+        longer: bool,
     },
     /// A pair of one benchmark.
     Pair {
@@ -69,6 +70,7 @@ enum Line<'a> {
         head: BTreeMap<&'a str, f64>,
         elapsed_seconds: f64,
         layouts: bool,
+        longer: bool,
     },
     /// A metric of a benchmark is decided.
     Verdict {
@@ -80,7 +82,9 @@ enum Line<'a> {
         upper: Option<f64>,
         pairs: u64,
         layouts: bool,
-        /// Whether the verdict is final: a regression as built is tested again over layouts.
+        longer: bool,
+        /// Whether the verdict is final: a regression as built is tested again over layouts,
+        /// and what passes in longer runs.
         #[serde(rename = "final")]
         is_final: bool,
     },
@@ -98,13 +102,16 @@ pub(crate) fn print(event: &Event<'_>) {
     match event {
         Event::Workspace(event) => print_preparation(event),
         Event::WarmingUp(benchmark) => line(&Line::WarmingUp { benchmark }),
-        Event::Sampling(plan) | Event::OverLayouts(plan) => line(&Line::Sampling {
-            benchmarks: plan.benchmarks.iter().map(|one| one.name.as_str()).collect(),
-            metrics: plan.metrics.iter().map(|metric| metric.name.as_str()).collect(),
-            seed: plan.seed,
-            time_limit: plan.time_limit.as_secs_f64(),
-            layouts: plan.is_over_layouts(),
-        }),
+        Event::Sampling(plan) | Event::OverLayouts(plan) | Event::Longer(plan) => {
+            line(&Line::Sampling {
+                benchmarks: plan.benchmarks.iter().map(|one| one.name.as_str()).collect(),
+                metrics: plan.metrics.iter().map(|metric| metric.name.as_str()).collect(),
+                seed: plan.seed,
+                time_limit: plan.time_limit.as_secs_f64(),
+                layouts: plan.is_over_layouts(),
+                longer: plan.is_longer(),
+            })
+        }
         Event::Pair { rows, progress } => print_pair(rows, progress),
         Event::Explaining { benchmark, .. } => line(&Line::Explaining { benchmark }),
         Event::Notice(notice) => line(&Line::Notice { text: notices::notice(notice) }),
@@ -141,7 +148,7 @@ fn print_preparation(event: &workspace::Event<'_>) {
 
 fn print_pair(rows: &[Row], progress: &Progress<'_>) {
     let plan = progress.plan();
-    let layouts = plan.is_over_layouts();
+    let (layouts, longer) = (plan.is_over_layouts(), plan.is_longer());
     let values = |row: &Row| {
         let names = plan.metrics.iter().map(|metric| metric.name.as_str());
         let cells = names.zip(csv::cells(plan, row));
@@ -160,6 +167,7 @@ fn print_pair(rows: &[Row], progress: &Progress<'_>) {
             head: values(&rows[other]),
             elapsed_seconds: progress.elapsed(),
             layouts,
+            longer,
         });
     }
     for (benchmark, metric) in progress.decided() {
@@ -174,7 +182,11 @@ fn print_pair(rows: &[Row], progress: &Progress<'_>) {
             upper: metric.summary.upper,
             pairs: benchmark.pairs,
             layouts,
-            is_final: verdict != Verdict::Regression || layouts || !is_asked_again,
+            longer,
+            is_final: match verdict {
+                Verdict::Regression => layouts || !is_asked_again,
+                _ => !plan.may_be_longer(),
+            },
         });
     }
 }

@@ -45,9 +45,13 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
         let title = format!("{verdict}: {} of {}", metric.name, benchmark.name);
         writeln!(out, "{}", annotation(level, &title, &words::sentence(benchmark, metric)))?;
     }
-    for notice in outcome.notices.iter().filter(|notice| notice.is_about_settings()) {
-        let message = notices::notice(notice);
-        writeln!(out, "{}", annotation("warning", "cargo cbdr: settings", &message))?;
+    for notice in &outcome.notices {
+        let title = match notice {
+            notice if notice.is_about_settings() => "cargo cbdr: settings",
+            notice if notice.is_about_length() => "cargo cbdr: run length",
+            _ => continue,
+        };
+        writeln!(out, "{}", annotation("warning", title, &notices::notice(notice)))?;
     }
     if !outcome.removed.is_empty() {
         let message = notices::removed(&outcome.removed);

@@ -129,7 +129,7 @@ fn of_remark(remark: &Remark) -> Option<String> {
     let what = match remark {
         Remark::Warned { .. } => "pass, but changed by more than the warning level",
         // Each has a reason of its own.
-        Remark::Waived { .. } => return None,
+        Remark::Waived { .. } | Remark::Longer { .. } => return None,
         Remark::SmallChange => "regressions below 5%, which code placement alone can cause",
         Remark::Placement { over, .. } if over.verdict == Verdict::NoRegression => {
             "slower as built, but not over other layouts of the code: placement, not your change"

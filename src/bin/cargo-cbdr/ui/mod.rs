@@ -317,6 +317,13 @@ impl Ui {
                 let benchmarks = text::count(plan.benchmarks.len() as u64, "benchmark");
                 self.status("Sampling", &format!("{benchmarks} again, over random layouts"));
             }
+            Event::Longer(plan) => {
+                let benchmarks = plan.benchmarks.iter().filter(|one| one.gates()).count() as u64;
+                let lengths = plan.run_lengths().map(|(_, time, _)| time).max();
+                let length = text::length(lengths.unwrap_or_default().as_secs_f64());
+                let benchmarks = text::count(benchmarks, "benchmark");
+                self.status("Sampling", &format!("{benchmarks} again, for {length} a run"));
+            }
             Event::Rounds { seed, .. } => {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
@@ -337,11 +344,16 @@ impl Ui {
                         (false, false) => self.regression(&found),
                     }
                 }
+                if plan.is_longer() {
+                    // The last state of the short runs stays.
+                    return;
+                }
                 for (benchmark, metric) in progress.set_aside() {
                     self.unclear(&format!("{} as built", text::found(benchmark, metric, only)));
                 }
                 self.live.draw(progress);
             }
+            Event::Sampled(progress) if progress.plan().is_longer() => {}
             Event::Sampled(progress) if progress.plan().is_over_layouts() => {
                 self.live.add_last(progress);
             }

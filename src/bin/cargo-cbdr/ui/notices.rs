@@ -3,8 +3,8 @@
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice, RunnerDiffers,
-    Unlikely,
+    Advice, AtLength, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice,
+    RunnerDiffers, Unlikely,
 };
 use cargo_cbdr::model::outcome::{Removed, Verdict};
 use cargo_cbdr::model::side::{Pair, Side};
@@ -80,6 +80,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
             format!("no verdict is possible with fewer than {least} pairs")
         }
         Notice::NotAsked { benchmarks, example } => not_asked(*benchmarks, example),
+        Notice::OnlyShort { benchmarks, example, length } => {
+            only_short(*benchmarks, example, *length)
+        }
         Notice::NotMeasured { benchmark, why, hint } => match hint {
             Some(hint) => format!("`{benchmark}`: {why}; {hint}"),
             None => format!("`{benchmark}`: {why}"),
@@ -128,14 +131,27 @@ fn left_behind(benchmark: &str, processes: u64) -> String {
 }
 
 fn not_asked(benchmarks: usize, example: &str) -> String {
-    let others = match benchmarks {
-        1 => String::new(),
-        more => format!(" and {}", count(more as u64 - 1, "other benchmark")),
-    };
     format!(
-        "the time limit was reached before `{example}`{others} had enough pairs for any verdict: \
-         raise `--time-limit`, or select fewer benchmarks with `--filter`"
+        "the time limit was reached before {} had enough pairs for any verdict: raise \
+         `--time-limit`, or select fewer benchmarks with `--filter`",
+        and_others(benchmarks, example)
     )
+}
+
+fn only_short(benchmarks: usize, example: &str, length: f64) -> String {
+    format!(
+        "there was no time to run {} for {} as well, so code that only more iterations enter was \
+         not measured: raise `--time-limit`, or select fewer benchmarks with `--filter`",
+        and_others(benchmarks, example),
+        text::length(length)
+    )
+}
+
+fn and_others(benchmarks: usize, example: &str) -> String {
+    match benchmarks {
+        1 => format!("`{example}`"),
+        more => format!("`{example}` and {}", count(more as u64 - 1, "other benchmark")),
+    }
 }
 
 /// A remark on one metric.
@@ -161,6 +177,21 @@ fn remark(remark: &Remark) -> String {
             "the change is below 5%: these two executables differ by it, but code placement alone \
              can cause that"
                 .to_owned()
+        }
+        Remark::Longer { short, long, pairs, verdict } => {
+            let at = |at: &AtLength| {
+                format!("{} in runs of {}", shown(at.change), text::length(at.seconds))
+            };
+            let open = match verdict {
+                Verdict::Regression => "",
+                _ => ", which is not certain yet: a longer `--time-limit` would decide",
+            };
+            let pairs = count(*pairs, "pair");
+            format!(
+                "{}, but {} ({pairs}): more iterations run other code{open}",
+                at(short),
+                at(long)
+            )
         }
         Remark::Placement { as_built, over } => {
             let built = format!(

@@ -1,5 +1,7 @@
 //! Numbers, commits and results as text.
 
+use std::time::Duration;
+
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::layouts::Placing;
 use cargo_cbdr::model::metric::Unit;
@@ -277,6 +279,11 @@ pub(crate) fn plan(plan: &Plan) -> String {
     };
     let least = plan.least_pairs();
     format!("{what} in at least {least} pairs each{time}, seed {seed}")
+}
+
+/// How long runs measure: `100ms`.
+pub(crate) fn length(seconds: f64) -> String {
+    humantime::format_duration(Duration::from_secs_f64(seconds)).to_string()
 }
 
 /// How long the runs of each group of benchmarks are, if that can be set.
