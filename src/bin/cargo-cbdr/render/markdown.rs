@@ -183,7 +183,8 @@ impl Comment<'_> {
         }
         let table = table.map_cells(|column, cell| match column {
             0 => self.name(cell),
-            _ => quantity(cell),
+            1 | 2 => quantity(cell),
+            _ => cell.to_owned(),
         });
         draw(out, &table)?;
         if let Some(rest) = rest {
