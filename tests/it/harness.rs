@@ -233,8 +233,9 @@ fn lengths_that_were_not_tried_are_tried_by_the_next_comparison() {
         let args = "compare feature --harness divan --seed 3 --layouts off --time-limit";
         repo.cbdr(args).args([limit]).env("RUNS", repo.around().join("runs")).run()
     };
-    // Only the first benchmark is tried in a tenth of this time.
-    compare("100ms").code(101);
+    // Only the first benchmark is tried in a tenth of this time, whether or not what follows
+    // fits it.
+    compare("100ms");
     let before = runs(&repo).len();
     compare("5m").code(100);
     let tried = times(&runs(&repo)[before + 2..]);

@@ -82,7 +82,7 @@ impl Levels {
 
     /// The levels where there are no longer runs.
     #[must_use]
-    pub(crate) fn whole(self) -> Self {
+    pub fn whole(self) -> Self {
         Levels { alarm: self.alarm / (1.0 - RESERVED), ..self }
     }
 
