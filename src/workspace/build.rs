@@ -21,9 +21,9 @@ use super::target_folder::{TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
 use super::{Event, PrepareContext};
 use crate::error::{Error, Kind};
-use crate::exec::process::{Command, RunFault, Sink};
+use crate::exec::process::{Command, Sink};
 use crate::exec::program::Program;
-use crate::exec::system::{digest, digest_file};
+use crate::exec::system::{digest, digest_file, mode, permissions};
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
@@ -616,10 +616,10 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
 
     /// Finds out how cargo runs the executable: with this program as the
     /// runner, which writes down its arguments and environment. If the user has
-    /// configured a runner, cargo does not call ours; then the benchmark is
-    /// really run once, and cargo's log is parsed.
+    /// configured a runner, cargo does not call ours; then cargo's log is parsed, and the
+    /// runner finds an executable that can't be executed.
     fn invocation(&self, wanted: &PackageTarget, executable: &Path) -> Result<Invocation, Error> {
-        let (folder, target) = wanted;
+        let folder = &wanted.0;
         let call = self.call(std::slice::from_ref(wanted));
         let tools = &self.context.tools;
         let note = tools.scratch.join("capture.json");
@@ -642,14 +642,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let command = self.cargo(args, folder);
         let shown = command.shown();
         let before = self.outline()?;
-        let Captured { exit, stderr: log, .. } = tools.capture(command)?;
+        let captured = while_not_executable(executable, || tools.capture(command))?;
+        let Captured { exit, stderr: log, .. } = captured;
         self.remove_new(&before)?;
-        if !exit.success() {
-            let (side, benchmark) = (self.setup.side(), target.name.clone());
-            let fault = RunFault::Exit(exit);
-            let (command, stderr) = (shown, log);
-            return Err(Kind::Benchmark { side, benchmark, fault, command, stderr }.into());
-        }
         cargo::invocation_from_log(&log, executable).ok_or_else(|| {
             Kind::Tool { command: shown, folder: folder_of_error, exit, stderr: log }.into()
         })
@@ -663,6 +658,23 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         Ok(())
     }
+}
+
+/// Calls cargo while nobody may execute a file: a benchmark that a runner starts would not find
+/// its settings and what `setup` prepares.
+fn while_not_executable<T>(
+    path: &Path,
+    call: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let about = path.metadata().map_err(Error::io("read", path))?;
+    let set =
+        |permissions| fs_err::set_permissions(path, permissions).map_err(Error::io("change", path));
+    if let Some(none) = mode(&about).and_then(|mode| permissions(mode & !0o111)) {
+        set(none)?;
+    }
+    let result = call();
+    set(about.permissions())?;
+    result
 }
 
 /// The digest of the executable that cargo built.

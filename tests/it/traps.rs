@@ -82,8 +82,9 @@ fn measure_with(repo: &Repo, cbdr: Cbdr, after: &[&str]) -> Both {
     let cbdr = cbdr.args(args).args([&rows]).args(["--"]).args(after);
     let ran = cbdr.env("WITNESS", &log).run().code(0);
     let log = std::fs::read_to_string(log).unwrap();
-    // Where the user has a runner, it is also called while preparing.
-    let seen = log.lines().rev().map(Seen::parse).take(2);
+    // One pair, and nothing else: where the user has a runner, preparing starts no benchmark.
+    assert_eq!(log.lines().count(), 2, "{log}");
+    let seen = log.lines().rev().map(Seen::parse);
     let rows = std::fs::read_to_string(rows).unwrap();
     let labels: Vec<&str> = rows.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
     assert_eq!(labels.len(), 2, "{rows}");

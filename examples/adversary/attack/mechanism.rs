@@ -144,8 +144,7 @@ impl Mechanism {
         // What a repository has once.
         let places = |part: &Part| match part {
             Part::Table(text) | Part::Manifest(text) => vec![first(text)],
-            // With a runner, cargo starts the benchmark before it is prepared.
-            Part::Config(_) => vec!["configuration", "prepare", "setup"],
+            Part::Config(_) => vec!["configuration"],
             Part::Version(_) => vec!["version"],
             Part::Target(_) => vec!["target"],
             _ => Vec::new(),
