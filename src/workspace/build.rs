@@ -17,7 +17,7 @@ use super::inputs::traces::{Places, Traces};
 use super::relink::linker::LinkerChoice;
 use super::relink::record;
 use super::setup::SideSetup;
-use super::target_folder::{TargetFolder, TargetRecord};
+use super::target_folder::{Start, TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
 use super::{Event, PrepareContext};
 use crate::error::{Error, Kind};
@@ -361,10 +361,10 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         // A base that does not build leads to a verdict, which a damaged folder
         // must not cause. And what build scripts wrote elsewhere may be missing.
         let is_verdict = side == Side::Base && !self.trusts_folder;
-        let after_failure = is_verdict || record.wrote_elsewhere || !record.is_intact;
-        let first = match record.is_new {
-            true => Attempt::Last,
-            false => Attempt::First { after_failure },
+        let after_failure = is_verdict || record.wrote_elsewhere || record.start != Start::Intact;
+        let first = match record.start {
+            Start::Empty => Attempt::Last,
+            Start::Intact | Start::Unknown => Attempt::First { after_failure },
         };
         folder.forget_files()?;
         let attempt = self.attempt(&mut record, first);

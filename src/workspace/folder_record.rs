@@ -1,9 +1,9 @@
 //! The record of a folder: the build that filled it, and all of its files.
 //!
 //! The content may be reused only if the record states that it was filled from the same
-//! inputs, and only after [`FolderRecord::restore`] has found every file unchanged. Two
-//! kinds of folders have one: the worktrees in which build commands ran, and submodules.
-//! (Cargo's target folders are left to cargo; see [`super::target_folder`].)
+//! inputs, and only after [`FolderRecord::restore`] has found every file unchanged. Three
+//! kinds of folders have one: the worktrees in which build commands ran, submodules, and cargo's
+//! target folders. (Of those, it only tells damage; see [`super::target_folder`] for the rest.)
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;

@@ -42,13 +42,21 @@ pub(super) struct TargetRecord {
     /// Whether a build script wrote into the worktree. The next comparison
     /// removes that, and cargo does not restore it.
     pub(super) wrote_elsewhere: bool,
-    /// Whether the folder was empty at the start of the current build, which then
-    /// depends on no other build.
+    /// What the folder held at the start of the current build.
     #[serde(skip)]
-    pub(super) is_new: bool,
-    /// Whether every file in it was as the previous build left it.
-    #[serde(skip)]
-    pub(super) is_intact: bool,
+    pub(super) start: Start,
+}
+
+/// What a target folder holds before a build, and so whether a failure may be due to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Nothing: the build depends on no other.
+    Empty,
+    /// What a finished build left, in this folder or in the other side's, of which it is a copy.
+    Intact,
+    /// What a build left that did not end.
+    #[default]
+    Unknown,
 }
 
 impl TargetRecord {
@@ -91,13 +99,13 @@ impl TargetFolder<'_> {
             }
             return Ok(record);
         }
-        let may_copy = self.fit_record(self.side.other(), foundation)?.is_some();
-        self.make(foundation, may_copy)
+        let other = self.fit_record(self.side.other(), foundation)?;
+        self.make(foundation, other.map(|record| record.start))
     }
 
     /// Creates the folder again, empty.
     pub(super) fn empty(&self, foundation: &str) -> Result<TargetRecord, Error> {
-        self.make(foundation, false)
+        self.make(foundation, None)
     }
 
     pub(super) fn write(&self, record: &TargetRecord) -> Result<(), FileError> {
@@ -117,46 +125,50 @@ impl TargetFolder<'_> {
         remove(&self.files_path(self.side))
     }
 
-    /// Whether all files of a side's folder are as recorded; `None` if the latest build did not
-    /// end, so that this is not known.
-    fn is_intact(&self, side: Side) -> Result<Option<bool>, Error> {
+    /// What a build in a side's folder would start with; `None` if the folder is damaged.
+    fn start(&self, side: Side) -> Result<Option<Start>, Error> {
         let path = self.files_path(side);
-        let Some(mut files) = FolderRecord::<()>::read(&path)? else { return Ok(None) };
+        let Some(mut files) = FolderRecord::<()>::read(&path)? else {
+            return Ok(Some(Start::Unknown));
+        };
         let check = || Ok::<_, Error>(self.interrupt.check()?);
         let (folder, all) = (self.cache.target_folder(side, self.spec), Path::new(""));
         let restored = files.restore(&folder, all, is_incremental, Strangers::Refuse, check)?;
         if restored == Restored::Reread {
             files.write(&path)?;
         }
-        Ok(Some(restored != Restored::Changed))
+        Ok((restored != Restored::Changed).then_some(Start::Intact))
     }
 
-    fn make(&self, foundation: &str, may_copy: bool) -> Result<TargetRecord, Error> {
+    /// Creates the folder again, as a copy of the other side's if that has a build to `start` with.
+    fn make(&self, foundation: &str, start: Option<Start>) -> Result<TargetRecord, Error> {
         let path = self.path();
         remove(&self.record_path(self.side))?;
         remove(&path)?;
         let new = path.with_extension("new");
         remove(&new)?;
         fs_err::create_dir_all(&new).map_err(Error::io("create", &new))?;
-        let is_copy = may_copy && self.copy_other(&new)?;
+        let start = match start {
+            Some(start) if self.copy_other(&new)? => start,
+            _ => Start::Empty,
+        };
         let (folder, foundation) = (path.clone(), foundation.to_owned());
-        let record =
-            TargetRecord { folder, foundation, is_new: !is_copy, ..TargetRecord::default() };
+        let record = TargetRecord { folder, foundation, start, ..TargetRecord::default() };
         // The record comes first, since a folder without one is removed.
         self.write(&record)?;
         fs_err::rename(&new, &path).map_err(Error::io("create", &path))?;
         Ok(record)
     }
 
-    /// The record of a side's folder, if it can be used for a build on
+    /// The record of a side's folder, if that is not damaged and can be used for a build on
     /// `foundation`.
     fn fit_record(&self, side: Side, foundation: &str) -> Result<Option<TargetRecord>, Error> {
         let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
         let Some(record) = record else { return Ok(None) };
-        let is_fit = record.is_fit(&self.cache.target_folder(side, self.spec), foundation)?;
-        let is_intact = if is_fit { self.is_intact(side)? } else { None };
-        let record = TargetRecord { is_intact: is_intact == Some(true), ..record };
-        Ok((is_fit && is_intact != Some(false)).then_some(record))
+        if !record.is_fit(&self.cache.target_folder(side, self.spec), foundation)? {
+            return Ok(None);
+        }
+        Ok(self.start(side)?.map(|start| TargetRecord { start, ..record }))
     }
 
     fn record_path(&self, side: Side) -> PathBuf {
