@@ -628,7 +628,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         runner.push(note.clone().into());
         let command = self.cargo(call.run_args(Some(&runner)), folder);
         let (shown, env) = (command.shown(), command.env.clone());
-        let Captured { exit, stderr, .. } = tools.capture(command)?;
+        let captured = while_not_executable(executable, || tools.capture(command))?;
+        let Captured { exit, stderr, .. } = captured;
         let folder_of_error = folder.clone();
         if let Ok(text) = std::fs::read_to_string(&note) {
             let noted: Option<NotedCall> = serde_json::from_str(&text).ok();

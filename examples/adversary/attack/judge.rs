@@ -11,7 +11,7 @@ use super::repository;
 
 /// How a comparison is called.
 const CALL: &str =
-    "compare main --format json --layouts off --threshold 100% --time-limit 30s --seed 5";
+    "compare main --format json --layouts off --threshold 50% --time-limit 60s --seed 5";
 
 /// What measures a benchmark, whatever was found without a run.
 const ALL: &str = "--measure-all --always-run --filter";
