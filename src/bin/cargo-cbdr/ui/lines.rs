@@ -195,7 +195,7 @@ pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
 }
 
 /// A line that would be too long loses its end, and its colours with it.
-fn cut(line: &str, width: usize) -> String {
+pub(super) fn cut(line: &str, width: usize) -> String {
     match width::columns(line) < width.max(1) {
         true => line.to_owned(),
         false => beginning(&plain(line), width.saturating_sub(1)).to_owned(),

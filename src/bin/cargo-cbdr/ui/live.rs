@@ -13,7 +13,7 @@ use super::frame::Frame;
 use super::lines::{self, FEW, Gauge, LogLine, View};
 use super::status_line;
 use super::verbosity::Verbosity;
-use super::width::{beginning, columns, plain};
+use super::width::plain;
 use crate::cli::ProgressForm;
 
 /// The maximum number of draws per second.
@@ -214,10 +214,7 @@ impl Terminal {
 
     fn show(&mut self, View { lines, gauge }: View) {
         let size = terminal_size();
-        let cut = |line: &String| match columns(line) < size.0 {
-            true => self.coloured(line.to_owned()),
-            false => beginning(&plain(line), size.0.saturating_sub(1)).to_owned(),
-        };
+        let cut = |line: &String| self.coloured(lines::cut(line, size.0));
         let lines: Vec<String> = lines.iter().map(cut).collect();
         self.lines.set_message(lines.join("\n"));
         match gauge {
