@@ -15,7 +15,7 @@ use cargo_cbdr::workspace;
 use serde::Serialize;
 
 use super::json::print_line;
-use crate::ui::notices;
+use crate::ui::grouped;
 
 /// One line. Times are in seconds, changes are fractions: 0.02 is +2 %.
 #[derive(Serialize)]
@@ -114,7 +114,7 @@ pub(crate) fn print(event: &Event<'_>) {
         }
         Event::Pair { rows, progress } => print_pair(rows, progress),
         Event::Explaining { benchmark, .. } => line(&Line::Explaining { benchmark }),
-        Event::Notice(notice) => line(&Line::Notice { text: notices::notice(notice) }),
+        Event::Notice(notice) => line(&Line::Notice { text: grouped::text(notice) }),
         Event::AllMeasured { .. }
         | Event::Measured { .. }
         | Event::WarmUpRun { .. }
@@ -140,7 +140,7 @@ fn print_preparation(event: &workspace::Event<'_>) {
         workspace::Event::Fresh(side, what) => line(&Line::Fresh { side: side.name(), what }),
         workspace::Event::Prepared { seconds, .. } => line(&Line::Prepared { seconds: *seconds }),
         workspace::Event::Notice(notice) => {
-            line(&Line::Notice { text: notices::notice(notice) });
+            line(&Line::Notice { text: grouped::text(notice) });
         }
         workspace::Event::Diagnosing(_) => {}
     }
