@@ -5,14 +5,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use cargo_cbdr::Compared;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::row::Row;
 use cargo_cbdr::samples::Companion;
 use cargo_cbdr::samples::csv::{self, CsvText};
-use cargo_cbdr::{Compared, workspace};
 
 use crate::output::RowsFile;
 use crate::ui::{Failure, grouped};
@@ -106,7 +106,7 @@ impl<'a> SamplesFiles<'a> {
 
     fn try_take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
-            Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
+            Event::Prepared { cache, .. } => {
                 let path = cache.join(KEPT);
                 // Those of an earlier comparison do not belong to the new ones.
                 for suffix in AGAIN {
