@@ -19,12 +19,12 @@
 //! A test enforces this, and keeps the map complete.
 //!
 //! - [`model`]: the data types that all modules share, and the names that users type. Plain data.
+//! - [`error`]: an error of any module with its advice. Each module has types of its own.
 //! - [`stats`]: sums, intervals, sequential tests. Pure. Only `quantile` uses statrs.
 //! - [`settings`]: flags and the tables in `Cargo.toml`; each setting is declared once and
 //!   resolved layer by layer. Besides `cli`, only this module uses clap.
 //! - [`engine`]: the experiment: the order of runs, from a seed, and each metric from its first
 //!   pair to its verdict; the events that are reported. Pure: no processes, no clock.
-//! - [`error`]: what went wrong, with a hint. Collects the errors of all modules.
 //! - [`exec`]: runs programs and reads what they measured. Only `exec/process` has `unsafe` and
 //!   uses libc, signal-hook and windows-sys; besides it, only `exec/system` and `exec/meter`
 //!   depend on the operating system.

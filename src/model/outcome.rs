@@ -158,6 +158,15 @@ pub struct Removed {
     pub metric: Option<String>,
 }
 
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.metric {
+            Some(metric) => write!(f, "`{metric}` of `{}`", self.benchmark),
+            None => write!(f, "`{}`", self.benchmark),
+        }
+    }
+}
+
 /// The estimates from the pairs so far. Nothing in it is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {

@@ -21,7 +21,8 @@ use super::setup::SideSetup;
 use super::target_folder::{Start, TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
 use crate::engine::event::Event;
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Sink};
 use crate::exec::program::Program;
 use crate::exec::system::{digest, digest_file, mode, permissions};
@@ -30,6 +31,7 @@ use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::cargo::{self, Built, Diagnostics, Invocation, Linker, TargetCall};
+use crate::workspace::error::WorkspaceError;
 
 /// The builds of the targets of one side.
 #[derive(Default)]
@@ -97,7 +99,7 @@ pub(super) struct Runnable {
 /// Builds every target of one side, those with the same options together.
 ///
 /// # Errors
-/// [`Kind::Build`] if code does not build and that is an error; cargo has printed why.
+/// [`WorkspaceError::Build`] if code does not build and that is an error; cargo has printed why.
 pub(super) fn build_targets(
     context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
@@ -183,7 +185,7 @@ impl FailedTarget {
 
 /// Whether the code is the reason of a failed build.
 pub(super) fn is_the_codes(error: &Error) -> bool {
-    matches!(error.kind(), Kind::Build { .. })
+    matches!(error.as_kind(), Some(WorkspaceError::Build { .. }))
 }
 
 /// What to run for a target, as cargo would run it, or why there is nothing to run.
@@ -636,7 +638,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             let noted: Option<NotedCall> = serde_json::from_str(&text).ok();
             let found = noted.and_then(|noted| noted.invocation(executable, &env));
             return found.ok_or_else(|| {
-                Kind::Tool { command: shown, folder: folder_of_error, exit, stderr }.into()
+                ExecError::Tool { command: shown, folder: folder_of_error, exit, stderr }.into()
             });
         }
         let mut args = call.run_args(None);
@@ -648,7 +650,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let Captured { exit, stderr: log, .. } = captured;
         self.remove_new(&before)?;
         cargo::invocation_from_log(&log, executable).ok_or_else(|| {
-            Kind::Tool { command: shown, folder: folder_of_error, exit, stderr: log }.into()
+            ExecError::Tool { command: shown, folder: folder_of_error, exit, stderr: log }.into()
         })
     }
 

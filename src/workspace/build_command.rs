@@ -28,12 +28,13 @@ use super::relink::record::BUILD_SCRIPT;
 use super::setup::SideSetup;
 use super::target_folder::{is_incremental, is_later};
 use crate::engine::event::Event;
-use crate::error::{Cause, Error, Kind};
+use crate::error::Error;
 use crate::exec::process::{Command, Exit, RunError, Sink};
 use crate::exec::program::Program;
 use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
+use crate::workspace::error::{Cause, WorkspaceError};
 use crate::workspace::git::worktree::{Checkout, Store};
 
 /// The subcommands of cargo that build, and that track their inputs.
@@ -145,7 +146,7 @@ impl CommandWorktree {
 /// baseline.
 ///
 /// # Errors
-/// [`Kind::Build`] if the head's code does not compile or lacks a command.
+/// [`WorkspaceError::Build`] if the head's code does not compile or lacks a command.
 pub(super) fn prepare(
     context: &mut PrepareContext<'_>,
     foundation: &mut Foundation,
@@ -218,7 +219,7 @@ fn own_folders(
         };
         if let Some(Benchmark { name, .. }) = benchmarks.iter().find(runs_it) {
             let (benchmark, folder) = (name.clone(), folder.clone());
-            return Err(Kind::SharedFolder { benchmark, folder }.into());
+            return Err(WorkspaceError::SharedFolder { benchmark, folder }.into());
         }
         own.push((variable, target.to_owned()));
     }
@@ -335,7 +336,7 @@ impl CommandBuild<'_, '_> {
         let exit = match self.context.tools.stream(command.clone(), Sink::Stderr) {
             Err(error) if lacks(&self.root, &command, &error) => {
                 let exit = Exit::Code(127);
-                return Err(Kind::Build { side, command: shown, exit }.into());
+                return Err(WorkspaceError::Build { side, command: shown, exit }.into());
             }
             exit => exit?,
         };
@@ -351,7 +352,7 @@ impl CommandBuild<'_, '_> {
             let exit = self.context.tools.stream(command, Sink::Stderr)?;
             if !exit.success() {
                 let source = Cause::of("it succeeded a moment ago".to_owned());
-                return Err(Kind::Unbuilt { side, command: shown, exit, source }.into());
+                return Err(WorkspaceError::Unbuilt { side, command: shown, exit, source }.into());
             }
         }
         let tools = &self.context.tools;
@@ -412,7 +413,7 @@ fn command(
 /// Whether a command could not be started because it is a missing file of the
 /// worktree.
 fn lacks(worktree: &Path, command: &Command, error: &Error) -> bool {
-    let Kind::Process(RunError::Spawn { source, .. }) = error.kind() else { return false };
+    let Some(RunError::Spawn { source, .. }) = error.as_kind() else { return false };
     let program = command.argv.first().map(|program| command.cwd.join(program));
     let is_named = command.argv.first().is_some_and(|p| p.as_encoded_bytes().contains(&b'/'));
     source.kind() == std::io::ErrorKind::NotFound

@@ -11,12 +11,13 @@ use super::target_folder::remove_later;
 use super::tools::Captured;
 use super::{PrepareContext, fetch};
 use crate::engine::event::Event;
-use crate::error::{Error, Kind};
+use crate::error::{Error, FileError};
 use crate::exec::system::{digest, digest_file};
 use crate::model::notice::Notice;
 use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::make_dir;
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::filters::{Filtered, Pointer};
 use crate::workspace::git::worktree::{Checkout, Store};
 use crate::workspace::git::{self, Repo};
@@ -121,11 +122,12 @@ pub(super) fn unless_damaged<T>(
 }
 
 fn may_be_damage(error: &Error) -> bool {
-    match error.kind() {
-        Kind::Git(git::Error::Git { .. }) => true,
-        Kind::Git(git::Error::File(error)) | Kind::File(error) => is_damage(error.source.kind()),
-        _ => false,
-    }
+    let file = match error.as_kind() {
+        Some(git::Error::Git { .. }) => return true,
+        Some(git::Error::File(error)) => Some(error),
+        _ => error.as_kind::<FileError>(),
+    };
+    file.is_some_and(|error| is_damage(error.source.kind()))
 }
 
 fn check_out_both(
@@ -231,7 +233,7 @@ pub(super) fn apply_filters(
         let Captured { exit, stderr, .. } = context.tools.capture(command)?;
         if !exit.success() {
             let example = paths.first().map_or(String::new(), |path| path.display().to_string());
-            return Err(Kind::Filter { side, example, exit, stderr }.into());
+            return Err(WorkspaceError::Filter { side, example, exit, stderr }.into());
         }
     }
     if !filtered.raw.is_empty() {

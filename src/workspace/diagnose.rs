@@ -18,10 +18,11 @@
 use std::path::{Path, PathBuf};
 
 use super::tools::{Captured, Tools};
-use crate::error::{Cause, Error, Kind, shortage_in_text};
+use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
 use crate::workspace::cargo::{CompilerError, compiler_errors};
+use crate::workspace::error::{Cause, WorkspaceError};
 
 /// Whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,9 +124,9 @@ pub(super) fn run_again(
         },
     };
     Err(match blame {
-        Blame::Code => Kind::Build { side, command: shown, exit }.into(),
+        Blame::Code => WorkspaceError::Build { side, command: shown, exit }.into(),
         Blame::Machine(why) => {
-            Kind::Unbuilt { side, command: shown, exit, source: Cause::of(why) }.into()
+            WorkspaceError::Unbuilt { side, command: shown, exit, source: Cause::of(why) }.into()
         }
     })
 }

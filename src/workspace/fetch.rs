@@ -5,9 +5,10 @@
 use super::tools::Captured;
 use super::{PrepareContext, base_request};
 use crate::engine::event::Event;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::model::revision::Sides;
 use crate::settings::table::Table;
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::base::{BaseRequest, start_of};
 use crate::workspace::git::{self, Absence, Repo};
 
@@ -154,7 +155,7 @@ pub(super) fn git(
     args: &[&str],
 ) -> Result<String, Error> {
     if !context.repo.has_remote(remote) {
-        return Err(Kind::NoRemote(remote.to_owned()).into());
+        return Err(WorkspaceError::NoRemote(remote.to_owned()).into());
     }
     if args.contains(&"fetch") {
         context.event(Event::Fetching(what, remote));
@@ -167,5 +168,5 @@ pub(super) fn git(
         return Ok(stdout);
     }
     let (what, remote) = (what.to_owned(), remote.to_owned());
-    Err(Kind::Fetch { what, remote, command: shown, exit, stderr }.into())
+    Err(WorkspaceError::Fetch { what, remote, command: shown, exit, stderr }.into())
 }

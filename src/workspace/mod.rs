@@ -15,6 +15,7 @@ mod changed_crates;
 mod checkout;
 mod diagnose;
 mod environment;
+pub(crate) mod error;
 mod fetch;
 mod files;
 mod folder_record;
@@ -47,7 +48,8 @@ pub(crate) use settings::told_of_folders;
 pub use tools::{Captured, Tools};
 
 use crate::engine::event::{Event, Recorder, Reporter};
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::harness;
 use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
@@ -343,7 +345,7 @@ fn build_sides(
                 }
                 let why = format!("the results of {harness} can't be read");
                 context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
-                unusable.get_or_insert(Kind::UnusableHarness { benchmark, harness });
+                unusable.get_or_insert(ExecError::UnusableHarness { benchmark, harness });
                 continue;
             }
             let explains = &mut |context: &PrepareContext<'_>, found: &[MovedLocation]| {

@@ -78,17 +78,6 @@ const LEAST_SPACE: u64 = 1 << 20;
 /// program. If not, [`Usage`] has zeros there.
 pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
 
-/// The numbers of the errors that report that no more files can be opened.
-#[cfg(unix)]
-const TOO_MANY_FILES: [i32; 2] = [libc::ENFILE, libc::EMFILE];
-#[cfg(windows)]
-const TOO_MANY_FILES: [i32; 1] = [4];
-
-/// Whether an error reports that no more files can be opened.
-pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number))
-}
-
 /// The environment of this process. On Windows, where the case of a name means
 /// nothing, all names are in capitals.
 pub fn environment() -> Vec<(OsString, OsString)> {

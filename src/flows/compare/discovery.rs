@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::harnesses::coarse;
 use super::program::{ComparedProgram, WarmUp};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::gates;
 use crate::exec::meter;
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, Metric};
@@ -107,7 +108,7 @@ impl Discovery {
         if readings.head.is_empty() && is_alone && !is_filtered {
             let (harness, filter) = (harness.name(), filter.map(str::to_owned));
             let benchmark = benchmark.name.clone();
-            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+            return Err(FlowError::NoBenchmark { benchmark, harness, filter }.into());
         }
         let name_of = |reading: &Reading| match &reading.benchmark {
             Some(name) if several => format!("{}/{name}", benchmark.name),
@@ -359,7 +360,7 @@ impl Discovery {
         let missing = benchmark.shown.iter().find(|metric| !is_known(metric) && !is_meters(metric));
         if let Some(metric) = missing {
             let (benchmark, metric) = (benchmark.name.clone(), metric.clone());
-            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
         }
         let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
         if measured.is_empty() || is_gating && benchmark.stands_in {
@@ -372,8 +373,8 @@ impl Discovery {
         let is_of_process = harness.filters() && is_meters(&metric);
         let benchmark = benchmark.name.clone();
         Err(match is_of_process {
-            true => Kind::OfProcess { benchmark, metric, harness: harness.name() }.into(),
-            false => Kind::NoMetric { benchmark, metric, measured }.into(),
+            true => FlowError::OfProcess { benchmark, metric, harness: harness.name() }.into(),
+            false => FlowError::NoMetric { benchmark, metric, measured }.into(),
         })
     }
 }

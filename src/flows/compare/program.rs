@@ -13,7 +13,7 @@ use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, Sampling, SideProgram, Stop, VaryingNames, Watching, waived,
 };
@@ -21,6 +21,7 @@ use crate::exec::harness;
 use crate::exec::meter::{self, Profiler, Samples};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
+use crate::flows::error::FlowError;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
@@ -614,5 +615,5 @@ fn row(
 }
 
 fn omitted(benchmark: &str, side: Side, what: String) -> Error {
-    Kind::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
+    FlowError::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::fingerprint::Fingerprint;
 use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
 use crate::model::revision::{Revision, Rule, Sides};
@@ -182,7 +183,7 @@ fn latest_results<'a>(
     if latest.is_empty() {
         let place = if all_machines { "" } else { " from this machine" };
         let (rev, commit) = (revision.rev.clone(), revision.commit.clone());
-        return Err(Kind::NoResult { rev, commit, place, others: own.results.len() }.into());
+        return Err(FlowError::NoResult { rev, commit, place, others: own.results.len() }.into());
     }
     Ok(latest)
 }
@@ -200,7 +201,7 @@ fn check_names(
     match named.find(|name| !measured.contains(name)) {
         Some(metric) if !measured.is_empty() => {
             let benchmark = latest.keys().next().map_or(String::new(), |key| key.case.full_name());
-            Err(Kind::NoMetric { benchmark, metric: metric.clone(), measured }.into())
+            Err(FlowError::NoMetric { benchmark, metric: metric.clone(), measured }.into())
         }
         _ => Ok(()),
     }

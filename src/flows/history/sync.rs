@@ -3,8 +3,9 @@
 
 use std::ffi::OsString;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
 use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
 use crate::workspace::{Captured, Request, Tools};
@@ -82,7 +83,7 @@ impl<'a> Remote<'a> {
     ) -> Result<Self, Error> {
         // Git would treat it as an option.
         if name.is_empty() || name.starts_with('-') {
-            return Err(Kind::RemoteName(name.to_owned()).into());
+            return Err(FlowError::RemoteName(name.to_owned()).into());
         }
         let scratch =
             tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
@@ -103,7 +104,7 @@ impl<'a> Remote<'a> {
         }
         let preposition = if verb == "push" { "to" } else { "from" };
         let remote = self.name.to_owned();
-        Err(Kind::Remote { verb, preposition, remote, command: shown, exit, stderr }.into())
+        Err(FlowError::Remote { verb, preposition, remote, command: shown, exit, stderr }.into())
     }
 
     /// The commit of the remote's notes, if there are any.

@@ -18,7 +18,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
-use cargo_cbdr::error::system_hint;
+use cargo_cbdr::error::shortage;
 use cargo_cbdr::model::explanation::Evidence;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::notice::{Notice, Weight};
@@ -82,7 +82,7 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return Exit::Success;
         }
-        Failure::Io(error) => print_error(error, None, system_hint(error)),
+        Failure::Io(error) => print_error(error, None, shortage(error).map(str::to_owned)),
         Failure::Arguments(what) | Failure::Refused(what) => {
             print_text(&mut anstream::stderr().lock(), &format!("{BAD}error{BAD:#}: "), what);
         }

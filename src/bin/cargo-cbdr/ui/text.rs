@@ -64,11 +64,8 @@ pub(crate) fn limit(fraction: f64) -> String {
 
 /// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
-    let one = |removed: &Removed| match &removed.metric {
-        Some(metric) => format!("`{}` of `{}`", line(metric), line(&removed.benchmark)),
-        None => format!("`{}`", line(&removed.benchmark)),
-    };
-    let mut names: Vec<String> = removed.iter().take(most).map(one).collect();
+    let names = removed.iter().take(most).map(|removed| line(&removed.to_string()));
+    let mut names: Vec<String> = names.collect();
     if let Some(left @ 1..) = removed.len().checked_sub(most) {
         names.push(format!("{left} more"));
     }
