@@ -14,10 +14,15 @@ use crate::cli::{Compare, Format, From, MessageFormat, When};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
+use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison, as requested by the arguments.
-pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &Compare,
+    called: &CommandLine,
+    context: Context<'_>,
+) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;
     if let Some(times) = args.repeat {
@@ -34,9 +39,10 @@ pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure>
     let result = observed(&options, kept, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
-    let given = outputs.write(&outcome, &recording);
+    let readable = Readable::new(&outcome, called);
+    let given = outputs.write(&readable, &recording);
     let printed = match args.message_format {
-        MessageFormat::Human => render::print(args.format, &outcome),
+        MessageFormat::Human => render::print(args.format, &readable),
         MessageFormat::Json => render::json::print_result(&outcome),
     };
     // After a hangup there may be no terminal to print to.

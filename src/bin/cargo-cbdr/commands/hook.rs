@@ -15,6 +15,7 @@ use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 use super::{compare, current_folder};
 use crate::cli::{self, Compare, Hook};
 use crate::exit::Exit;
+use crate::render::readable::CommandLine;
 use crate::ui::{Failure, Ui, about};
 
 /// The hook's name, which is git's.
@@ -33,11 +34,15 @@ const END: &str = "# <<< cargo cbdr hook <<<";
 /// The first line of a hook that has nothing but our part.
 const SHELL: &str = "#!/bin/sh\n";
 
-pub(crate) fn run(what: &Hook, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    what: &Hook,
+    called: &CommandLine,
+    context: Context<'_>,
+) -> Result<Exit, Failure> {
     match what {
         Hook::Install { time_limit, args } => install(time_limit, args),
         Hook::Uninstall => uninstall(),
-        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, context),
+        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, called, context),
     }
 }
 
@@ -260,6 +265,7 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 fn compare_pushes(
     time_limit: &str,
     args: &[String],
+    called: &CommandLine,
     context: Context<'_>,
 ) -> Result<Exit, Failure> {
     let (limit, _) = parse(time_limit, args)?;
@@ -281,7 +287,7 @@ fn compare_pushes(
         // The base of a push to BASE itself is its state on the remote.
         compare.instead = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
-        let exit = compare::run(&compare, context)?;
+        let exit = compare::run(&compare, called, context)?;
         if exit != Exit::Success {
             return Ok(exit);
         }

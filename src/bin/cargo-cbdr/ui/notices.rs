@@ -96,13 +96,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             of.or("its", "their"),
             of.or("it", "them")
         ),
-        Notice::LeftBehind { processes, .. } => {
-            let left = match processes {
-                1 => "1 process running, which was".to_owned(),
-                several => format!("{several} processes running, which were"),
-            };
-            format!("{of} left {} killed", of.or(left, "processes running, which were"))
-        }
+        Notice::LeftBehind { processes, .. } => left_behind(*processes, of),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
         Notice::Metric { remark: about, .. } => format!("{of}: {}", remark(about, of)),
@@ -134,6 +128,14 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 /// Names as code: `a`, `b` and `c`.
 fn code_list(names: &[impl Display]) -> String {
     list(names.iter().map(|name| format!("`{name}`")))
+}
+
+fn left_behind(processes: u64, of: &Subjects) -> String {
+    let left = match processes {
+        1 => "1 process running, which was".to_owned(),
+        several => format!("{several} processes running, which were"),
+    };
+    format!("{of} left {} killed", of.or(left, "processes running, which were"))
 }
 
 fn not_asked(benchmarks: usize, example: &str) -> String {
