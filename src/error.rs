@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// their messages.
 pub trait Advise: StdError + Send + Sync {
     /// What the user can do about it; `None` if the message is enough.
-    fn advice(&self) -> Option<Advice>;
+    fn advice(&self) -> Option<Help>;
 
     /// The end of what the failed program printed, to be shown as it is.
     fn child_output(&self) -> Option<&str> {
@@ -25,25 +25,25 @@ pub trait Advise: StdError + Send + Sync {
 
 /// What the user can do about an error.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Advice {
+pub enum Help {
     /// It follows from the error, whatever its cause.
     Hint(String),
     /// It helps unless the cause is an exhausted resource.
     NextStep(String),
 }
 
-impl Advice {
+impl Help {
     pub(crate) fn hint(text: impl Into<String>) -> Option<Self> {
-        Some(Advice::Hint(text.into()))
+        Some(Help::Hint(text.into()))
     }
 
     pub(crate) fn next_step(text: impl Into<String>) -> Option<Self> {
-        Some(Advice::NextStep(text.into()))
+        Some(Help::NextStep(text.into()))
     }
 
     /// The hint if there is one, else the next step.
     pub(crate) fn of(hint: Option<String>, next_step: &str) -> Option<Self> {
-        Some(hint.map_or_else(|| Advice::NextStep(next_step.to_owned()), Advice::Hint))
+        Some(hint.map_or_else(|| Help::NextStep(next_step.to_owned()), Help::Hint))
     }
 }
 
@@ -73,8 +73,8 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self.0.advice() {
-            Some(Advice::Hint(hint)) => Some(hint),
-            Some(Advice::NextStep(step)) => Some(shortage(self).map_or(step, str::to_owned)),
+            Some(Help::Hint(hint)) => Some(hint),
+            Some(Help::NextStep(step)) => Some(shortage(self).map_or(step, str::to_owned)),
             None if self.is_interrupt() => None,
             None => shortage(self).map(str::to_owned),
         }

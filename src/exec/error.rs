@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::process::{self, Exit, RunError, RunFault};
 use super::{harness, meter};
-use crate::error::{Advice, Advise};
+use crate::error::{Advise, Help};
 use crate::model::side::Side;
 
 /// Why a run, or its result, can't be used.
@@ -41,30 +41,30 @@ pub(crate) enum ExecError {
 }
 
 impl Advise for ExecError {
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self) -> Option<Help> {
         match self {
             ExecError::Tool { .. } => {
-                Advice::next_step("run the command in that folder to see what it needs")
+                Help::next_step("run the command in that folder to see what it needs")
             }
-            ExecError::Pipe(_) => Advice::next_step("write it to a file first, and use that file"),
+            ExecError::Pipe(_) => Help::next_step("write it to a file first, and use that file"),
             ExecError::Benchmark { fault, stderr, .. } => {
                 let hint = fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
-                Advice::of(
+                Help::of(
                     hint.or_else(|| harness::advice(stderr)),
                     "run it at that commit, with `cargo bench` or the command itself: a benchmark \
                      has to exit with 0",
                 )
             }
-            ExecError::Output { .. } => Advice::hint(
+            ExecError::Output { .. } => Help::hint(
                 "set `--harness` to the format that the benchmark prints; `plain` measures the \
                  process",
             ),
-            ExecError::UnusableHarness { .. } => Advice::next_step(
+            ExecError::UnusableHarness { .. } => Help::next_step(
                 "choose another target with `--bench`, `--example` or `--command`; a bench target \
                  with criterion or divan, or one that prints JSON (`--harness json`), can be \
                  measured",
             ),
-            ExecError::Hook { fault, .. } => Advice::of(
+            ExecError::Hook { fault, .. } => Help::of(
                 fault.hint().map(str::to_owned),
                 "run the command by hand to see why it fails",
             ),
@@ -72,11 +72,11 @@ impl Advise for ExecError {
                 let cpus: Vec<String> =
                     process::allowed_cpus().iter().map(u16::to_string).collect();
                 let cpus = cpus.join(", ");
-                Advice::hint(format!("choose a processor that this process may use: {cpus}"))
+                Help::hint(format!("choose a processor that this process may use: {cpus}"))
             }
-            ExecError::Isolation { .. } => Advice::next_step(
-                "leave out that option, or run with the permissions that it needs",
-            ),
+            ExecError::Isolation { .. } => {
+                Help::next_step("leave out that option, or run with the permissions that it needs")
+            }
         }
     }
 
@@ -117,8 +117,8 @@ pub(crate) fn port_hint(stderr: &str) -> Option<&'static str> {
 }
 
 impl Advise for RunError {
-    fn advice(&self) -> Option<Advice> {
-        Advice::next_step(match self {
+    fn advice(&self) -> Option<Help> {
+        Help::next_step(match self {
             RunError::Interrupted => return None,
             RunError::Spawn { program, .. } if program == "cargo" => {
                 "install Rust (https://rustup.rs), or add the folder of `cargo` to PATH"
@@ -137,15 +137,15 @@ impl Advise for RunError {
 }
 
 impl Advise for meter::Error {
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self) -> Option<Help> {
         let step = "check that the file can be read, or choose another `--metric`";
-        Advice::of(self.hint(), step)
+        Help::of(self.hint(), step)
     }
 }
 
 impl Advise for harness::Error {
-    fn advice(&self) -> Option<Advice> {
-        Advice::next_step("measure the process itself with `--harness plain`")
+    fn advice(&self) -> Option<Help> {
+        Help::next_step("measure the process itself with `--harness plain`")
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::{Advice, Advise};
+use crate::error::{Advise, Help};
 use crate::exec::error::port_hint;
 use crate::exec::meter;
 use crate::exec::process::{Exit, RunFault};
@@ -97,71 +97,69 @@ fn list(removed: &[Removed]) -> String {
 }
 
 impl Advise for FlowError {
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self) -> Option<Help> {
         match self {
-            FlowError::Omitted { .. } => Advice::next_step(
+            FlowError::Omitted { .. } => Help::next_step(
                 "make every run report the same, or leave the benchmark out with `--filter`",
             ),
-            FlowError::NoBenchmark { filter: Some(filter), .. } => Advice::hint(format!(
+            FlowError::NoBenchmark { filter: Some(filter), .. } => Help::hint(format!(
                 "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
             )),
             FlowError::NoBenchmark { .. } | FlowError::OfProcess { .. } => {
-                Advice::next_step("use `--harness plain` to measure the process itself")
+                Help::next_step("use `--harness plain` to measure the process itself")
             }
-            FlowError::NoFilter(_) => Advice::hint(filtering_harnesses()),
+            FlowError::NoFilter(_) => Help::hint(filtering_harnesses()),
             FlowError::Listen(_) => {
-                Advice::next_step("run it again; if it fails again, please report it")
+                Help::next_step("run it again; if it fails again, please report it")
             }
-            FlowError::Command { fault, stderr, .. } => Advice::of(
+            FlowError::Command { fault, stderr, .. } => Help::of(
                 fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned),
                 "run the command by hand: it has to exit with 0",
             ),
             FlowError::UnknownMetric { known, metric } => {
-                Advice::hint(no_metric(metric, known, "there are"))
+                Help::hint(no_metric(metric, known, "there are"))
             }
             FlowError::NoMetric { measured, metric, .. } => {
-                Advice::hint(no_metric(metric, measured, "it measures"))
+                Help::hint(no_metric(metric, measured, "it measures"))
             }
-            FlowError::AllRemoved(_) => Advice::next_step(
+            FlowError::AllRemoved(_) => Help::next_step(
                 "measure it again, or choose with `--metric` what decides instead; if a table \
                  names it, `--policy-from head` uses the head's table",
             ),
             FlowError::Waiver { .. } => {
-                Advice::next_step("correct it, or remove it from the head's table")
+                Help::next_step("correct it, or remove it from the head's table")
             }
             FlowError::LimitTooShort { needed, benchmarks, newer, .. } => {
-                Advice::hint(longer_limit(*needed, *benchmarks, *newer))
+                Help::hint(longer_limit(*needed, *benchmarks, *newer))
             }
             FlowError::TooFewLayouts { least, .. } => {
-                Advice::hint(format!("use `--layouts {least}` or more, or `--layouts auto`"))
+                Help::hint(format!("use `--layouts {least}` or more, or `--layouts auto`"))
             }
-            FlowError::NothingToTry(_) => Advice::next_step(
+            FlowError::NothingToTry(_) => Help::next_step(
                 "name a target with `--bench`, `--bin` or `--example`, or any program with \
                  `--command`",
             ),
-            FlowError::Annotation(_) => {
-                Advice::next_step("see `cargo cbdr history annotate --help`")
-            }
+            FlowError::Annotation(_) => Help::next_step("see `cargo cbdr history annotate --help`"),
             FlowError::Manifest { .. } => {
-                Advice::next_step("edit the table by hand, as docs/configuration.md shows")
+                Help::next_step("edit the table by hand, as docs/configuration.md shows")
             }
             FlowError::Configured { .. } => {
-                Advice::next_step("edit that table; `cargo cbdr compare` uses it")
+                Help::next_step("edit that table; `cargo cbdr compare` uses it")
             }
-            FlowError::Unstorable(_) => Advice::next_step("see `cargo cbdr history record --help`"),
-            FlowError::NoResult { others: 1.., .. } => Advice::hint(
-                "there are results from other machines: `--all-machines` includes them",
-            ),
+            FlowError::Unstorable(_) => Help::next_step("see `cargo cbdr history record --help`"),
+            FlowError::NoResult { others: 1.., .. } => {
+                Help::hint("there are results from other machines: `--all-machines` includes them")
+            }
             FlowError::NoResult { .. } => {
-                Advice::next_step("`cargo cbdr history record` measures one")
+                Help::next_step("`cargo cbdr history record` measures one")
             }
             FlowError::Remote { .. } => {
-                Advice::next_step("check whether `git ls-remote` works for that remote")
+                Help::next_step("check whether `git ls-remote` works for that remote")
             }
-            FlowError::Bisect { .. } => Advice::next_step("choose another commit"),
-            FlowError::RemoteName(_) => Advice::next_step("`git remote -v` lists the remotes"),
+            FlowError::Bisect { .. } => Help::next_step("choose another commit"),
+            FlowError::RemoteName(_) => Help::next_step("`git remote -v` lists the remotes"),
             FlowError::NoPair(_) => {
-                Advice::next_step("allow a longer `--time-limit`, or shorten the benchmark")
+                Help::next_step("allow a longer `--time-limit`, or shorten the benchmark")
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::{Advice, Advise};
+use crate::error::{Advise, Help};
 use crate::model::estimator::Estimator;
 use crate::model::outcome::StoppedBy;
 use crate::model::shard::Shard;
@@ -229,25 +229,25 @@ pub enum Error {
 }
 
 impl Advise for Error {
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self) -> Option<Help> {
         let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("available: {}", list(names)),
         };
         match self {
-            Error::Shards(misfit) => Advice::hint(misfit.hint()),
-            Error::NoBase { base, labels } => Advice::hint(among(base, labels)),
-            Error::NoMetric { metric, metrics } => Advice::hint(among(metric, metrics)),
-            Error::Crowd { .. } => Advice::hint("the first column names the side of a run"),
-            Error::NoPair(_) => Advice::hint("choose one of them with `--base`"),
-            Error::Late { .. } => Advice::hint(
+            Error::Shards(misfit) => Help::hint(misfit.hint()),
+            Error::NoBase { base, labels } => Help::hint(among(base, labels)),
+            Error::NoMetric { metric, metrics } => Help::hint(among(metric, metrics)),
+            Error::Crowd { .. } => Help::hint("the first column names the side of a run"),
+            Error::NoPair(_) => Help::hint("choose one of them with `--base`"),
+            Error::Late { .. } => Help::hint(
                 "the error is shared among all labels: pass the samples as files, which are \
                  scanned for labels first",
             ),
             Error::NoLabels { .. } => {
-                Advice::hint("the first line names the columns: `benchmark,wall_time,…`")
+                Help::hint("the first line names the columns: `benchmark,wall_time,…`")
             }
-            Error::NeedsPairs { .. } => Advice::hint(
+            Error::NeedsPairs { .. } => Help::hint(
                 "use `--estimator mean` or `geometric-mean`; `median` needs a threshold and rows \
                  that form pairs",
             ),

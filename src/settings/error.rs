@@ -1,6 +1,6 @@
 //! What is wrong with a setting.
 
-use crate::error::{Advice, Advise};
+use crate::error::{Advise, Help};
 use crate::model::side::Side;
 
 /// What is wrong with a setting.
@@ -114,9 +114,9 @@ impl Error {
 }
 
 impl Advise for Error {
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self) -> Option<Help> {
         let step = "correct it; docs/configuration.md lists the keys, `--help` the options";
-        Advice::of(self.hint(), step)
+        Help::of(self.hint(), step)
     }
 }
 

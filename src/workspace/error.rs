@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{cache, cargo, git};
-use crate::error::{Advice, Advise, FileError};
+use crate::error::{Advise, FileError, Help};
 use crate::exec::process::{Exit, RunFault};
 use crate::model::side::Side;
 
@@ -63,8 +63,8 @@ fn have(benchmarks: &[String]) -> String {
 }
 
 impl Advise for WorkspaceError {
-    fn advice(&self) -> Option<Advice> {
-        Advice::next_step(match self {
+    fn advice(&self) -> Option<Help> {
+        Help::next_step(match self {
             WorkspaceError::TooMuchOutput { .. } => {
                 "run the command in that folder to see what it needs"
             }
@@ -118,27 +118,27 @@ impl Advise for WorkspaceError {
 }
 
 impl Advise for FileError {
-    fn advice(&self) -> Option<Advice> {
-        Advice::of(cache::damage_hint(self), "check the path and its permissions")
+    fn advice(&self) -> Option<Help> {
+        Help::of(cache::damage_hint(self), "check the path and its permissions")
     }
 }
 
 impl Advise for git::Error {
-    fn advice(&self) -> Option<Advice> {
+    fn advice(&self) -> Option<Help> {
         let step = "check whether `git status` and `git fsck` report a problem here";
-        Advice::of(self.hint(), step)
+        Help::of(self.hint(), step)
     }
 }
 
 impl Advise for cache::Error {
-    fn advice(&self) -> Option<Advice> {
-        Advice::of(self.hint(), "set CBDR_CACHE_DIR to a folder that you can write to")
+    fn advice(&self) -> Option<Help> {
+        Help::of(self.hint(), "set CBDR_CACHE_DIR to a folder that you can write to")
     }
 }
 
 impl Advise for cargo::Error {
-    fn advice(&self) -> Option<Advice> {
-        Advice::next_step("check whether `cargo metadata` and `cargo bench --no-run` work here")
+    fn advice(&self) -> Option<Help> {
+        Help::next_step("check whether `cargo metadata` and `cargo bench --no-run` work here")
     }
 }
 

@@ -56,7 +56,7 @@ use crate::exec::program::Program;
 use crate::exec::system::canonical;
 use crate::model::notice::{Notice, RunnerDiffers};
 use crate::model::outcome::{Reason, Removed};
-use crate::model::revision::{Revision, Rule, Sides};
+use crate::model::revision::{BaseRule, Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark, Subject};
 use crate::settings::policy::Settings;
@@ -597,7 +597,7 @@ impl<'a> PrepareContext<'a> {
         if let Some(files) = uncommitted {
             self.notice(Notice::DirtyTree { files });
         }
-        if sides.rule == Rule::FirstParent && sides.base_is_guessed {
+        if sides.rule == BaseRule::FirstParent && sides.base_is_guessed {
             self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
         }
         Ok(false)

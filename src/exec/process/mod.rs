@@ -59,6 +59,8 @@ pub use windows::{Helper, Interrupt, die_of, standard_input};
 #[cfg(windows)]
 pub(crate) use windows::{host_name, is_full, may_write, user_id};
 
+use crate::model::time;
+
 /// How many bytes a program may print to a file, on standard output or on
 /// standard error. A program that prints more is ended before it fills the disk.
 pub(crate) const MOST_OUTPUT: u64 = 256 << 20;
@@ -280,7 +282,7 @@ impl std::fmt::Display for RunFault {
         match self {
             RunFault::TooMuchOutput => write!(f, "printed more than {} MiB", MOST_OUTPUT >> 20),
             RunFault::TimedOut(limit) => {
-                write!(f, "ran longer than {}", humantime::format_duration(*limit))
+                write!(f, "ran longer than {}", time::exact(*limit))
             }
             RunFault::Exit(exit) => exit.fmt(f),
         }

@@ -10,7 +10,7 @@ use crate::exec::execution::Context;
 use crate::flows::error::FlowError;
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
-use crate::model::revision::{Revision, Rule, Sides};
+use crate::model::revision::{BaseRule, Revision, Sides};
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
@@ -219,7 +219,7 @@ fn usual_baseline(
         Ok(Sides { head_is_base: true, .. }) | Err(git::Error::NoBase(_)) => {
             repo.parent(&revision.commit)?.map(|commit| (commit, BaselineRule::Parent))
         }
-        Ok(Sides { base, rule: Rule::FirstParent | Rule::MergeBase, .. }) => {
+        Ok(Sides { base, rule: BaseRule::FirstParent | BaseRule::MergeBase, .. }) => {
             Some((base.commit, BaselineRule::ForkPoint))
         }
         Ok(Sides { base, .. }) => Some((base.commit, BaselineRule::Named)),

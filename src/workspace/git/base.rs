@@ -3,7 +3,7 @@
 use git2::{ErrorCode, Oid, Repository};
 
 use super::{Absence, Error, Repo};
-use crate::model::revision::{Origin, Revision, Rule, Sides};
+use crate::model::revision::{BaseRule, Origin, Revision, Sides};
 use crate::settings::error::nearest;
 
 /// The environment variables in which CI systems name a pull request's target
@@ -55,7 +55,7 @@ impl Repo {
     pub(crate) fn resolve(&self, request: &BaseRequest) -> Result<Sides, Error> {
         let head = self.head(request)?;
         if request.aa {
-            let (base, rule) = (head.clone(), Rule::Itself);
+            let (base, rule) = (head.clone(), BaseRule::Itself);
             let origin = Origin::Argument;
             let (head_is_base, base_is_guessed) = (false, false);
             let repository = self.known_as();
@@ -74,7 +74,7 @@ impl Repo {
             return self.merge_ref(request, head, head_oid);
         };
         let (commit, rule) = match request.exact {
-            true => (tip, Rule::Exact),
+            true => (tip, BaseRule::Exact),
             false => self.fork_point(&name, tip, &head.rev, head_oid)?,
         };
         let head_is_base = commit == head_oid;
@@ -96,7 +96,7 @@ impl Repo {
             Some((variable, name)) => (Origin::Variable(variable), name.clone()),
             None => (Origin::Usual, parent.to_string()),
         };
-        let (base, rule) = (self.revision(name, parent)?, Rule::FirstParent);
+        let (base, rule) = (self.revision(name, parent)?, BaseRule::FirstParent);
         Ok(Sides {
             base,
             head,
@@ -170,18 +170,18 @@ impl Repo {
         tip: Oid,
         head_name: &str,
         head: Oid,
-    ) -> Result<(Oid, Rule), Error> {
+    ) -> Result<(Oid, BaseRule), Error> {
         // Walking a long history is slow, and once is enough in most cases.
         let found = self.inner.merge_base(tip, head);
         let commit = self.commit(head)?;
         if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
             let parent = commit.parent_id(0).map_err(Error::git("read", head.to_string()))?;
             if self.is_on(parent, tip)? {
-                return Ok((parent, Rule::FirstParent));
+                return Ok((parent, BaseRule::FirstParent));
             }
         }
         match found {
-            Ok(commit) => Ok((commit, Rule::MergeBase)),
+            Ok(commit) => Ok((commit, BaseRule::MergeBase)),
             Err(_) if self.inner.is_shallow() => {
                 Err(Error::Shallow { base: base.to_owned(), head: head_name.to_owned() })
             }

@@ -8,7 +8,7 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::Request;
 
-use super::observe::{Kept, Observed, observed, random_seed};
+use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
 use crate::cli::{Compare, Format, From, MessageFormat, When};
 use crate::exit::Exit;
@@ -35,7 +35,7 @@ pub(crate) fn run(
     let mut recording = Recording::default();
     let runs = outputs.want_runs().then_some(&mut recording);
     let prints_events = args.message_format == MessageFormat::Json;
-    let kept = Kept { samples, recording: runs, prints_events };
+    let kept = KeepRuns { samples, recording: runs, prints_events };
     let result = observed(&options, kept, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;

@@ -13,7 +13,7 @@ use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::observe::{Kept, Observed, observed, random_seed};
+use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request_in;
 use crate::exit::Exit;
 use crate::render;
@@ -58,7 +58,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<Exit, Fa
         seed: random_seed(),
         shard: None,
     };
-    let result = observed(&options, Kept::default(), context, &mut ui);
+    let result = observed(&options, KeepRuns::default(), context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
     let readable = Readable::new(&outcome, called);

@@ -140,7 +140,6 @@ fn uninstall() -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// The current hook.
 enum ExistingHook {
     None,
     /// Somebody else's hook, or a link.

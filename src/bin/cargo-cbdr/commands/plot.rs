@@ -20,7 +20,6 @@ use crate::ui::Failure;
 /// The width without a terminal.
 const COLUMNS: usize = 80;
 
-/// Draws the samples.
 pub(crate) fn run(
     args: &Plot,
     called: &CommandLine,

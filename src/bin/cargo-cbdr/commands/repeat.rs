@@ -5,7 +5,7 @@ use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
-use super::observe::{Kept, Observed, observed};
+use super::observe::{KeepRuns, Observed, observed};
 use crate::cli::Format;
 use crate::exit::Exit;
 use crate::render::{self, words};
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let mut stopped = false;
     let mut failed = Ok(());
     for time in 1..=times {
-        let result = observed(&options, Kept::default(), context, &mut ui);
+        let result = observed(&options, KeepRuns::default(), context, &mut ui);
         ui.end();
         match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::{answer, sentence};
 use crate::render::answer::is_better;
 use crate::render::escape::line;
-use crate::render::readable::{Cells, Readable, Row};
+use crate::render::readable::{CellTexts, Readable, ResultRow};
 use crate::render::scale::ChangeScale;
 use crate::render::words;
 use crate::ui::text;
@@ -119,15 +119,15 @@ pub(super) fn kinds(benchmark: &BenchmarkResult) -> String {
 
 /// All metrics in a table, the worst first, with what they can be filtered by.
 pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
-    let all: Vec<&Row<'_>> = result.rows.iter().collect();
+    let all: Vec<&ResultRow<'_>> = result.rows.iter().collect();
     let any_gates = all.iter().any(|row| row.metric.gates);
     let scaled = all.iter().filter(|row| !any_gates || row.metric.gates);
     let scale = ChangeScale::of(&scaled.map(|row| &*row.metric).collect::<Vec<_>>());
-    let (shown, folded): (Vec<&Row<'_>>, Vec<_>) =
+    let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
         all.iter().partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
     let only = words::only_metric(&all);
-    let row = |of: &Row<'_>| row(result.outcome, index, &scale, of, only);
+    let row = |of: &ResultRow<'_>| row(result.outcome, index, &scale, of, only);
     let subject = match only {
         Some(_) if result.outcome.benchmarks.len() > 1 => "benchmark",
         _ => "metric",
@@ -199,7 +199,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
 }
 
 /// The number of results of each kind, and which of them are shown.
-fn filter(all: &[&Row<'_>], index: &Index<'_>) -> Markup {
+fn filter(all: &[&ResultRow<'_>], index: &Index<'_>) -> Markup {
     let count = |of: &str| all.iter().filter(|row| kind(&row.metric) == of).count();
     html! {
         fieldset.filter {
@@ -232,10 +232,10 @@ fn row(
     outcome: &Outcome,
     index: &Index<'_>,
     scale: &ChangeScale,
-    row: &Row<'_>,
+    row: &ResultRow<'_>,
     only: Option<&str>,
 ) -> Markup {
-    let Row { benchmark, metric, cells } = row;
+    let ResultRow { benchmark, metric, cells } = row;
     html! {
         tr.gates[metric.gates] data-kind=(kind(metric)) data-group=[index.group(benchmark)] {
             th scope="row" {
@@ -261,7 +261,7 @@ fn row(
 }
 
 /// An interval on the scale, in percent of the width, with arrows where it leaves the scale.
-fn bar(scale: &ChangeScale, row: &Row<'_>) -> Markup {
+fn bar(scale: &ChangeScale, row: &ResultRow<'_>) -> Markup {
     let at = |change: f64| 100.0 * scale.part(change);
     let summary = &row.metric.summary;
     let (left, right) = (summary.lower.map_or(0.0, at), summary.upper.map_or(100.0, at));
@@ -285,8 +285,8 @@ fn bar(scale: &ChangeScale, row: &Row<'_>) -> Markup {
 }
 
 /// The numbers of a metric in a sentence, as they are shown of what is drawn.
-pub(super) fn described(row: &Row<'_>) -> String {
-    let Cells { name, base, head, change, interval, threshold, .. } = &row.cells;
+pub(super) fn described(row: &ResultRow<'_>) -> String {
+    let CellTexts { name, base, head, change, interval, threshold, .. } = &row.cells;
     let threshold = threshold.as_ref().map_or(String::new(), |it| format!(", threshold {it}"));
     format!("{name}: base {base}, head {head}, change {change}, interval {interval}{threshold}")
 }

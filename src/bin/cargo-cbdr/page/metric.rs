@@ -11,7 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
-use crate::render::readable::Row;
+use crate::render::readable::ResultRow;
 use crate::render::words;
 use crate::ui::text;
 
@@ -45,7 +45,7 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
-    let row = Row::as_measured(benchmark, result);
+    let row = ResultRow::as_measured(benchmark, result);
     let numbers_of = glance::described(&row);
     let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
@@ -123,13 +123,13 @@ fn figure(title: &str, numbers: &str, drawn: Figure, caption: Markup) -> Markup 
 
 /// The numbers of the two sides, and their meaning.
 fn numbers(
-    row: &Row<'_>,
+    row: &ResultRow<'_>,
     labels: &Pair<String>,
     values: &Pair<Vec<f64>>,
     decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
-    let Row { metric: result, cells, .. } = row;
+    let ResultRow { metric: result, cells, .. } = row;
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false => "estimate",

@@ -19,7 +19,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::escape::line;
 use crate::render::explanation::{self, Explained};
-use crate::render::readable::{Commit, Readable, Row};
+use crate::render::readable::{CommitLink, Readable, ResultRow};
 use crate::render::table::{Align, Heading, Table};
 use crate::render::words;
 use crate::ui::grouped::NoticeLine;
@@ -79,7 +79,7 @@ fn verdict(result: &Readable<'_>) -> Markup {
             }
             h1 { (line(&answer.heading())) }
             p.reason { (sentence(&answer.rest())) }
-            @for Commit { name, revision, url } in &result.commits {
+            @for CommitLink { name, revision, url } in &result.commits {
                 @let hash = html! { code { (abbreviated(&revision.commit)) } };
                 p.commit {
                     (name) " "
@@ -102,7 +102,7 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
 }
 
 /// The result of a metric: its verdict, or why it has none.
-fn answer(row: &Row<'_>) -> Markup {
+fn answer(row: &ResultRow<'_>) -> Markup {
     let verdict = row.cells.verdict.as_str();
     let answer = if verdict.is_empty() { "informational" } else { verdict };
     html! { span class={ "verdict " (tone(row.metric.verdict)) } { (answer) } }
@@ -266,7 +266,7 @@ fn content(
     outcome: &Outcome,
     recording: &Recording,
     benchmark: &BenchmarkResult,
-    drawn: &[Row<'_>],
+    drawn: &[ResultRow<'_>],
 ) -> Markup {
     let drawn: Vec<&str> = drawn
         .iter()
@@ -293,7 +293,7 @@ fn content(
     html! {
         @if !what.is_empty() { p { (sentence(&what)) } }
         @for result in first { (metric::article(outcome, recording, benchmark, result)) }
-        @for row in undrawn.map(|metric| Row::as_measured(benchmark, metric)) {
+        @for row in undrawn.map(|metric| ResultRow::as_measured(benchmark, metric)) {
             p { (line(&glance::described(&row))) " " (answer(&row)) }
         }
         @if !folded.is_empty() {
@@ -314,7 +314,7 @@ fn method(result: &Readable<'_>) -> Markup {
         section {
             h2 { "How this was measured" }
             dl {
-                @for Commit { name, revision, .. } in &result.commits {
+                @for CommitLink { name, revision, .. } in &result.commits {
                     dt { (name) } dd { code { (revision.commit) } " " (line(&revision.subject)) }
                 }
                 @for fact in &result.facts { dt { (fact.name) } dd { (line(&fact.value)) } }

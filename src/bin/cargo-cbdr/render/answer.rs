@@ -9,6 +9,7 @@ use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, MetricResult, Outcome, Removed, Status, StoppedBy, Summary, Verdict,
 };
+use cargo_cbdr::model::time;
 
 use super::escape::line;
 use super::words;
@@ -169,7 +170,6 @@ fn some_regression(outcome: &Outcome, likeliest: &str) -> Answer {
     Answer::new(sentence, details)
 }
 
-/// The one regression.
 fn only_regression(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
     let summary = metric.summary;
     let mut sentence = match summary.change {
@@ -290,7 +290,7 @@ fn stopped(outcome: &Outcome) -> String {
         (StoppedBy::MaxPairs, _) => "the maximum number of pairs was reached".to_owned(),
         (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
         _ => {
-            let limit = humantime::format_duration(outcome.limits.time);
+            let limit = time::exact(outcome.limits.time);
             format!("the time limit of {limit} was reached")
         }
     }

@@ -19,7 +19,6 @@ use super::json::print_line;
 use super::table::Table;
 use crate::ui::{fold, grouped, text, verdict_style};
 
-/// Prints what was recorded.
 pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &report.results {
@@ -224,7 +223,6 @@ fn result_json(result: &CheckedResult) -> Value {
     })
 }
 
-/// Prints the history.
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for series in &listing.series {
@@ -263,7 +261,6 @@ struct ListedRow<'a> {
 }
 
 impl<'a> ListedRow<'a> {
-    /// A row without numbers.
     fn marked(commit: &'a Commit, mark: String, verdict: Option<Verdict>) -> Self {
         let [value, mean, z] = [const { String::new() }; 3];
         ListedRow { commit, value, mean, z, mark, verdict }

@@ -11,8 +11,8 @@ use super::answer::is_better;
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
-use super::readable::{Readable, Row};
-use super::table::Table;
+use super::readable::{Readable, ResultRow};
+use super::table::{Building, Table};
 use super::words::{self, PROMISE};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
@@ -58,7 +58,6 @@ fn confidence(out: &mut impl Write, confidence: &str) -> io::Result<()> {
     }
 }
 
-/// Prints why benchmarks regressed.
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
         let Explained { title, table, rest, .. } = explanation::explained(explanation);
@@ -112,7 +111,7 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
 
 /// Whether a metric is shown in the tables: if it gates or was requested, or with
 /// `--verbose`.
-fn is_shown(row: &Row<'_>) -> bool {
+fn is_shown(row: &ResultRow<'_>) -> bool {
     row.is_requested() || verbosity().is_verbose
 }
 
@@ -139,38 +138,25 @@ fn table(
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
-    let shown: Vec<&Row<'_>> =
+    let shown: Vec<&ResultRow<'_>> =
         result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
     let has_layouts = words::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
-    let both = format!("{base} → {head}");
-    let table = Table::of(&shown)
-        .text("metric", |row| row.cells.name.clone())
-        .numbers(&base, |row| row.cells.base.clone())
-        .leaves(4)
-        .numbers(&head, |row| row.cells.head.clone())
-        .leaves(4)
-        .numbers(&both, |row| row.cells.both.clone())
-        .replaces(4)
-        .leaves(1)
-        .numbers(change(has_layouts), |row| row.cells.change.clone())
-        .intervals("interval", |row| row.cells.interval.clone())
-        .shown_if(benchmark.method != Some(Method::Judge))
-        .leaves(2)
-        .numbers("over layouts", |row| row.cells.change_over_layouts())
-        .shown_if(has_layouts)
-        .numbers("mean", |row| row.cells.mean.clone())
+    let rows: Vec<OverviewRow<'_>> = shown.iter().map(|row| (benchmark, Some(*row))).collect();
+    let table = Table::of(&rows).text("metric", of_row(|row| row.cells.name.clone()));
+    let judges = benchmark.method == Some(Method::Judge);
+    let table = values(table, &Pair { base, head }, has_layouts, judges)
+        .numbers("mean", of_row(|row| row.cells.mean.clone()))
         .shown_if(words::shows_mean(&shown))
         .leaves(5)
-        .numbers("difference", |row| difference(&row.metric))
+        .numbers("difference", of_row(|row| difference(&row.metric)))
         .shown_if(looked_at_once)
         .leaves(6)
-        .numbers("threshold", |row| threshold(row))
+        .numbers("threshold", of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
-        .text("verdict", |row| row.cells.verdict.clone())
+        .text("verdict", of_row(|row| row.cells.verdict.clone()))
         .shown_if(any_gates)
-        .styled(|row| row.metric.verdict.map(verdict_style))
         .build();
     grid::print(out, &table)?;
     if let Some(apart) = words::apart(result.estimate, &shown) {
@@ -185,12 +171,35 @@ fn table(
     }
 }
 
-/// The heading of the changes, which are those as built if there are others over layouts.
-fn change(has_layouts: bool) -> &'static str {
-    if has_layouts { "as built" } else { "change" }
+/// Adds the values of both sides and the change, which is that as built if there is another one
+/// over layouts. The judge's changes have no intervals.
+fn values<'a>(
+    table: Building<'a, OverviewRow<'a>>,
+    Pair { base, head }: &Pair<String>,
+    has_layouts: bool,
+    judges: bool,
+) -> Building<'a, OverviewRow<'a>> {
+    table
+        .numbers(base, of_row(|row| row.cells.base.clone()))
+        .leaves(4)
+        .numbers(head, of_row(|row| row.cells.head.clone()))
+        .leaves(4)
+        .numbers(&format!("{base} → {head}"), of_row(|row| row.cells.both.clone()))
+        .replaces(4)
+        .leaves(1)
+        .numbers(
+            if has_layouts { "as built" } else { "change" },
+            of_row(|row| row.cells.change.clone()),
+        )
+        .intervals("interval", of_row(|row| row.cells.interval.clone()))
+        .shown_if(!judges)
+        .leaves(2)
+        .numbers("over layouts", of_row(|row| row.cells.change_over_layouts()))
+        .shown_if(has_layouts)
+        .styled(|(_, row)| row.and_then(|row| row.metric.verdict.map(verdict_style)))
 }
 
-fn threshold(row: &Row<'_>) -> String {
+fn threshold(row: &ResultRow<'_>) -> String {
     row.cells.threshold.clone().unwrap_or_else(|| "-".to_owned())
 }
 
@@ -219,7 +228,7 @@ const UNGATED: &str = "does not gate";
 const LEAST: usize = 5;
 
 /// One row of the overview: a benchmark, and a metric of it where one is shown.
-type OverviewRow<'r> = (&'r BenchmarkResult, Option<&'r Row<'r>>);
+type OverviewRow<'r> = (&'r BenchmarkResult, Option<&'r ResultRow<'r>>);
 
 /// The table of several benchmarks: a row for each shown metric, the worst first, and a line
 /// for all unaffected benchmarks.
@@ -227,7 +236,7 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let benchmarks = result.outcome.benchmarks.as_slice();
     let unaffected = benchmarks.iter().filter(|one| one.status == Status::Unaffected).count();
     let rows = rows(result);
-    let shown: Vec<&Row<'_>> = rows.iter().filter_map(|(_, row)| *row).collect();
+    let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|(_, row)| *row).collect();
     let metrics = distinct(shown.iter().map(|row| row.metric.name.clone()));
     let limits = distinct(shown.iter().filter_map(|row| row.cells.threshold.clone()));
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
@@ -252,25 +261,13 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         .shown_if(metrics.len() > 1)
         .numbers("pairs", of_row(|row| row.metric.summary.pairs.to_string()))
         .shown_if(!judges)
-        .leaves(5)
-        .numbers("base", of_row(|row| row.cells.base.clone()))
-        .leaves(4)
-        .numbers("head", of_row(|row| row.cells.head.clone()))
-        .leaves(4)
-        .numbers("base → head", of_row(|row| row.cells.both.clone()))
-        .replaces(4)
-        .leaves(1)
-        .numbers(change(has_layouts), of_row(|row| row.cells.change.clone()))
-        .intervals("interval", of_row(|row| row.cells.interval.clone()))
-        .shown_if(!judges)
-        .leaves(2)
-        .numbers("over layouts", of_row(|row| row.cells.change_over_layouts()))
-        .shown_if(has_layouts)
+        .leaves(5);
+    let sides = Pair { base: "base".to_owned(), head: "head".to_owned() };
+    let table = values(table, &sides, has_layouts, judges)
         .numbers("threshold", of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
         .text("verdict", overview_verdict)
-        .styled(|(_, row)| row.and_then(|row| row.metric.verdict.map(verdict_style)))
         .build();
     if !rows.is_empty() {
         grid::print(out, &table)?;
@@ -298,7 +295,7 @@ fn fitting(
     let Some(room) = room.filter(|room| rows.len() > *room) else { return (rows, None) };
     let rank = |(_, row): &OverviewRow<'_>| row.map(|row| row.metric.rank());
     let is_plain = |of: &OverviewRow<'_>| {
-        let is_remarkable = |row: &Row<'_>| row.metric.warned || is_better(&row.metric);
+        let is_remarkable = |row: &ResultRow<'_>| row.metric.warned || is_better(&row.metric);
         rank(of).is_none_or(|rank| rank > 1) && !of.1.is_some_and(is_remarkable)
     };
     let (plain, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_plain);
@@ -323,7 +320,7 @@ fn fitting(
 
 /// The rows of what may be affected, the worst first: at least one for each benchmark.
 fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
-    let mut shown: Vec<&Row<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
+    let mut shown: Vec<&ResultRow<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
     shown.retain(|row| row.benchmark.status != Status::Unaffected);
     shown.sort_by(|one, other| {
         let by_gain = || is_better(&other.metric).cmp(&is_better(&one.metric));
@@ -337,7 +334,7 @@ fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
 }
 
 /// A cell of the metric of a row, or `-` if it has none.
-fn of_row(cell: impl Fn(&Row<'_>) -> String) -> impl Fn(&OverviewRow<'_>) -> String {
+fn of_row(cell: impl Fn(&ResultRow<'_>) -> String) -> impl Fn(&OverviewRow<'_>) -> String {
     move |(_, row)| row.map_or_else(|| "-".to_owned(), &cell)
 }
 

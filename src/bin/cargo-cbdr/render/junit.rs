@@ -11,7 +11,7 @@ use cargo_cbdr::model::outcome::{
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::escape::line;
-use super::readable::{Commit, Readable, Row};
+use super::readable::{CommitLink, Readable, ResultRow};
 use crate::ui::text;
 
 pub(super) fn document(result: &Readable<'_>) -> io::Result<String> {
@@ -36,7 +36,7 @@ fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestS
     ] {
         suite.extra.insert(XmlString::new(attribute), XmlString::new(value));
     }
-    for Commit { name, revision, .. } in &result.commits {
+    for CommitLink { name, revision, .. } in &result.commits {
         suite.add_property((*name, revision.commit.as_str()));
     }
     for (key, value) in result.facts_and_command() {
@@ -47,8 +47,11 @@ fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestS
         case.set_classname(name.as_str()).set_time(time);
         suite.add_test_case(case);
     }
-    let all: Vec<String> =
-        benchmark.metrics.iter().map(|metric| Row::of(benchmark, metric).sentence()).collect();
+    let all: Vec<String> = benchmark
+        .metrics
+        .iter()
+        .map(|metric| ResultRow::of(benchmark, metric).sentence())
+        .collect();
     suite.set_system_out(text::clean(&all.join("\n")));
     let notices: Vec<String> =
         result.notices.iter().map(|line| format!("{}: {}", line.kind(), line.text)).collect();
@@ -59,7 +62,7 @@ fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestS
 fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, TestCaseStatus)> {
     let outcome = result.outcome;
     let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
-    let gates = gates.map(|metric| Row::of(benchmark, metric));
+    let gates = gates.map(|metric| ResultRow::of(benchmark, metric));
     let mut cases: Vec<_> =
         gates.map(|row| (row.metric.name.clone(), case(outcome, &row))).collect();
     // A benchmark without measurements gets a case of its own.
@@ -80,7 +83,7 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
     cases
 }
 
-fn case(outcome: &Outcome, row: &Row<'_>) -> TestCaseStatus {
+fn case(outcome: &Outcome, row: &ResultRow<'_>) -> TestCaseStatus {
     let why = row.sentence();
     match row.metric.verdict {
         _ if row.metric.status == Status::Removed => removed(outcome.policy.on_removed, why),

@@ -9,7 +9,7 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict}
 use super::answer::is_better;
 use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Explained};
-use super::readable::{Commit, Readable, Row};
+use super::readable::{CommitLink, Readable, ResultRow};
 use super::scale;
 use super::table::{Align, Table};
 use super::words::{self, PROMISE};
@@ -24,7 +24,7 @@ const LONGEST: usize = 65_000;
 
 /// The maximum amount of everything.
 #[derive(Clone, Copy)]
-struct Limits {
+struct CommentLimits {
     /// Rows of the tables, lines of the scale and notices.
     rows: usize,
     lines: usize,
@@ -35,17 +35,16 @@ struct Limits {
 }
 
 /// The limits to try in turn, until the comment is short enough.
-const LIMITS: [Limits; 4] = [
-    Limits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
-    Limits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
-    Limits { rows: 20, lines: 10, notices: 10, name: 30, text: 300 },
-    Limits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
+const LIMITS: [CommentLimits; 4] = [
+    CommentLimits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
+    CommentLimits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
+    CommentLimits { rows: 20, lines: 10, notices: 10, name: 30, text: 300 },
+    CommentLimits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
 ];
 
 /// Up to this many metrics are all shown.
 const FEW: usize = 5;
 
-/// The whole comment.
 pub(crate) fn comment(result: &Readable<'_>) -> String {
     format!("{MARKER}\n{}", summary(result))
 }
@@ -67,7 +66,7 @@ pub(super) fn summary(result: &Readable<'_>) -> String {
 /// A comment within these limits.
 struct Comment<'a> {
     result: &'a Readable<'a>,
-    limits: Limits,
+    limits: CommentLimits,
 }
 
 impl Comment<'_> {
@@ -127,12 +126,13 @@ impl Comment<'_> {
     }
 
     /// The intervals that decide, on one scale.
-    fn scale(&self, out: &mut String, rows: &[&Row<'_>]) -> fmt::Result {
+    fn scale(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
         let gates = rows.iter().filter(|row| row.metric.gates).take(self.limits.lines);
-        let gates: Vec<&Row<'_>> = gates.copied().collect();
+        let gates: Vec<&ResultRow<'_>> = gates.copied().collect();
         let only = words::only_metric(&gates);
-        let name =
-            |row: &Row<'_>| cut(&line(&row.full_name(self.result.outcome, only)), self.limits.name);
+        let name = |row: &ResultRow<'_>| {
+            cut(&line(&row.full_name(self.result.outcome, only)), self.limits.name)
+        };
         let named: Vec<_> = gates.iter().map(|row| (name(row), &*row.metric)).collect();
         let lines = scale::lines(&named);
         match lines.is_empty() {
@@ -187,8 +187,8 @@ impl Comment<'_> {
         writeln!(out)
     }
 
-    fn table(&self, out: &mut String, rows: &[&Row<'_>]) -> fmt::Result {
-        let all: Vec<&Row<'_>> = self.result.rows.iter().collect();
+    fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
+        let all: Vec<&ResultRow<'_>> = self.result.rows.iter().collect();
         let has_layouts = words::has_layouts(rows);
         // If all rows have the same metric, it is named once.
         let only = words::only_metric(rows);
@@ -196,7 +196,7 @@ impl Comment<'_> {
             let estimate = self.prose(&words::estimate_heading(self.result.estimate, only));
             writeln!(out, "<p>{estimate}:</p>\n")?;
         }
-        let strong = |row: &Row<'_>, text: &str| match row.metric.gates && !text.is_empty() {
+        let strong = |row: &ResultRow<'_>, text: &str| match row.metric.gates && !text.is_empty() {
             true => format!("**{text}**"),
             false => text.to_owned(),
         };
@@ -239,7 +239,7 @@ impl Comment<'_> {
             let sign = if notice.weight == Weight::Warning { "⚠️ " } else { "" };
             writeln!(out, "<li>{sign}{}: {}</li>", notice.kind(), self.prose(&notice.text))?;
         }
-        for Commit { name, revision, url } in &self.result.commits {
+        for CommitLink { name, revision, url } in &self.result.commits {
             let hash = format!("<code>{}</code>", revision.commit);
             let hash = match url {
                 Some(url) => format!("<a href=\"{url}\">{hash}</a>"),
@@ -274,9 +274,9 @@ fn draw(out: &mut String, table: &Table) -> fmt::Result {
 
 /// All metrics, the worst first: those that changed or are undecided, or all that gate if
 /// they are few; and the others.
-fn split<'a>(result: &'a Readable<'a>) -> (Vec<&'a Row<'a>>, Vec<&'a Row<'a>>) {
+fn split<'a>(result: &'a Readable<'a>) -> (Vec<&'a ResultRow<'a>>, Vec<&'a ResultRow<'a>>) {
     let gates = result.rows.iter().filter(|row| row.metric.gates).count();
-    let is_shown = |row: &&Row<'_>| match gates {
+    let is_shown = |row: &&ResultRow<'_>| match gates {
         0 => true,
         gates => row.metric.gates && (gates <= FEW || has_changed(&row.metric)),
     };

@@ -25,7 +25,6 @@ pub(crate) struct Outputs {
     exports: Vec<(ExportKind, OutputFile)>,
 }
 
-/// The request for files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WantedOutputs<'a> {
     pub(crate) page: Option<&'a Path>,

@@ -27,13 +27,13 @@ pub(crate) struct Readable<'a> {
     pub(crate) estimate: &'static str,
     pub(crate) notices: Vec<NoticeLine>,
     /// None for samples.
-    pub(crate) commits: Vec<Commit<'a>>,
+    pub(crate) commits: Vec<CommitLink<'a>>,
     /// What was compared and how.
     pub(crate) facts: Vec<Fact>,
     /// The command that reproduces the result.
     pub(crate) command: String,
     /// All metrics, those that matter most first.
-    pub(crate) rows: Vec<Row<'a>>,
+    pub(crate) rows: Vec<ResultRow<'a>>,
 }
 
 /// A name and its value.
@@ -45,8 +45,8 @@ pub(crate) struct Fact {
 impl<'a> Readable<'a> {
     pub(crate) fn new(outcome: &'a Outcome, called: &CommandLine) -> Self {
         let shown = with_averages(outcome);
-        let mut rows: Vec<Row<'_>> =
-            outcome.metrics().map(|(benchmark, metric)| Row::of(benchmark, metric)).collect();
+        let mut rows: Vec<ResultRow<'_>> =
+            outcome.metrics().map(|(benchmark, metric)| ResultRow::of(benchmark, metric)).collect();
         rows.sort_by(|one, other| one.metric.by_severity(&other.metric));
         Readable {
             outcome,
@@ -63,7 +63,7 @@ impl<'a> Readable<'a> {
     }
 
     /// The metrics of a benchmark, those that matter most first.
-    pub(crate) fn of(&self, benchmark: &BenchmarkResult) -> impl Iterator<Item = &Row<'a>> {
+    pub(crate) fn of(&self, benchmark: &BenchmarkResult) -> impl Iterator<Item = &ResultRow<'a>> {
         self.rows.iter().filter(move |row| std::ptr::eq(row.benchmark, benchmark))
     }
 
@@ -101,22 +101,22 @@ fn with_averages(outcome: &Outcome) -> Cow<'_, Outcome> {
 
 /// A metric of a benchmark.
 #[derive(Clone)]
-pub(crate) struct Row<'a> {
+pub(crate) struct ResultRow<'a> {
     pub(crate) benchmark: &'a BenchmarkResult,
     /// With the estimates that decide: those of the average, if that does.
     pub(crate) metric: Cow<'a, MetricResult>,
-    pub(crate) cells: Cells,
+    pub(crate) cells: CellTexts,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ResultRow<'a> {
     pub(crate) fn of(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
         let metric = text::on_average(metric).map_or(Cow::Borrowed(metric), Cow::Owned);
-        Row { benchmark, cells: cells(&metric), metric }
+        ResultRow { benchmark, cells: cells(&metric), metric }
     }
 
     /// As measured, also if an average decides.
     pub(crate) fn as_measured(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
-        Row { benchmark, metric: Cow::Borrowed(metric), cells: cells(metric) }
+        ResultRow { benchmark, metric: Cow::Borrowed(metric), cells: cells(metric) }
     }
 
     /// Whether it gates, or the user asked to show it.
@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
 /// What tables show of a metric; `-` if there is no such number. From zero there is no change in
 /// percent.
 #[derive(Clone)]
-pub(crate) struct Cells {
+pub(crate) struct CellTexts {
     pub(crate) name: String,
     pub(crate) base: String,
     pub(crate) head: String,
@@ -191,14 +191,12 @@ pub(crate) struct Cells {
     pub(crate) verdict: String,
 }
 
-impl Cells {
-    /// The change over layouts.
+impl CellTexts {
     pub(crate) fn change_over_layouts(&self) -> String {
         self.over.as_ref().map_or("-".to_owned(), |over| over.change.clone())
     }
 }
 
-/// The result over layouts.
 #[derive(Clone)]
 pub(crate) struct OverText {
     /// `over 14 layouts`.
@@ -213,7 +211,7 @@ impl fmt::Display for OverText {
     }
 }
 
-fn cells(result: &MetricResult) -> Cells {
+fn cells(result: &MetricResult) -> CellTexts {
     let dash = || "-".to_owned();
     let summary = &result.summary;
     let [base, head] = match (summary.base, summary.head) {
@@ -256,23 +254,25 @@ fn cells(result: &MetricResult) -> Cells {
     });
     let threshold = result.limit().map(text::limit);
     let name = line(&result.name);
-    Cells { name, base, head, both, change, interval, mean, over, threshold, verdict }
+    CellTexts { name, base, head, both, change, interval, mean, over, threshold, verdict }
 }
 
 /// One of the two commits.
-pub(crate) struct Commit<'a> {
+pub(crate) struct CommitLink<'a> {
     /// `base commit`, `head commit`.
     pub(crate) name: &'static str,
     pub(crate) revision: &'a Revision,
-    /// Its address, if known.
     pub(crate) url: Option<String>,
 }
 
-fn commits(outcome: &Outcome) -> Vec<Commit<'_>> {
+fn commits(outcome: &Outcome) -> Vec<CommitLink<'_>> {
     let Some(sides) = &outcome.sides else { return Vec::new() };
     let both = [("base commit", &sides.base), ("head commit", &sides.head)];
-    let commit =
-        |(name, revision): (&'static str, _)| Commit { name, revision, url: url(sides, revision) };
+    let commit = |(name, revision): (&'static str, _)| CommitLink {
+        name,
+        revision,
+        url: url(sides, revision),
+    };
     both.map(commit).into()
 }
 

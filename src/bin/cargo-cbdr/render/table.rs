@@ -14,7 +14,6 @@ pub(crate) enum Align {
     Center,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
     pub(crate) text: String,
@@ -46,7 +45,7 @@ impl Table {
         Building { rows, style: Box::new(|_| None), columns: Vec::new() }
     }
 
-    /// The same with each cell as `changed` returns it, given the number of its column.
+    /// Replaces each cell by what `changed` returns for it and the number of its column.
     pub(crate) fn map_cells(mut self, changed: impl Fn(usize, &str) -> String) -> Self {
         for row in &mut self.rows {
             for (at, cell) in row.cells.iter_mut().enumerate() {

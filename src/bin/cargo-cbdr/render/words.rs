@@ -9,7 +9,7 @@ use cargo_cbdr::model::side::Pair;
 use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
-use super::readable::Row;
+use super::readable::ResultRow;
 use crate::ui::text;
 
 /// The address of the explanation of what a verdict promises.
@@ -30,7 +30,7 @@ pub(crate) fn confidence(outcome: &Outcome) -> String {
 }
 
 /// The metric of all of these, if it is the same one.
-pub(crate) fn only_metric<'a>(rows: &[&'a Row<'_>]) -> Option<&'a str> {
+pub(crate) fn only_metric<'a>(rows: &[&'a ResultRow<'_>]) -> Option<&'a str> {
     let (first, others) = rows.split_first()?;
     let name = &first.metric.name;
     others.iter().all(|row| row.metric.name == *name).then_some(name)
@@ -109,7 +109,7 @@ pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
 
 /// A remark on the changes, if one of these has another direction than the estimates
 /// of the sides, or is that of an average.
-pub(crate) fn apart(estimate: &str, rows: &[&Row<'_>]) -> Option<String> {
+pub(crate) fn apart(estimate: &str, rows: &[&ResultRow<'_>]) -> Option<String> {
     let averages = rows.iter().filter(|row| row.metric.overruled.is_some()).count();
     if averages > 0 {
         let whose = match averages {
@@ -122,7 +122,7 @@ pub(crate) fn apart(estimate: &str, rows: &[&Row<'_>]) -> Option<String> {
     }
     /// How far the two have to be apart for a remark.
     const APART: f64 = 0.005;
-    let goes_apart = |row: &&Row<'_>| {
+    let goes_apart = |row: &&ResultRow<'_>| {
         let Summary { base: Some(base), head: Some(head), change: Some(change), .. } =
             row.metric.summary
         else {
@@ -139,12 +139,12 @@ pub(crate) fn apart(estimate: &str, rows: &[&Row<'_>]) -> Option<String> {
 }
 
 /// Whether one of these was tested over layouts.
-pub(super) fn has_layouts(rows: &[&Row<'_>]) -> bool {
+pub(super) fn has_layouts(rows: &[&ResultRow<'_>]) -> bool {
     rows.iter().any(|row| row.metric.layouts.is_some())
 }
 
 /// Whether the plain mean of one of these differs from the estimator.
-pub(super) fn shows_mean(rows: &[&Row<'_>]) -> bool {
+pub(super) fn shows_mean(rows: &[&ResultRow<'_>]) -> bool {
     rows.iter()
         .any(|row| row.metric.mean.is_some_and(|mean| mean.change != row.metric.summary.change))
 }

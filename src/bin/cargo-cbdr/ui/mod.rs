@@ -42,7 +42,7 @@ pub(crate) enum Failure {
     Library(Error),
     /// A mistake in the command line.
     Usage(Box<cargo_cbdr::settings::Error>),
-    /// The same, as a message.
+    /// A mistake in the command line that no setting has, as a message.
     Arguments(String),
     /// An output that could not be written.
     Io(std::io::Error),
@@ -162,7 +162,7 @@ fn print_text(err: &mut impl Write, start: &str, text: &str) {
 }
 
 /// The column in which the objects of status lines begin.
-pub(crate) const THING: usize = 13;
+pub(crate) const STATUS_TEXT_COLUMN: usize = 13;
 
 /// A line like cargo's: a verb, right-aligned in 12 columns, and an object.
 fn status_line(verb: &str, thing: &str) -> String {
@@ -188,7 +188,7 @@ impl Ui {
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
         self.print_notices();
         if !self.verbosity.is_quiet {
-            self.live.print(&status_line(verb, thing), THING);
+            self.live.print(&status_line(verb, thing), STATUS_TEXT_COLUMN);
         }
     }
 
@@ -211,7 +211,7 @@ impl Ui {
     fn regression(&mut self, what: &str) {
         if !self.verbosity.is_quiet {
             let line = format!("{BAD}{:>12}{BAD:#} {}", "Regression", text::line(what));
-            self.live.print(&line, THING);
+            self.live.print(&line, STATUS_TEXT_COLUMN);
         }
     }
 
@@ -228,11 +228,10 @@ impl Ui {
     fn warning_line(&mut self, verb: &str, what: &str) {
         if !self.verbosity.is_quiet {
             let line = format!("{WARNING}{verb:>12}{WARNING:#} {}", text::line(what));
-            self.live.print(&line, THING);
+            self.live.print(&line, STATUS_TEXT_COLUMN);
         }
     }
 
-    /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
         self.print_notices();
         self.message("warning", WARNING, what);

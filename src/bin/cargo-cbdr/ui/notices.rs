@@ -459,7 +459,6 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
     }
 }
 
-/// Versions of a library.
 fn these(versions: &[String]) -> String {
     match versions {
         [] => "missing".to_owned(),
