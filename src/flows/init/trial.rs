@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::test::{MetricTest, estimator};
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
-use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
@@ -150,9 +150,8 @@ pub fn try_out(
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
-    let side = workspace::prepare_one(request, context.helper, context.interrupt, &mut |event| {
-        on_event(event.into())
-    })?;
+    let reporter = &mut Recorder::new(on_event);
+    let side = workspace::prepare_one(request, context.helper, context.interrupt, reporter)?;
     let flags = &request.flags;
     let (policy, limits) = limits(flags)?;
     let given = flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?;
@@ -164,7 +163,7 @@ pub fn try_out(
         let is_alone = programs.len() == 1;
         let mut all = Vec::new();
         for program in &mut *programs {
-            on_event(Event::WarmingUp(&program.execution.benchmark.name));
+            reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
             all.push(Samples::warm_up(program, is_alone, context)?);
         }
         // Each gets an equal part of the time, so that a slow one does not use up that of the
