@@ -26,7 +26,7 @@ use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict
 use crate::model::shard::Shard;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
-use crate::workspace::{self, Preparation, Request, State};
+use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
 use program::ComparedProgram;
 use session::{Measured, Session};
@@ -141,6 +141,18 @@ pub fn compare(
     let prepared = preparation.benchmarks.into_iter();
     let programs = prepared.map(|prepared| prepared.benchmark).collect();
     Ok(Compared { outcome, programs, gates })
+}
+
+/// Resolves a comparison without building or measuring anything.
+///
+/// # Errors
+/// Those of [`compare`] that occur before its first build.
+pub fn preview(
+    options: &Options,
+    Context { helper, interrupt }: Context<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Preview, Error> {
+    workspace::preview(&options.request, helper, interrupt, &mut |event| on_event(event.into()))
 }
 
 /// Why there is no benchmark to measure.
