@@ -143,12 +143,14 @@ fn walk(sources: &Sources, start: &Function) -> Vec<PathBuf> {
     way
 }
 
-/// The most stays from a result to each output. A change that needs more should say why.
+/// The most stays: to put a result into words, and then to each output. (When each output did both,
+/// it took 111 to the terminal, 125 to the comment and 169 to the page.) A change that needs more
+/// should say why.
 const MOST: [(&str, &str, usize); 4] = [
-    ("render/human.rs", "print", 0),
-    ("render/json.rs", "print", 0),
-    ("render/markdown.rs", "comment", 0),
-    ("page/mod.rs", "page", 0),
+    ("render/readable.rs", "new", 78),
+    ("render/human.rs", "print", 82),
+    ("render/markdown.rs", "comment", 66),
+    ("page/mod.rs", "page", 136),
 ];
 
 #[test]
@@ -161,7 +163,7 @@ fn from_a_result_to_an_output_is_a_short_walk() {
         let way = walk(&sources, function);
         let rooms: BTreeSet<&PathBuf> = way.iter().collect();
         let returns = way.len() - rooms.len();
-        println!("{file}: {} stays in {} rooms, {returns} returns", way.len(), rooms.len());
-        assert!(way.len() <= most, "{file}: {} stays, at most {most} are expected", way.len());
+        let count = format!("{} stays in {} rooms, {returns} returns", way.len(), rooms.len());
+        assert!(way.len() <= most, "{file}: {count}; at most {most} stays were expected");
     }
 }

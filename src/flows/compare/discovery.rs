@@ -363,7 +363,7 @@ impl Discovery {
             return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
         }
         let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
-        if measured.is_empty() || is_gating && benchmark.stands_in {
+        if measured.is_empty() || is_gating && benchmark.gates_are_default {
             return Ok(());
         }
         let missing =
