@@ -43,11 +43,11 @@ pub(crate) enum ExecError {
 impl Advise for ExecError {
     fn advice(&self) -> Option<Help> {
         match self {
-            ExecError::Tool { .. } => {
+            Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
-            ExecError::Pipe(_) => Help::next_step("write it to a file first, and use that file"),
-            ExecError::Benchmark { fault, stderr, .. } => {
+            Self::Pipe(_) => Help::next_step("write it to a file first, and use that file"),
+            Self::Benchmark { fault, stderr, .. } => {
                 let hint = fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
                 Help::of(
                     hint.or_else(|| harness::advice(stderr)),
@@ -55,26 +55,26 @@ impl Advise for ExecError {
                      has to exit with 0",
                 )
             }
-            ExecError::Output { .. } => Help::hint(
+            Self::Output { .. } => Help::hint(
                 "set `--harness` to the format that the benchmark prints; `plain` measures the \
                  process",
             ),
-            ExecError::UnusableHarness { .. } => Help::next_step(
+            Self::UnusableHarness { .. } => Help::next_step(
                 "choose another target with `--bench`, `--example` or `--command`; a bench target \
                  with criterion or divan, or one that prints JSON (`--harness json`), can be \
                  measured",
             ),
-            ExecError::Hook { fault, .. } => Help::of(
+            Self::Hook { fault, .. } => Help::of(
                 fault.hint().map(str::to_owned),
                 "run the command by hand to see why it fails",
             ),
-            ExecError::Isolation { source: process::IsolationError::Cpu(..), .. } => {
+            Self::Isolation { source: process::IsolationError::Cpu(..), .. } => {
                 let cpus: Vec<String> =
                     process::allowed_cpus().iter().map(u16::to_string).collect();
                 let cpus = cpus.join(", ");
                 Help::hint(format!("choose a processor that this process may use: {cpus}"))
             }
-            ExecError::Isolation { .. } => {
+            Self::Isolation { .. } => {
                 Help::next_step("leave out that option, or run with the permissions that it needs")
             }
         }
@@ -82,13 +82,11 @@ impl Advise for ExecError {
 
     fn child_output(&self) -> Option<&str> {
         match self {
-            ExecError::Output { output: text, .. }
-            | ExecError::Tool { stderr: text, .. }
-            | ExecError::Benchmark { stderr: text, .. }
-            | ExecError::Hook { stderr: text, .. } => Some(text),
-            ExecError::Pipe(_)
-            | ExecError::UnusableHarness { .. }
-            | ExecError::Isolation { .. } => None,
+            Self::Output { output: text, .. }
+            | Self::Tool { stderr: text, .. }
+            | Self::Benchmark { stderr: text, .. }
+            | Self::Hook { stderr: text, .. } => Some(text),
+            Self::Pipe(_) | Self::UnusableHarness { .. } | Self::Isolation { .. } => None,
         }
     }
 }

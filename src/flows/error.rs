@@ -98,75 +98,67 @@ fn list(removed: &[Removed]) -> String {
 
 impl Advise for FlowError {
     fn advice(&self) -> Option<Help> {
-        match self {
-            FlowError::Omitted { .. } => Help::next_step(
-                "make every run report the same, or leave the benchmark out with `--filter`",
-            ),
-            FlowError::NoBenchmark { filter: Some(filter), .. } => Help::hint(format!(
-                "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
-            )),
-            FlowError::NoBenchmark { .. } | FlowError::OfProcess { .. } => {
-                Help::next_step("use `--harness plain` to measure the process itself")
+        Help::next_step(match self {
+            Self::NoBenchmark { filter: Some(filter), .. } => {
+                return Help::hint(format!(
+                    "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
+                ));
             }
-            FlowError::NoFilter(_) => Help::hint(filtering_harnesses()),
-            FlowError::Listen(_) => {
-                Help::next_step("run it again; if it fails again, please report it")
+            Self::NoFilter(_) => return Help::hint(filtering_harnesses()),
+            Self::Command { fault, stderr, .. } => {
+                return Help::of(
+                    fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned),
+                    "run the command by hand: it has to exit with 0",
+                );
             }
-            FlowError::Command { fault, stderr, .. } => Help::of(
-                fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned),
-                "run the command by hand: it has to exit with 0",
-            ),
-            FlowError::UnknownMetric { known, metric } => {
-                Help::hint(no_metric(metric, known, "there are"))
+            Self::UnknownMetric { known, metric } => {
+                return Help::hint(no_metric(metric, known, "there are"));
             }
-            FlowError::NoMetric { measured, metric, .. } => {
-                Help::hint(no_metric(metric, measured, "it measures"))
+            Self::NoMetric { measured, metric, .. } => {
+                return Help::hint(no_metric(metric, measured, "it measures"));
             }
-            FlowError::AllRemoved(_) => Help::next_step(
+            Self::LimitTooShort { needed, benchmarks, newer, .. } => {
+                return Help::hint(longer_limit(*needed, *benchmarks, *newer));
+            }
+            Self::TooFewLayouts { least, .. } => {
+                return Help::hint(format!("use `--layouts {least}` or more, or `--layouts auto`"));
+            }
+            Self::NoResult { others: 1.., .. } => {
+                return Help::hint(
+                    "there are results from other machines: `--all-machines` includes them",
+                );
+            }
+            Self::Omitted { .. } => {
+                "make every run report the same, or leave the benchmark out with `--filter`"
+            }
+            Self::NoBenchmark { .. } | Self::OfProcess { .. } => {
+                "use `--harness plain` to measure the process itself"
+            }
+            Self::Listen(_) => "run it again; if it fails again, please report it",
+            Self::AllRemoved(_) => {
                 "measure it again, or choose with `--metric` what decides instead; if a table \
-                 names it, `--policy-from head` uses the head's table",
-            ),
-            FlowError::Waiver { .. } => {
-                Help::next_step("correct it, or remove it from the head's table")
+                 names it, `--policy-from head` uses the head's table"
             }
-            FlowError::LimitTooShort { needed, benchmarks, newer, .. } => {
-                Help::hint(longer_limit(*needed, *benchmarks, *newer))
-            }
-            FlowError::TooFewLayouts { least, .. } => {
-                Help::hint(format!("use `--layouts {least}` or more, or `--layouts auto`"))
-            }
-            FlowError::NothingToTry(_) => Help::next_step(
+            Self::Waiver { .. } => "correct it, or remove it from the head's table",
+            Self::NothingToTry(_) => {
                 "name a target with `--bench`, `--bin` or `--example`, or any program with \
-                 `--command`",
-            ),
-            FlowError::Annotation(_) => Help::next_step("see `cargo cbdr history annotate --help`"),
-            FlowError::Manifest { .. } => {
-                Help::next_step("edit the table by hand, as docs/configuration.md shows")
+                 `--command`"
             }
-            FlowError::Configured { .. } => {
-                Help::next_step("edit that table; `cargo cbdr compare` uses it")
-            }
-            FlowError::Unstorable(_) => Help::next_step("see `cargo cbdr history record --help`"),
-            FlowError::NoResult { others: 1.., .. } => {
-                Help::hint("there are results from other machines: `--all-machines` includes them")
-            }
-            FlowError::NoResult { .. } => {
-                Help::next_step("`cargo cbdr history record` measures one")
-            }
-            FlowError::Remote { .. } => {
-                Help::next_step("check whether `git ls-remote` works for that remote")
-            }
-            FlowError::Bisect { .. } => Help::next_step("choose another commit"),
-            FlowError::RemoteName(_) => Help::next_step("`git remote -v` lists the remotes"),
-            FlowError::NoPair(_) => {
-                Help::next_step("allow a longer `--time-limit`, or shorten the benchmark")
-            }
-        }
+            Self::Annotation(_) => "see `cargo cbdr history annotate --help`",
+            Self::Manifest { .. } => "edit the table by hand, as docs/configuration.md shows",
+            Self::Configured { .. } => "edit that table; `cargo cbdr compare` uses it",
+            Self::Unstorable(_) => "see `cargo cbdr history record --help`",
+            Self::NoResult { .. } => "`cargo cbdr history record` measures one",
+            Self::Remote { .. } => "check whether `git ls-remote` works for that remote",
+            Self::Bisect { .. } => "choose another commit",
+            Self::RemoteName(_) => "`git remote -v` lists the remotes",
+            Self::NoPair(_) => "allow a longer `--time-limit`, or shorten the benchmark",
+        })
     }
 
     fn child_output(&self) -> Option<&str> {
         match self {
-            FlowError::Command { stderr, .. } | FlowError::Remote { stderr, .. } => Some(stderr),
+            Self::Command { stderr, .. } | Self::Remote { stderr, .. } => Some(stderr),
             _ => None,
         }
     }

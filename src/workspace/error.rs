@@ -65,52 +65,48 @@ fn have(benchmarks: &[String]) -> String {
 impl Advise for WorkspaceError {
     fn advice(&self) -> Option<Help> {
         Help::next_step(match self {
-            WorkspaceError::TooMuchOutput { .. } => {
-                "run the command in that folder to see what it needs"
-            }
-            WorkspaceError::Build { .. } => {
+            Self::TooMuchOutput { .. } => "run the command in that folder to see what it needs",
+            Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
             }
-            WorkspaceError::Unbuilt { side: Side::Base, .. } => {
+            Self::Unbuilt { side: Side::Base, .. } => {
                 "this may not be the fault of the code (but of the network, for example), so it \
                  does not count as a missing baseline; run it again, or try another base: `cargo \
                  cbdr compare BASE`"
             }
-            WorkspaceError::Unbuilt { .. } => "fix what cargo reports above, and run it again",
-            WorkspaceError::NeedsNightly { .. } => {
+            Self::Unbuilt { .. } => "fix what cargo reports above, and run it again",
+            Self::NeedsNightly { .. } => {
                 "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with a \
                  nightly compiler, if rustup has one; `--bench` selects another target"
             }
-            WorkspaceError::Manifests { .. } => {
-                "fix the manifests: `cargo metadata` reports the same"
-            }
-            WorkspaceError::OutsideDependency { .. } => {
+            Self::Manifests { .. } => "fix the manifests: `cargo metadata` reports the same",
+            Self::OutsideDependency { .. } => {
                 "a worktree contains only what is committed: make it a submodule, or depend on it \
                  by git, version or absolute path"
             }
-            WorkspaceError::SharedFolder { .. } => {
+            Self::SharedFolder { .. } => {
                 "each side is built in `target` of its own worktree instead: name the program \
                  relative to the package's folder, as in `target/release/NAME`"
             }
-            WorkspaceError::NotCommitted { .. } => {
+            Self::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"
             }
-            WorkspaceError::Filter { .. } => {
+            Self::Filter { .. } => {
                 "make the filter work in this clone: `git checkout` needs it, too"
             }
-            WorkspaceError::Fetch { .. } => {
+            Self::Fetch { .. } => {
                 "check whether `git fetch` works here, or choose a base that this clone has"
             }
-            WorkspaceError::NoRemote(_) => "`git remote -v` lists the remotes",
+            Self::NoRemote(_) => "`git remote -v` lists the remotes",
         })
     }
 
     fn child_output(&self) -> Option<&str> {
         match self {
-            WorkspaceError::TooMuchOutput { stderr, .. }
-            | WorkspaceError::Manifests { stderr, .. }
-            | WorkspaceError::Fetch { stderr, .. }
-            | WorkspaceError::Filter { stderr, .. } => Some(stderr),
+            Self::TooMuchOutput { stderr, .. }
+            | Self::Manifests { stderr, .. }
+            | Self::Fetch { stderr, .. }
+            | Self::Filter { stderr, .. } => Some(stderr),
             // Cargo has printed the rest.
             _ => None,
         }

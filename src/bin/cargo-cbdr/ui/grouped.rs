@@ -70,6 +70,14 @@ impl Subjects {
         self.or("is", "are")
     }
 
+    pub(super) fn it(&self) -> String {
+        self.or("it", "them")
+    }
+
+    pub(super) fn its(&self) -> String {
+        self.or("its", "their")
+    }
+
     /// For what is true of each by itself.
     pub(super) fn is_each(&self) -> String {
         self.or("is", "are each")

@@ -18,6 +18,7 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
+use cargo_cbdr::engine::experiment::Progress;
 use cargo_cbdr::error::shortage;
 use cargo_cbdr::model::explanation::Evidence;
 use cargo_cbdr::model::layouts::Layouts;
@@ -207,27 +208,10 @@ impl Ui {
         }
     }
 
-    /// Prints a regression as soon as it is found, unless the result follows at once.
-    fn regression(&mut self, what: &str) {
+    /// Prints a finding as soon as it is made, with a verb in the colour of its weight.
+    fn finding(&mut self, verb: &str, style: Style, what: &str) {
         if !self.verbosity.is_quiet {
-            let line = format!("{BAD}{:>12}{BAD:#} {}", "Regression", text::line(what));
-            self.live.print(&line, STATUS_TEXT_COLUMN);
-        }
-    }
-
-    /// Prints what is slower as built; it may be placement.
-    fn slower(&mut self, what: &str) {
-        self.warning_line("Slower", what);
-    }
-
-    /// Prints what looks slower as built and is still undecided.
-    fn unclear(&mut self, what: &str) {
-        self.warning_line("Unclear", what);
-    }
-
-    fn warning_line(&mut self, verb: &str, what: &str) {
-        if !self.verbosity.is_quiet {
-            let line = format!("{WARNING}{verb:>12}{WARNING:#} {}", text::line(what));
+            let line = format!("{style}{verb:>12}{style:#} {}", text::line(what));
             self.live.print(&line, STATUS_TEXT_COLUMN);
         }
     }
@@ -326,31 +310,7 @@ impl Ui {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
             Event::Round { .. } => {}
-            Event::Pair { progress, .. } => {
-                let plan = progress.plan();
-                let only = plan.is_about_one_metric();
-                for (benchmark, metric) in progress.found() {
-                    let found = text::found(benchmark, metric, only);
-                    let is_asked_again =
-                        plan.layouts == Layouts::Auto && metric.depends_on_placement();
-                    match (plan.is_over_layouts(), is_asked_again) {
-                        (true, _) => {
-                            let layouts = text::count(benchmark.pairs, "layout");
-                            self.regression(&format!("{found} over {layouts}"));
-                        }
-                        (false, true) => self.slower(&format!("{found} as built")),
-                        (false, false) => self.regression(&found),
-                    }
-                }
-                if plan.is_longer() {
-                    // The last state of the short runs stays.
-                    return;
-                }
-                for (benchmark, metric) in progress.set_aside() {
-                    self.unclear(&format!("{} as built", text::found(benchmark, metric, only)));
-                }
-                self.live.draw(progress);
-            }
+            Event::Pair { progress, .. } => self.show_pair(progress),
             Event::Sampled(progress) if progress.plan().is_longer() => {}
             Event::Sampled(progress) if progress.plan().is_over_layouts() => {
                 self.live.add_last(progress);
@@ -362,6 +322,36 @@ impl Ui {
             }
             event => self.show_preparation(event),
         }
+    }
+
+    /// Shows what is known after a pair: first what was found with it.
+    fn show_pair(&mut self, progress: &Progress<'_>) {
+        let plan = progress.plan();
+        let only = plan.is_about_one_metric();
+        for (benchmark, metric) in progress.found() {
+            let found = text::found(benchmark, metric, only);
+            let is_asked_again = plan.layouts == Layouts::Auto && metric.depends_on_placement();
+            match (plan.is_over_layouts(), is_asked_again) {
+                (true, _) => {
+                    let layouts = text::count(benchmark.pairs, "layout");
+                    self.finding("Regression", BAD, &format!("{found} over {layouts}"));
+                }
+                (false, true) => self.finding("Slower", WARNING, &format!("{found} as built")),
+                (false, false) => self.finding("Regression", BAD, &found),
+            }
+        }
+        if plan.is_longer() {
+            // The last state of the short runs stays.
+            return;
+        }
+        for (benchmark, metric) in progress.set_aside() {
+            self.finding(
+                "Unclear",
+                WARNING,
+                &format!("{} as built", text::found(benchmark, metric, only)),
+            );
+        }
+        self.live.draw(progress);
     }
 
     /// Shows an event of a flow with one side only.
