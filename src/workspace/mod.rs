@@ -58,7 +58,7 @@ use crate::exec::process::{Helper, Interrupt};
 use crate::exec::program::Program;
 use crate::exec::system::canonical;
 use crate::model::notice::{Notice, RunnerDiffers};
-use crate::model::outcome::{Reason, Removed};
+use crate::model::outcome::{Removed, SameReason};
 use crate::model::revision::{BaseRule, Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark, Subject};
@@ -176,7 +176,7 @@ pub(crate) enum State {
     /// differ that it may open.
     Same(Box<Pair<Program>>, usize),
     /// Both are the same program, and do the same.
-    Identical(Reason),
+    Identical(SameReason),
     /// The base lacks it, or does not build.
     NoBaseline,
 }
@@ -348,7 +348,7 @@ fn build_sides(
         let mut same_run = Err("one of them does not build".to_owned());
         let state = if is_command && !commands_differ {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
-            State::Identical(Reason::default())
+            State::Identical(SameReason::default())
         } else {
             let mut both = Pair::try_both(|side| built[side].runnable(context, benchmark))?;
             if both.base.is_err() && both.head.is_err() && benchmark.is_found {
@@ -521,7 +521,7 @@ fn state_of(
         };
         if let Some(moved) = moved.filter(|_| context.moves.changed.is_empty()) {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
-            return Ok(State::Identical(Reason::default()));
+            return Ok(State::Identical(SameReason::default()));
         }
         is_same = moved;
     }

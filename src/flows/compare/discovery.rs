@@ -13,7 +13,7 @@ use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, Metric};
 use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Reason, Removed, Status, Summary};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary};
 use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
@@ -24,7 +24,7 @@ pub(super) struct Discovery {
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
     /// The names of benchmarks that are unaffected by the change, and how that is known.
-    pub(super) unaffected: Vec<(String, Reason)>,
+    pub(super) unaffected: Vec<(String, SameReason)>,
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
@@ -173,7 +173,7 @@ impl Discovery {
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
-    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, Reason>) {
+    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, SameReason>) {
         self.benchmarks.retain(|one| match unaffected.remove_entry(&one.name) {
             Some(left_out) => {
                 self.unaffected.push(left_out);

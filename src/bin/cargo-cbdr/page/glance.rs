@@ -9,9 +9,8 @@ use maud::{Markup, html};
 use super::{answer, sentence};
 use crate::render::answer::is_better;
 use crate::render::escape::line;
-use crate::render::readable::{CellTexts, Readable, ResultRow};
+use crate::render::readable::{self, CellTexts, Readable, ResultRow};
 use crate::render::scale::ChangeScale;
-use crate::render::words;
 use crate::ui::text;
 
 /// With more rows than this, the table can be filtered, and scrolls.
@@ -126,7 +125,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
     let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
         all.iter().partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
-    let only = words::only_metric(&all);
+    let only = readable::only_metric(&all);
     let row = |of: &ResultRow<'_>| row(result.outcome, index, &scale, of, only);
     let subject = match only {
         Some(_) if result.outcome.benchmarks.len() > 1 => "benchmark",
@@ -141,7 +140,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                     table.glance {
                         caption {
                             @if let Some(only) = only {
-                                (sentence(&words::estimate_heading(result.estimate, only)))
+                                (sentence(&readable::estimate_heading(result.estimate, only)))
                                 " of base and head; the worst comes first."
                             } @else {
                                 "Base and head are " (result.estimate) "s; the worst comes first."
@@ -185,13 +184,13 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                     span.swatch.zero {} "no change  "
                     "◂ ▸ beyond the scale"
                 }
-                @if let Some(apart) = words::apart(result.estimate, &all) {
+                @if let Some(apart) = readable::apart(result.estimate, &all) {
                     p.small { (apart) }
                 }
                 p.small {
                     "confidence " (result.confidence) ", estimator "
                     (result.outcome.policy.estimator) ": "
-                    a href=(words::PROMISE) { "what the verdict promises" }
+                    a href=(readable::PROMISE) { "what the verdict promises" }
                 }
             }
         }

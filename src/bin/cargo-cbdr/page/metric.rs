@@ -11,8 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
-use crate::render::readable::ResultRow;
-use crate::render::words;
+use crate::render::readable::{self, ResultRow};
 use crate::ui::text;
 
 /// A drawing, or why there is none, and a remark on it.
@@ -32,7 +31,7 @@ pub(super) fn article(
     let pairs: Vec<(Side, Pair<f64>)> =
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     // The heading above names the benchmark.
-    let labels = words::sides(benchmark);
+    let labels = readable::sides(benchmark);
     let decided = match result.verdict {
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,

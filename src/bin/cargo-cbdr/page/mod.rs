@@ -19,9 +19,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::escape::line;
 use crate::render::explanation::{self, Explained};
-use crate::render::readable::{CommitLink, Readable, ResultRow};
-use crate::render::table::{Align, Heading, Table};
-use crate::render::words;
+use crate::render::readable::{self, CommitLink, Readable, ResultRow};
+use crate::render::table::{Align, Heading, TextTable};
 use crate::ui::grouped::NoticeLine;
 use crate::ui::text;
 
@@ -153,7 +152,7 @@ fn explanations(outcome: &Outcome) -> Markup {
 }
 
 /// A table whose first column has names that are code.
-fn named_rows(caption: &str, table: &Table) -> Markup {
+fn named_rows(caption: &str, table: &TextTable) -> Markup {
     let is_number = |heading: &Heading| heading.align == Align::Right;
     html! {
         table.glance {
@@ -186,7 +185,7 @@ fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> 
     let outcome = result.outcome;
     let is_affected = |one: &&BenchmarkResult| one.status != Status::Unaffected;
     let benchmarks = result.benchmarks().into_iter().filter(is_affected);
-    let unaffected = words::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
+    let unaffected = readable::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
     let left = result.rows.len().saturating_sub(DRAWN);
     let drawn = &result.rows[..result.rows.len().min(DRAWN)];
     let folds = outcome.gates().count() > OPEN;
@@ -279,7 +278,7 @@ fn content(
     gates.sort_by(|one, other| one.by_severity(other));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     let undrawn = benchmark.metrics.iter().filter(|metric| !shown(metric));
-    let why = words::no_baseline(outcome, &benchmark.name);
+    let why = readable::no_baseline(outcome, &benchmark.name);
     let what = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) => "The same program on both sides: nothing was measured.".into(),
         (Status::New, _) => match why {

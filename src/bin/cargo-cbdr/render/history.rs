@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::escape::line;
 use super::grid;
 use super::json::print_line;
-use super::table::Table;
+use super::table::TextTable;
 use crate::ui::{fold, grouped, text, verdict_style};
 
 pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let table = Table::of(&result.metrics)
+        let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.metric().name)
             .numbers("best", |of| {
                 let metric = of.metric();
@@ -91,7 +91,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let table = Table::of(&result.metrics)
+        let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.metric.name.clone())
             .numbers("value", |of| text::value(of.value, &of.metric.unit))
             .numbers("mean", |of| value(of.past.mean, &of.metric.unit, "-"))
@@ -231,7 +231,7 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
         let commits = listing.commits.iter().enumerate();
         let rows: Vec<_> =
             commits.flat_map(|(number, commit)| rows_of(series, number, commit)).collect();
-        let table = Table::of(&rows)
+        let table = TextTable::of(&rows)
             .text("commit", |of| abbreviated(&of.commit.id).to_owned())
             .numbers("value", |of| of.value.clone())
             .numbers("mean before", |of| of.mean.clone())

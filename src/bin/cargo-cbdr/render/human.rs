@@ -11,9 +11,8 @@ use super::answer::is_better;
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
-use super::readable::{Readable, ResultRow};
-use super::table::{Building, Table};
-use super::words::{self, PROMISE};
+use super::readable::{self, PROMISE, Readable, ResultRow};
+use super::table::{Building, TextTable};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
 
@@ -122,7 +121,7 @@ fn table(
     result: &Readable<'_>,
     benchmark: &BenchmarkResult,
 ) -> io::Result<()> {
-    let Pair { base, head } = words::sides(benchmark);
+    let Pair { base, head } = readable::sides(benchmark);
     let limits = distinct(result.of(benchmark).filter_map(|row| row.cells.threshold.clone()));
     let subject = match &benchmark.labels {
         Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
@@ -140,14 +139,14 @@ fn table(
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown: Vec<&ResultRow<'_>> =
         result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
-    let has_layouts = words::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
+    let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let rows: Vec<OverviewRow<'_>> = shown.iter().map(|row| (benchmark, Some(*row))).collect();
-    let table = Table::of(&rows).text("metric", of_row(|row| row.cells.name.clone()));
+    let table = TextTable::of(&rows).text("metric", of_row(|row| row.cells.name.clone()));
     let judges = benchmark.method == Some(Method::Judge);
     let table = values(table, &Pair { base, head }, has_layouts, judges)
         .numbers("mean", of_row(|row| row.cells.mean.clone()))
-        .shown_if(words::shows_mean(&shown))
+        .shown_if(readable::shows_mean(&shown))
         .leaves(5)
         .numbers("difference", of_row(|row| difference(&row.metric)))
         .shown_if(looked_at_once)
@@ -159,7 +158,7 @@ fn table(
         .shown_if(any_gates)
         .build();
     grid::print(out, &table)?;
-    if let Some(apart) = words::apart(result.estimate, &shown) {
+    if let Some(apart) = readable::apart(result.estimate, &shown) {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     match benchmark.metrics.len() - shown.len() {
@@ -244,18 +243,18 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         title.push(format!("{unaffected} unaffected"));
     }
     if let [only] = metrics.as_slice() {
-        title.push(line(&words::estimate_of(result.estimate, only)));
+        title.push(line(&readable::estimate_of(result.estimate, only)));
     }
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
-    let has_layouts = words::has_layouts(&result.rows.iter().collect::<Vec<_>>());
+    let has_layouts = readable::has_layouts(&result.rows.iter().collect::<Vec<_>>());
     let judges = shown.iter().any(|row| row.metric.judgement.is_some());
-    let apart = words::apart(result.estimate, &shown);
+    let apart = readable::apart(result.estimate, &shown);
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
     let (rows, left_out) = fitting(rows, room.map(|height| height.saturating_sub(AROUND)));
-    let table = Table::of(&rows)
+    let table = TextTable::of(&rows)
         .text("benchmark", |(of, _)| line(&of.name))
         .text("metric", of_row(|row| row.cells.name.clone()))
         .shown_if(metrics.len() > 1)
@@ -278,7 +277,7 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     if let Some(apart) = apart {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
-    match words::unaffected(benchmarks, line) {
+    match readable::unaffected(benchmarks, line) {
         Some(names) => fold::print(out, &format!("  unaffected: {names}"), 2 * CONTINUED),
         None => Ok(()),
     }

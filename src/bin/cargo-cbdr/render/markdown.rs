@@ -9,10 +9,9 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict}
 use super::answer::is_better;
 use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Explained};
-use super::readable::{CommitLink, Readable, ResultRow};
+use super::readable::{self, CommitLink, PROMISE, Readable, ResultRow};
 use super::scale;
-use super::table::{Align, Table};
-use super::words::{self, PROMISE};
+use super::table::{Align, TextTable};
 use crate::ui::text;
 
 /// The invisible first line of every comment, by which a bot finds the one to
@@ -103,7 +102,8 @@ impl Comment<'_> {
             let kinds =
                 [(gates, "without a regression"), (folded.len() - gates, "that do not gate")];
             let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
-            let noun = if words::only_metric(&folded).is_some() { "benchmark" } else { "metric" };
+            let noun =
+                if readable::only_metric(&folded).is_some() { "benchmark" } else { "metric" };
             let kinds: Vec<String> = kinds
                 .map(|(number, what)| format!("{} {what}", text::count(number as u64, noun)))
                 .collect();
@@ -129,7 +129,7 @@ impl Comment<'_> {
     fn scale(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
         let gates = rows.iter().filter(|row| row.metric.gates).take(self.limits.lines);
         let gates: Vec<&ResultRow<'_>> = gates.copied().collect();
-        let only = words::only_metric(&gates);
+        let only = readable::only_metric(&gates);
         let name = |row: &ResultRow<'_>| {
             cut(&line(&row.full_name(self.result.outcome, only)), self.limits.name)
         };
@@ -148,7 +148,7 @@ impl Comment<'_> {
             |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
         let mut is_first = true;
         for benchmark in outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows) {
-            let what = match (benchmark.status, words::no_baseline(outcome, &benchmark.name)) {
+            let what = match (benchmark.status, readable::no_baseline(outcome, &benchmark.name)) {
                 (Status::New, Some(why)) => format!("has no baseline: {}", self.prose(why)),
                 (Status::New, None) => "is new: there is no baseline".to_owned(),
                 (Status::Compared, _) => "is the same program on both sides".to_owned(),
@@ -158,7 +158,7 @@ impl Comment<'_> {
             writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
             is_first = false;
         }
-        if let Some(names) = words::unaffected(&outcome.benchmarks, |name| self.name(name)) {
+        if let Some(names) = readable::unaffected(&outcome.benchmarks, |name| self.name(name)) {
             writeln!(
                 out,
                 "- unaffected, because none of the code that changed runs there: {names}"
@@ -189,11 +189,11 @@ impl Comment<'_> {
 
     fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
         let all: Vec<&ResultRow<'_>> = self.result.rows.iter().collect();
-        let has_layouts = words::has_layouts(rows);
+        let has_layouts = readable::has_layouts(rows);
         // If all rows have the same metric, it is named once.
-        let only = words::only_metric(rows);
+        let only = readable::only_metric(rows);
         if let Some(only) = only {
-            let estimate = self.prose(&words::estimate_heading(self.result.estimate, only));
+            let estimate = self.prose(&readable::estimate_heading(self.result.estimate, only));
             writeln!(out, "<p>{estimate}:</p>\n")?;
         }
         let strong = |row: &ResultRow<'_>, text: &str| match row.metric.gates && !text.is_empty() {
@@ -201,7 +201,7 @@ impl Comment<'_> {
             false => text.to_owned(),
         };
         let change = if has_layouts { "as built" } else { "change" };
-        let table = Table::of(&rows[..rows.len().min(self.limits.rows)])
+        let table = TextTable::of(&rows[..rows.len().min(self.limits.rows)])
             .text("benchmark", |row| self.name(&row.benchmark.name))
             .text("metric", |row| self.name(&row.metric.name))
             .shown_if(only.is_none())
@@ -210,7 +210,7 @@ impl Comment<'_> {
             .numbers(change, |row| strong(row, &row.cells.change))
             .intervals("interval", |row| row.cells.interval.clone())
             .numbers("mean", |row| row.cells.mean.clone())
-            .shown_if(words::shows_mean(&all))
+            .shown_if(readable::shows_mean(&all))
             .numbers("over layouts", |row| row.cells.change_over_layouts())
             .shown_if(has_layouts)
             .numbers("threshold", |row| row.cells.threshold.clone().unwrap_or_default())
@@ -257,7 +257,7 @@ impl Comment<'_> {
 }
 
 /// Draws a table whose cells are Markdown.
-fn draw(out: &mut String, table: &Table) -> fmt::Result {
+fn draw(out: &mut String, table: &TextTable) -> fmt::Result {
     let line = |cells: Vec<&str>| format!("| {} |", cells.join(" | "));
     writeln!(out, "{}", line(table.headings.iter().map(|of| of.text.as_str()).collect()))?;
     let rule = table.headings.iter().map(|heading| match heading.align {

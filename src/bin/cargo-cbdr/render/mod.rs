@@ -23,7 +23,6 @@ pub(crate) mod preview;
 pub(crate) mod readable;
 pub(crate) mod scale;
 pub(crate) mod table;
-pub(crate) mod words;
 
 use std::io::{self, Write};
 

@@ -27,7 +27,7 @@ pub(crate) struct Heading {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     pub(crate) headings: Vec<Heading>,
     pub(crate) rows: Vec<TableRow>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct TableRow {
     pub(crate) style: Option<Style>,
 }
 
-impl Table {
+impl TextTable {
     /// A table without columns yet, of these rows.
     pub(crate) fn of<R>(rows: &[R]) -> Building<'_, R> {
         Building { rows, style: Box::new(|_| None), columns: Vec::new() }
@@ -115,7 +115,7 @@ impl<'a, R> Building<'a, R> {
         Building { style: Box::new(style), ..self }
     }
 
-    pub(crate) fn build(self) -> Table {
+    pub(crate) fn build(self) -> TextTable {
         let Building { rows, style, columns } = self;
         let columns: Vec<_> = columns.into_iter().filter(|column| column.is_shown).collect();
         let row = |row: &R| TableRow {
@@ -123,6 +123,6 @@ impl<'a, R> Building<'a, R> {
             style: style(row),
         };
         let rows = rows.iter().map(row).collect();
-        Table { rows, headings: columns.into_iter().map(|column| column.heading).collect() }
+        TextTable { rows, headings: columns.into_iter().map(|column| column.heading).collect() }
     }
 }

@@ -387,7 +387,7 @@ fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
 }
 
 fn change(metric: &MetricResult) -> String {
-    metric.summary.change.map_or("?".to_owned(), text::percent)
+    text::change(&metric.summary)
 }
 
 fn interval(metric: &MetricResult) -> String {

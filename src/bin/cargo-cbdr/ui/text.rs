@@ -115,6 +115,16 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// A change; `?` if there is none in per cent.
+pub(crate) fn change(summary: &Summary) -> String {
+    summary.change.map_or("?".to_owned(), percent)
+}
+
+/// A change and its bounds: `+5.00% [+3.10%, +6.90%]`.
+pub(crate) fn changed(summary: &Summary) -> String {
+    format!("{} {}", change(summary), bounds(summary.lower, summary.upper))
+}
+
 /// The first five names, and how many others there are.
 pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
     const FEW: usize = 5;
@@ -296,11 +306,10 @@ pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult, only: bo
     let average = on_average(metric);
     let on_average = if average.is_some() { " on average" } else { "" };
     let metric = average.as_ref().unwrap_or(metric);
-    let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let bounds = bounds(metric.summary.lower, metric.summary.upper);
+    let change = changed(&metric.summary);
     let name = &benchmark.name;
     let metric = if only { String::new() } else { format!("{} ", metric.name) };
-    format!("{name}: {metric}{change} {bounds}{on_average}")
+    format!("{name}: {metric}{change}{on_average}")
 }
 
 /// A percentage without the noise of its last digits.
@@ -345,14 +354,13 @@ pub(crate) fn sample_line(
     metric: &MetricResult,
     rows: Option<u64>,
 ) -> String {
-    let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let bounds = bounds(metric.summary.lower, metric.summary.upper);
+    let change = changed(&metric.summary);
     let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {}", self::verdict(verdict)),
     };
     let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
-    format!("  {name} {} {change} {bounds}; {rows}{verdict}", line(&metric.name))
+    format!("  {name} {} {change}; {rows}{verdict}", line(&metric.name))
 }
 
 #[cfg(test)]
