@@ -1,4 +1,4 @@
-//! A small version of the simulation behind the promise, and the README's table of it.
+//! A small version of the simulation behind the promise, and the table of it in the book.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/before.rs"]
@@ -109,16 +109,16 @@ fn a_tail_of_twice_the_tails_threshold_is_caught_where_it_is_not_rare() {
 }
 
 #[test]
-fn the_readme_shows_the_table_that_the_simulation_printed() {
+fn the_chapter_shows_the_table_that_the_simulation_printed() {
     let read = |name: &str| {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         std::fs::read_to_string(path).unwrap()
     };
-    let printed = read("docs/error-rates.md");
+    let printed = read("docs/data/error-rates.md");
     let table = printed.split("<!-- summary -->").nth(1).unwrap();
     let table = table.split("<!-- /summary -->").next().unwrap().trim();
     assert!(table.starts_with("| rule |") && table.lines().count() == 9, "{table}");
-    assert!(read("README.md").contains(table), "the README's table is not that of the docs");
+    assert!(read("docs/error-rates.md").contains(table), "the chapter shows another table");
     let kept = printed
         .matches("that are covered by a promise, 0 exceed it by more than three standard errors");
     assert_eq!((kept.count(), printed.matches("that are covered by a promise").count()), (4, 4));
