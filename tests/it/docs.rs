@@ -207,8 +207,16 @@ fn what_needs_a_release_is_marked_and_addresses_are_known() {
     }
 }
 
-/// Options of cargo, git, compilers, harnesses and other tools.
-const OTHERS: [&str; 1] = [""];
+/// Options of cargo, git, harnesses, the examples and other tools.
+#[rustfmt::skip]
+const OTHERS: [&str; 41] = [
+    "array", "bundle", "cap-add", "cases", "config", "dependency", "error-on-alert", "exclusive",
+    "fail-threshold", "iterate", "jq", "lib", "list", "load", "locked", "max-time",
+    "measurement-time", "method", "minutes", "no-run", "noplot", "nresamples", "paginate",
+    "parsable", "path", "program", "quick", "release", "repo", "root", "sample-count",
+    "sample-size", "seconds", "signal", "skip-ext-time", "test", "time", "timeout", "timings",
+    "warm-up-time", "wrap",
+];
 
 /// The help of a subcommand, and of those below it.
 fn help(words: &[&str]) -> String {
@@ -238,8 +246,9 @@ fn every_option_that_the_documents_name_is_in_the_help() {
     let (ours, mut others) = (options(&help(&[])), BTreeSet::new());
     assert!(ours.len() > 80, "{ours:?}");
     let mut unknown = Vec::new();
-    for name in documents() {
-        for option in options(&read(&name)).difference(&ours) {
+    // The printed tables have options that were tried and removed.
+    for name in documents().iter().filter(|name| !name.starts_with("docs/data/")) {
+        for option in options(&read(name)).difference(&ours) {
             match OTHERS.contains(&option.as_str()) {
                 true => drop(others.insert(option.clone())),
                 false => unknown.push(format!("{name}: --{option}")),
