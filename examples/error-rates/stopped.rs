@@ -24,7 +24,7 @@ const NOISES: [Noise; 4] =
 
 /// The mean of some numbers, and its standard error.
 #[derive(Default)]
-struct Mean {
+pub struct Mean {
     count: f64,
     sum: f64,
     squares: f64,
@@ -50,15 +50,18 @@ impl Mean {
 
 /// What the comparisons of a cell reported.
 #[derive(Default)]
-struct Reported {
+pub struct Reported {
     alarms: Mean,
     clears: Mean,
-    too_high: u32,
-    too_low: u32,
+    /// How many had a lower bound above the true change.
+    pub too_high: u32,
+    /// How many had an upper bound below it.
+    pub too_low: u32,
 }
 
 impl Reported {
-    fn of(noise: Noise, change: f64, pairs: u32, runs: u32) -> Self {
+    /// Simulates so many comparisons of at most so many pairs.
+    pub fn of(noise: Noise, change: f64, pairs: u32, runs: u32) -> Self {
         let mut random = Random::seeded((1e4 * change) as u64);
         let (mut source, mut all) = (Source::new(noise), Self::default());
         for _ in 0..runs {
@@ -66,6 +69,11 @@ impl Reported {
             all.compare(change, pairs, &mut source, &mut random);
         }
         all
+    }
+
+    /// The mean estimate at an alarm.
+    pub fn at_alarm(&self) -> f64 {
+        self.alarms.sum / self.alarms.count
     }
 
     fn compare(&mut self, change: f64, pairs: u32, source: &mut Source, random: &mut Random) {

@@ -156,7 +156,7 @@ fn every_example_and_every_test_that_the_documents_name_is_there() {
     }
 }
 
-/// Addresses elsewhere that were opened.
+/// Addresses elsewhere that were looked up.
 const ADDRESSES: [&str; 8] = [
     "https://bencher.dev/docs/how-to/track-benchmarks/#relative-continuous-benchmarking",
     "https://github.com/asayers/cbdr",

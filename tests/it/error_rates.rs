@@ -16,6 +16,9 @@ pub(crate) mod noise;
 #[path = "../../examples/error-rates/plan.rs"]
 mod plan;
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/stopped.rs"]
+mod stopped;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/suites.rs"]
 mod suites;
 #[allow(dead_code, unreachable_pub)]
@@ -33,8 +36,9 @@ use cargo_cbdr::model::estimator::Estimator;
 use machines::{Park, Shards, Way};
 use noise::Noise;
 use plan::{Results, Size};
+use stopped::Reported;
 use suites::{Asked, Suite};
-use trial::{Cell, Rule, Shape, THRESHOLD, least_mean_pairs};
+use trial::{Cell, Rule, Shape, THRESHOLD, error_of_rate, least_mean_pairs};
 
 const SMALL: Size = Size { runs: 200, pairs: 60, patience: 400 };
 
@@ -106,6 +110,17 @@ fn a_tail_of_twice_the_tails_threshold_is_caught_where_it_is_not_rare() {
     let [guarded, blind] = cells.map(|cell| results.of(&cell));
     assert!(guarded.alarm_rate() > 0.8 && guarded.clear_rate() < 0.15, "{guarded:?}");
     assert!(blind.clear_rate() > 0.95, "{blind:?}");
+}
+
+#[test]
+fn at_an_alarm_the_estimate_is_too_large_and_each_bound_holds_as_promised() {
+    let most = 200.0 * (0.05 + 3.0 * error_of_rate(0.05, 200));
+    for (noise, change) in [(Noise::Normal(0.03), 0.03), (Noise::Recorded("python"), 0.0)] {
+        let all = Reported::of(noise, change, 100, 200);
+        let wrong = f64::from(all.too_high.max(all.too_low));
+        assert!(wrong <= most, "{noise:?}: {wrong} of 200");
+        assert!(change < THRESHOLD || all.at_alarm() > 1.2 * change, "{}", all.at_alarm());
+    }
 }
 
 #[test]
