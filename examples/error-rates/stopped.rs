@@ -37,12 +37,16 @@ impl Mean {
         self.squares += value * value;
     }
 
+    pub fn value(&self) -> f64 {
+        self.sum / self.count
+    }
+
     /// As a change in percent; nothing where there are too few to speak of.
     fn text(&self) -> String {
         if self.count < 30.0 {
             return "-".to_owned();
         }
-        let mean = self.sum / self.count;
+        let mean = self.value();
         let error = ((self.squares / self.count - mean * mean).max(0.0) / self.count).sqrt();
         format!("{:+.2} ± {:.2}", 100.0 * mean, 100.0 * error)
     }
@@ -51,7 +55,8 @@ impl Mean {
 /// What the comparisons of a cell reported.
 #[derive(Default)]
 pub struct Reported {
-    alarms: Mean,
+    /// The estimates at an alarm.
+    pub alarms: Mean,
     clears: Mean,
     /// How many had a lower bound above the true change.
     pub too_high: u32,
@@ -69,11 +74,6 @@ impl Reported {
             all.compare(change, pairs, &mut source, &mut random);
         }
         all
-    }
-
-    /// The mean estimate at an alarm.
-    pub fn at_alarm(&self) -> f64 {
-        self.alarms.sum / self.alarms.count
     }
 
     fn compare(&mut self, change: f64, pairs: u32, source: &mut Source, random: &mut Random) {
