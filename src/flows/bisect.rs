@@ -35,6 +35,7 @@ use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::Repo;
+use crate::workspace::git::line;
 use crate::workspace::git::line::{Commit, Node, Parents};
 use crate::workspace::{self, Request, cargo};
 
@@ -172,7 +173,7 @@ pub fn bisect(
     let repo = Repo::discover(&options.request.folder)?;
     let good = repo.at(Some(&options.good))?;
     let bad = repo.at(Some(&options.bad))?;
-    let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
+    let nodes = line::between(&repo, &good.commit, &bad.commit, options.parents)?;
     let request = comparison_with(&good, &options.request, context)?;
     let (policy, _) = options::limits(&request.flags)?;
     let identity =

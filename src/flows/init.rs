@@ -170,7 +170,7 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
     let flags = &request.flags;
     let chosen = choose(&workspace, &request.folder, flags);
     let (chosen, others) =
-        chosen.map_err(|error| workspace::told_of_folders(error, &workspace, &root))?;
+        chosen.map_err(|error| workspace::with_folder_hint(error, &workspace, &root))?;
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());
     let named = named.or(flags.package.clone());
     let package = match &named {

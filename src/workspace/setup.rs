@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::context::{PrepareContext, UserTree};
 use super::diagnose::{self, Blame};
 use super::files::remove;
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
-use super::{PrepareContext, UserTree, overlay, settings, unstable};
+use super::{overlay, settings, unstable};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::system::digest;
@@ -337,7 +338,7 @@ impl Manifests {
         let head = SideTable { choice, table: head_table };
         let resolved = resolve(flags, &head, base.as_ref(), context.request.policy_from);
         let tree = context.cache.worktree(Side::Head);
-        Ok(resolved.map_err(|error| settings::told_of_folders(error, &self.head, &tree))?)
+        Ok(resolved.map_err(|error| settings::with_folder_hint(error, &self.head, &tree))?)
     }
 }
 
@@ -484,7 +485,7 @@ fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Optio
         return Ok(None);
     };
     context.tools.interrupt.check()?;
-    if !exit.success() && diagnose::is_the_machines(exit, &stderr) {
+    if !exit.success() && diagnose::is_fault_of_machine(exit, &stderr) {
         let folder = folder.to_owned();
         return Err(ExecError::Tool { command: shown, folder, exit, stderr }.into());
     }

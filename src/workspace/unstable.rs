@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::PrepareContext;
+use super::context::PrepareContext;
 use super::setup::{Manifests, rustc_version};
 use crate::error::Error;
 use crate::model::notice::Notice;

@@ -32,7 +32,7 @@ use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
-use crate::workspace::{Prepared, SameRun, Source, State};
+use crate::workspace::{Prepared, SameRun, SourceFile, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux limits a
 /// single argument to 128 KiB.
@@ -65,7 +65,7 @@ pub(super) struct ComparedProgram<'a> {
     /// How long a run that is traced measures a benchmark.
     pub(super) longest: Duration,
     /// The source of the head's target, if any.
-    source: Option<&'a Source>,
+    source: Option<&'a SourceFile>,
     /// The benchmarks that both sides have, known after the warm-up: consecutive ones
     /// of the plan.
     cases: Vec<Case>,

@@ -27,7 +27,7 @@ use crate::model::row::{BenchmarkId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::policy::Settings;
-use crate::workspace::LineMoves;
+use crate::workspace::Moves;
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
@@ -51,7 +51,7 @@ pub(super) struct Session<'a, 'b> {
     /// The start of the comparison.
     pub(super) start: Instant,
     /// The files that differ between the sides, and how their lines moved.
-    pub(super) moves: &'a LineMoves,
+    pub(super) moves: &'a Moves,
     /// The names of all programs, including those that need not be run.
     pub(super) names: Vec<String>,
 }

@@ -25,7 +25,7 @@ use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
 use crate::model::outcome::{FunctionCounts, SameReason};
 use crate::model::side::{Pair, Side};
-use crate::workspace::{LineMoves, functions};
+use crate::workspace::{Moves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
@@ -125,7 +125,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
     /// Why all of its benchmarks have to be measured.
     fn new(
         program: &'w mut ComparedProgram<'a>,
-        moves: &'w LineMoves,
+        moves: &'w Moves,
         tracer: &[OsString],
         context: Context<'w>,
     ) -> Result<Self, Unknown> {

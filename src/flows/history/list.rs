@@ -11,6 +11,7 @@ use crate::model::metric::{Better, Metric};
 use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
+use crate::workspace::git::line;
 use crate::workspace::git::line::{Commit, Parents};
 
 /// What to list.
@@ -87,7 +88,7 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
     let revision = repo.at(request.head.as_deref())?;
-    let line = repo.line(&revision.commit, options.commits, options.parents)?;
+    let line = line::commits(&repo, &revision.commit, options.commits, options.parents)?;
     let mut notes = NoteReader::open(&repo)?;
     let past = notes.past(line);
     // The metrics of each kind of result, as in the newest result.

@@ -22,6 +22,7 @@ use crate::flows::error::FlowError;
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::Commit;
+use crate::workspace::git::notes;
 use crate::workspace::git::notes::Notes;
 
 /// Some commits, oldest first, and their notes.
@@ -35,7 +36,7 @@ struct NoteReader<'a> {
 
 impl<'a> NoteReader<'a> {
     fn open(repo: &'a Repo) -> Result<Self, Error> {
-        Ok(NoteReader { notes: repo.notes()?, skipped: SkippedLines::default() })
+        Ok(NoteReader { notes: notes::current(repo)?, skipped: SkippedLines::default() })
     }
 
     /// The note of a commit. An unreadable note counts as an unreadable line.
@@ -75,7 +76,7 @@ pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error
         return Err(FlowError::Annotation("the text is empty: add a reason".to_owned()).into());
     }
     let line = NoteLine::of_change(why.trim()).to_json().map_err(FlowError::Annotation)?;
-    repo.add_lines(&[(commit.clone(), line)], "Annotate a change")?;
+    notes::add_lines(&repo, &[(commit.clone(), line)], "Annotate a change")?;
     Ok(commit)
 }
 
@@ -96,7 +97,7 @@ pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize
         let line = NoteLine::of_removal(&annotation.id).to_json().map_err(FlowError::Annotation)?;
         lines.push((commit.clone(), line));
     }
-    repo.add_lines(&lines, "Remove an annotation")?;
+    notes::add_lines(&repo, &lines, "Remove an annotation")?;
     Ok((commit, lines.len()))
 }
 

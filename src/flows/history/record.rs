@@ -17,6 +17,7 @@ use crate::model::row::{Reading, Values};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
+use crate::workspace::git::{notes, remote};
 use crate::workspace::{self, PreparedSide, Request};
 
 /// The maximum length of a stored error, characters.
@@ -98,7 +99,7 @@ pub fn record(
     for (program, record) in programs.iter().zip(&records) {
         let benchmark = program.execution.benchmark;
         let failed = StoredResult {
-            repository: repo.public_name(),
+            repository: remote::public_name(&repo),
             commit: side.revision.commit.clone(),
             case: BenchmarkCase {
                 benchmark: benchmark.name.clone(),
@@ -123,7 +124,7 @@ pub fn record(
         let line = NoteLine::of_result(result.clone()).to_json().map_err(FlowError::Unstorable)?;
         lines.push((side.revision.commit.clone(), line));
     }
-    repo.add_lines(&lines, "Record results")?;
+    notes::add_lines(&repo, &lines, "Record results")?;
     let notices = std::mem::take(&mut reporter.notices);
     Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }

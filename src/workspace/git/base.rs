@@ -5,6 +5,7 @@ use git2::{ErrorCode, Oid, Repository};
 use super::{Absence, Error, Repo};
 use crate::model::revision::{BaseRule, Origin, Revision, Sides};
 use crate::settings::error::nearest;
+use crate::workspace::git::remote;
 
 /// The environment variables in which CI systems name a pull request's target
 /// branch.
@@ -37,7 +38,7 @@ pub(crate) struct BaseRequest {
     pub(crate) head: Option<String>,
     /// The base to use if the head is an ancestor of BASE: a branch that is
     /// pushed is compared with its state on the remote.
-    pub(crate) instead: Option<String>,
+    pub(crate) fallback: Option<String>,
     /// Use BASE itself, not the merge-base.
     pub(crate) exact: bool,
     /// The head is the working tree.
@@ -58,7 +59,7 @@ impl Repo {
             let (base, rule) = (head.clone(), BaseRule::Itself);
             let origin = Origin::Argument;
             let (head_is_base, base_is_guessed) = (false, false);
-            let repository = self.known_as();
+            let repository = remote::known_as(self);
             return Ok(Sides {
                 base,
                 head,
@@ -78,12 +79,12 @@ impl Repo {
             false => self.fork_point(&name, tip, &head.rev, head_oid)?,
         };
         let head_is_base = commit == head_oid;
-        if let (true, Some(instead)) = (head_is_base, &request.instead) {
-            let base = Some(instead.clone());
-            return self.resolve(&BaseRequest { base, instead: None, ..request.clone() });
+        if let (true, Some(fallback)) = (head_is_base, &request.fallback) {
+            let base = Some(fallback.clone());
+            return self.resolve(&BaseRequest { base, fallback: None, ..request.clone() });
         }
         let base = self.revision(name, commit)?;
-        let repository = self.known_as();
+        let repository = remote::known_as(self);
         Ok(Sides { base, head, rule, origin, repository, head_is_base, base_is_guessed: false })
     }
 
@@ -102,7 +103,7 @@ impl Repo {
             head,
             rule,
             origin,
-            repository: self.known_as(),
+            repository: remote::known_as(self),
             head_is_base: false,
             base_is_guessed: true,
         })
@@ -248,8 +249,8 @@ impl Repo {
         }
         let names = self.names();
         let similar = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
-        let (remote, branch) = self.remote_of(start);
-        let remote = self.has_remote(&remote).then_some((remote, branch));
+        let (remote, branch) = remote::remote_of(self, start);
+        let remote = remote::has_remote(self, &remote).then_some((remote, branch));
         Absence::Name { similar, remote }
     }
 

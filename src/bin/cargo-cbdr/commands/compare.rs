@@ -83,7 +83,7 @@ fn dry_run(
 fn options(args: &Compare) -> Result<Options, Failure> {
     let request = request(args.settings.0.clone(), args.head.clone(), args.filter.filter.clone())?;
     let request = Request {
-        instead: args.instead.clone(),
+        fallback_base: args.fallback_base.clone(),
         exact_base: args.exact_base,
         dirty: args.dirty,
         fetch: args.fetch,

@@ -17,6 +17,7 @@ use crate::cli::{self, Compare, Hook};
 use crate::exit::Exit;
 use crate::render::readable::CommandLine;
 use crate::ui::{Failure, Ui, about};
+use cargo_cbdr::workspace::git::hooks;
 
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";
@@ -49,7 +50,7 @@ pub(crate) fn run(
 /// The repository of the current folder, and the folder of its hooks.
 fn hooks_folder() -> Result<(Repo, PathBuf), Failure> {
     let repo = Repo::discover(&current_folder()?).map_err(Error::from)?;
-    let hooks = repo.hooks().map_err(Error::from)?;
+    let hooks = hooks::folder(&repo).map_err(Error::from)?;
     if hooks.shared {
         return refuse(format!(
             "`core.hooksPath` is `{}` for all repositories: set one for this repository alone \
@@ -284,7 +285,7 @@ fn compare_pushes(
         let (_, mut compare) = parse(time_limit, args)?;
         compare.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
-        compare.instead = remote_commit;
+        compare.fallback_base = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
         let exit = compare::run(&compare, called, context)?;
         if exit != Exit::Success {

@@ -56,7 +56,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         return Ok(written(cli::complete(args))?);
     }
     if first.is_some_and(|first| first == CAPTURE) {
-        cargo_cbdr::workspace::write_down(
+        cargo_cbdr::workspace::record_invocation(
             args,
             cargo_cbdr::exec::process::environment().into_iter(),
         )?;

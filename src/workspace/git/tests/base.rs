@@ -66,15 +66,15 @@ fn a_head_on_base_is_its_own_base_unless_another_is_named_for_that_case() {
         assert_eq!(found(&scratch, &on(base)), (main[1], BaseRule::MergeBase, true));
     }
     let first = main[0].to_string();
-    let request = BaseRequest { instead: Some(first.clone()), ..on("main") };
+    let request = BaseRequest { fallback: Some(first.clone()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[0], BaseRule::MergeBase, false));
     assert_eq!(resolve(&scratch, &request).unwrap().base.rev, first);
     // It is asked once: where it is the head, too, that is the answer.
-    let request = BaseRequest { instead: Some("ahead".into()), ..on("main") };
+    let request = BaseRequest { fallback: Some("ahead".into()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[1], BaseRule::MergeBase, true));
     // Where the head does not lie on BASE it has no say.
     scratch.git.set_head("refs/heads/topic").unwrap();
-    let request = BaseRequest { instead: Some("ahead".into()), ..on("main") };
+    let request = BaseRequest { fallback: Some("ahead".into()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[0], BaseRule::MergeBase, false));
     assert_eq!(resolve(&scratch, &request).unwrap().base.rev, "main");
 }
