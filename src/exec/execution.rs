@@ -25,7 +25,8 @@ pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
 pub(crate) use watching::Watching;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass, Profiler, Sampler, Samples};
 use crate::exec::process::trace::Watched;
@@ -148,7 +149,7 @@ impl<'a> Execution<'a> {
         };
         program.command.isolation.rehearse().map_err(|source| {
             let benchmark = benchmark.name.clone();
-            Error::from(Kind::Isolation { benchmark, source })
+            Error::from(ExecError::Isolation { benchmark, source })
         })?;
         Ok(Execution {
             benchmark,
@@ -374,7 +375,7 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<Values, Stop> {
         self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
-        program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
+        program.harness.clear(&program.paths).map_err(Error::from)?;
         let mut runs = Runs {
             meters: &self.meters,
             timeout: self.benchmark.run_timeout,
@@ -386,7 +387,7 @@ impl<'a> Execution<'a> {
         runs.run(pass, command, folder, deadline, |failure| {
             let Failure { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
-            Kind::Benchmark { side, benchmark, fault, command, stderr }.into()
+            ExecError::Benchmark { side, benchmark, fault, command, stderr }.into()
         })
     }
 }

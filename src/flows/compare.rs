@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::remarks::remarks;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
 use crate::model::explanation::Explain;
 use crate::model::gate::Gate;
 use crate::model::notice::{ChangedFunction, Notice};
@@ -182,7 +183,7 @@ fn programs<'a>(
         |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
     match filter {
         Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
-            Err(Kind::NoFilter(filter.to_owned()).into())
+            Err(FlowError::NoFilter(filter.to_owned()).into())
         }
         _ => Ok(programs),
     }

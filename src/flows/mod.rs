@@ -3,6 +3,7 @@
 pub mod bisect;
 pub mod compare;
 pub mod doctor;
+pub(crate) mod error;
 mod filter;
 pub mod history;
 pub mod init;

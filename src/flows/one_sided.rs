@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};
 use crate::exec::meter;
 use crate::exec::process::Interrupt;
 use crate::exec::program::Program;
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
@@ -46,10 +47,10 @@ impl<'a> OneSided<'a> {
     }
 
     /// The error that it has no benchmark.
-    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> Kind {
+    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
         let benchmark = self.execution.benchmark.name.clone();
         let (harness, filter) = (self.dialect().name(), filter.map(str::to_owned));
-        Kind::NoBenchmark { benchmark, harness, filter }
+        FlowError::NoBenchmark { benchmark, harness, filter }
     }
 
     /// The number of unmeasured runs at the beginning.
@@ -122,7 +123,7 @@ impl<'a> OneSided<'a> {
         let gates = gates(asked, &measured, &[]);
         if gates.is_empty() {
             let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
-            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
         }
         Ok(gates)
     }
@@ -143,7 +144,7 @@ pub(super) fn with_hooks<'a, T>(
         programs.iter().try_for_each(|one| one.program.hook(hook, one.execution.benchmark, context))
     };
     let ran = hook(programs, Hook::Setup, context).and_then(|()| run(programs));
-    let never = Interrupt::never().map_err(Kind::Listen)?;
+    let never = Interrupt::never().map_err(FlowError::Listen)?;
     let cleaned = hook(programs, Hook::Cleanup, Context { interrupt: &never, ..context });
     let ran = ran?;
     cleaned?;

@@ -158,6 +158,15 @@ pub struct Removed {
     pub metric: Option<String>,
 }
 
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.metric {
+            Some(metric) => write!(f, "`{metric}` of `{}`", self.benchmark),
+            None => write!(f, "`{}`", self.benchmark),
+        }
+    }
+}
+
 /// The estimates from the pairs so far. Nothing in it is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -374,7 +383,7 @@ pub struct BenchmarkResult {
     pub layouts: BTreeMap<String, OverLayouts>,
     /// Why it was not measured, if it does the same on both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<SameReason>,
 }
 
 impl BenchmarkResult {
@@ -396,7 +405,7 @@ impl BenchmarkResult {
     }
 
     /// A benchmark that does the same on both sides.
-    pub(crate) fn same(name: &str, status: Status, reason: Reason) -> Self {
+    pub(crate) fn same(name: &str, status: Status, reason: SameReason) -> Self {
         BenchmarkResult { reason: Some(reason), ..BenchmarkResult::new(name, status) }
     }
 
@@ -408,7 +417,7 @@ impl BenchmarkResult {
 
 /// What shows that a benchmark does the same on both sides, so that it was not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct SameReason {
     /// The functions of its program; `None` if the executables are equal in all that is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionCounts>,

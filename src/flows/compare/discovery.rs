@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::harnesses::coarse;
 use super::program::{ComparedProgram, WarmUp};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::gates;
 use crate::exec::meter;
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, Metric};
 use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Reason, Removed, Status, Summary};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary};
 use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
@@ -23,7 +24,7 @@ pub(super) struct Discovery {
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
     /// The names of benchmarks that are unaffected by the change, and how that is known.
-    pub(super) unaffected: Vec<(String, Reason)>,
+    pub(super) unaffected: Vec<(String, SameReason)>,
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
@@ -107,7 +108,7 @@ impl Discovery {
         if readings.head.is_empty() && is_alone && !is_filtered {
             let (harness, filter) = (harness.name(), filter.map(str::to_owned));
             let benchmark = benchmark.name.clone();
-            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+            return Err(FlowError::NoBenchmark { benchmark, harness, filter }.into());
         }
         let name_of = |reading: &Reading| match &reading.benchmark {
             Some(name) if several => format!("{}/{name}", benchmark.name),
@@ -172,7 +173,7 @@ impl Discovery {
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
-    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, Reason>) {
+    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, SameReason>) {
         self.benchmarks.retain(|one| match unaffected.remove_entry(&one.name) {
             Some(left_out) => {
                 self.unaffected.push(left_out);
@@ -359,7 +360,7 @@ impl Discovery {
         let missing = benchmark.shown.iter().find(|metric| !is_known(metric) && !is_meters(metric));
         if let Some(metric) = missing {
             let (benchmark, metric) = (benchmark.name.clone(), metric.clone());
-            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
         }
         let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
         if measured.is_empty() || is_gating && benchmark.gates_are_default {
@@ -372,8 +373,8 @@ impl Discovery {
         let is_of_process = harness.filters() && is_meters(&metric);
         let benchmark = benchmark.name.clone();
         Err(match is_of_process {
-            true => Kind::OfProcess { benchmark, metric, harness: harness.name() }.into(),
-            false => Kind::NoMetric { benchmark, metric, measured }.into(),
+            true => FlowError::OfProcess { benchmark, metric, harness: harness.name() }.into(),
+            false => FlowError::NoMetric { benchmark, metric, measured }.into(),
         })
     }
 }

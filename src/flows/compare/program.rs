@@ -13,7 +13,7 @@ use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, Sampling, SideProgram, Stop, VaryingNames, Watching, waived,
 };
@@ -21,6 +21,7 @@ use crate::exec::harness;
 use crate::exec::meter::{self, Profiler, Samples};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
+use crate::flows::error::FlowError;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
@@ -31,7 +32,7 @@ use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
-use crate::workspace::{Prepared, SameRun, Source, State};
+use crate::workspace::{Prepared, SameRun, SourceFile, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux limits a
 /// single argument to 128 KiB.
@@ -64,7 +65,7 @@ pub(super) struct ComparedProgram<'a> {
     /// How long a run that is traced measures a benchmark.
     pub(super) longest: Duration,
     /// The source of the head's target, if any.
-    source: Option<&'a Source>,
+    source: Option<&'a SourceFile>,
     /// The benchmarks that both sides have, known after the warm-up: consecutive ones
     /// of the plan.
     cases: Vec<Case>,
@@ -614,5 +615,5 @@ fn row(
 }
 
 fn omitted(benchmark: &str, side: Side, what: String) -> Error {
-    Kind::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
+    FlowError::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
 }

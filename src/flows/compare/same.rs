@@ -10,7 +10,7 @@ use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Watching};
 use crate::model::notice::Notice;
-use crate::model::outcome::Reason;
+use crate::model::outcome::SameReason;
 use crate::workspace::{Preparation, State};
 
 /// Decides about all such programs.
@@ -45,12 +45,12 @@ fn look_at(
     options: &Options,
     context: Context<'_>,
     reporter: &mut dyn Reporter,
-) -> Result<Result<Reason, String>, Stop> {
+) -> Result<Result<SameReason, String>, Stop> {
     let changed = &preparation.moves.changed;
     let (filter, several) = (options.request.filter.as_deref(), preparation.benchmarks.len() > 1);
     let (prepared, scratch) = (&preparation.benchmarks[number], preparation.scratch.path());
     let program = ComparedProgram::of(prepared, scratch, number, filter, several)?;
-    let unrun = Reason { changed_files: changed.len(), ..Reason::default() };
+    let unrun = SameReason { changed_files: changed.len(), ..SameReason::default() };
     let Some(mut program) = program else { return Ok(Ok(unrun)) };
     if program.is_left_out() || program.execution.needs_no_run() {
         return Ok(Ok(unrun));

@@ -13,9 +13,10 @@ use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Experiment, Progress, Turn};
 use crate::engine::longer;
 use crate::engine::plan::{Group, Plan};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{Context, Hook, Stop};
 use crate::exec::process::Interrupt;
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
@@ -26,7 +27,7 @@ use crate::model::row::{BenchmarkId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::policy::Settings;
-use crate::workspace::LineMoves;
+use crate::workspace::Moves;
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
@@ -50,7 +51,7 @@ pub(super) struct Session<'a, 'b> {
     /// The start of the comparison.
     pub(super) start: Instant,
     /// The files that differ between the sides, and how their lines moved.
-    pub(super) moves: &'a LineMoves,
+    pub(super) moves: &'a Moves,
     /// The names of all programs, including those that need not be run.
     pub(super) names: Vec<String>,
 }
@@ -101,7 +102,7 @@ impl Session<'_, '_> {
         let set_up = self.hook(Hook::Setup, self.context);
         let measured = set_up.and_then(|()| self.measure(settings, options));
         // Clean up even after an error or an interrupt.
-        let never = Interrupt::never().map_err(Kind::Listen)?;
+        let never = Interrupt::never().map_err(FlowError::Listen)?;
         let cleaned = self.hook(Hook::Cleanup, Context { interrupt: &never, ..self.context });
         let measured = measured?;
         cleaned?;
@@ -133,7 +134,7 @@ impl Session<'_, '_> {
             // the head measures nothing that could be compared.
             let removed: Vec<_> = discoveries.iter().flat_map(Discovery::removed).collect();
             if !removed.is_empty() && !discoveries.iter().any(Discovery::has_new) {
-                return Err(Kind::AllRemoved(removed).into());
+                return Err(FlowError::AllRemoved(removed).into());
             }
             return Ok(Measured::nothing(StoppedBy::NoBaseline, discoveries, self.start));
         }
@@ -152,7 +153,7 @@ impl Session<'_, '_> {
             sampled.benchmarks.append(&mut own);
         }
         if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
-            return Err(Kind::NoPair(plan.time_limit).into());
+            return Err(FlowError::NoPair(plan.time_limit).into());
         }
         let gates = plan.benchmarks.iter().flat_map(|benchmark| {
             benchmark.gates.iter().map(|gate| (benchmark.name.clone(), gate.clone()))
@@ -178,7 +179,7 @@ impl Session<'_, '_> {
         {
             let benchmark = program.execution.benchmark.name.clone();
             let (harness, filter) = (program.dialect().name(), filter.map(str::to_owned));
-            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+            return Err(FlowError::NoBenchmark { benchmark, harness, filter }.into());
         }
         if filter.is_none() {
             self.check_waivers(&all)?;
@@ -242,7 +243,7 @@ impl Session<'_, '_> {
                 }
                 _ => continue,
             };
-            return Err(Kind::Waiver { metric: waiver.metric.clone(), why }.into());
+            return Err(FlowError::Waiver { metric: waiver.metric.clone(), why }.into());
         }
         Ok(())
     }
@@ -302,7 +303,7 @@ impl Session<'_, '_> {
         if let Layouts::Number(number) = layouts
             && u64::from(number) < least
         {
-            return Err(Kind::TooFewLayouts { number, least }.into());
+            return Err(FlowError::TooFewLayouts { number, least }.into());
         }
         if plan.max_pairs.is_some_and(|most| most < least) {
             self.notice(Notice::TooFewPairs { least });
@@ -314,7 +315,8 @@ impl Session<'_, '_> {
             let benchmarks = plan.benchmarks.iter().filter(|one| !one.gates.is_empty()).count();
             let slowest = plan.slowest();
             let newer = self.programs.iter().find_map(ComparedProgram::version_with_short_runs);
-            let error = Kind::LimitTooShort { least, benchmarks, needed, limit, slowest, newer };
+            let error =
+                FlowError::LimitTooShort { least, benchmarks, needed, limit, slowest, newer };
             return Err(error.into());
         }
         Ok(())

@@ -23,9 +23,9 @@ use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Watching};
 use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
-use crate::model::outcome::{FunctionCounts, Reason};
+use crate::model::outcome::{FunctionCounts, SameReason};
 use crate::model::side::{Pair, Side};
-use crate::workspace::{LineMoves, functions};
+use crate::workspace::{Moves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
@@ -125,7 +125,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
     /// Why all of its benchmarks have to be measured.
     fn new(
         program: &'w mut ComparedProgram<'a>,
-        moves: &'w LineMoves,
+        moves: &'w Moves,
         tracer: &[OsString],
         context: Context<'w>,
     ) -> Result<Self, Unknown> {
@@ -161,12 +161,12 @@ impl<'w, 'a> Watcher<'w, 'a> {
     }
 
     /// Whether a run of all its benchmarks does the same on both sides, and how that is known.
-    pub(super) fn look_at_all(&mut self) -> Result<Result<Reason, Unknown>, Stop> {
+    pub(super) fn look_at_all(&mut self) -> Result<Result<SameReason, Unknown>, Stop> {
         Ok(self.see(None)?.map(|seen| self.reason(&seen)))
     }
 
     /// How it is known that a run does the same on both sides.
-    fn reason(&self, seen: &Seen) -> Reason {
+    fn reason(&self, seen: &Seen) -> SameReason {
         let most = |number: &dyn Fn(Side) -> usize| number(Side::Base).max(number(Side::Head));
         let functions = self.compared.map(|compared| FunctionCounts {
             compared: most(&|side| compared[side]),
@@ -174,7 +174,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
             entered: most(&|side| seen.entered[side].len()),
         });
         let changed_files = self.folders.changed.len();
-        Reason { functions, changed_files, accessed: Some(seen.accessed.clone()) }
+        SameReason { functions, changed_files, accessed: Some(seen.accessed.clone()) }
     }
 
     /// Removes the unaffected benchmarks from a discovery.

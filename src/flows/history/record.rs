@@ -3,9 +3,11 @@
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, StoredMetric, StoredResult};
 use crate::engine::event::{Event, Recorder, Reporter};
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
+use crate::flows::error::FlowError;
 use crate::flows::filter::Part;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
@@ -15,6 +17,7 @@ use crate::model::row::{Reading, Values};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
+use crate::workspace::git::{notes, remote};
 use crate::workspace::{self, PreparedSide, Request};
 
 /// The maximum length of a stored error, characters.
@@ -96,7 +99,7 @@ pub fn record(
     for (program, record) in programs.iter().zip(&records) {
         let benchmark = program.execution.benchmark;
         let failed = StoredResult {
-            repository: repo.public_name(),
+            repository: remote::public_name(&repo),
             commit: side.revision.commit.clone(),
             case: BenchmarkCase {
                 benchmark: benchmark.name.clone(),
@@ -118,10 +121,10 @@ pub fn record(
     }
     let mut lines = Vec::new();
     for result in &results {
-        let line = NoteLine::of_result(result.clone()).to_json().map_err(Kind::Unstorable)?;
+        let line = NoteLine::of_result(result.clone()).to_json().map_err(FlowError::Unstorable)?;
         lines.push((side.revision.commit.clone(), line));
     }
-    repo.add_lines(&lines, "Record results")?;
+    notes::add_lines(&repo, &lines, "Record results")?;
     let notices = std::mem::take(&mut reporter.notices);
     Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }
@@ -143,7 +146,7 @@ fn programs<'a>(
         }
     }
     match filter {
-        Some(filter) if !is_taken => Err(Kind::NoFilter(filter.to_owned()).into()),
+        Some(filter) if !is_taken => Err(FlowError::NoFilter(filter.to_owned()).into()),
         _ => Ok(programs),
     }
 }
@@ -200,13 +203,13 @@ impl ProgramRecord {
             }
             Err(error) => error,
         };
-        let what = match error.kind() {
-            Kind::Benchmark { fault, stderr, .. } => {
+        let what = match error.as_kind() {
+            Some(ExecError::Benchmark { fault, stderr, .. }) => {
                 let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
                 format!("{fault}{last}")
             }
-            Kind::Output { .. } => error.to_string(),
+            Some(ExecError::Output { .. }) => error.to_string(),
             _ => return Err(error),
         };
         self.error.get_or_insert(what.chars().take(MAX_ERROR).collect());

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::test::{MetricTest, estimator};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
@@ -187,9 +188,9 @@ pub fn try_out(
         return Ok(rules.choose(&samples));
     }
     match (programs.first(), samples.iter().find_map(|samples| samples.failed.clone())) {
-        (_, Some(why)) => Err(Kind::NothingToTry(why).into()),
+        (_, Some(why)) => Err(FlowError::NothingToTry(why).into()),
         (Some(program), None) => Err(program.no_benchmark(None).into()),
-        (None, None) => Err(Kind::NoPair(limits.time).into()),
+        (None, None) => Err(FlowError::NoPair(limits.time).into()),
     }
 }
 

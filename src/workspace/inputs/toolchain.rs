@@ -10,7 +10,7 @@ use super::configuration::{Configuration, cargo_home};
 use crate::error::Error;
 use crate::exec::machine;
 use crate::exec::system::{digest, digest_file};
-use crate::workspace::environment::{Environment, unwatched, var};
+use crate::workspace::environment::{Environment, untracked, var};
 
 /// Programs that build scripts and rustc run without configured paths.
 const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
@@ -21,9 +21,9 @@ const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.go
 const NAMING: &str = "AR AS CC CFLAGS CMAKE COMPILER CXX CXXFLAGS LD LDFLAGS LINKER LLVM NASM \
     NVCC PROTOC RANLIB RUSTC RUSTDOC RUSTFLAGS WRAPPER";
 
-/// What all builds in one environment depend on.
+/// A fingerprint of what every build in one environment depends on.
 #[derive(Debug)]
-pub(crate) struct Foundation {
+pub(crate) struct ToolchainFingerprint {
     /// The processor, the variables that compilers read, and cargo's home (the same
     /// whether a variable names it or not).
     text: String,
@@ -35,7 +35,7 @@ pub(crate) struct Foundation {
     digests: BTreeMap<PathBuf, String>,
 }
 
-impl Foundation {
+impl ToolchainFingerprint {
     /// Looks the programs up.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Foundation {
     pub(crate) fn new(env: &Environment) -> Result<Self, Error> {
         let features = machine::processor_features();
         let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
-        let text = format!("{features}\n{}\n{:?}\n", unwatched(env), cargo_home(env));
+        let text = format!("{features}\n{}\n{:?}\n", untracked(env), cargo_home(env));
         let search = search_path(env);
         let mut programs = BTreeSet::new();
         for name in USUAL.split(' ') {
@@ -53,7 +53,7 @@ impl Foundation {
         for (_, value) in env.iter().filter(|(name, _)| names_a_program(name)) {
             programs.extend(named(&value.to_string_lossy(), Path::new("/"), &search));
         }
-        Ok(Foundation { text, search, programs, digests: BTreeMap::new() })
+        Ok(ToolchainFingerprint { text, search, programs, digests: BTreeMap::new() })
     }
 
     /// A digest of what a build in the folder `side` depends on, except for programs in
@@ -136,7 +136,7 @@ mod tests {
         let mut env = env(&[("PATH", &folder.join("bin"))]);
         env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
         let side = folder.join("side");
-        Foundation::new(&env).unwrap().digest(&side, "rustc 1", configuration).unwrap()
+        ToolchainFingerprint::new(&env).unwrap().digest(&side, "rustc 1", configuration).unwrap()
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         }
         let other = |rustc: &str| {
             let side = folder.path().join("other");
-            Foundation::new(&[]).unwrap().digest(&side, rustc, &none).unwrap()
+            ToolchainFingerprint::new(&[]).unwrap().digest(&side, rustc, &none).unwrap()
         };
         assert_eq!(other("rustc 2"), other("rustc 2"));
         assert_ne!(other("rustc 2"), other("rustc 1"));
