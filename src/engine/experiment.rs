@@ -53,7 +53,6 @@ pub struct Turn {
     pub(crate) group: usize,
     /// The benchmarks of it that are wanted.
     pub(crate) wanted: Vec<BenchmarkId>,
-    /// The side that goes first.
     pub(crate) first: Side,
     /// A number that both runs share, different for each pair.
     pub(crate) pair_seed: u64,
@@ -275,7 +274,7 @@ impl Experiment {
 
     /// The benchmarks in which the latest pair revealed a regression, or after which
     /// something was set aside.
-    pub(crate) fn to_ask_again(&self) -> impl Iterator<Item = BenchmarkId> {
+    pub(crate) fn to_test_again(&self) -> impl Iterator<Item = BenchmarkId> {
         self.found.iter().chain(&self.set_aside).map(|(id, _)| *id)
     }
 
@@ -289,7 +288,7 @@ impl Experiment {
     }
 
     /// Continues although the latest pair revealed a regression.
-    pub(crate) fn go_on(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.found.clear();
     }
 
@@ -353,7 +352,7 @@ impl Experiment {
     }
 
     /// The gating benchmarks with too few pairs for any verdict.
-    pub(crate) fn not_asked(&self) -> Vec<&str> {
+    pub(crate) fn below_minimum_pairs(&self) -> Vec<&str> {
         let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
         let few = few.filter(|(_, group)| group.is_open && self.plan.decides);
         let benchmarks = few.flat_map(|(number, _)| self.of_group(number));
@@ -476,7 +475,6 @@ enum Urgency {
     Foreseen { microseconds: u64 },
 }
 
-/// One group of the experiment.
 #[derive(Debug)]
 struct GroupState {
     schedule: Schedule,
@@ -503,7 +501,6 @@ impl GroupState {
     }
 }
 
-/// One benchmark of the experiment.
 #[derive(Debug)]
 struct BenchmarkState {
     name: String,
@@ -573,7 +570,6 @@ impl BenchmarkState {
         Some(most)
     }
 
-    /// The result so far.
     fn result(&self) -> &BenchmarkResult {
         self.result.get_or_init(|| self.results(MetricTest::result))
     }

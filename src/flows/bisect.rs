@@ -120,7 +120,6 @@ impl StepOutcome {
 /// The measurement of a commit against the good one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMeasurement {
-    /// Its error probability.
     pub(crate) level: f64,
     /// The change of the metric that decided, a fraction.
     pub change: Option<f64>,
@@ -249,14 +248,12 @@ fn comparison_with(
     })
 }
 
-/// A search under way.
 struct Bisection<'a> {
     /// The request of all comparisons, without a head.
     request: Request,
     seed: u64,
     nodes: Vec<Node>,
     search: Search,
-    /// The commits that were tried.
     steps: Vec<BisectStep>,
     /// The file where they are stored, so that an interrupted search can continue.
     path: PathBuf,

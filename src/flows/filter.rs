@@ -8,11 +8,9 @@ use crate::model::dialect::Dialect;
 /// The part of a program that a filter selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
-    /// All of it.
     All,
     /// What its harness matches with this text.
     Matching(&'a str),
-    /// Nothing.
     Nothing,
 }
 
@@ -34,7 +32,6 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The filter for the harness.
     pub(super) fn filter(self) -> Option<&'a str> {
         match self {
             Part::Matching(filter) => Some(filter),

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod doctor;
 mod filter;
 pub mod history;
+mod hooks;
 pub mod init;
 mod one_sided;
 pub mod sample;

@@ -165,7 +165,7 @@ pub enum Notice {
         least: u64,
     },
     /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
-    NotAsked {
+    BelowMinimumPairs {
         /// How many did not reach it.
         benchmarks: usize,
         /// One of them.

@@ -27,7 +27,6 @@ pub(super) struct Discovery {
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
-    /// Benchmarks of one side only.
     pub(super) one_sided: Vec<OneSidedBenchmark>,
     /// Metrics of one side only, of benchmarks that both have.
     one_sided_metrics: Vec<OneSidedMetric>,
@@ -35,9 +34,6 @@ pub(super) struct Discovery {
     coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
     inner_names: Vec<String>,
-    /// The number of its results: one for each compared benchmark, and one for what is
-    /// known without a run, if that belongs to none of them.
-    pub(super) results: usize,
     /// The number of benchmarks that a run of each side reports.
     pub(super) reported: Pair<usize>,
     /// Metrics of the program that are known without a run, such as its size.
@@ -51,7 +47,6 @@ pub(super) struct Discovery {
 /// A benchmark that both sides have.
 #[derive(Debug)]
 pub(super) struct Discovered {
-    /// Its name in the outputs.
     pub(super) name: String,
     /// The harness's name for it; `None` for the program itself.
     pub(super) inner: Option<String>,
@@ -105,9 +100,7 @@ impl Discovery {
         let is_alone = !several || filter.is_none() && !benchmark.is_found;
         let is_filtered = filter.is_some() && readings.base.is_empty();
         if readings.head.is_empty() && is_alone && !is_filtered {
-            let (harness, filter) = (harness.name(), filter.map(str::to_owned));
-            let benchmark = benchmark.name.clone();
-            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+            return Err(program.no_benchmark(filter).into());
         }
         let name_of = |reading: &Reading| match &reading.benchmark {
             Some(name) if several => format!("{}/{name}", benchmark.name),
@@ -118,7 +111,6 @@ impl Discovery {
         let mut discovery = Discovery {
             benchmarks: Vec::new(),
             unaffected: Vec::new(),
-            results: 0,
             entered: BTreeMap::new(),
             one_sided: Vec::new(),
             one_sided_metrics: Vec::new(),
@@ -229,7 +221,7 @@ impl Discovery {
 
     /// Adds what is known without a run to the result of the program, or as a
     /// separate result if the results are those of its benchmarks.
-    fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+    pub(super) fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
         if self.exact.is_empty() {
             return;
         }
@@ -239,12 +231,6 @@ impl Discovery {
         if let Some(own) = results.last_mut() {
             own.metrics.append(&mut self.exact);
         }
-    }
-
-    /// Adds what is known without a run, and counts the results.
-    pub(super) fn complete(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
-        self.add_exact(program, results);
-        self.results = results.len();
     }
 
     /// The number of benchmarks in a run of all, at least 1.

@@ -7,7 +7,8 @@ use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
 use crate::flows::filter::Part;
-use crate::flows::one_sided::{OneSided, with_hooks};
+use crate::flows::hooks::with_hooks;
+use crate::flows::one_sided::OneSided;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::revision::Revision;
@@ -60,7 +61,7 @@ pub fn record(
         workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter)?;
-    let records = with_hooks(&mut programs, context, |programs| {
+    let records = with_hooks(&mut programs, OneSided::hook, context, |programs| {
         let mut records = Vec::new();
         let several = programs.len() > 1;
         for program in &mut *programs {

@@ -79,7 +79,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
-        Notice::NotAsked { benchmarks, example } => not_asked(*benchmarks, example),
+        Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
         Notice::OnlyShort { benchmarks, example, length } => {
             only_short(*benchmarks, example, *length)
         }
