@@ -142,6 +142,8 @@ impl Experiment {
         if self.plan.fail_fast && !self.found.is_empty() {
             return Err(StoppedBy::Verdict);
         }
+        // From the group after the latest one on: `min_by` returns the first of the equally urgent,
+        // so that these take turns.
         let count = self.groups.len();
         let after = self.latest.map_or(0, |latest| latest + 1);
         let in_turn = (0..count).map(|step| (after + step) % count);
@@ -156,7 +158,6 @@ impl Experiment {
         }
         let left = self.plan.time_limit.as_secs_f64() - self.reserved - begin;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
-        // Among equally urgent groups, take turns.
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
         let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
@@ -223,6 +224,7 @@ impl Experiment {
             step_down(&mut self.family, &mut tests).into_iter().map(|number| ids[number]).collect();
         self.decided.extend(&more);
         self.found.extend(&more);
+        // The levels of all have changed, and with them the bounds.
         self.benchmarks.iter_mut().for_each(|benchmark| benchmark.result = OnceCell::new());
         for (group, wanted) in wanted.into_iter().enumerate() {
             let range = &self.plan.groups[group].benchmarks;
@@ -240,6 +242,7 @@ impl Experiment {
         let group = &mut self.groups[number];
         group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
         group.remaining = OnceCell::new();
+        // The mean of the pairs so far is that of longer ones: begin a new one.
         if left < wanted {
             group.pair_seconds *= left as f64 / wanted as f64;
             group.timed_pairs = 0;
@@ -424,8 +427,10 @@ impl Experiment {
             return Urgency::Fresh { pairs: group.pairs };
         }
         let pairs = group.pairs as f64;
+        // A group with a hopeless test would otherwise take all of the time, or none.
         let forecast = self.remaining_pairs(number).unwrap_or(f64::INFINITY);
         let seconds = group.pair_seconds * forecast.clamp(SOONEST * pairs, LATEST * pairs);
+        // Whole microseconds, since numbers with fractions have no total order.
         Urgency::Foreseen { microseconds: (1e6 * seconds) as u64 }
     }
 

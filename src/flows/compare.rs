@@ -29,7 +29,6 @@ use crate::model::gate::Gate;
 use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
-use crate::model::side::Side;
 use crate::settings::options::Benchmark;
 use crate::workspace::{self, Preparation, Request, State};
 use discovery::Discovery;
@@ -330,10 +329,7 @@ fn benchmarks_of(program: &MeasuredProgram, shown: &[String]) -> Vec<BenchmarkRe
             .iter()
             .map(|(name, reason)| BenchmarkResult::same(name, Status::Unaffected, reason.clone())),
     );
-    all.extend(found.one_sided.iter().map(|one| {
-        let status = if one.side == Side::Head { Status::New } else { Status::Removed };
-        BenchmarkResult::new(&one.name, status)
-    }));
+    all.extend(found.one_sided_results());
     all
 }
 

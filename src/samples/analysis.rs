@@ -161,6 +161,7 @@ impl Analysis {
         {
             return Err(Error::NoBase { base: base.clone(), labels: names() });
         }
+        // After the named base, whose absence explains more.
         if let [only] = self.labels.all.as_slice() {
             return Err(Error::OneLabel(only.name.clone()));
         }
@@ -269,6 +270,7 @@ impl Analysis {
         let Some(family) = &mut self.family else { return };
         family.weigh(before, self.comparisons[number].evidence());
         let is_found = |test: &MetricTest| test.verdict() == Some(Verdict::Regression);
+        // Only then can the number of regressions have grown, and there may be many tests.
         if self.comparisons[number].tests().iter().any(is_found) {
             let tests = self.comparisons.iter_mut().flat_map(LabelComparison::tests_mut);
             step_down(family, &mut tests.collect::<Vec<_>>());
@@ -325,6 +327,8 @@ impl Analysis {
                 Role::Unpaired => comparison.give_up_pairs(),
             }
         }
+        // Without a first pass, pairs are kept until the first verdict is possible: as late as
+        // possible, so that as many labels as possible have appeared and share the error.
         if !taken.is_empty() && self.needs_first_pass() {
             if self.family.is_none() && self.should_test() {
                 self.finish_family();

@@ -27,9 +27,8 @@ pub(super) struct Discovery {
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
-    pub(super) one_sided: Vec<OneSidedBenchmark>,
-    /// Metrics of one side only, of benchmarks that both have.
-    one_sided_metrics: Vec<OneSidedMetric>,
+    /// Benchmarks, and then metrics.
+    one_sided: Vec<Unmatched>,
     /// Notices about benchmarks that are measured too coarsely.
     coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
@@ -55,22 +54,14 @@ pub(super) struct Discovered {
     pub(super) gates: Vec<Gate>,
 }
 
-/// A benchmark of one side only.
+/// What only one side has: a benchmark, or a metric of a benchmark that both have.
 #[derive(Debug)]
-pub(super) struct OneSidedBenchmark {
-    pub(super) name: String,
-    /// The harness's name for it; `None` for the program itself.
-    inner: Option<String>,
-    pub(super) side: Side,
-    /// Whether one of its metrics gates there.
-    has_gates: bool,
-}
-
-/// A metric of one side only, of a benchmark that both have.
-#[derive(Debug)]
-struct OneSidedMetric {
+struct Unmatched {
     benchmark: String,
-    metric: Metric,
+    /// The harness's name for the benchmark; `None` for the program itself.
+    inner: Option<String>,
+    /// `None` for the whole benchmark.
+    metric: Option<Metric>,
     side: Side,
     /// The largest change that would pass, if it gates there.
     threshold: Option<f64>,
@@ -113,7 +104,6 @@ impl Discovery {
             unaffected: Vec::new(),
             entered: BTreeMap::new(),
             one_sided: Vec::new(),
-            one_sided_metrics: Vec::new(),
             coarse: Vec::new(),
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
@@ -130,15 +120,19 @@ impl Discovery {
                         discovery.add_compared(benchmark, name_of(reading), both, harness);
                     }
                     Some(_) => {}
-                    None => discovery.one_sided.push(OneSidedBenchmark {
-                        has_gates: !gates_of(benchmark, reading, &name_of(reading)).is_empty(),
-                        name: name_of(reading),
+                    None => discovery.one_sided.push(Unmatched {
+                        threshold: gates_of(benchmark, reading, &name_of(reading))
+                            .first()
+                            .map(Gate::limit),
+                        benchmark: name_of(reading),
                         inner: reading.benchmark.clone(),
+                        metric: None,
                         side,
                     }),
                 }
             }
         }
+        discovery.one_sided.sort_by_key(|only| only.metric.is_some());
         discovery.check(program, &readings)?;
         // Every bench target uses libtest unless its manifest disables that.
         if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
@@ -158,9 +152,7 @@ impl Discovery {
             printed == name || inner.is_some_and(|inner| inner == name)
         };
         self.benchmarks.retain(|one| is_it(&one.name, one.inner.as_ref()));
-        self.one_sided.retain(|one| is_it(&one.name, one.inner.as_ref()));
-        let rest = &self.benchmarks;
-        self.one_sided_metrics.retain(|only| rest.iter().any(|one| one.name == only.benchmark));
+        self.one_sided.retain(|one| is_it(&one.benchmark, one.inner.as_ref()));
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
@@ -189,9 +181,10 @@ impl Discovery {
             for only in readings[side].values.metrics() {
                 if !has(side.other(), &only) {
                     let gate = gates.iter().find(|gate| gate.metric == only);
-                    self.one_sided_metrics.push(OneSidedMetric {
+                    self.one_sided.push(Unmatched {
                         benchmark: name.clone(),
-                        metric: metric(&only),
+                        inner: readings[side].benchmark.clone(),
+                        metric: Some(metric(&only)),
                         side,
                         threshold: gate.map(Gate::limit),
                     });
@@ -251,7 +244,7 @@ impl Discovery {
     /// Whether either side measures a metric, in any benchmark that can be compared.
     pub(super) fn measures(&self, metric: &str) -> bool {
         let both = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        let one = self.one_sided_metrics.iter().map(|only| &only.metric);
+        let one = self.one_sided.iter().filter_map(|only| only.metric.as_ref());
         both.chain(one).any(|known| known.name == metric)
     }
 
@@ -259,23 +252,21 @@ impl Discovery {
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
         let compared = compared.chain(self.unaffected.iter().map(|(name, _)| name));
-        let one_sided = self.one_sided.iter().map(|benchmark| &benchmark.name);
+        let one_sided = self.one_sided.iter().map(|only| &only.benchmark);
         compared.chain(one_sided).chain(&self.inner_names)
     }
 
     /// What the user should know about it.
     pub(super) fn notices(&self) -> Vec<Notice> {
-        let benchmarks = self.one_sided.iter().filter_map(|only| {
-            let benchmark = only.name.clone();
-            match only.side {
-                Side::Head => Some(Notice::New { benchmark }),
-                Side::Base => (!only.has_gates).then_some(Notice::OnlyBase { benchmark }),
+        let one_sided = self.one_sided.iter().filter(|only| !only.is_removed()).map(|only| {
+            let (benchmark, side) = (only.benchmark.clone(), only.side);
+            match (&only.metric, side) {
+                (Some(metric), _) => {
+                    Notice::OneSided { benchmark, metric: metric.name.clone(), side }
+                }
+                (None, Side::Head) => Notice::New { benchmark },
+                (None, Side::Base) => Notice::OnlyBase { benchmark },
             }
-        });
-        let metrics = self.one_sided_metrics.iter().filter(|only| !only.is_removed());
-        let metrics = metrics.map(|only| {
-            let (benchmark, metric) = (only.benchmark.clone(), only.metric.name.clone());
-            Notice::OneSided { benchmark, metric, side: only.side }
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
@@ -284,39 +275,38 @@ impl Discovery {
             Notice::LeftOut { benchmark: benchmark.clone(), why }
         });
         let coarse = self.coarse.iter().cloned();
-        benchmarks.chain(metrics).chain(removed).chain(lacking).chain(coarse).collect()
+        one_sided.chain(removed).chain(lacking).chain(coarse).collect()
     }
 
     /// What gates on the base but is not measured on the head.
     pub(super) fn removed(&self) -> Vec<Removed> {
-        let gone = self.one_sided.iter().filter(|only| only.side == Side::Base && only.has_gates);
-        let gone = gone.map(|only| Removed { benchmark: only.name.clone(), metric: None });
-        let metrics = self.one_sided_metrics.iter().filter(|only| only.is_removed()).map(|only| {
-            let metric = Some(only.metric.name.clone());
-            Removed { benchmark: only.benchmark.clone(), metric }
+        let removed = self.one_sided.iter().filter(|only| only.is_removed());
+        let removed = removed.map(|only| Removed {
+            benchmark: only.benchmark.clone(),
+            metric: only.metric.as_ref().map(|metric| metric.name.clone()),
         });
-        gone.chain(metrics).collect()
+        removed.collect()
     }
 
     /// Whether something gates on the head that the base does not measure.
     pub(super) fn has_new(&self) -> bool {
-        let is_new = |only: &OneSidedMetric| only.side == Side::Head && only.threshold.is_some();
-        self.one_sided.iter().any(|only| only.side == Side::Head && only.has_gates)
-            || self.one_sided_metrics.iter().any(is_new)
+        self.one_sided.iter().any(|only| only.side == Side::Head && only.threshold.is_some())
+    }
+
+    /// The results of the benchmarks that only one side has, without estimates.
+    pub(super) fn one_sided_results(&self) -> impl Iterator<Item = BenchmarkResult> {
+        let benchmarks = self.one_sided.iter().filter(|only| only.metric.is_none());
+        benchmarks.map(|only| BenchmarkResult::new(&only.benchmark, only.status()))
     }
 
     /// A result, extended by the metrics that only one side has, without estimates.
     pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
-        let own = self.one_sided_metrics.iter().filter(|only| only.benchmark == result.name);
-        result.metrics.extend(own.map(|only| {
+        let own = self.one_sided.iter().filter(|only| only.benchmark == result.name);
+        result.metrics.extend(own.filter_map(|only| {
             let threshold = only.threshold.filter(|_| only.is_removed());
-            let status = match only.side {
-                Side::Head => Status::New,
-                Side::Base => Status::Removed,
-            };
-            let summary = Summary::default();
-            let result = MetricResult::new(only.metric.clone(), threshold, summary, None);
-            MetricResult { status, ..result }
+            let result =
+                MetricResult::new(only.metric.clone()?, threshold, Summary::default(), None);
+            Some(MetricResult { status: only.status(), ..result })
         }));
         result
     }
@@ -364,10 +354,17 @@ impl Discovery {
     }
 }
 
-impl OneSidedMetric {
-    /// Whether it gates on the base, and the head does not measure it.
+impl Unmatched {
+    /// Whether it gates on the base, and the head does not have it.
     fn is_removed(&self) -> bool {
         self.side == Side::Base && self.threshold.is_some()
+    }
+
+    fn status(&self) -> Status {
+        match self.side {
+            Side::Head => Status::New,
+            Side::Base => Status::Removed,
+        }
     }
 }
 

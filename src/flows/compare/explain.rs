@@ -90,7 +90,7 @@ pub(super) fn explain(
     for (number, result, inner) in regressed.into_iter().take(MOST) {
         let Session { programs, context, reporter, .. } = session;
         let program = &mut programs[number];
-        let mut search = Search { program, inner, deadline, context: *context };
+        let mut search = CostSearch { program, inner, deadline, context: *context };
         match search.find_why(result, *reporter) {
             Ok(found) => {
                 let differing =
@@ -109,7 +109,7 @@ pub(super) fn explain(
 }
 
 /// The search for the functions of one benchmark that cost more.
-struct Search<'s, 'a> {
+struct CostSearch<'s, 'a> {
     program: &'s mut ComparedProgram<'a>,
     /// The harness's name for the benchmark; `None` for the program itself.
     inner: Option<&'s str>,
@@ -117,7 +117,7 @@ struct Search<'s, 'a> {
     context: Context<'s>,
 }
 
-impl Search<'_, '_> {
+impl CostSearch<'_, '_> {
     /// What the functions of a benchmark cost: in instructions, or else in time.
     fn find_why(
         &mut self,
@@ -168,7 +168,7 @@ impl Search<'_, '_> {
     /// The instructions of the functions of both sides. `None` if they can't be counted,
     /// or not before the deadline.
     fn count_instructions(&mut self, profiler: &Profiler) -> Result<Option<Pair<Costs>>, Stop> {
-        let Search { program, inner, deadline, context } = self;
+        let CostSearch { program, inner, deadline, context } = self;
         let mut both = Pair::<Costs>::default();
         for run in 0..COUNTED_RUNS {
             for side in Side::BOTH {
@@ -184,7 +184,7 @@ impl Search<'_, '_> {
 
     /// The shares of the functions of both sides in the time that `metric` measures.
     fn take_samples(&mut self, sampler: &Sampler, metric: &MetricResult) -> Result<Found, Unknown> {
-        let Search { program, inner, deadline, context } = self;
+        let CostSearch { program, inner, deadline, context } = self;
         let begin = Instant::now();
         let (mut both, mut times) = (Pair::<Costs>::default(), Pair::<Vec<f64>>::default());
         for run in 0..SAMPLED_RUNS {
@@ -237,12 +237,14 @@ impl Found {
         let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
         let total = match self {
             Found::Instructions(costs) => costs.as_ref().map(median_sum),
-            Found::Samples(_, times) => times.as_ref().map(|times| Runs::of(Some(times)).median),
+            Found::Samples(_, times) => {
+                times.as_ref().map(|times| CostRange::of(Some(times)).median)
+            }
         };
         let names: BTreeSet<&String> =
             Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
         let changed = names.into_iter().filter_map(|name| {
-            let runs = Pair::both(|side| Runs::of(costs[side].get(name)));
+            let runs = Pair::both(|side| CostRange::of(costs[side].get(name)));
             let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
             let cost = match self {
                 Found::Instructions(_) => runs.map(|runs| runs.median),
@@ -289,18 +291,18 @@ impl Found {
 
 /// What a function costs in several runs.
 #[derive(Clone, Copy)]
-struct Runs {
+struct CostRange {
     least: f64,
     median: f64,
     most: f64,
 }
 
-impl Runs {
+impl CostRange {
     /// Those of a function; none means that no run entered it.
     fn of(costs: Option<&Vec<f64>>) -> Self {
         let costs = sorted(costs.map_or(&[0.0][..], Vec::as_slice).iter().copied());
         let median = median(&costs).unwrap_or_default();
-        Runs { least: costs[0], median, most: costs[costs.len() - 1] }
+        CostRange { least: costs[0], median, most: costs[costs.len() - 1] }
     }
 }
 
@@ -309,7 +311,7 @@ fn median_sum(costs: &Costs) -> f64 {
     let runs = costs.values().map(Vec::len).max().unwrap_or_default();
     let sum = |run: usize| costs.values().map(|runs| runs[run]).sum::<f64>();
     let sums: Vec<f64> = (0..runs).map(sum).collect();
-    Runs::of((!sums.is_empty()).then_some(&sums)).median
+    CostRange::of((!sums.is_empty()).then_some(&sums)).median
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ fn plan_groups(
     let start_up = program.measure_start_up(context)?;
     let size = group_size(start_up, pair_seconds, benchmarks.len());
     let groups = benchmarks.len().div_ceil(size);
+    // Of what is left without the two starts, all benchmarks of a run get the same.
     let own = (pair_seconds - 2.0 * start_up).max(0.0) / discovery.most_reported() as f64;
     for group in benchmarks.chunks(benchmarks.len().div_ceil(groups)) {
         let seconds = 2.0 * start_up + own * group.len() as f64;

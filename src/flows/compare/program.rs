@@ -21,7 +21,7 @@ use crate::exec::harness;
 use crate::exec::meter::{self, Profiler};
 use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
-use crate::flows::filter::Part;
+use crate::flows::filter::Selection;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
 use crate::model::notice::{ChangedFunction, Notice, RunNotice};
@@ -58,7 +58,7 @@ pub(super) struct ComparedProgram<'a> {
     changed: &'a ChangedFunctions,
     pub(super) sides: Pair<SideProgram>,
     /// The part of it that the user's filter selects.
-    part: Part<'a>,
+    part: Selection<'a>,
     /// The number of benchmarks in a complete run.
     pub(super) reported: Pair<usize>,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
@@ -137,7 +137,7 @@ impl<'a> ComparedProgram<'a> {
         };
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
         let dialect = sides.head.harness.dialect;
-        let part = Part::of(filter, &prepared.benchmark.name, dialect, several);
+        let part = Selection::of(filter, &prepared.benchmark.name, dialect, several);
         let execution = Execution::new(&prepared.benchmark, &sides.head)?;
         Ok(Some(ComparedProgram {
             execution,
@@ -161,7 +161,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// Whether the user's filter selects nothing of it.
     pub(super) fn is_left_out(&self) -> bool {
-        self.part == Part::Nothing
+        self.part == Selection::Nothing
     }
 
     pub(super) fn dialect(&self) -> Dialect {

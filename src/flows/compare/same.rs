@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Options;
 use super::program::ComparedProgram;
-use super::unaffected::Tracing;
+use super::unaffected::ProgramTracer;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Unknown};
@@ -57,8 +57,8 @@ fn trace_both(
     // A run that takes longer could not be measured, either.
     let deadline = Instant::now() + preparation.settings.limits.time;
     let tracer = &options.request.trace;
-    let mut tracing = Tracing::of_equal(&mut program, changed, tracer, deadline, context)?;
-    let seen = tracing.see_all();
-    tracing.keep();
+    let mut traced = ProgramTracer::of_equal(&mut program, changed, tracer, deadline, context)?;
+    let seen = traced.see_all();
+    traced.keep();
     seen
 }

@@ -80,6 +80,7 @@ fn sample_short(
         }
         let spent = session.seconds() - began;
         let stopped_over = layouts::sample(session, plan, &gates, spent, &mut over_layouts)?;
+        // There is one time limit for both.
         if stopped_over != StoppedBy::Verdict {
             break stopped_over;
         }

@@ -55,11 +55,12 @@ pub(super) fn leave_out(
             continue;
         }
         let begin = Instant::now();
-        let tracing = Tracing::new(program, &preparation.moves, tracer, length, session.context);
+        let traced =
+            ProgramTracer::new(program, &preparation.moves, tracer, length, session.context);
         // Only runs count.
         budget.extend(begin);
-        let mut tracing = match tracing {
-            Ok(tracing) => tracing,
+        let mut traced = match traced {
+            Ok(traced) => traced,
             Err(why) => {
                 let benchmark = &preparation.benchmarks[program.number].benchmark.name;
                 session.reporter.event(Event::AllMeasured { benchmark, why: &why });
@@ -67,11 +68,11 @@ pub(super) fn leave_out(
                 continue;
             }
         };
-        let is_same_code = tracing.has_same_code();
+        let is_same_code = traced.has_same_code();
         let begin = Instant::now();
-        tracing.deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
-        let looked = tracing.look_at(discovery, session.reporter);
-        tracing.keep();
+        traced.deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        let looked = traced.look_at(discovery, session.reporter);
+        traced.keep();
         looked.map_err(Stop::into_error)?;
         if is_same_code {
             budget.extend(begin);
@@ -111,7 +112,7 @@ impl Budget {
 }
 
 /// Traces the benchmarks of a program.
-pub(super) struct Tracing<'w, 'a> {
+pub(super) struct ProgramTracer<'w, 'a> {
     program: &'w mut ComparedProgram<'a>,
     watching: Pair<Watching>,
     /// The functions that differ between the sides: their addresses and names.
@@ -134,7 +135,7 @@ struct Seen {
     accessed: BTreeSet<String>,
 }
 
-impl<'w, 'a> Tracing<'w, 'a> {
+impl<'w, 'a> ProgramTracer<'w, 'a> {
     /// Of a program whose functions may differ.
     ///
     /// # Errors
@@ -156,7 +157,16 @@ impl<'w, 'a> Tracing<'w, 'a> {
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
         let changed = places.map(|places| places.changed);
         let deadline = Instant::now();
-        Ok(Tracing { program, watching, changed, compared, folders, length, deadline, context })
+        Ok(ProgramTracer {
+            program,
+            watching,
+            changed,
+            compared,
+            folders,
+            length,
+            deadline,
+            context,
+        })
     }
 
     /// Of a program whose executables are equal in all that is loaded.
@@ -175,7 +185,16 @@ impl<'w, 'a> Tracing<'w, 'a> {
         let watching = watching(program, tracer, Pair { base: &none, head: &none });
         let watching = watching.map_err(Unknown::Because)?;
         let (changed, compared, length) = (Pair::default(), None, Duration::ZERO);
-        Ok(Tracing { program, watching, changed, compared, folders, length, deadline, context })
+        Ok(ProgramTracer {
+            program,
+            watching,
+            changed,
+            compared,
+            folders,
+            length,
+            deadline,
+            context,
+        })
     }
 
     /// How it is known that a run of all its benchmarks does the same on both sides.
@@ -211,6 +230,7 @@ impl<'w, 'a> Tracing<'w, 'a> {
         if is_alone || self.has_same_code() {
             self.look_at_whole(discovery, is_alone, reporter)?;
         }
+        // One run says nothing about each if they enter something that differs.
         if is_alone || discovery.benchmarks.is_empty() {
             return Ok(());
         }
@@ -286,6 +306,7 @@ impl<'w, 'a> Tracing<'w, 'a> {
     ) -> Result<(), Stop> {
         let count = discovery.benchmarks.len();
         let mut unaffected = BTreeMap::new();
+        // Neighbours often enter the same functions: with too little time, see some of each kind.
         for (done, number) in bit_reversed_order(count).enumerate() {
             if Instant::now() >= self.deadline {
                 break;

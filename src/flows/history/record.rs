@@ -6,7 +6,7 @@ use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
-use crate::flows::filter::Part;
+use crate::flows::filter::Selection;
 use crate::flows::hooks::with_hooks;
 use crate::flows::one_sided::OneSided;
 use crate::model::metric::Metric;
@@ -136,10 +136,10 @@ fn programs<'a>(
     let mut is_taken = false;
     for (number, (benchmark, program)) in side.programs.iter().enumerate() {
         let mut program = OneSided::new(benchmark, program, side.scratch.path(), number)?;
-        let part = Part::of(filter, &benchmark.name, program.dialect(), several);
+        let part = Selection::of(filter, &benchmark.name, program.dialect(), several);
         program.filter = part.filter();
-        is_taken |= program.dialect().filters() || several && part != Part::Nothing;
-        if part != Part::Nothing {
+        is_taken |= program.dialect().filters() || several && part != Selection::Nothing;
+        if part != Selection::Nothing {
             programs.push(program);
         }
     }

@@ -360,56 +360,34 @@ impl Rules<'_> {
     /// Chooses all targets that are quiet and short enough; if they take too long
     /// together, those with the most benchmarks per time.
     fn choose(&self, samples: &[TriedPairs]) -> Trial {
-        let mut tried: Vec<Tried> = samples.iter().map(|one| one.tried.clone()).collect();
-        for (one, tried) in samples.iter().zip(&mut tried) {
-            tried.runs = one.seconds.iter().map(Vec::len).max().unwrap_or(0);
-            (tried.run, tried.benchmarks) = (one.run_seconds(), one.names.len());
-            tried.standing = self.standing(one);
+        let mut tried: Vec<Tried> = samples.iter().map(|one| self.tried(one)).collect();
+        let all = readmit_noisy(&mut tried);
+        while let Some((left, standing)) = self.to_be_left(&chosen(&tried, samples), all) {
+            let mut chosen = tried.iter_mut().filter(|one| one.standing == Standing::Chosen);
+            chosen.nth(left).into_iter().for_each(|one| one.standing = standing.clone());
         }
-        let chosen = |tried: &[Tried]| -> Vec<usize> {
-            let all = (0..tried.len()).filter(|at| tried[*at].standing == Standing::Chosen);
-            all.collect()
-        };
-        let of = |chosen: &[usize]| -> Vec<&TriedPairs> {
-            chosen.iter().map(|at| &samples[*at]).collect()
-        };
-        // Noisy ones are left out if the others have most of the benchmarks. A gate over
-        // few benchmarks would be worth less than one that is often undecided.
-        let count = |of: &dyn Fn(&Tried) -> bool| -> usize {
-            tried.iter().filter(|tried| of(tried)).map(|tried| tried.benchmarks).sum()
-        };
-        let noisy = count(&|tried| matches!(tried.standing, Standing::Noisy(_)));
-        let quiet = count(&|tried| tried.standing == Standing::Chosen);
-        if quiet < noisy {
-            let noisy =
-                tried.iter_mut().filter(|tried| matches!(tried.standing, Standing::Noisy(_)));
-            noisy.for_each(|tried| tried.standing = Standing::Chosen);
+        if chosen(&tried, samples).is_empty()
+            && let Some(best) = least_bad(&tried, samples)
+        {
+            tried[best].standing = Standing::Chosen;
         }
-        while let Some((left, standing)) = self.to_be_left(&of(&chosen(&tried)), noisy + quiet) {
-            let at = chosen(&tried)[left];
-            tried[at].standing = standing;
-        }
-        if chosen(&tried).is_empty() {
-            // One that often ends inconclusive is better than none.
-            let quality = |at: &usize| match tried[*at].standing {
-                Standing::Noisy(reach) => reach.unwrap_or(f64::MAX),
-                _ => f64::INFINITY,
-            };
-            let measured = (0..samples.len()).filter(|at| samples[*at].is_measured());
-            let best = measured.min_by(|one, other| {
-                let run = |at: &usize| samples[*at].run_seconds();
-                quality(one).total_cmp(&quality(other)).then(run(one).total_cmp(&run(other)))
-            });
-            if let Some(best) = best {
-                tried[best].standing = Standing::Chosen;
-            }
-        }
-        let together = of(&chosen(&tried));
+        let together = chosen(&tried, samples);
         let metrics = self.compare_metrics(&together);
         let usual = together.first().and_then(|one| one.metrics.first());
         let is_unusual =
             usual.map(|(metric, _)| &metric.name) != metrics.first().map(|metric| &metric.name);
         Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
+    }
+
+    /// A target by itself.
+    fn tried(&self, one: &TriedPairs) -> Tried {
+        Tried {
+            runs: one.seconds.iter().map(Vec::len).max().unwrap_or(0),
+            run: one.run_seconds(),
+            benchmarks: one.names.len(),
+            standing: self.standing(one),
+            ..one.tried.clone()
+        }
     }
 
     /// Which of several targets to leave out so that the others reach verdicts in time,
@@ -540,6 +518,41 @@ impl Rules<'_> {
         }
         test.reach(pairs)
     }
+}
+
+/// Chooses the noisy targets, too, if they have most of the benchmarks: a gate over few would be
+/// worth less than one that is often undecided. Returns the number of benchmarks of both kinds.
+fn readmit_noisy(tried: &mut [Tried]) -> usize {
+    let is_noisy = |one: &Tried| matches!(one.standing, Standing::Noisy(_));
+    let count = |is: &dyn Fn(&Tried) -> bool| -> usize {
+        tried.iter().filter(|one| is(one)).map(|one| one.benchmarks).sum()
+    };
+    let noisy = count(&is_noisy);
+    let quiet = count(&|one| one.standing == Standing::Chosen);
+    if quiet < noisy {
+        let noisy = tried.iter_mut().filter(|one| is_noisy(one));
+        noisy.for_each(|one| one.standing = Standing::Chosen);
+    }
+    noisy + quiet
+}
+
+fn chosen<'s>(tried: &[Tried], samples: &'s [TriedPairs]) -> Vec<&'s TriedPairs> {
+    let both = tried.iter().zip(samples);
+    both.filter(|(one, _)| one.standing == Standing::Chosen).map(|(_, one)| one).collect()
+}
+
+/// The best of targets that all were left out, since one that often ends inconclusive is better
+/// than none: the quietest, and of those that are too slow the fastest.
+fn least_bad(tried: &[Tried], samples: &[TriedPairs]) -> Option<usize> {
+    let cost = |number: &usize| match tried[*number].standing {
+        Standing::Noisy(reach) => (reach.unwrap_or(f64::MAX), tried[*number].run),
+        _ => (f64::INFINITY, tried[*number].run),
+    };
+    let measured = (0..samples.len()).filter(|number| samples[*number].is_measured());
+    measured.min_by(|one, other| {
+        let (one, other) = (cost(one), cost(other));
+        one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
+    })
 }
 
 /// Whether there are enough pairs to know the noise of at least one benchmark.
