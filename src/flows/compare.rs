@@ -30,7 +30,7 @@ use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
-use crate::workspace::{self, Preparation, Request, State};
+use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
 use program::ComparedProgram;
 use session::Session;
@@ -118,6 +118,20 @@ pub fn compare(
     let prepared = preparation.benchmarks.into_iter();
     let programs = prepared.map(|prepared| prepared.benchmark).collect();
     Ok(Compared { outcome, programs, gates })
+}
+
+/// Resolves a comparison without building or measuring anything.
+///
+/// # Errors
+/// Those of [`compare`] that occur before its first build.
+pub fn preview(
+    options: &Options,
+    Context { helper, interrupt }: Context<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Preview, Error> {
+    let reporter = &mut Recorder::new(on_event);
+    let preview = workspace::preview(&options.request, helper, interrupt, reporter)?;
+    Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
 }
 
 /// Warms up, samples what the change may affect, and explains what has regressed.

@@ -25,6 +25,7 @@ mod inputs;
 mod lock_file;
 pub mod names;
 mod overlay;
+mod preview;
 mod relink;
 mod run_policy;
 mod settings;
@@ -42,6 +43,8 @@ use tempfile::TempDir;
 
 pub use build::write_down;
 pub use environment::compiler_flags;
+pub(crate) use preview::preview;
+pub use preview::{Preview, PreviewedBenchmark};
 pub use relink::record::record_link;
 pub(crate) use settings::told_of_folders;
 pub use tools::{Captured, Tools};
@@ -200,18 +203,10 @@ pub(crate) fn prepare(
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
     let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
-    let user = UserTree::read(&context)?;
-    let table = user.table(&request.flags)?;
-    context.check_configured_base(table.as_ref());
-    let mut sides = fetch::resolve(&mut context, table.as_ref())?;
-    if context.is_nothing_to_compare(&sides)? {
-        let table = request.flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = options::limits(&table)?;
-        return Ok(context.finish(sides, Settings { benchmarks: Vec::new(), policy, limits }));
-    }
-    let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
-    let Pair { base, head } = checkout::check_out_sides(&mut context, &mut sides)?;
-    let setup = setup::set_up(&mut context, &user, Some(base), head)?;
+    let (sides, setup, lock) = match set_up_sides(&mut context)? {
+        SetUp::NothingToCompare { sides, settings } => return Ok(context.finish(sides, settings)),
+        SetUp::Compared { sides, setup, lock } => (sides, *setup, lock),
+    };
     let (benchmarks, lost) = build_sides(&mut context, &sides, &setup)?;
     let removed = [&*setup.removed, &lost].concat();
     context.prepared(start);
@@ -226,6 +221,34 @@ pub(crate) fn prepare(
         _lock: Some(lock),
         ..context.finish(sides, settings)
     })
+}
+
+/// A comparison up to its first build.
+enum SetUp {
+    /// Both sides are the same commit.
+    NothingToCompare { sides: Sides, settings: Settings },
+    /// Both sides are checked out, which the lock keeps so.
+    Compared { sides: Sides, setup: Box<Setup>, lock: Lock },
+}
+
+/// Finds both commits, checks them out, and reads their settings.
+fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Error> {
+    let user = UserTree::read(context)?;
+    let flags = &context.request.flags;
+    let table = user.table(flags)?;
+    context.check_configured_base(table.as_ref());
+    let mut sides = fetch::resolve(context, table.as_ref())?;
+    if context.is_nothing_to_compare(&sides)? {
+        let table = flags.clone().over(table.unwrap_or_default());
+        let (policy, limits) = options::limits(&table)?;
+        let (benchmarks, common) = (Vec::new(), table.common_settings());
+        let settings = Settings { benchmarks, policy, limits, common };
+        return Ok(SetUp::NothingToCompare { sides, settings });
+    }
+    let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
+    let Pair { base, head } = checkout::check_out_sides(context, &mut sides)?;
+    let setup = Box::new(setup::set_up(context, &user, Some(base), head)?);
+    Ok(SetUp::Compared { sides, setup, lock })
 }
 
 /// Prepares the head of a request, without any base: its table decides.

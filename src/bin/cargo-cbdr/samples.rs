@@ -15,7 +15,7 @@ use cargo_cbdr::samples::Companion;
 use cargo_cbdr::samples::csv::{self, CsvText};
 
 use crate::output::RowsFile;
-use crate::ui::{Failure, notices};
+use crate::ui::{Failure, grouped};
 
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
@@ -175,6 +175,6 @@ impl<'a> SamplesFiles<'a> {
 /// The companion of the rows of a comparison.
 fn companion(of: &Compared, rows: u64) -> Option<Companion> {
     let about_settings = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
-    let sentences = about_settings.map(notices::notice).collect();
+    let sentences = about_settings.map(grouped::text).collect();
     Companion::new(&of.outcome, &of.programs, &of.gates, sentences, rows)
 }

@@ -245,7 +245,7 @@ impl TriedPairs {
         let usual = gates[0].metric.as_str();
         let of_all =
             |metric: &&str| first.iter().all(|reading| reading.values.get(metric).is_some());
-        let others = METRICS.into_iter().filter(|_| program.execution.benchmark.stands_in);
+        let others = METRICS.into_iter().filter(|_| program.execution.benchmark.gates_are_default);
         let others = others.filter(|metric| *metric != usual).filter(of_all);
         let units = &program.execution.benchmark.units;
         let metrics = std::iter::once(usual)

@@ -15,7 +15,7 @@ use cargo_cbdr::samples::csv;
 use serde::Serialize;
 
 use super::json::print_line;
-use crate::ui::notices;
+use crate::ui::grouped;
 
 /// One line. Times are in seconds, changes are fractions: 0.02 is +2 %.
 #[derive(Serialize)]
@@ -122,10 +122,10 @@ pub(crate) fn print(event: &Event<'_>) {
         }
         Event::Pair { rows, progress } => print_pair(rows, progress),
         Event::Explaining { benchmark, .. } => line(&Line::Explaining { benchmark }),
-        Event::Notice(notice) => line(&Line::Notice { text: notices::notice(notice) }),
+        Event::Notice(notice) => line(&Line::Notice { text: grouped::text(notice) }),
         Event::Unlikely(unlikely) => {
             let notice = Notice::Unlikely((*unlikely).clone());
-            line(&Line::Notice { text: notices::notice(&notice) });
+            line(&Line::Notice { text: grouped::text(&notice) });
         }
         Event::Diagnosing(_)
         | Event::AllMeasured { .. }
