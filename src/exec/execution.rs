@@ -106,6 +106,16 @@ pub(crate) enum Unknown {
     Stopped(Stop),
 }
 
+impl Unknown {
+    /// The reason, if it is one.
+    pub(crate) fn reason(self) -> Result<String, Stop> {
+        match self {
+            Unknown::Because(why) => Ok(why),
+            Unknown::Stopped(stop) => Err(stop),
+        }
+    }
+}
+
 impl From<Stop> for Unknown {
     fn from(stop: Stop) -> Self {
         Unknown::Stopped(stop)

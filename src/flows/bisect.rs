@@ -29,6 +29,7 @@ use crate::model::explanation::Explain;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
+use crate::model::words::words;
 use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::git::Repo;
@@ -105,17 +106,12 @@ pub enum StepOutcome {
     Unusable,
 }
 
-impl StepOutcome {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            StepOutcome::Good => "good",
-            StepOutcome::Bad => "bad",
-            StepOutcome::Inconclusive => "inconclusive",
-            StepOutcome::Unusable => "unusable",
-        }
-    }
-}
+words!(StepOutcome {
+    Good = "good",
+    Bad = "bad",
+    Inconclusive = "inconclusive",
+    Unusable = "unusable",
+});
 
 /// The measurement of a commit against the good one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

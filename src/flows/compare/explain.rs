@@ -159,10 +159,10 @@ impl CostSearch<'_, '_> {
             .map_err(|refusal| not_found(&refusal.why, refusal.hint))?;
         let evidence = Evidence::Samples;
         reporter.event(Event::Explaining { benchmark, evidence });
-        self.take_samples(&sampler, metric).map_err(|unknown| match unknown {
-            Unknown::Because(why) => not_found(&why, None),
-            Unknown::Stopped(stop) => stop.into(),
-        })
+        match self.take_samples(&sampler, metric) {
+            Ok(found) => Ok(found),
+            Err(unknown) => Err(not_found(&unknown.reason()?, None)),
+        }
     }
 
     /// The instructions of the functions of both sides. `None` if they can't be counted,

@@ -29,8 +29,10 @@ pub(super) fn confirm(
                 preparation.benchmarks[number].state = State::Identical(reason);
                 Notice::Identical { benchmark, moved }
             }
-            Err(Unknown::Because(why)) => Notice::SameProgram { benchmark, why },
-            Err(Unknown::Stopped(stop)) => return Err(stop.into_error()),
+            Err(unknown) => {
+                let why = unknown.reason().map_err(Stop::into_error)?;
+                Notice::SameProgram { benchmark, why }
+            }
         };
         reporter.notice(notice);
     }

@@ -234,16 +234,13 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         if is_alone || discovery.benchmarks.is_empty() {
             return Ok(());
         }
-        match self.skip_what_all_enter() {
-            Ok(()) => self.look_at_each(discovery, reporter),
-            Err(Unknown::Because(why)) => {
-                let benchmark = &self.program.execution.benchmark.name;
-                let why = format!("before the first of them, {why}");
-                reporter.event(Event::AllMeasured { benchmark, why: &why });
-                Ok(())
-            }
-            Err(Unknown::Stopped(stop)) => Err(stop),
-        }
+        let Err(unknown) = self.skip_what_all_enter() else {
+            return self.look_at_each(discovery, reporter);
+        };
+        let benchmark = &self.program.execution.benchmark.name;
+        let why = format!("before the first of them, {}", unknown.reason()?);
+        reporter.event(Event::AllMeasured { benchmark, why: &why });
+        Ok(())
     }
 
     /// Looks at one run of all benchmarks.
@@ -262,26 +259,24 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             discovery.most_reported() > names.len() && self.program.can_select_benchmarks();
         let only = discovery.benchmarks.first().filter(|_| names.len() == 1 && has_more);
         let only = only.and_then(|one| one.inner.clone());
-        match self.see(only.as_deref()) {
-            Ok(seen) => {
-                let entered = self.changed_of(&seen);
-                if entered.is_empty() {
-                    let reason = self.reason(&seen);
-                    discovery
-                        .leave_out(names.into_iter().map(|one| (one, reason.clone())).collect());
-                } else if let [only] = names.as_slice() {
-                    discovery.entered.insert(only.clone(), entered);
-                }
-                Ok(())
-            }
-            Err(Unknown::Because(why)) => {
+        let seen = match self.see(only.as_deref()) {
+            Ok(seen) => seen,
+            Err(unknown) => {
+                let why = unknown.reason()?;
                 if is_alone {
                     reporter.event(Event::AllMeasured { benchmark: program, why: &why });
                 }
-                Ok(())
+                return Ok(());
             }
-            Err(Unknown::Stopped(stop)) => Err(stop),
+        };
+        let entered = self.changed_of(&seen);
+        if entered.is_empty() {
+            let reason = self.reason(&seen);
+            discovery.leave_out(names.into_iter().map(|one| (one, reason.clone())).collect());
+        } else if let [only] = names.as_slice() {
+            discovery.entered.insert(only.clone(), entered);
         }
+        Ok(())
     }
 
     /// Does not trace again what the program enters before the first benchmark, since all
@@ -324,10 +319,10 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
                         false => drop(discovery.entered.insert(name.clone(), entered)),
                     }
                 }
-                Err(Unknown::Because(why)) => {
+                Err(unknown) => {
+                    let why = unknown.reason()?;
                     reporter.event(Event::Measured { benchmark: name, why: &why });
                 }
-                Err(Unknown::Stopped(stop)) => return Err(stop),
             }
         }
         discovery.leave_out(unaffected);
