@@ -148,6 +148,10 @@ impl MetricTest {
         self.verdict
     }
 
+    pub(crate) fn is_regression(&self) -> bool {
+        self.verdict == Some(Verdict::Regression)
+    }
+
     pub(super) fn pairs(&self) -> u64 {
         self.running.pairs()
     }

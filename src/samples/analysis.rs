@@ -269,9 +269,8 @@ impl Analysis {
     fn weigh(&mut self, number: usize, before: f64) {
         let Some(family) = &mut self.family else { return };
         family.weigh(before, self.comparisons[number].evidence());
-        let is_found = |test: &MetricTest| test.verdict() == Some(Verdict::Regression);
         // Only then can the number of regressions have grown, and there may be many tests.
-        if self.comparisons[number].tests().iter().any(is_found) {
+        if self.comparisons[number].tests().iter().any(MetricTest::is_regression) {
             let tests = self.comparisons.iter_mut().flat_map(LabelComparison::tests_mut);
             step_down(family, &mut tests.collect::<Vec<_>>());
         }

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::estimator::Estimator;
 use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
-use crate::model::outcome::Summary;
+use crate::model::outcome::{Summary, Verdict};
 use crate::stats::estimator::{Levels, ROUNDING};
 use crate::stats::noise::TestNoise;
 

@@ -78,9 +78,7 @@ pub(super) fn gates_to_test(
             for (test, gate) in experiment.gating(id) {
                 let wanted = match plan.layouts {
                     Layouts::Off => false,
-                    Layouts::Auto => {
-                        test.is_set_aside() || test.verdict() == Some(Verdict::Regression)
-                    }
+                    Layouts::Auto => test.is_set_aside() || test.is_regression(),
                     Layouts::Number(_) => true,
                 };
                 let is_known = known.tested.contains(&(id, gate.metric.clone()));
