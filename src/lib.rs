@@ -47,22 +47,23 @@
 //! - *benchmark*: something that a program measures under a name; the program itself if it
 //!   reports no names.
 //! - *companion*: the file next to a file of samples that describes them: commits, seed, settings.
-//! - *estimator*: how the change is computed from the pairs: `robust`, `median`, `mean` and others.
+//! - *family*: the tests of a comparison, which share its error.
 //! - *gate*: a metric that decides the verdict, with its threshold.
 //! - *harness*: the library that runs the benchmarks inside a program and prints their results:
 //!   criterion, divan, gungraun, bencher, libtest.
 //! - *label*: the first column of a samples file: `base`, `head`, or
 //!   `NAME/head`.
-//! - *layout*: one order of a program's functions, which moves its code and can change its speed.
-//! - *limit*: the change beyond which a metric has regressed: the threshold, with a sign.
+//! - *layout*: where the code and the data of an executable are in memory.
 //! - *merge-base*: the newest common ancestor of both branches.
 //! - *metric*: what is measured, with a unit and which way is better.
 //! - *notice*: something to know about a result: a warning or a note, in one sentence.
 //! - *outcome*: the result of a comparison, or of an analysis of samples.
 //! - *pair*: one run of each side, one right after the other.
+//! - *reach*: how far from the threshold a change has to be for a verdict in time.
 //! - *repository cache*: the part of the cache that belongs to one repository.
 //! - *row*: the values of one benchmark in one run.
 //! - *run*: one execution of a program.
+//! - *set aside*: ended without a verdict as built, because layouts are the faster way to one.
 //! - *shard*: one machine's part of a comparison.
 //! - *unaffected*: a benchmark that runs no code that differs between the sides.
 //! - *verdict*: `no-regression`, `regression`, `inconclusive`.

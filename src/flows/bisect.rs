@@ -31,6 +31,7 @@ use crate::model::explanation::Explain;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
+use crate::model::words::words;
 use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::error::WorkspaceError;
@@ -109,22 +110,16 @@ pub enum StepOutcome {
     Unusable,
 }
 
-impl StepOutcome {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            StepOutcome::Good => "good",
-            StepOutcome::Bad => "bad",
-            StepOutcome::Inconclusive => "inconclusive",
-            StepOutcome::Unusable => "unusable",
-        }
-    }
-}
+words!(StepOutcome {
+    Good = "good",
+    Bad = "bad",
+    Inconclusive = "inconclusive",
+    Unusable = "unusable",
+});
 
 /// The measurement of a commit against the good one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMeasurement {
-    /// Its error probability.
     pub(crate) level: f64,
     /// The change of the metric that decided, a fraction.
     pub change: Option<f64>,
@@ -255,14 +250,12 @@ fn comparison_with(
     })
 }
 
-/// A search under way.
 struct Bisection<'a> {
     /// The request of all comparisons, without a head.
     request: Request,
     seed: u64,
     nodes: Vec<Node>,
     search: Search,
-    /// The commits that were tried.
     steps: Vec<BisectStep>,
     /// The file where they are stored, so that an interrupted search can continue.
     path: PathBuf,

@@ -4,7 +4,6 @@
 mod manifest;
 mod trial;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -13,6 +12,7 @@ use crate::exec::system::{Place, canonical};
 use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::target::{Package, Target, TargetKind};
+use crate::model::words::words;
 use crate::settings;
 use crate::settings::choice::Choice;
 use crate::settings::options::{self, Subject};
@@ -73,14 +73,7 @@ impl TableOwner {
     }
 }
 
-impl fmt::Display for TableOwner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TableOwner::Package => "package",
-            TableOwner::Workspace => "workspace",
-        })
-    }
-}
+words!(TableOwner { Package = "package", Workspace = "workspace" });
 
 /// Where the table goes, and its content.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ pub mod doctor;
 pub(crate) mod error;
 mod filter;
 pub mod history;
+mod hooks;
 pub mod init;
 mod one_sided;
 pub mod sample;

@@ -113,7 +113,7 @@ pub enum Notice {
         least: u64,
     },
     /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
-    NotAsked {
+    BelowMinimumPairs {
         /// How many did not reach it.
         benchmarks: usize,
         example: String,

@@ -66,11 +66,11 @@ impl Verdict {
     }
 
     /// The verdict on benchmarks, of which one may be [likely slower](Outcome::likely_slower).
-    pub(crate) fn of_benchmarks(
-        benchmarks: &[BenchmarkResult],
+    pub(crate) fn of_benchmarks<'a>(
+        benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
         likely_slower: Option<&str>,
     ) -> Self {
-        let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        let metrics = benchmarks.into_iter().flat_map(|benchmark| &benchmark.metrics);
         match likely_slower {
             Some(_) => Verdict::Regression,
             None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
@@ -457,17 +457,6 @@ impl Sampled {
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())
-    }
-
-    /// Whether a metric regressed.
-    pub(crate) fn names_a_regression(&self) -> bool {
-        self.benchmarks.iter().any(BenchmarkResult::has_regressed)
-    }
-
-    /// Whether every gating metric has its verdict.
-    pub(crate) fn is_decided(&self) -> bool {
-        let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
     }
 
     /// The complete pairs of all benchmarks.

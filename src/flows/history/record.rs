@@ -8,8 +8,9 @@ use crate::exec::error::ExecError;
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
 use crate::flows::error::FlowError;
-use crate::flows::filter::Part;
-use crate::flows::one_sided::{OneSided, with_hooks};
+use crate::flows::filter::Selection;
+use crate::flows::hooks::with_hooks;
+use crate::flows::one_sided::OneSided;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::revision::Revision;
@@ -63,7 +64,7 @@ pub fn record(
         workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter)?;
-    let records = with_hooks(&mut programs, context, |programs| {
+    let records = with_hooks(&mut programs, OneSided::hook, context, |programs| {
         let mut records = Vec::new();
         let several = programs.len() > 1;
         for program in &mut *programs {
@@ -138,10 +139,10 @@ fn programs<'a>(
     let mut is_taken = false;
     for (number, (benchmark, program)) in side.programs.iter().enumerate() {
         let mut program = OneSided::new(benchmark, program, side.scratch.path(), number)?;
-        let part = Part::of(filter, &benchmark.name, program.dialect(), several);
+        let part = Selection::of(filter, &benchmark.name, program.dialect(), several);
         program.filter = part.filter();
-        is_taken |= program.dialect().filters() || several && part != Part::Nothing;
-        if part != Part::Nothing {
+        is_taken |= program.dialect().filters() || several && part != Selection::Nothing;
+        if part != Selection::Nothing {
             programs.push(program);
         }
     }

@@ -175,12 +175,12 @@ fn analyse(
     ui: &mut Ui,
 ) -> Result<Outcome, Failure> {
     let mut analysis = Analysis::new(spec.clone(), inputs.len());
-    if analysis.wants_scouting() && inputs.iter().all(|input| input.regular) {
+    if analysis.needs_first_pass() && inputs.iter().all(|input| input.regular) {
         for input in inputs {
             (&input.file).rewind()?;
         }
         let files = inputs.iter().map(|input| (input.name.as_str(), &input.file));
-        analysis.scout(files).map_err(Error::from)?;
+        analysis.first_pass(files).map_err(Error::from)?;
     }
     let mut stopped_by = StoppedBy::MaxPairs;
     for input in inputs {

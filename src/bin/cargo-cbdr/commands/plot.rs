@@ -66,9 +66,9 @@ fn paint(
         format: Format::Human,
     };
     let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());
-    if analysis.wants_scouting() {
+    if analysis.needs_first_pass() {
         let files = texts.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
-        analysis.scout(files).map_err(Error::from)?;
+        analysis.first_pass(files).map_err(Error::from)?;
     }
     for (name, text) in texts {
         analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;

@@ -83,7 +83,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
-        Notice::NotAsked { benchmarks, example } => not_asked(*benchmarks, example),
+        Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
         Notice::OnlyShort { benchmarks, example, length } => {
             only_short(*benchmarks, example, *length)
         }

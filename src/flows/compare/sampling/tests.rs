@@ -1,6 +1,8 @@
 use super::*;
 use crate::engine::event::Recorder;
+use crate::flows::error::FlowError;
 use crate::model::estimator::Estimator;
+use crate::model::gate::Gate;
 use crate::model::metric::{Metric, Unit};
 use crate::model::row::{BenchmarkId, MetricId};
 use crate::model::side::Side;
