@@ -20,6 +20,8 @@ use std::path::Path;
 use std::time::Instant;
 
 pub(crate) use hooks::Hook;
+pub(crate) use output::check_output;
+pub(crate) use repetitions::tune_repetitions;
 pub(crate) use run::{Failure, Runs};
 pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
@@ -373,7 +375,7 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Values, Stop> {
-        self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
+        program.hooks.before_run(self.benchmark, context)?;
         program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
         let mut runs = Runs {
             meters: &self.meters,

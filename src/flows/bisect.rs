@@ -13,6 +13,7 @@
 
 mod search;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use search::{Search, halvings};
@@ -26,7 +27,7 @@ use crate::flows::compare::{self, compare};
 use crate::flows::event::Event;
 use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::explanation::Explain;
-use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
+use crate::model::outcome::{Doubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::settings::values::Confidence;
@@ -150,8 +151,8 @@ pub struct BisectReport {
     pub steps: Vec<BisectStep>,
     /// The minimum probability that the answer is right.
     pub confidence: f64,
-    /// What an inconclusive answer means.
-    pub on_inconclusive: OnDoubt,
+    /// What fails besides a regression.
+    pub fail_on: BTreeSet<Doubt>,
 }
 
 /// Searches for the commit after `good` that introduced the regression of `bad`
@@ -220,7 +221,7 @@ pub fn bisect(
         guilty,
         steps: bisection.steps,
         confidence: policy.confidence,
-        on_inconclusive: policy.on_inconclusive,
+        fail_on: policy.fail_on,
     })
 }
 

@@ -1,7 +1,6 @@
 //! What the user should know about a result. The binary words it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -491,15 +490,6 @@ pub enum RunNotice {
         benchmark: String,
         /// How many runs make a measurement.
         runs: u32,
-    },
-    /// The page cache still holds part of a file that should be cold.
-    StillCached {
-        /// The benchmark.
-        benchmark: String,
-        /// The file.
-        file: PathBuf,
-        /// How much of it, 0 to 1.
-        share: f64,
     },
 }
 

@@ -91,7 +91,7 @@ pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Err
 
 /// What must be equal in all shards, each with its name, in the order in which
 /// it is checked.
-fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
+fn shared(companion: &Companion) -> [(&'static str, Value); 13] {
     let Companion { base, head, .. } = companion;
     let toolchain = companion.toolchain.as_deref().unwrap_or("none");
     [
@@ -105,9 +105,7 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
         ("confidences", json!(companion.confidence)),
         ("metrics or thresholds", json!(companion.gates)),
         ("units", json!(companion.units)),
-        ("values of `on-inconclusive`", json!(companion.on_inconclusive)),
-        ("values of `on-no-baseline`", json!(companion.on_no_baseline)),
-        ("values of `on-removed`", json!(companion.on_removed)),
+        ("values of `fail-on`", json!(companion.fail_on)),
         ("removed benchmarks or metrics", json!(companion.removed)),
         ("notices of the tables", json!(companion.settings_notices)),
     ]

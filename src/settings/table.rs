@@ -16,14 +16,13 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
+    Aslr, BenchFrom, Confidence, FailOn, Repetitions, Threshold, Time, Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
-use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
-use flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
+use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
 /// What options stand under in the help.
@@ -45,10 +44,12 @@ pub mod flags {
     pub const SELECTION: u8 = 2;
     /// What decides, and how long it may take.
     pub const POLICY: u8 = 4;
-    /// What answers that are neither yes nor no do to the exit code.
-    pub const DOUBT: u8 = 8;
+    /// What fails besides a regression.
+    pub const FAILURE: u8 = 8;
     /// How runs are made and what surrounds them.
     pub const RUNS: u8 = 16;
+    /// How many code layouts are compared.
+    pub const LAYOUTS: u8 = 32;
 }
 
 /// The group of keys that no command takes as flags.
@@ -164,20 +165,14 @@ settings! {
         /// Measure at most N pairs
         "max-pairs" Judges max_pairs: u64, POLICY STOPPING [];
 
-        /// Pass (0) or fail (102) if the comparison is inconclusive
-        "on-inconclusive" Judges on_inconclusive: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING
-            [];
-
-        /// Pass (0) or fail (102) if the base does not build or lacks the benchmark
-        "on-no-baseline" Judges on_no_baseline: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
-
-        /// Pass (0) or fail (102) if the head no longer measures a metric that gates on
-        /// the base
-        "on-removed" Judges on_removed: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
+        /// Also fail (102) on these results, separated by commas; none overrides the
+        /// list of a table [default: none]
+        "fail-on" Judges fail_on: Vec<Written<FailOn>>, FAILURE DECIDING
+            [.value_name("RESULTS").hide_possible_values(false)];
 
         /// Measure over N random code layouts; auto: only what looks like a
         /// regression as built
-        "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, DOUBT DECIDING [];
+        "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, LAYOUTS DECIDING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
@@ -201,14 +196,6 @@ settings! {
         /// Read standard input from this file in the package's folder of each side
         /// [default: empty]
         "stdin" Shapes stdin: String, RUNS MEASURING [.value_name("FILE")];
-
-        /// Load the executable and the input into the page cache before each run
-        /// (warm), or drop them from it (cold) [default: neither]
-        "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
-
-        /// Apply --page-cache to this file, too, in the package's folder of each side
-        "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
-            [.long("page-cache-file").value_name("FILE")];
 
         /// Run this command before each run, unmeasured, in the package's folder of
         /// each side

@@ -241,7 +241,7 @@ fn too_little_history_is_inconclusive_and_says_why() {
     assert_eq!(object["verdict"], "inconclusive");
     let reason = "too little history: 8 commits with a result, of the 10 that are needed";
     assert_eq!(metric(&object)["reason"], reason);
-    repo.check("--on-inconclusive fail", 102);
+    repo.check("--fail-on inconclusive", 102);
     assert_eq!(repo.check("--min-history 8", 100)["verdict"], "regression");
 }
 

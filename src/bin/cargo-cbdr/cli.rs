@@ -17,7 +17,7 @@ use clap_complete::Shell;
 use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
+use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::Time;
 
@@ -140,7 +140,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | DOUBT | RUNS }>,
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | RUNS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,

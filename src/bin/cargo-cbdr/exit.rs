@@ -1,8 +1,10 @@
 //! The exit codes.
 
+use std::collections::BTreeSet;
+
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Status, Verdict};
+use cargo_cbdr::model::outcome::{Doubt, Outcome, Status, Verdict};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,17 +45,17 @@ impl Exit {
     }
 
     /// How a search for a commit ends.
-    pub(crate) fn of_search(verdict: Verdict, on_inconclusive: OnDoubt) -> Self {
+    pub(crate) fn of_search(verdict: Verdict, fail_on: &BTreeSet<Doubt>) -> Self {
         match verdict {
             Verdict::Regression => Exit::Regression,
-            Verdict::Inconclusive => Exit::doubt(on_inconclusive),
+            Verdict::Inconclusive => Exit::doubt(fail_on, Doubt::Inconclusive),
             _ => Exit::Success,
         }
     }
 
     /// How a comparison without a clear verdict ends.
-    fn doubt(policy: OnDoubt) -> Self {
-        if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
+    fn doubt(fail_on: &BTreeSet<Doubt>, doubt: Doubt) -> Self {
+        if fail_on.contains(&doubt) { Exit::InDoubt } else { Exit::Success }
     }
 
     /// How a check of the history ends. A result that failed can't be checked.
@@ -62,14 +64,14 @@ impl Exit {
         match report.verdict {
             Verdict::Regression => Exit::Regression,
             _ if failed => Exit::Failed,
-            Verdict::Inconclusive => Exit::doubt(report.on_inconclusive),
+            Verdict::Inconclusive => Exit::doubt(&report.fail_on, Doubt::Inconclusive),
             _ => Exit::Success,
         }
     }
 
     /// How a comparison or an analysis ends, which need not have a verdict.
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        let policy = &outcome.policy;
+        let doubt = |doubt| Exit::doubt(&outcome.policy.fail_on, doubt);
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
         let not_asked =
             outcome.notices.iter().any(|notice| matches!(notice, Notice::NotAsked { .. }));
@@ -78,13 +80,13 @@ impl Exit {
             Some(Verdict::Regression) => Exit::Regression,
             // There was no result because there was nothing to compare.
             Some(Verdict::Inconclusive) if not_asked => Exit::Failed,
-            Some(Verdict::Inconclusive) => Exit::doubt(policy.on_inconclusive),
-            Some(Verdict::NoBaseline) => Exit::doubt(policy.on_no_baseline),
-            _ if has_new => Exit::doubt(policy.on_no_baseline),
+            Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),
+            Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
+            _ if has_new => doubt(Doubt::NoBaseline),
             _ => Exit::Success,
         };
         match exit {
-            Exit::Success if !outcome.removed.is_empty() => Exit::doubt(policy.on_removed),
+            Exit::Success if !outcome.removed.is_empty() => doubt(Doubt::Removed),
             exit => exit,
         }
     }

@@ -271,24 +271,6 @@ impl Harness {
         (self.dialect.definition().matching)(filter)
     }
 
-    /// The arguments that run only these benchmarks, each given by its name, or by the
-    /// constant start and end of a name that changes with every run. `None` if the
-    /// harness can't do that.
-    pub(crate) fn only_like(
-        &self,
-        names: &[&str],
-        around: &[Option<(&str, &str)>],
-    ) -> Option<Vec<OsString>> {
-        match self.dialect {
-            Dialect::Criterion | Dialect::Divan => Some(vec![pattern::like(names, around).into()]),
-            Dialect::Plain
-            | Dialect::Json
-            | Dialect::Gungraun
-            | Dialect::Bencher
-            | Dialect::Libtest => None,
-        }
-    }
-
     /// The arguments that execute each benchmark once, regardless of its own settings.
     /// `None` if the harness can't do that.
     pub(crate) fn once(&self) -> Option<Vec<OsString>> {

@@ -17,7 +17,6 @@ mod interruptible;
 mod isolation;
 #[cfg(unix)]
 mod launch;
-pub mod pages;
 #[cfg(all(unix, any(test, not(target_os = "linux"))))]
 mod plain;
 mod program;

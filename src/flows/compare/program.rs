@@ -14,7 +14,8 @@ use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{
-    Context, Execution, Hook, Sampling, SideProgram, Stop, VaryingNames, Watching, waived,
+    Context, Execution, Hook, Sampling, SideProgram, Stop, VaryingNames, Watching, check_output,
+    tune_repetitions, waived,
 };
 use crate::exec::harness;
 use crate::exec::meter::{self, Profiler, Samples};
@@ -251,9 +252,10 @@ impl<'a> ComparedProgram<'a> {
         let ComparedProgram { execution, sides, part, .. } = self;
         let filter = part.filter();
         let (gates, readings) = (discovery.own_gates(), warm_up.readings.as_ref());
-        execution
-            .check_output(sides, filter, context)
-            .and_then(|()| execution.tune(sides, gates, readings, filter, &known, context))
+        check_output(execution, sides, filter, context)
+            .and_then(|()| {
+                tune_repetitions(execution, sides, gates, readings, filter, &known, context)
+            })
             .map_err(Stop::into_error)
     }
 

@@ -26,7 +26,7 @@ fn part(number: u64, of: u64, text: &str) -> Part {
         "schema": 1, "base": side("b"), "head": side("a"), "toolchain": null, "programs": [],
         "seed": 7, "shard": {"number": number, "of": of, "seed": number}, "confidence": 0.95,
         "estimator": "mean", "time_limit_seconds": 300.0, "max_pairs": null,
-        "on_inconclusive": "pass", "on_no_baseline": "pass", "on_removed": "pass", "removed": [],
+        "fail_on": [], "removed": [],
         "selecting": [], "told": [], "thresholds": [], "gates": [gate("it", 0.02)], "exact": [],
         "units": {}, "stopped_by": "max-pairs", "rows": recording.rows(),
     });

@@ -169,15 +169,15 @@ fn each_verdict_and_its_exit_code() {
     let options = format!("{BENCHMARK} --seed 3");
     let calls = [
         ("no-regression", "main --head feature --threshold 5%"),
-        ("removed-fails", "main --head feature --threshold 5% --on-removed fail"),
+        ("removed-fails", "main --head feature --threshold 5% --fail-on removed"),
         ("inconclusive", "main --head feature --threshold 2% --max-pairs 3"),
         (
             "inconclusive-fails",
-            "main --head feature --threshold 2% --max-pairs 3 --on-inconclusive fail",
+            "main --head feature --threshold 2% --max-pairs 3 --fail-on inconclusive",
         ),
         ("identical", "feature --head same"),
         ("no-baseline", "main --head other"),
-        ("no-baseline-fails", "main --head other --on-no-baseline fail"),
+        ("no-baseline-fails", "main --head other --fail-on no-baseline"),
         ("repeated", "--aa --repeat 2 --threshold 50%"),
     ];
     for (name, call) in calls {

@@ -76,7 +76,7 @@ fn results_of_the_past() {
         ("inconclusive", "history check --all-machines --rev HEAD~15".to_owned()),
         (
             "inconclusive-fails",
-            "history check --all-machines --rev HEAD~15 --on-inconclusive fail".to_owned(),
+            "history check --all-machines --rev HEAD~15 --fail-on inconclusive".to_owned(),
         ),
         ("failed", format!("{check} --rev HEAD~9")),
         ("level", format!("{check} --rev HEAD~6")),

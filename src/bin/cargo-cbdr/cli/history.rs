@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use cargo_cbdr::model::outcome::OnDoubt;
-use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{POLICY, SELECTION};
+use cargo_cbdr::settings::table::flags::{FAILURE, POLICY, SELECTION};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{CODES_OF_CHECK, DECIDING, Filter, OUTPUT, STOPPING, Seed};
@@ -111,9 +109,8 @@ pub(crate) struct Check {
           value_parser = clap::value_parser!(u64).range(2..=100), help_heading = DECIDING)]
     pub(crate) min_history: u64,
 
-    /// Pass (0) or fail (102) if the check is inconclusive [default: pass]
-    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
+    #[command(flatten)]
+    pub(crate) failure: Flags<{ FAILURE }>,
 
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
@@ -235,14 +232,10 @@ pub(crate) struct Bisect {
     pub(crate) restart: bool,
 
     #[command(flatten)]
-    pub(crate) settings: Flags<{ SELECTION | POLICY }>,
+    pub(crate) settings: Flags<{ SELECTION | POLICY | FAILURE }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
-
-    /// Pass (0) or fail (102) if BAD against GOOD is inconclusive [default: pass]
-    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
     #[command(flatten)]
     pub(crate) seed: Seed,

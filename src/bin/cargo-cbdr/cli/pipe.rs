@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::outcome::OnDoubt;
 use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::table::Flags;
+use cargo_cbdr::settings::table::flags::FAILURE;
 use cargo_cbdr::settings::values::{Confidence, Threshold, Time};
 use clap::{Args, ValueEnum};
 
@@ -74,9 +75,8 @@ pub(crate) struct Analyze {
     #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
     pub(crate) rule: Rule,
 
-    /// Pass (0) or fail (102) if the analysis is inconclusive [default: pass]
-    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
+    #[command(flatten)]
+    pub(crate) failure: Flags<{ FAILURE }>,
 
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]

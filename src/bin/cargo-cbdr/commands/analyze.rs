@@ -123,9 +123,8 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
         metrics: samples.metric.clone(),
         confidence: Some(samples.confidence.clone()),
         estimator: samples.estimator.clone().or(Some(Written::new(usual))),
-        on_inconclusive: args.on_inconclusive.clone(),
         threshold: judges.then(|| Written::new(TOLERANCE)),
-        ..Table::default()
+        ..args.failure.0.clone()
     };
     table.set_thresholds(&samples.threshold);
     let (policy, _) = options::limits(&table).map_err(Failure::usage)?;

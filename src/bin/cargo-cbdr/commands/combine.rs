@@ -14,14 +14,14 @@ use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// Prints the verdict of the shards measured by several machines, with the
-/// settings of the measurement; only `--on-inconclusive` may differ.
+/// settings of the measurement; only `--fail-on` may differ.
 pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let parts: Vec<Part> =
         args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
-    if args.on_inconclusive.is_some() {
-        outcome.policy.on_inconclusive = asked.policy.on_inconclusive;
+    if args.failure.0.fail_on.is_some() {
+        outcome.policy.fail_on.clone_from(&asked.policy.fail_on);
     }
     let mut ui = Ui::new();
     outcome.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));

@@ -58,12 +58,8 @@ fn record(args: &cli::Record, context: Context<'_>) -> Result<Exit, Failure> {
 }
 
 fn check(args: &cli::Check, context: Context<'_>) -> Result<Exit, Failure> {
-    let flags = Table {
-        base: args.base.clone(),
-        metrics: args.metric.clone(),
-        on_inconclusive: args.on_inconclusive.clone(),
-        ..Table::default()
-    };
+    let flags =
+        Table { base: args.base.clone(), metrics: args.metric.clone(), ..args.failure.0.clone() };
     let options = check::CheckOptions {
         request: request(flags, args.rev.clone(), None)?,
         baseline: args.baseline.clone(),

@@ -8,6 +8,7 @@ use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
+use cargo_cbdr::settings::table::{Flags, Table};
 
 use super::analyze::{self, STANDARD_INPUT, quoted, standard};
 use crate::cli::{Analyze, Format, Plot, Rule};
@@ -57,7 +58,7 @@ fn paint(
         combine: false,
         allow_missing: false,
         rule: Rule::Evidence,
-        on_inconclusive: None,
+        failure: Flags(Table::default()),
         format: Format::Human,
     };
     let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());

@@ -249,9 +249,6 @@ fn of_run(notice: &RunNotice) -> Option<(String, &String)> {
              of several runs",
             benchmark,
         ),
-        RunNotice::StillCached { benchmark, .. } => {
-            ("files stay in the page cache, at least in part, so there is no cold start", benchmark)
-        }
         RunNotice::BenchFrom { .. } | RunNotice::NamesVary { .. } => return None,
     };
     Some((what.to_owned(), benchmark))

@@ -391,18 +391,13 @@ fn run(notice: &RunNotice) -> String {
              so its output can't show whether both sides do the same work"
         ),
         RunNotice::NamesVary { benchmark, names } => format!(
-            "`{benchmark}` gives {} a different name in every run: the part that varies is \
-             replaced by `*`, and the sides are matched by the rest and by their order",
+            "`{benchmark}` gives {} a different name in every run: what varies and all after it is \
+             replaced by `*`, and the sides are paired by the rest and by position",
             list(names.iter().map(|name| format!("`{name}`")))
         ),
         RunNotice::Repeated { benchmark, runs } => format!(
             "a run of `{benchmark}` is too short for the clock of the gating metric: each \
              measurement is the mean of {runs} runs"
-        ),
-        RunNotice::StillCached { benchmark, file, share } => format!(
-            "{:.0}% of {} stays in the page cache, so `{benchmark}` does not start cold",
-            100.0 * share,
-            file.display()
         ),
     }
 }
