@@ -26,7 +26,7 @@
 //!   pair to its verdict. Pure: no processes, no clock.
 //! - [`error`]: what went wrong, with a hint. Collects the errors of all modules.
 //! - [`exec`]: runs programs and reads what they measured. Only `exec/process` has `unsafe` and
-//!   uses libc, signal-hook and windows-sys; besides it, only `exec/system` and `exec/meter`
+//!   uses libc and signal-hook; besides it, only `exec/system` and `exec/meter`
 //!   depend on the operating system.
 //! - [`workspace`]: from two revisions to two sets of executables. Only `workspace/git` uses
 //!   git2, only `workspace/cargo` uses cargo_metadata.

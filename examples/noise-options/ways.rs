@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cargo_cbdr::exec::process::{Command, Helper, Interrupt, Isolation, Outcome, allowed_cpus};
+use cargo_cbdr::exec::process::{Command, Helper, Interrupt, Isolation, RunOutcome, allowed_cpus};
 
 /// The number of runs per measurement, for options that repeat.
 pub const RUNS: usize = 5;
@@ -107,7 +107,7 @@ impl<'a> Lab<'a> {
             for _ in 0..way.runs() {
                 all.push(self.helper.run(&command, &self.never)?);
             }
-            let of = |value: fn(&Outcome) -> f64| -> f64 {
+            let of = |value: fn(&RunOutcome) -> f64| -> f64 {
                 let values = all.iter().map(value);
                 match way {
                     Way::Least => values.fold(f64::INFINITY, f64::min),

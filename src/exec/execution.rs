@@ -22,14 +22,14 @@ use std::time::Instant;
 pub(crate) use hooks::Hook;
 pub(crate) use output::check_output;
 pub(crate) use repetitions::tune_repetitions;
-pub(crate) use run::{Failure, Runs};
+pub(crate) use run::{FailedRun, Runs};
 pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
 pub(crate) use watching::Watching;
 
 use crate::error::{Error, Kind};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, Meters, Pass, Profiler, Sampler, Samples};
+use crate::exec::meter::{self, Meters, Pass, PerfSamples, Profiler, Sampler};
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
@@ -41,10 +41,10 @@ use crate::model::run_length::RunLength;
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
 
-/// How many samples a run has to have: a share of a tenth is then known to a fifth of itself.
-const ENOUGH: u64 = 200;
+/// Samples wanted: enough to know a share of 10 % to ±2 points.
+const WANTED_SAMPLES: u64 = 200;
 
-/// The most processes for these.
+/// At most this many processes to collect them.
 const MOST_PROCESSES: usize = 20;
 
 /// A run of which samples are taken.
@@ -167,7 +167,10 @@ impl<'a> Execution<'a> {
     ///
     /// # Errors
     /// If one of them gates.
-    pub(crate) fn take_refusals(&mut self, reported: &[String]) -> Result<Vec<Notice>, Error> {
+    pub(crate) fn drop_unavailable_metrics(
+        &mut self,
+        reported: &[String],
+    ) -> Result<Vec<Notice>, Error> {
         let mut notices = Vec::new();
         for refusal in self.meters.take_refused() {
             if reported.iter().any(|name| name == refusal.metric) {
@@ -309,18 +312,18 @@ impl<'a> Execution<'a> {
     }
 
     /// Takes samples of a program that runs one benchmark, in as many processes as it takes to
-    /// have [`ENOUGH`]. Beside them is the value that the program reports of the metric then, if
-    /// it does: the mean of these processes. Or why that can't be, or not until the deadline.
+    /// have [`WANTED_SAMPLES`]. Also returns the mean of the metric over those runs, if reported.
+    /// The inner `Err` explains why sampling is impossible.
     pub(crate) fn sample(
         &mut self,
         program: &mut SideProgram,
         sampling: Sampling<'_>,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Result<(Samples, Option<f64>), &'static str>, Stop> {
+    ) -> Result<Result<(PerfSamples, Option<f64>), &'static str>, Stop> {
         let Sampling { sampler, metric, run } = sampling;
         let folder = program.folder.clone();
-        let (mut all, mut values) = (Samples::default(), Vec::new());
+        let (mut all, mut values) = (PerfSamples::default(), Vec::new());
         for _ in 0..MOST_PROCESSES {
             let command = sampler.record(&program.command, &folder, run);
             if !self.run_instead(program, command, deadline, context)? {
@@ -339,7 +342,7 @@ impl<'a> Execution<'a> {
             };
             let Some(samples) = samples else { return Ok(Err("perf wrote no report")) };
             all.add(samples);
-            if all.count >= ENOUGH {
+            if all.count >= WANTED_SAMPLES {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 return Ok(Ok((all, (!values.is_empty()).then_some(mean))));
             }
@@ -386,7 +389,7 @@ impl<'a> Execution<'a> {
         let name = &self.benchmark.name;
         let (command, folder) = (&program.command, program.folder.as_path());
         runs.run(pass, command, folder, deadline, |failure| {
-            let Failure { fault, command, stderr } = failure;
+            let FailedRun { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
             Kind::Benchmark { side, benchmark, fault, command, stderr }.into()
         })

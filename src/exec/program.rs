@@ -23,7 +23,7 @@ pub(crate) struct Program {
     pub(crate) home: PathBuf,
     /// A folder for information about the program, removed together with its build.
     pub(crate) records: Option<PathBuf>,
-    /// A folder for how it differs from other programs, which goes when its build goes.
+    /// The cache of its function diffs; deleted together with the build.
     pub(crate) comparisons: Option<PathBuf>,
 }
 

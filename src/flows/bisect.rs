@@ -23,10 +23,9 @@ use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
 use crate::exec::system::{Place, digest};
-use crate::flows::compare::{self, compare};
+use crate::flows::compare::{Options, compare};
 use crate::flows::event::Event;
 use crate::flows::history::fingerprint::Fingerprint;
-use crate::model::explanation::Explain;
 use crate::model::outcome::{Doubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
@@ -238,16 +237,7 @@ fn comparison_with(
     flags.benchmarks = None;
     // A waiver accepts a slowdown, but that is still a slowdown.
     flags.waivers = Some(Vec::new());
-    Ok(Request {
-        flags,
-        exact_base: true,
-        dirty: false,
-        aa: false,
-        always_run: false,
-        measure_all: false,
-        policy_from: Side::Head,
-        ..request.clone()
-    })
+    Ok(Request { flags, exact_base: true, policy_from: Side::Head, ..request.clone() })
 }
 
 /// A search under way.
@@ -287,13 +277,7 @@ impl Bisection<'_> {
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
-        let options = compare::Options {
-            request,
-            fail_fast: true,
-            explain: Explain::Never,
-            seed,
-            shard: None,
-        };
+        let options = Options { request, fail_fast: true, seed, ..Options::default() };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
         });

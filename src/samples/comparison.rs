@@ -3,7 +3,6 @@
 use super::Spec;
 use super::analysis::MetricSums;
 use crate::engine::test::MetricTest;
-use crate::model::estimator::Estimator;
 use crate::model::metric::Metric;
 use crate::model::outcome::{Judgement, Method, MetricResult, Summary, Verdict};
 use crate::model::side::{Pair, Side};
@@ -54,7 +53,7 @@ impl Comparison {
             (Some(_), Some(levels)) => Evidence::Asking(tests(spec, metrics, levels)),
             (None, _) => Evidence::Summing {
                 sums: vec![PairMoments::new(); metrics.len()],
-                logarithms: spec.policy.estimator == Estimator::GeometricMean,
+                logarithms: spec.policy.estimator.takes_logarithms(),
             },
         };
         Comparison { pairs: 0, half, evidence }
@@ -265,7 +264,7 @@ fn measured(
     let mut difference = None;
     if let Some((base, head)) = samples.means().filter(|_| is_defined) {
         difference = samples.difference(confidence);
-        if spec.policy.estimator == Estimator::GeometricMean {
+        if spec.policy.estimator.takes_logarithms() {
             summary.base = Some(base.exp());
             summary.head = Some(head.exp());
             summary.change = Some((head - base).exp_m1());

@@ -78,7 +78,7 @@ pub(crate) use crate::workspace::lock_file::Versions;
 use crate::workspace::setup::{Setup, SideSetup};
 
 /// The request of a comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The folder inside the repository in which it was called.
     pub folder: PathBuf,

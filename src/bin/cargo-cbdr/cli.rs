@@ -26,9 +26,9 @@ use crate::ui::text;
 pub(crate) use complete::complete;
 pub(crate) use generated::{completions, man, subcommands};
 pub(crate) use history::{
-    Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
+    Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, RecordArgs, Sync,
 };
-pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
+pub(crate) use pipe::{Analyze, DecisionRule, Plot, Sample};
 
 const ARGUMENTS: &str = "Arguments";
 const CACHE: &str = "Cache";
@@ -113,12 +113,12 @@ pub(crate) enum Command {
     /// Compare every branch before it is pushed
     Hook {
         #[command(subcommand)]
-        what: Hook,
+        what: HookAction,
     },
     /// List or clean the cache of builds
     Cache {
         #[command(subcommand)]
-        what: Cache,
+        what: CacheAction,
     },
     /// Print a completion script for a shell
     Completions {
@@ -178,9 +178,9 @@ pub(crate) struct Compare {
     pub(crate) repeat: Option<u64>,
 
     /// Read thresholds and limits from this side's Cargo.toml, if it has a table
-    #[arg(long, value_enum, value_name = "SIDE", default_value_t = From::Base,
+    #[arg(long, value_enum, value_name = "SIDE", default_value_t = PolicySide::Base,
           help_heading = DECIDING)]
-    pub(crate) policy_from: From,
+    pub(crate) policy_from: PolicySide,
 
     /// Measure even if both sides are the same program
     #[arg(long, help_heading = DECIDING)]
@@ -236,7 +236,7 @@ pub(crate) struct Compare {
     pub(crate) report: Option<PathBuf>,
 
     /// Also write the result for a service that tracks results: bencher,
-    /// github-action-benchmark, github-action-benchmark-bigger or conbench
+    /// github-action-benchmark or github-action-benchmark-bigger
     #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) export: Vec<String>,
 }
@@ -269,7 +269,7 @@ pub(crate) enum When {
 
 /// A side to take something from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum PolicySide {
     /// The base's.
     Base,
     /// The head's.
@@ -372,7 +372,7 @@ pub(crate) enum Service {
 
 /// What to do with the pre-push hook.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Hook {
+pub(crate) enum HookAction {
     /// Make git compare each branch with its merge-base before it is pushed
     ///
     /// A regression stops the push; `git push --no-verify` pushes anyway. An
@@ -405,7 +405,7 @@ pub(crate) enum Hook {
 
 /// What to do with the cache.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Cache {
+pub(crate) enum CacheAction {
     /// List what is cached for each repository, most recently used first
     List,
     /// Remove this repository's builds, worktrees and target folders

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Definition, Error, MOST_METRICS, few, reading, set, text};
+use super::{Definition, Error, MOST_METRICS, check_at_most, reading, set, text};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 
@@ -66,7 +66,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
 
 /// An object of numbers; `place` is where it is, for errors.
 fn values(entries: Vec<(String, Value)>, place: &str) -> Result<Values, Error> {
-    few(entries.len(), MOST_METRICS, "metrics")?;
+    check_at_most(entries.len(), MOST_METRICS, "metrics")?;
     let mut values = Values::new();
     for (name, value) in entries {
         let Value::Number(number) = value else {

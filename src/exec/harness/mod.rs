@@ -252,11 +252,11 @@ impl Harness {
     /// older.
     pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {
         let is_old = self.dialect == Dialect::Criterion && criterion::takes_seconds(self);
-        (is_old && self.can_leave()).then_some("criterion 0.4")
+        (is_old && self.can_select_benchmarks()).then_some("criterion 0.4")
     }
 
     /// Whether a run can be limited to some benchmarks.
-    pub(crate) fn can_leave(&self) -> bool {
+    pub(crate) fn can_select_benchmarks(&self) -> bool {
         self.dialect.definition().exact.is_some_and(|word| self.knows(word))
     }
 
@@ -327,7 +327,7 @@ impl Harness {
                 return Err(Error::Twice(format!("the benchmark `{name}`")));
             }
         }
-        few(names.len(), MOST_BENCHMARKS, "benchmarks")?;
+        check_at_most(names.len(), MOST_BENCHMARKS, "benchmarks")?;
         Ok(readings)
     }
 }
@@ -419,7 +419,7 @@ fn named(what: &'static str, name: &str) -> Result<(), Error> {
 }
 
 /// Checks that there are at most `most`.
-fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
+fn check_at_most(count: usize, most: usize, what: &str) -> Result<(), Error> {
     match count > most {
         true => Err(Error::TooMuch(format!("{most} {what}"))),
         false => Ok(()),

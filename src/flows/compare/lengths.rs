@@ -53,7 +53,7 @@ pub(super) fn plan_groups(
     let benchmarks = &discovery.benchmarks;
     program.expect(discovery);
     let pair_seconds = discovery.pair_seconds;
-    if benchmarks.len() < 2 || !program.can_leave() {
+    if benchmarks.len() < 2 || !program.can_select_benchmarks() {
         program.plan(number, benchmarks, pair_seconds, plan);
         return Ok(());
     }

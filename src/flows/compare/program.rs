@@ -18,7 +18,7 @@ use crate::exec::execution::{
     tune_repetitions, waived,
 };
 use crate::exec::harness;
-use crate::exec::meter::{self, Profiler, Samples};
+use crate::exec::meter::{self, PerfSamples, Profiler};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
 use crate::flows::event::Event;
@@ -261,8 +261,8 @@ impl<'a> ComparedProgram<'a> {
 
     /// Whether a run can be limited to some benchmarks. Not if the user gave
     /// arguments, since those may select benchmarks, too.
-    pub(super) fn can_leave(&self) -> bool {
-        let able = |side| self.sides[side].harness.can_leave();
+    pub(super) fn can_select_benchmarks(&self) -> bool {
+        let able = |side| self.sides[side].harness.can_select_benchmarks();
         self.execution.benchmark.args.is_empty() && Side::BOTH.into_iter().all(able)
     }
 
@@ -469,7 +469,7 @@ impl<'a> ComparedProgram<'a> {
         sampling: Sampling<'_>,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Result<(Samples, Option<f64>), &'static str>, Stop> {
+    ) -> Result<Result<(PerfSamples, Option<f64>), &'static str>, Stop> {
         if self.dialect() == Dialect::Gungraun {
             return Ok(Err("they would be of valgrind, under which its harness runs it"));
         }
@@ -495,7 +495,7 @@ impl<'a> ComparedProgram<'a> {
         pair_seconds: f64,
         plan: &mut Plan,
     ) {
-        plan.add_group(number, self.can_leave(), pair_seconds);
+        plan.add_group(number, self.can_select_benchmarks(), pair_seconds);
         for benchmark in benchmarks {
             let (name, gates) = (&benchmark.name, benchmark.gates.clone());
             let id = plan.add_benchmark(name, &benchmark.metrics, gates);
@@ -562,7 +562,8 @@ impl<'a> ComparedProgram<'a> {
     /// The arguments that run the wanted benchmarks.
     fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
         let program = &self.sides[side];
-        if wanted.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
+        if wanted.len() < self.reported.base.max(self.reported.head) && self.can_select_benchmarks()
+        {
             let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
             let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
             let fits = |only: &Vec<OsString>| {

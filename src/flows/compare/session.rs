@@ -201,7 +201,7 @@ impl Session<'_, '_> {
         let mut notices = Vec::new();
         if program.dialect() == Dialect::Plain {
             // All metrics come from the meters, so refuse before anything runs.
-            notices = program.execution.take_refusals(&[])?;
+            notices = program.execution.drop_unavailable_metrics(&[])?;
         }
         for notice in notices {
             self.notice(notice);
@@ -209,7 +209,7 @@ impl Session<'_, '_> {
         let program = &mut self.programs[number];
         let warm_up = program.warm_up(self.context, &mut *self.on_event)?;
         let reported = metrics_of(warm_up.readings.as_ref());
-        for notice in program.execution.take_refusals(&reported)? {
+        for notice in program.execution.drop_unavailable_metrics(&reported)? {
             self.notice(notice);
         }
         let program = &mut self.programs[number];

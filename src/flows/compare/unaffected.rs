@@ -186,8 +186,8 @@ impl<'w, 'a> Watcher<'w, 'a> {
         let count = discovery.benchmarks.len();
         let names: Vec<Option<String>> =
             discovery.benchmarks.iter().map(|one| one.inner.clone()).collect();
-        let is_alone = count == 1 || !self.program.can_leave();
-        let has_more = count < discovery.most_reported() && self.program.can_leave();
+        let is_alone = count == 1 || !self.program.can_select_benchmarks();
+        let has_more = count < discovery.most_reported() && self.program.can_select_benchmarks();
         let only = names.first().filter(|_| count == 1 && has_more);
         let only = only.and_then(Option::as_deref);
         if is_alone || self.has_same_code() {

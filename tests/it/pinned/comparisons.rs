@@ -123,14 +123,11 @@ fn a_suite_in_every_format() {
         &[("parse", "sha", 100, 1.0), ("print", "sha", 500, 1.0), ("old", "mem", 100, 1.0)],
         &[("parse", "sha", 100, 1.2), ("print", "sha", 500, 1.0), ("new", "mem", 100, 1.0)],
     ]);
-    let scene = scene(&repo)
-        .with("CONBENCH_PROJECT_REPOSITORY", "https://example.org/o/r")
-        .with("CONBENCH_MACHINE_INFO_NAME", "a machine");
+    let scene = scene(&repo);
     let compare = format!("compare main {BENCHMARK} --threshold 5% --explain=never --seed 7");
     let mut outputs = Outputs::new("suite");
     let exports = "--export bencher=bencher.json --export github-action-benchmark=action.json \
-                   --export github-action-benchmark-bigger=bigger.json \
-                   --export conbench=conbench.json";
+                   --export github-action-benchmark-bigger=bigger.json";
     let calls: [(&str, &str, &[&str]); 8] = [
         ("human", "--samples out.csv", &["out.csv", "out.csv.json"]),
         ("json", "--format json", &[]),
@@ -138,7 +135,7 @@ fn a_suite_in_every_format() {
         ("github", "--format github", &[SUMMARY]),
         ("junit", "--format junit", &[]),
         ("report", "--report page.html", &["page.html"]),
-        ("exports", exports, &["bencher.json", "action.json", "bigger.json", "conbench.json"]),
+        ("exports", exports, &["bencher.json", "action.json", "bigger.json"]),
         ("other-seed", "--seed 8 --samples out.csv", &["out.csv"]),
     ];
     for (name, more, files) in calls {

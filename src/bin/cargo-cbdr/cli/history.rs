@@ -19,14 +19,14 @@ pub(crate) enum History {
     /// Builds the commit in a worktree in the cache, runs its benchmarks and
     /// stores the results, with the machine, the build and all repetitions,
     /// in the commit's note under refs/notes/cbdr.
-    Record(Box<Record>),
+    Record(Box<RecordArgs>),
     /// Check the latest result of a commit against earlier commits
     ///
     /// Computes the z-score: by how many standard deviations the best repetition
     /// differs from what the results of the last 100 commits predict; positive
     /// is better. Only results from the same machine, benchmark and build count.
     #[command(after_help = CODES_OF_CHECK)]
-    Check(Check),
+    Check(Box<Check>),
     /// List the results of a commit and of those before it
     List(List),
     /// Mark a commit that is expected to change the results
@@ -41,7 +41,7 @@ pub(crate) enum History {
 
 /// The arguments of `history record`.
 #[derive(Debug, Args)]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// Measure this revision instead of HEAD
     #[arg(long, value_name = "REV", help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
@@ -193,9 +193,6 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object.
     Json,
-    /// A JSON array of benchmark results for Conbench's server, one object for
-    /// each metric.
-    Conbench,
 }
 
 /// The arguments of `history push` and `history pull`.

@@ -59,7 +59,7 @@ pub(crate) struct Sample {
 #[derive(Debug, Args)]
 pub(crate) struct Analyze {
     #[command(flatten)]
-    pub(crate) samples: Samples,
+    pub(crate) samples: SampleArgs,
 
     /// Compute one verdict from the files that `compare --shard` wrote on
     /// several machines, with the settings they were measured with
@@ -72,8 +72,8 @@ pub(crate) struct Analyze {
     pub(crate) allow_missing: bool,
 
     /// Decide by this rule
-    #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
-    pub(crate) rule: Rule,
+    #[arg(long, value_enum, default_value_t = DecisionRule::Evidence, help_heading = DECIDING)]
+    pub(crate) rule: DecisionRule,
 
     #[command(flatten)]
     pub(crate) failure: Flags<{ FAILURE }>,
@@ -83,9 +83,9 @@ pub(crate) struct Analyze {
     pub(crate) format: Format,
 }
 
-/// Samples, and what to compute from them.
+/// SampleArgs, and what to compute from them.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Samples {
+pub(crate) struct SampleArgs {
     /// Read samples from these files; `-` is standard input [default: -]
     #[arg(value_name = "FILE", help_heading = SIDES)]
     pub(crate) files: Vec<PathBuf>,
@@ -124,7 +124,7 @@ pub(crate) struct Samples {
 #[derive(Debug, Args)]
 pub(crate) struct Plot {
     #[command(flatten)]
-    pub(crate) samples: Samples,
+    pub(crate) samples: SampleArgs,
 
     /// Write a page to this file instead: the samples, and the result of
     /// `analyze`
@@ -138,7 +138,7 @@ pub(crate) struct Plot {
 
 /// What decides about samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Rule {
+pub(crate) enum DecisionRule {
     /// The rule of `compare`.
     Evidence,
     /// BenchmarkTools' judge: the ratio of two estimates against a tolerance of

@@ -17,8 +17,8 @@ use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
 
-use crate::cli::{Analyze, Format, Rule};
-use crate::exit::Exit;
+use crate::cli::{Analyze, DecisionRule, Format};
+use crate::exit::ExitKind;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
@@ -30,7 +30,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 const TOLERANCE: Threshold = Threshold(0.05);
 
 /// Prints the result of samples.
-pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<ExitKind, Failure> {
     let spec = spec(args)?;
     if args.combine {
         return super::combine::run(args, &spec, interrupt);
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     let outcome = match result {
         // There is no result yet.
         Err(Failure::Library(_)) if interrupt.signal().is_some() => {
-            return Ok(Exit::interrupted(interrupt));
+            return Ok(ExitKind::interrupted(interrupt));
         }
         result => result?,
     };
@@ -53,8 +53,8 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     ui.end();
     give(args.format, outputs, &outcome)?;
     match (outcome.stopped_by, interrupt.signal()) {
-        (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
-        _ => Ok(Exit::of(&outcome)),
+        (StoppedBy::Interrupt, Some(signal)) => Ok(ExitKind::Signal(signal)),
+        _ => Ok(ExitKind::of(&outcome)),
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn standard() -> Result<File, Failure> {
 
 /// The specification of the analysis.
 pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
-    let judges = args.rule == Rule::Judge;
+    let judges = args.rule == DecisionRule::Judge;
     let samples = &args.samples;
     let has_threshold = !samples.threshold.is_empty();
     let usual = match (judges, has_threshold) {
@@ -131,12 +131,11 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let gates = (judges || has_threshold).then(|| options::gates(&table));
     let gates = gates.transpose().map_err(Failure::usage)?;
     let estimator = policy.estimator;
-    let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
     if args.format == Format::Junit && gates.is_none() && !args.combine {
         let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
-    if of_pairs && (judges || gates.is_none()) {
+    if estimator.needs_pairs() && (judges || gates.is_none()) {
         let what = "that estimator needs pairs and a threshold: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }

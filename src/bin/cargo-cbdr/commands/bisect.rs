@@ -11,13 +11,13 @@ use cargo_cbdr::workspace::git::line::Parents;
 use super::observe::random_seed;
 use super::request::request;
 use crate::cli::{Bisect, Printed};
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::bisect::{described, print, print_json, tried};
 use crate::render::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit, as requested by the arguments.
-pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<ExitKind, Failure> {
     let options = BisectOptions {
         request: request(args.settings.0.clone(), None, args.filter.filter.clone())?,
         good: args.good.clone(),
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> 
         Printed::Human => print(&report),
         Printed::Json => print_json(&report),
     })?;
-    Ok(Exit::of_search(report.verdict, &report.fail_on))
+    Ok(ExitKind::of_search(report.verdict, &report.fail_on))
 }
 
 fn show(ui: &mut Ui, event: BisectEvent<'_>) {

@@ -9,13 +9,17 @@ use cargo_cbdr::samples::{self, Companion, Misfit, Part, Recording, Spec};
 
 use super::analyze;
 use crate::cli::Analyze;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// Prints the verdict of the shards measured by several machines, with the
 /// settings of the measurement; only `--fail-on` may differ.
-pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &Analyze,
+    asked: &Spec,
+    interrupt: &Interrupt,
+) -> Result<ExitKind, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let parts: Vec<Part> =
         args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
@@ -27,7 +31,7 @@ pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result
     outcome.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
     analyze::give(args.format, outputs, &outcome)?;
-    Ok(Exit::of(&outcome))
+    Ok(ExitKind::of(&outcome))
 }
 
 /// Reads a shard and its companion.

@@ -9,16 +9,16 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::Request;
 
-use super::observe::{Kept, Observed, observed, random_seed};
+use super::observe::{EventUses, Observed, observed, random_seed};
 use super::request::request;
-use crate::cli::{Compare, Format, From, MessageFormat, When};
-use crate::exit::Exit;
+use crate::cli::{Compare, Format, MessageFormat, PolicySide, When};
+use crate::exit::ExitKind;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison, as requested by the arguments.
-pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;
     if args.dry_run {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure>
     let mut recording = Recording::default();
     let runs = outputs.want_runs().then_some(&mut recording);
     let prints_events = args.message_format == MessageFormat::Json;
-    let kept = Kept { samples, recording: runs, prints_events };
+    let kept = EventUses { samples, recording: runs, prints_events };
     let result = observed(&options, kept, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
@@ -45,12 +45,12 @@ pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure>
     };
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(context.interrupt));
+        return Ok(ExitKind::interrupted(context.interrupt));
     }
     written?;
     given?;
     outputs::printed(printed)?;
-    Ok(Exit::of(&outcome))
+    Ok(ExitKind::of(&outcome))
 }
 
 /// Prints what would be compared.
@@ -59,7 +59,7 @@ fn dry_run(
     format: Format,
     context: Context<'_>,
     mut ui: Ui,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let print = match format {
         Format::Human => render::preview::print,
         Format::Json => render::preview::print_json,
@@ -71,7 +71,7 @@ fn dry_run(
     let preview = preview(options, context, &mut |event| ui.show(&event));
     ui.end();
     outputs::printed(print(&preview?))?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {
@@ -85,8 +85,8 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         always_run: args.always_run,
         measure_all: args.measure_all,
         policy_from: match args.policy_from {
-            From::Base => Side::Base,
-            From::Head => Side::Head,
+            PolicySide::Base => Side::Base,
+            PolicySide::Head => Side::Head,
         },
         ..request
     };

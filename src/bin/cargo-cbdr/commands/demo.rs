@@ -6,16 +6,15 @@ use std::path::Path;
 
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::environment;
-use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::observe::{Kept, Observed, observed, random_seed};
+use super::observe::{EventUses, Observed, observed, random_seed};
 use super::request::request_in;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render;
 use crate::ui::{Failure, Ui, about, text};
 
@@ -31,7 +30,7 @@ const FILES: [(&str, &str); 4] = [
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
 /// Creates the repository, compares, and suggests what to do next.
-pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(context: Context<'_>) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
     let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
@@ -50,20 +49,14 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
         env: environment(),
         ..request_in(repository, flags)?
     };
-    let options = Options {
-        request,
-        fail_fast: false,
-        explain: Explain::Never,
-        seed: random_seed(),
-        shard: None,
-    };
-    let result = observed(&options, Kept::default(), context, &mut ui);
+    let options = Options { request, seed: random_seed(), ..Options::default() };
+    let result = observed(&options, EventUses::default(), context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
     let printed = writeln!(out).and_then(|()| render::human::print(&outcome));
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(context.interrupt));
+        return Ok(ExitKind::interrupted(context.interrupt));
     }
     written?;
     printed?;
@@ -80,7 +73,7 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
          permanently in Cargo.toml:\n\n    [package.metadata.cbdr]\n    bench = \"NAME\"\n    \
          threshold = \"2%\""
     )?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// Creates the repository: `main`, and on top of it the slower branch.

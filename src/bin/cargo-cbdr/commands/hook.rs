@@ -13,8 +13,8 @@ use cargo_cbdr::workspace::git::Repo;
 use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 
 use super::{compare, current_folder};
-use crate::cli::{self, Compare, Hook};
-use crate::exit::Exit;
+use crate::cli::{self, Compare, HookAction};
+use crate::exit::ExitKind;
 use crate::ui::{Failure, Ui, about};
 
 /// The hook's name, which is git's.
@@ -33,11 +33,11 @@ const END: &str = "# <<< cargo cbdr hook <<<";
 /// The first line of a hook that has nothing but our part.
 const SHELL: &str = "#!/bin/sh\n";
 
-pub(crate) fn run(what: &Hook, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(what: &HookAction, context: Context<'_>) -> Result<ExitKind, Failure> {
     match what {
-        Hook::Install { time_limit, args } => install(time_limit, args),
-        Hook::Uninstall => uninstall(),
-        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, context),
+        HookAction::Install { time_limit, args } => install(time_limit, args),
+        HookAction::Uninstall => uninstall(),
+        HookAction::Run { time_limit, args } => compare_pushes(time_limit, args, context),
     }
 }
 
@@ -59,7 +59,7 @@ fn refuse<T>(what: String) -> Result<T, Failure> {
     Err(Failure::Refused(what))
 }
 
-fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
+fn install(time_limit: &str, args: &[String]) -> Result<ExitKind, Failure> {
     parse(time_limit, args)?;
     let (repo, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
@@ -96,10 +96,10 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
         return Err(failure);
     }
     ui.status("Installed", &format!("`{}`; `git push --no-verify` skips it", hook.display()));
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
-fn uninstall() -> Result<Exit, Failure> {
+fn uninstall() -> Result<ExitKind, Failure> {
     let (_, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let ExistingHook::WithOurs { before, after } = ExistingHook::read(&hook)? else {
@@ -132,7 +132,7 @@ fn uninstall() -> Result<Exit, Failure> {
             ));
         }
     }
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// The current hook.
@@ -225,7 +225,7 @@ fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fail
         command += if number == 0 { " -- " } else { " " };
         command += &quoted(word)?;
     }
-    // A shell knows no other separator, on Windows either.
+    // A shell knows no other separator.
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
     let enter = match inside.as_str() {
         "" => String::new(),
@@ -261,7 +261,7 @@ fn compare_pushes(
     time_limit: &str,
     args: &[String],
     context: Context<'_>,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let (limit, _) = parse(time_limit, args)?;
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
@@ -282,11 +282,11 @@ fn compare_pushes(
         compare.instead = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
         let exit = compare::run(&compare, context)?;
-        if exit != Exit::Success {
+        if exit != ExitKind::Success {
             return Ok(exit);
         }
     }
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// Reads the time limit and the arguments of `compare`, and rejects what a hook can't call.

@@ -23,7 +23,7 @@ use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 
 use crate::cli::{self, Command};
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::ui::{Failure, verbosity};
 
 /// The argument with which cargo calls this program as a runner.
@@ -39,17 +39,17 @@ const TRACE: &str = "__trace";
 const COMPLETE: &str = "__complete";
 
 /// Runs the subcommand of the command line.
-pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
+pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
     let mut args = std::env::args_os();
     let first = args.nth(1);
     if first.as_ref().is_some_and(|first| first == LINK) {
         cargo_cbdr::workspace::record_link(args)?;
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     if first.as_ref().is_some_and(|first| first == TRACE) {
         // It would be a child process, and its end mistaken for that of the program.
         drop(helper);
-        return Ok(Exit::Watched(cargo_cbdr::exec::process::trace::trace(args)?));
+        return Ok(ExitKind::Traced(cargo_cbdr::exec::process::trace::trace(args)?));
     }
     if first.as_ref().is_some_and(|first| first == COMPLETE) {
         return Ok(written(cli::complete(args))?);
@@ -59,17 +59,17 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
             args,
             cargo_cbdr::exec::process::environment().into_iter(),
         )?;
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     if let Some(rounds) = doctor::asked_to_work() {
         cargo_cbdr::flows::doctor::work(rounds);
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
             cli::print(&error);
-            return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
+            return Ok(if error.use_stderr() { ExitKind::Usage } else { ExitKind::Success });
         }
     };
     verbosity::choose(&cli.display)?;
@@ -92,12 +92,14 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         Command::History(args) => history::run(&args, context),
     };
     match outcome {
-        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(&interrupt)),
+        Err(Failure::Library(error)) if error.is_interrupt() => {
+            Ok(ExitKind::interrupted(&interrupt))
+        }
         outcome => outcome,
     }
 }
 
-fn man(command: Option<&str>) -> Result<Exit, Failure> {
+fn man(command: Option<&str>) -> Result<ExitKind, Failure> {
     match cli::man(command) {
         Ok(page) => Ok(written(page)?),
         Err(names) => Err(Failure::Arguments(format!(
@@ -108,9 +110,9 @@ fn man(command: Option<&str>) -> Result<Exit, Failure> {
     }
 }
 
-fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
+fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<ExitKind> {
     std::io::stdout().lock().write_all(&page?)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// The environment of this program. Settings for quiet and colours are passed on to cargo,

@@ -11,8 +11,8 @@ use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
 use cargo_cbdr::settings::table::{Flags, Table};
 
 use super::analyze::{self, STANDARD_INPUT, quoted, standard};
-use crate::cli::{Analyze, Format, Plot, Rule};
-use crate::exit::Exit;
+use crate::cli::{Analyze, DecisionRule, Format, Plot};
+use crate::exit::ExitKind;
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::ui::Failure;
@@ -21,7 +21,7 @@ use crate::ui::Failure;
 const COLUMNS: usize = 80;
 
 /// Draws the samples.
-pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<ExitKind, Failure> {
     let page = args.html.as_deref();
     let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
     let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let metrics = metrics(&recording, args.samples.metric.as_deref().unwrap_or_default())?;
     if args.vega {
         crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     plot::print(&mut anstream::stdout().lock(), &recording, &metrics, width())?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// Writes the page: the result of `analyze`, and the samples.
@@ -52,12 +52,12 @@ fn paint(
     outputs: Outputs,
     texts: &[Text],
     recording: &Recording,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let asked = Analyze {
         samples: args.samples.clone(),
         combine: false,
         allow_missing: false,
-        rule: Rule::Evidence,
+        rule: DecisionRule::Evidence,
         failure: Flags(Table::default()),
         format: Format::Human,
     };
@@ -71,7 +71,7 @@ fn paint(
     }
     analysis.check().map_err(Error::from)?;
     outputs.write(&analysis.outcome(StoppedBy::MaxPairs), recording)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// The name of a file in messages, and its content.

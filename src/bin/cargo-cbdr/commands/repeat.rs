@@ -5,9 +5,9 @@ use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
-use super::observe::{Kept, Observed, observed};
+use super::observe::{EventUses, Observed, observed};
 use crate::cli::Format;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::{self, words};
 use crate::ui::{Failure, Ui};
 
@@ -22,7 +22,7 @@ pub(crate) fn run(
     format: Format,
     context: Context<'_>,
     mut ui: Ui,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     if !matches!(format, Format::Human | Format::Json) {
         let what = "`--repeat` prints `--format human` or `json` only";
         return Err(Failure::Arguments(what.to_owned()));
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let mut stopped = false;
     let mut failed = Ok(());
     for time in 1..=times {
-        let result = observed(&options, Kept::default(), context, &mut ui);
+        let result = observed(&options, EventUses::default(), context, &mut ui);
         ui.end();
         match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
@@ -60,9 +60,9 @@ pub(crate) fn run(
         _ => render::human::print_repeated(&outcomes),
     };
     if stopped {
-        return Ok(Exit::interrupted(context.interrupt));
+        return Ok(ExitKind::interrupted(context.interrupt));
     }
     failed?;
     render::outputs::printed(printed)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
