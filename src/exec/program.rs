@@ -59,7 +59,6 @@ pub(crate) struct Relink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RelinkInput {
     pub(crate) path: PathBuf,
-    /// Its length, bytes.
     pub(crate) bytes: u64,
     /// The digest of its content, if it was kept for this purpose.
     pub(crate) sha256: Option<String>,

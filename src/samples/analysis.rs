@@ -67,7 +67,6 @@ struct LabelSums {
 #[derive(Debug)]
 pub struct Analysis {
     spec: Spec,
-    /// The number of files.
     files: usize,
     /// The number of files begun so far.
     begun: usize,
@@ -298,8 +297,6 @@ impl Analysis {
         }
         Ok(())
     }
-
-    /// Adds a row.
     fn take(&mut self, number: usize, line: u64) {
         let logarithms = self.spec.policy.estimator.takes_logarithms();
         let label = &mut self.sums[number];
@@ -365,8 +362,6 @@ impl Analysis {
         most.zip(least).is_some_and(|(most, least)| most >= least)
     }
 }
-
-/// Collects labels only.
 struct Scout {
     labels: Labels,
 }
@@ -387,8 +382,6 @@ impl RowSink for Scout {
         Flow::Go
     }
 }
-
-/// Reads one file.
 struct FileReading<'a, 'b> {
     analysis: &'a mut Analysis,
     file: &'a str,

@@ -165,8 +165,6 @@ impl Companion {
                 .map_err(|error| format!("{error} in `{}`", path.display()))),
         }
     }
-
-    /// The policy that decided.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             confidence: self.confidence,

@@ -36,7 +36,6 @@ enum RowsSeen {
 /// them have one of each label.
 #[derive(Clone, Debug)]
 pub(super) struct LabelPair {
-    /// The benchmark.
     pub(super) name: String,
     /// The numbers of the labels.
     pub(super) labels: Pair<usize>,

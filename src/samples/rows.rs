@@ -232,8 +232,6 @@ impl<'t> CsvCells<'t> {
     fn of(line: &'t [u8]) -> Self {
         CsvCells { rest: line, begun: false }
     }
-
-    /// All cells as text.
     fn texts(self) -> Vec<String> {
         self.map(|cell| String::from_utf8_lossy(&cell).into_owned()).collect()
     }
@@ -289,9 +287,9 @@ mod tests {
 
     /// Records its calls.
     #[derive(Default)]
-    struct Written(Vec<String>);
+    struct CollectedRows(Vec<String>);
 
-    impl RowSink for Written {
+    impl RowSink for CollectedRows {
         fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
             self.0.push(metrics.join("|"));
             Ok(vec![false; metrics.len()])
@@ -320,7 +318,7 @@ mod tests {
     }
 
     fn notes(text: &[u8], size: usize) -> Vec<String> {
-        let mut notes = Written::default();
+        let mut notes = CollectedRows::default();
         read(&mut Drops(text, size), "it", &mut notes).unwrap();
         notes.0
     }
@@ -347,7 +345,7 @@ mod tests {
         let text = format!("benchmark,t\nx,{blanks}1\ny,2\nx,{blanks}3");
         assert_eq!(notes(text.as_bytes(), CHUNK).len(), 4);
         let endless = format!("benchmark,t\n{}", "x".repeat(LONGEST + 10));
-        let mut notes = Written::default();
+        let mut notes = CollectedRows::default();
         let error = read(&mut endless.as_bytes(), "it", &mut notes).unwrap_err();
         let expected =
             format!("it, line 2, column 1 (`benchmark`): the line is longer than {LONGEST} bytes");

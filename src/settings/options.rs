@@ -30,7 +30,6 @@ pub(crate) enum Subject {
     Target(Target, BuildOptions),
     /// A command, and what builds it.
     Command {
-        /// Its words.
         words: Vec<String>,
         /// The words of the command that builds it.
         build: Option<Vec<String>>,
@@ -43,7 +42,6 @@ pub(crate) enum Subject {
 pub struct Benchmark {
     /// Its name in the outputs.
     pub(crate) name: String,
-    /// The package, by name.
     pub(crate) package: String,
     /// What is run.
     #[serde(rename = "run")]
@@ -51,7 +49,6 @@ pub struct Benchmark {
     /// Whether it was not named: one of the targets that run by default.
     #[serde(skip)]
     pub(crate) is_found: bool,
-    /// Its arguments.
     pub(crate) args: Vec<String>,
     /// The harness by which it is called and parsed; if `None`, it is detected in the executable.
     pub(crate) harness: Option<Dialect>,

@@ -219,17 +219,14 @@ settings! {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenWaiver {
-    /// The metric.
     pub(crate) metric: String,
     /// The benchmark; else all.
     pub(crate) benchmark: Option<String>,
     /// The change up to which it passes.
     pub(crate) ceiling: Written<Threshold>,
-    /// Why.
     pub(crate) reason: String,
     /// The last day on which it counts, `2026-12-31`, in UTC.
     pub(crate) expires: String,
-    /// Where it is discussed.
     pub(crate) issue: Option<String>,
 }
 

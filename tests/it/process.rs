@@ -599,7 +599,7 @@ fn what_may_be_read_once_is_no_input_of_many_runs() {
     let stage = Stage::new("cat > /dev/null\n");
     let pipe = stage.repo.around().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let ran = stage.compare("--max-pairs 1 --stdin").args([&pipe]).run().code(101);
+    let ran = stage.compare("--max-pairs 1").args([Path::new("--stdin"), &pipe]).run().code(101);
     ran.says("/pipe` is a pipe, but every run has to read it")
         .says("hint: write it to a file first");
     stage.compare("--max-pairs 1 --stdin /dev/null").run().code(0);

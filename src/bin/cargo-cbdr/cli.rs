@@ -52,7 +52,7 @@ const STYLES: Styles = Styles::styled()
 #[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 
     #[command(flatten)]
     pub(crate) display: DisplayFlags,
@@ -85,7 +85,7 @@ pub(crate) struct DisplayFlags {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Compare HEAD with the merge-base of BASE and HEAD
     ///
     /// Checks out both into worktrees of its own, builds their benchmarks, and
@@ -104,7 +104,7 @@ pub(crate) enum Command {
     Demo,
     Sample(Sample),
     #[command(after_help = CODES_OF_CHECK)]
-    Analyze(Analyze),
+    Analyze(Box<Analyze>),
     #[command(after_help = CODES_OF_CHECK)]
     Bisect(Box<Bisect>),
     /// Store results with their commits, and check new ones against them
@@ -377,30 +377,26 @@ pub(crate) enum HookAction {
     ///
     /// A regression stops the push; `git push --no-verify` pushes anyway. An
     /// existing hook is kept and runs first.
-    Install {
-        /// Sample all branches of a push for at most this long, in total
-        #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
-        time_limit: String,
-
-        /// More arguments for `cargo cbdr compare`
-        #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
-        args: Vec<String>,
-    },
+    Install(HookArgs),
     /// Remove the hook and restore the previous one
     ///
     /// Removes only the lines that `hook install` wrote.
     Uninstall,
     /// Compare the branches that git is about to push; called by the hook
     #[command(hide = true)]
-    Run {
-        /// Sample all branches for at most this long, in total
-        #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
-        time_limit: String,
+    Run(HookArgs),
+}
 
-        /// More arguments for `cargo cbdr compare`
-        #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
-        args: Vec<String>,
-    },
+/// How the branches of a push are compared.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// Sample all branches of a push for at most this long, in total
+    #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
+    pub(crate) time_limit: String,
+
+    /// More arguments for `cargo cbdr compare`
+    #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
+    pub(crate) args: Vec<String>,
 }
 
 /// What to do with the cache.
@@ -457,7 +453,7 @@ pub(crate) fn print(error: &clap::Error) {
 pub(crate) fn compare(args: &[String]) -> Result<Compare, clap::Error> {
     let words = ["cargo cbdr", "compare"].into_iter().chain(args.iter().map(String::as_str));
     match Cli::try_parse_from(words)?.command {
-        Command::Compare(compare) => Ok(*compare),
+        CliCommand::Compare(compare) => Ok(*compare),
         _ => Err(Cli::command().error(ErrorKind::InvalidSubcommand, "not `compare`")),
     }
 }
@@ -506,7 +502,8 @@ mod tests {
     fn both_ways_of_calling_are_the_same() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         for line in ["cargo-cbdr compare main --dirty", "cargo-cbdr cbdr compare main --dirty"] {
-            let Command::Compare(compare) = parse(words(line).into_iter()).unwrap().command else {
+            let CliCommand::Compare(compare) = parse(words(line).into_iter()).unwrap().command
+            else {
                 panic!("{line}");
             };
             assert_eq!((compare.settings.0.base.as_deref(), compare.dirty), (Some("main"), true));

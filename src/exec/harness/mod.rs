@@ -44,6 +44,7 @@ const MOST_METRICS: usize = 1000;
 
 /// What is wrong with the output of a run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum Error {
     /// There is no output.
     #[error("it printed nothing")]
@@ -63,23 +64,15 @@ pub enum Error {
     Name {
         /// Whether it is a benchmark or a metric.
         what: &'static str,
-        /// The name.
         name: String,
-        /// Why.
         why: &'static str,
     },
     /// A value is not a finite number.
     #[error("the value of `{metric}` is {what}, not a finite number")]
-    NoNumber {
-        /// The metric.
-        metric: String,
-        /// The value instead.
-        what: String,
-    },
+    NoNumber { metric: String, what: String },
     /// A file written by the run can't be read.
     #[error("could not read `{}`", .path.display())]
     File {
-        /// The file.
         path: PathBuf,
         /// The message of the system.
         source: std::io::Error,

@@ -54,7 +54,6 @@ pub(crate) struct Sampler {
 /// PerfSamples of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerfSamples {
-    /// How many.
     pub(crate) count: u64,
     /// Their weights by functions, as linkers know these. The unit is that of the event.
     pub(crate) functions: BTreeMap<String, u64>,
@@ -133,8 +132,6 @@ impl PerfSamples {
         }
         samples
     }
-
-    /// Adds others.
     pub(crate) fn add(&mut self, others: PerfSamples) {
         self.count += others.count;
         for (function, weight) in others.functions {

@@ -267,23 +267,14 @@ impl std::fmt::Display for RunFault {
 
 /// Why there is no [`RunOutcome`].
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum RunError {
     /// The program could not be started.
     #[error("could not start `{program}`")]
-    Spawn {
-        /// The program's name.
-        program: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Spawn { program: String, source: io::Error },
     /// The program could not be counted.
     #[error("could not count what `{program}` does")]
-    Count {
-        /// The program's name.
-        program: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Count { program: String, source: io::Error },
     /// A signal asked this process to stop. The program was ended.
     #[error("interrupted")]
     Interrupted,

@@ -167,7 +167,6 @@ struct ProgramRecord {
     names: Vec<Option<String>>,
     /// Values that are known without a run.
     exact: Vec<(Metric, f64)>,
-    /// How a run failed.
     error: Option<String>,
     /// Whether it has no benchmark.
     is_empty: bool,

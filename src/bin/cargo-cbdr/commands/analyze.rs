@@ -64,8 +64,6 @@ pub(super) fn give(format: Format, outputs: Outputs, outcome: &Outcome) -> Resul
     outputs::printed(render::print(format, outcome))?;
     Ok(())
 }
-
-/// Something to read.
 struct Input {
     /// The name in messages.
     name: String,

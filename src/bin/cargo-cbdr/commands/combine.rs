@@ -5,7 +5,7 @@ use std::path::Path;
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::flows::event::Event;
-use cargo_cbdr::samples::{self, Companion, Misfit, Part, Recording, Spec};
+use cargo_cbdr::samples::{self, Companion, Misfit, Recording, ShardPart, Spec};
 
 use super::analyze;
 use crate::cli::Analyze;
@@ -21,7 +21,7 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) -> Result<ExitKind, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
-    let parts: Vec<Part> =
+    let parts: Vec<ShardPart> =
         args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
     if args.failure.0.fail_on.is_some() {
@@ -35,7 +35,7 @@ pub(super) fn run(
 }
 
 /// Reads a shard and its companion.
-fn part(path: &Path) -> Result<Part, Failure> {
+fn part(path: &Path) -> Result<ShardPart, Failure> {
     if path == Path::new("-") {
         let what = "a shard has a second file beside it, so standard input can't be one";
         return Err(Failure::Arguments(what.to_owned()));
@@ -53,5 +53,5 @@ fn part(path: &Path) -> Result<Part, Failure> {
     if !text.trim_ascii().is_empty() {
         recording.read(&mut text.as_slice(), &file).map_err(Error::from)?;
     }
-    Ok(Part { file, shard, companion, recording })
+    Ok(ShardPart { file, shard, companion, recording })
 }

@@ -13,7 +13,7 @@ use cargo_cbdr::workspace::git::Repo;
 use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 
 use super::{compare, current_folder};
-use crate::cli::{self, Compare, HookAction};
+use crate::cli::{self, Compare, HookAction, HookArgs};
 use crate::exit::ExitKind;
 use crate::ui::{Failure, Ui, about};
 
@@ -35,9 +35,9 @@ const SHELL: &str = "#!/bin/sh\n";
 
 pub(crate) fn run(what: &HookAction, context: Context<'_>) -> Result<ExitKind, Failure> {
     match what {
-        HookAction::Install { time_limit, args } => install(time_limit, args),
+        HookAction::Install(args) => install(args),
         HookAction::Uninstall => uninstall(),
-        HookAction::Run { time_limit, args } => compare_pushes(time_limit, args, context),
+        HookAction::Run(args) => compare_pushes(args, context),
     }
 }
 
@@ -59,14 +59,14 @@ fn refuse<T>(what: String) -> Result<T, Failure> {
     Err(Failure::Refused(what))
 }
 
-fn install(time_limit: &str, args: &[String]) -> Result<ExitKind, Failure> {
-    parse(time_limit, args)?;
+fn install(args: &HookArgs) -> Result<ExitKind, Failure> {
+    parse(args)?;
     let (repo, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let existing = ExistingHook::read(&hook)?;
     let inside = current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
-    let part = part(inside, time_limit, args)?;
+    let part = part(inside, args)?;
     let mut ui = Ui::new();
     let is_kept = matches!(existing, ExistingHook::Other);
     if is_kept {
@@ -212,7 +212,7 @@ fn digest_of(lines: &[u8]) -> String {
 
 /// Our part of the hook. It needs only a shell, and warns if the program is missing. What
 /// comes after it is run, too, unless it stops the push.
-fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Failure> {
+fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
         return refuse(format!("`{}` is not UTF-8: install from the root", inside.display()));
     };
@@ -220,8 +220,8 @@ fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fail
         Ok(word) => Ok(word.into_owned()),
         Err(_) => Err(Failure::Arguments("an argument contains a zero byte".to_owned())),
     };
-    let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(time_limit)?);
-    for (number, word) in args.iter().enumerate() {
+    let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(&args.time_limit)?);
+    for (number, word) in args.args.iter().enumerate() {
         command += if number == 0 { " -- " } else { " " };
         command += &quoted(word)?;
     }
@@ -257,12 +257,8 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 
 /// Compares what git is about to push, one branch after the other. The first regression, or
 /// the first branch that can't be compared, stops the push.
-fn compare_pushes(
-    time_limit: &str,
-    args: &[String],
-    context: Context<'_>,
-) -> Result<ExitKind, Failure> {
-    let (limit, _) = parse(time_limit, args)?;
+fn compare_pushes(args: &HookArgs, context: Context<'_>) -> Result<ExitKind, Failure> {
+    let (limit, _) = parse(args)?;
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
     let pushes = pushes(&lines).map_err(|line| {
@@ -276,7 +272,7 @@ fn compare_pushes(
             "Pushing",
             &format!("{remote_branch}: compared first (`--no-verify` skips that)"),
         );
-        let (_, mut compare) = parse(time_limit, args)?;
+        let (_, mut compare) = parse(args)?;
         compare.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
         compare.instead = remote_commit;
@@ -289,8 +285,8 @@ fn compare_pushes(
     Ok(ExitKind::Success)
 }
 
-/// Reads the time limit and the arguments of `compare`, and rejects what a hook can't call.
-fn parse(time_limit: &str, args: &[String]) -> Result<(Duration, Compare), Failure> {
+/// Parses the time limit and the arguments of `compare`, and rejects what a hook can't call.
+fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare), Failure> {
     let limit = humantime::parse_duration(time_limit).map_err(|error| {
         Failure::Arguments(format!("invalid --time-limit `{time_limit}`: {error}"))
     })?;

@@ -22,7 +22,7 @@ use std::io::Write;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 
-use crate::cli::{self, Command};
+use crate::cli::{self, CliCommand};
 use crate::exit::ExitKind;
 use crate::ui::{Failure, verbosity};
 
@@ -77,19 +77,19 @@ pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
     let context = Context { helper: &helper, interrupt: &interrupt };
     let outcome = match cli.command {
-        Command::Compare(args) => compare::run(&args, context),
-        Command::Init(args) => init::run(&args, context),
-        Command::Demo => demo::run(context),
-        Command::Sample(args) => sample::run(&args, context),
-        Command::Analyze(args) => analyze::run(&args, &interrupt),
-        Command::Doctor(args) => doctor::run(&args, context),
-        Command::Cache { what } => cache::run(&what),
-        Command::Completions { shell } => Ok(written(cli::completions(shell))?),
-        Command::Man { command } => man(command.as_deref()),
-        Command::Hook { what } => hook::run(&what, context),
-        Command::Plot(args) => plot::run(&args, &interrupt),
-        Command::Bisect(args) => bisect::run(&args, context),
-        Command::History(args) => history::run(&args, context),
+        CliCommand::Compare(args) => compare::run(&args, context),
+        CliCommand::Init(args) => init::run(&args, context),
+        CliCommand::Demo => demo::run(context),
+        CliCommand::Sample(args) => sample::run(&args, context),
+        CliCommand::Analyze(args) => analyze::run(&args, &interrupt),
+        CliCommand::Doctor(args) => doctor::run(&args, context),
+        CliCommand::Cache { what } => cache::run(&what),
+        CliCommand::Completions { shell } => Ok(written(cli::completions(shell))?),
+        CliCommand::Man { command } => man(command.as_deref()),
+        CliCommand::Hook { what } => hook::run(&what, context),
+        CliCommand::Plot(args) => plot::run(&args, &interrupt),
+        CliCommand::Bisect(args) => bisect::run(&args, context),
+        CliCommand::History(args) => history::run(&args, context),
     };
     match outcome {
         Err(Failure::Library(error)) if error.is_interrupt() => {

@@ -19,8 +19,6 @@ use crate::ui::Failure;
 
 /// The width without a terminal.
 const COLUMNS: usize = 80;
-
-/// Draws the samples.
 pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<ExitKind, Failure> {
     let page = args.html.as_deref();
     let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
