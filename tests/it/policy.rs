@@ -275,7 +275,8 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
     ran.says("differently; the head's value is used, because of `--policy-from head`");
     compare(&repo, "--fail-on none").code(0);
     // A list replaces that of the table.
-    compare(&repo, "--fail-on inconclusive,no-baseline").code(0);
+    compare(&repo, "--fail-on no-baseline").code(0);
+    compare(&repo, "--fail-on no-baseline,inconclusive").code(102);
     let ran = compare(&repo, "--fail-on perhaps").code(2);
     ran.says("it must be `inconclusive`, `no-baseline`, `removed` or `none`");
     compare(&repo, "--fail-on none,removed").code(2).says("`none`: it excludes all others");
