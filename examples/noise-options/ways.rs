@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cargo_cbdr::exec::process::{
-    Command, Helper, Interrupt, Isolation, Outcome, allowed_cpus, pages,
-};
+use cargo_cbdr::exec::process::{Command, Helper, Interrupt, Isolation, RunOutcome, allowed_cpus};
 
 /// The number of runs per measurement, for options that repeat.
 pub const RUNS: usize = 5;
@@ -18,8 +16,6 @@ pub enum Way {
     OneCpu,
     Nicer,
     LessNice,
-    Warm,
-    Cold,
     Mean,
     Least,
 }
@@ -27,7 +23,7 @@ pub enum Way {
 impl Way {
     pub fn all() -> Vec<Way> {
         use Way::*;
-        let all = vec![Plain, FixedAddresses, OneCpu, Nicer, LessNice, Warm, Cold, Mean, Least];
+        let all = vec![Plain, FixedAddresses, OneCpu, Nicer, LessNice, Mean, Least];
         all.into_iter().filter(|way| way.isolation().rehearse().is_ok()).collect()
     }
 
@@ -39,8 +35,6 @@ impl Way {
             Way::OneCpu => "`--cpu N`",
             Way::Nicer => "`--nice 5`",
             Way::LessNice => "`--nice -10`",
-            Way::Warm => "`--page-cache warm`",
-            Way::Cold => "`--page-cache cold`",
             Way::Mean => "`--repetitions 5`",
             Way::Least => "`--estimator min`",
         }
@@ -111,14 +105,9 @@ impl<'a> Lab<'a> {
         for side in [0, 1] {
             let mut all = Vec::with_capacity(way.runs());
             for _ in 0..way.runs() {
-                match way {
-                    Way::Warm => pages::load(&self.program)?,
-                    Way::Cold => drop(pages::evict(&self.program)?),
-                    _ => {}
-                }
                 all.push(self.helper.run(&command, &self.never)?);
             }
-            let of = |value: fn(&Outcome) -> f64| -> f64 {
+            let of = |value: fn(&RunOutcome) -> f64| -> f64 {
                 let values = all.iter().map(value);
                 match way {
                     Way::Least => values.fold(f64::INFINITY, f64::min),

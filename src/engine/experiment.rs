@@ -432,8 +432,8 @@ impl Experiment {
     /// The benchmarks that the next pair of a group measures: the undecided ones, or
     /// all if a run can't be limited.
     fn wanted(&self, group: usize) -> Vec<BenchmarkId> {
-        let Group { benchmarks, can_leave, .. } = &self.plan.groups[group];
-        let wanted = |number: &usize| !can_leave || self.benchmarks[*number].is_open();
+        let Group { benchmarks, can_select_benchmarks, .. } = &self.plan.groups[group];
+        let wanted = |number: &usize| !can_select_benchmarks || self.benchmarks[*number].is_open();
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
     }
 
@@ -458,7 +458,7 @@ impl Experiment {
         *self.groups[group].remaining.get_or_init(|| {
             let left = self.of_group(group).iter().map(BenchmarkState::remaining);
             let left = left.collect::<Option<Vec<u64>>>()?;
-            Some(match self.plan.groups[group].can_leave {
+            Some(match self.plan.groups[group].can_select_benchmarks {
                 true => left.iter().sum::<u64>() as f64 / self.wanted(group).len().max(1) as f64,
                 false => left.into_iter().max().unwrap_or(0) as f64,
             })

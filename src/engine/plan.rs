@@ -61,7 +61,7 @@ pub(crate) struct Group {
     pub(crate) program: usize,
     pub(crate) benchmarks: Range<usize>,
     /// Whether a run can be limited to some of them.
-    pub(crate) can_leave: bool,
+    pub(crate) can_select_benchmarks: bool,
     /// The expected time of a pair of runs, seconds; 0 if unknown.
     pub(crate) pair_seconds: f64,
     /// How long a run measures each benchmark, if that can be set.
@@ -104,10 +104,16 @@ impl Plan {
     }
 
     /// Adds an empty group of program number `program`.
-    pub fn add_group(&mut self, program: usize, can_leave: bool, pair_seconds: f64) {
+    pub fn add_group(&mut self, program: usize, can_select_benchmarks: bool, pair_seconds: f64) {
         let end = self.benchmarks.len();
         let (benchmarks, length) = (end..end, None);
-        self.groups.push(Group { program, benchmarks, can_leave, pair_seconds, length });
+        self.groups.push(Group {
+            program,
+            benchmarks,
+            can_select_benchmarks,
+            pair_seconds,
+            length,
+        });
     }
 
     /// Adds a benchmark to the latest group.

@@ -20,7 +20,9 @@ use std::path::Path;
 use std::time::Instant;
 
 pub(crate) use hooks::Hook;
-pub(crate) use run::{Failure, Runs};
+pub(crate) use output::check_output;
+pub(crate) use repetitions::tune_repetitions;
+pub(crate) use run::{FailedRun, Runs};
 pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
 pub(crate) use watching::Watching;
@@ -28,7 +30,7 @@ pub(crate) use watching::Watching;
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, Meters, Pass, Profiler, Sampler, Samples};
+use crate::exec::meter::{self, Meters, Pass, PerfSamples, Profiler, Sampler};
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
@@ -40,10 +42,10 @@ use crate::model::run_length::RunLength;
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
 
-/// How many samples a run has to have: a share of a tenth is then known to a fifth of itself.
-const ENOUGH: u64 = 200;
+/// Samples wanted: enough to know a share of 10 % to ±2 points.
+const WANTED_SAMPLES: u64 = 200;
 
-/// The most processes for these.
+/// At most this many processes to collect them.
 const MOST_PROCESSES: usize = 20;
 
 /// A run of which samples are taken.
@@ -132,7 +134,7 @@ impl From<&str> for Unknown {
 /// The samples of some runs.
 #[derive(Debug)]
 pub(crate) struct SampledRuns {
-    pub(crate) samples: Samples,
+    pub(crate) samples: PerfSamples,
     /// The mean of the metric over these runs, if they report it.
     pub(crate) reported: Option<f64>,
 }
@@ -205,7 +207,10 @@ impl<'a> Execution<'a> {
     ///
     /// # Errors
     /// If one of them gates.
-    pub(crate) fn take_refusals(&mut self, reported: &[String]) -> Result<Vec<Notice>, Error> {
+    pub(crate) fn drop_unavailable_metrics(
+        &mut self,
+        reported: &[String],
+    ) -> Result<Vec<Notice>, Error> {
         let mut notices = Vec::new();
         for refusal in self.meters.take_refused() {
             if reported.iter().any(|name| name == refusal.metric) {
@@ -357,7 +362,7 @@ impl<'a> Execution<'a> {
     ) -> Result<SampledRuns, Unknown> {
         let Sampling { sampler, metric, run } = sampling;
         let folder = program.folder.clone();
-        let (mut all, mut values) = (Samples::default(), Vec::new());
+        let (mut all, mut values) = (PerfSamples::default(), Vec::new());
         for _ in 0..MOST_PROCESSES {
             let command = sampler.record(&program.command, &folder, run);
             if !self.run_instead(program, command, deadline, context)? {
@@ -376,7 +381,7 @@ impl<'a> Execution<'a> {
             };
             let Some(samples) = samples else { return Err("perf wrote no report".into()) };
             all.add(samples);
-            if all.count >= ENOUGH {
+            if all.count >= WANTED_SAMPLES {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let reported = (!values.is_empty()).then_some(mean);
                 return Ok(SampledRuns { samples: all, reported });
@@ -413,7 +418,7 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Values, Stop> {
-        self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
+        program.hooks.before_run(self.benchmark, context)?;
         program.harness.clear(&program.paths).map_err(Error::from)?;
         let mut runs = Runs {
             meters: &self.meters,
@@ -424,7 +429,7 @@ impl<'a> Execution<'a> {
         let name = &self.benchmark.name;
         let (command, folder) = (&program.command, program.folder.as_path());
         runs.run(pass, command, folder, deadline, |failure| {
-            let Failure { fault, command, stderr } = failure;
+            let FailedRun { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
             ExecError::Benchmark { side, benchmark, fault, command, stderr }.into()
         })

@@ -23,7 +23,7 @@ pub(crate) struct Program {
     pub(crate) home: PathBuf,
     /// A folder for information about the program, removed together with its build.
     pub(crate) records: Option<PathBuf>,
-    /// A folder for how it differs from other programs, which goes when its build goes.
+    /// The cache of its function diffs; deleted together with the build.
     pub(crate) comparisons: Option<PathBuf>,
 }
 
@@ -59,7 +59,6 @@ pub(crate) struct Relink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RelinkInput {
     pub(crate) path: PathBuf,
-    /// Its length, bytes.
     pub(crate) bytes: u64,
     /// The digest of its content, if it was kept for this purpose.
     pub(crate) sha256: Option<String>,

@@ -29,42 +29,20 @@ pub fn random() -> u64 {
 /// linker, and `/bin/sh` runs scripts.
 pub(crate) const LINKS_AS_GNU: bool = cfg!(target_os = "linux");
 
-/// The environment variable with the user's home folder.
-pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-
-/// Whether lines of text end with a line feed only, as in git.
-pub(crate) const HAS_PLAIN_LINE_ENDS: bool = cfg!(unix);
-
-/// A path as git writes it: as its bytes, on Windows as UTF-8 with slashes.
+/// A path as git writes it: as its bytes.
 pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
-    #[cfg(unix)]
-    {
-        std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
-    }
-    #[cfg(not(unix))]
-    {
-        path.to_string_lossy().replace('\\', "/").into_bytes()
-    }
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
 }
 
-/// The path that [`git_bytes`] wrote. On Windows, where a path is always UTF-8,
-/// invalid bytes are replaced.
+/// The path that [`git_bytes`] wrote.
 pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
-    #[cfg(unix)]
-    {
-        let text: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
-        text.into()
-    }
-    #[cfg(not(unix))]
-    {
-        String::from_utf8_lossy(bytes).into_owned().into()
-    }
+    let text: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
+    text.into()
 }
 
 /// Replaces every `old` in `text` by `new`.
 pub(crate) fn replace(text: &OsStr, old: char, new: &str) -> OsString {
     // An ASCII byte is never part of another character.
-    #[cfg(unix)]
     if let (true, Ok(byte)) = (old.is_ascii(), u8::try_from(old)) {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
         let parts = text.as_bytes().split(|&other| other == byte);
@@ -76,43 +54,20 @@ pub(crate) fn replace(text: &OsStr, old: char, new: &str) -> OsString {
 /// Creates a symbolic link at `at` that points to `to`.
 ///
 /// # Errors
-/// If the system does not allow it, such as Windows without the permission (granted
-/// in Developer Mode).
+/// If the system does not allow it.
 pub(crate) fn link(to: &Path, at: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink(to, at)
-    }
-    #[cfg(windows)]
-    {
-        use std::os::windows::fs::{symlink_dir, symlink_file};
-        // There are links to files and links to folders.
-        let full = at.parent().unwrap_or(Path::new("")).join(to);
-        if full.is_dir() { symlink_dir(to, at) } else { symlink_file(to, at) }
-    }
+    std::os::unix::fs::symlink(to, at)
 }
 
-/// Creates or changes the link to a folder at `at`, atomically except on
-/// Windows, where there is no link for a moment.
+/// Creates or changes the link to a folder at `at`, atomically.
 ///
 /// # Errors
 /// As [`link`].
 pub(crate) fn relink(to: &Path, at: &Path) -> io::Result<()> {
     let new = at.with_extension("new");
-    remove_link(&new);
+    let _ = std::fs::remove_file(&new);
     link(to, &new)?;
-    if cfg!(windows) {
-        remove_link(at);
-    }
     std::fs::rename(&new, at)
-}
-
-/// Removes a link, if there is one.
-fn remove_link(at: &Path) {
-    // On Windows a link to a folder is removed as an empty folder is.
-    if std::fs::remove_file(at).is_err() && cfg!(windows) {
-        let _ = std::fs::remove_dir(at);
-    }
 }
 
 /// Whether the owner of a file may execute it; true where files have no such bit.
@@ -122,28 +77,12 @@ pub(crate) fn may_execute(file: &Metadata) -> bool {
 
 /// The permission bits of a file; `None` if files have none.
 pub(crate) fn mode(file: &Metadata) -> Option<u32> {
-    #[cfg(unix)]
-    {
-        Some(std::os::unix::fs::PermissionsExt::mode(&file.permissions()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        None
-    }
+    Some(std::os::unix::fs::PermissionsExt::mode(&file.permissions()))
 }
 
 /// The user id of a file's owner; `None` if users have no ids.
 pub(crate) fn owner(file: &Metadata) -> Option<u32> {
-    #[cfg(unix)]
-    {
-        Some(std::os::unix::fs::MetadataExt::uid(file))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        None
-    }
+    Some(std::os::unix::fs::MetadataExt::uid(file))
 }
 
 /// Whether a path stays below `root`: it has no `..`, and none of its folders is a
@@ -167,33 +106,17 @@ pub(crate) struct Stamp {
 
 /// The stamp of a file; `None` if std does not have it.
 pub(crate) fn stamp(file: &Metadata) -> Option<Stamp> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        Some(Stamp {
-            number: file.ino() as u32,
-            modified: (file.mtime() as i32, file.mtime_nsec() as u32),
-            changed: (file.ctime() as i32, file.ctime_nsec() as u32),
-        })
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        None
-    }
+    use std::os::unix::fs::MetadataExt;
+    Some(Stamp {
+        number: file.ino() as u32,
+        modified: (file.mtime() as i32, file.mtime_nsec() as u32),
+        changed: (file.ctime() as i32, file.ctime_nsec() as u32),
+    })
 }
 
 /// Whether a file is a named pipe; opening it would block until its other end is opened.
 pub fn is_pipe(file: &Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::FileTypeExt::is_fifo(&file.file_type())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        false
-    }
+    std::os::unix::fs::FileTypeExt::is_fifo(&file.file_type())
 }
 
 /// Whether its owner may execute a file; `None` if files have no permissions.
@@ -203,15 +126,7 @@ pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
 
 /// The permissions with these bits; `None` if files have none.
 pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
-    #[cfg(unix)]
-    {
-        Some(std::os::unix::fs::PermissionsExt::from_mode(mode))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = mode;
-        None
-    }
+    Some(std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 
 /// Removes a file or folder by the function `how`; it may already be gone.
@@ -232,7 +147,6 @@ pub(crate) fn remove_by(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> i
 /// If the system does not allow it.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(path)
 }
@@ -242,37 +156,15 @@ pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
 /// # Errors
 /// If the file belongs to another user or does not exist.
 pub(crate) fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
-    let mut options = File::options();
-    #[cfg(unix)]
-    options.read(true);
-    #[cfg(windows)]
-    {
-        /// `FILE_WRITE_ATTRIBUTES`.
-        const WRITE_ATTRIBUTES: u32 = 0x100;
-        std::os::windows::fs::OpenOptionsExt::access_mode(&mut options, WRITE_ATTRIBUTES);
-    }
-    options.open(path)?.set_modified(time)
+    File::open(path)?.set_modified(time)
 }
 
-/// The absolute path without links, in a form that other programs understand: on
-/// Windows `C:\a`, where std has `\\?\C:\a`.
+/// The absolute path without links.
 ///
 /// # Errors
 /// If `path` does not exist.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize().map(plain)
-}
-
-/// Removes the prefix of Windows' verbatim paths where the path means the same
-/// without it.
-fn plain(path: PathBuf) -> PathBuf {
-    let text = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
-    let plain = text.filter(|text| {
-        let mut letters = text.bytes();
-        let drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
-        drive && letters.next() == Some(b':') && text.len() < 260
-    });
-    plain.map_or_else(|| path.clone(), PathBuf::from)
+    path.canonicalize()
 }
 
 /// Writes a file of a test, and the folders around it.
@@ -286,16 +178,6 @@ pub(crate) fn write(path: &Path, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_is_spelled_so_that_others_can_read_it() {
-        let plain = |path: &str| plain(path.into()).to_str().unwrap().to_owned();
-        assert_eq!(plain(r"\\?\C:\a b"), r"C:\a b");
-        assert_eq!(plain(r"\\?\UNC\host\share"), r"\\?\UNC\host\share");
-        assert_eq!(plain("/a"), "/a");
-        let long = format!(r"\\?\C:\{}", "a".repeat(300));
-        assert_eq!(plain(&long), long);
-    }
 
     #[test]
     fn what_git_wrote_is_read_again() {

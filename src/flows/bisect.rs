@@ -13,6 +13,7 @@
 
 mod search;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use search::{Search, halvings};
@@ -24,11 +25,10 @@ use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
 use crate::exec::system::{Place, digest};
-use crate::flows::compare::{self, compare};
+use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
-use crate::model::explanation::Explain;
-use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
+use crate::model::outcome::{Doubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::model::words::words;
@@ -149,8 +149,8 @@ pub struct BisectReport {
     pub steps: Vec<BisectStep>,
     /// The minimum probability that the answer is right.
     pub confidence: f64,
-    /// What an inconclusive answer means.
-    pub on_inconclusive: OnDoubt,
+    /// What fails besides a regression.
+    pub fail_on: BTreeSet<Doubt>,
 }
 
 /// Searches for the commit after `good` that introduced the regression of `bad`
@@ -221,7 +221,7 @@ pub fn bisect(
         guilty,
         steps: bisection.steps,
         confidence: policy.confidence,
-        on_inconclusive: policy.on_inconclusive,
+        fail_on: policy.fail_on,
     })
 }
 
@@ -238,16 +238,7 @@ fn comparison_with(
     flags.benchmarks = None;
     // A waiver accepts a slowdown, but that is still a slowdown.
     flags.waivers = Some(Vec::new());
-    Ok(Request {
-        flags,
-        exact_base: true,
-        dirty: false,
-        aa: false,
-        always_run: false,
-        measure_all: false,
-        policy_from: Side::Head,
-        ..request.clone()
-    })
+    Ok(Request { flags, exact_base: true, policy_from: Side::Head, ..request.clone() })
 }
 
 struct Bisection<'a> {
@@ -285,13 +276,7 @@ impl Bisection<'_> {
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
-        let options = compare::Options {
-            request,
-            fail_fast: true,
-            explain: Explain::Never,
-            seed,
-            shard: None,
-        };
+        let options = Options { request, fail_fast: true, seed, ..Options::default() };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
         });

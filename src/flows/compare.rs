@@ -37,7 +37,7 @@ use program::ComparedProgram;
 use session::Session;
 
 /// The options of a comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// What to compare.
     pub request: Request,

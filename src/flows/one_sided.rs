@@ -68,8 +68,8 @@ impl<'a> OneSided<'a> {
 
     /// Whether a run can be limited to one benchmark. Not if the user gave arguments,
     /// since those may select benchmarks, too.
-    pub(super) fn can_leave(&self) -> bool {
-        self.execution.benchmark.args.is_empty() && self.program.harness.can_leave()
+    pub(super) fn can_select_benchmarks(&self) -> bool {
+        self.execution.benchmark.args.is_empty() && self.program.harness.can_select_benchmarks()
     }
 
     /// Runs the program once, with this benchmark alone, as short as at the beginning
@@ -91,8 +91,11 @@ impl<'a> OneSided<'a> {
     ///
     /// # Errors
     /// If one of them gates.
-    pub(super) fn take_refusals(&mut self, run: &[Reading]) -> Result<Vec<Notice>, Error> {
-        self.execution.take_refusals(&metric_names(run))
+    pub(super) fn drop_unavailable_metrics(
+        &mut self,
+        run: &[Reading],
+    ) -> Result<Vec<Notice>, Error> {
+        self.execution.drop_unavailable_metrics(&metric_names(run))
     }
 
     /// The values that are known without a run.

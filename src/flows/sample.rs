@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::engine::event::Event;
 use crate::engine::schedule::Rounds;
 use crate::error::Error;
-use crate::exec::execution::{Context, Failure, Runs, Stop};
+use crate::exec::execution::{Context, FailedRun, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
@@ -99,7 +99,7 @@ pub fn sample<E: From<Error>>(
         for pass in meters.passes() {
             let values =
                 runs.run(pass, &commands[number], scratch.path(), deadline, |failure| {
-                    let Failure { fault, command, stderr } = failure;
+                    let FailedRun { fault, command, stderr } = failure;
                     let label = labels[number].to_owned();
                     FlowError::Command { label, fault, command, stderr }.into()
                 })?;

@@ -32,6 +32,28 @@ words!(Estimator {
     Min = "min",
 });
 
+impl Estimator {
+    /// The statistic of one side's values that is shown beside the change.
+    pub fn statistic(self) -> &'static str {
+        match self {
+            Estimator::Robust | Estimator::Median => "median",
+            Estimator::Mean => "mean",
+            Estimator::GeometricMean => "geometric mean",
+            Estimator::Min => "minimum",
+        }
+    }
+
+    /// Whether it is defined for pairs only.
+    pub fn needs_pairs(self) -> bool {
+        matches!(self, Estimator::Robust | Estimator::Median)
+    }
+
+    /// Whether it takes logarithms, so that values have to be positive.
+    pub(crate) fn takes_logarithms(self) -> bool {
+        self == Estimator::GeometricMean
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,9 +59,10 @@ pub enum Evidence {
 }
 
 /// When what has regressed is explained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Explain {
-    /// Never.
+    #[expect(missing_docs, reason = "the name says it")]
+    #[default]
     Never,
     /// Where valgrind or perf is there and it takes seconds.
     WhereCheap,

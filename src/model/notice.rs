@@ -3,7 +3,6 @@
 #![expect(missing_docs, reason = "a field has a comment where its name leaves a question")]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -250,8 +249,7 @@ impl Notice {
                 | RunNotice::OutputDiffers { benchmark, .. }
                 | RunNotice::OutputVaries { benchmark, .. }
                 | RunNotice::NamesVary { benchmark, .. }
-                | RunNotice::Repeated { benchmark, .. }
-                | RunNotice::StillCached { benchmark, .. },
+                | RunNotice::Repeated { benchmark, .. },
             ) => benchmark,
             _ => return None,
         };
@@ -416,13 +414,6 @@ pub enum RunNotice {
         benchmark: String,
         /// How many runs make a measurement.
         runs: u32,
-    },
-    /// The page cache still holds part of a file that should be cold.
-    StillCached {
-        benchmark: String,
-        file: PathBuf,
-        /// How much of it, 0 to 1.
-        share: f64,
     },
 }
 

@@ -78,18 +78,19 @@ impl Verdict {
     }
 }
 
-/// What a gate does without a clear verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A result that is neither a pass nor a regression. It passes unless it is set to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum OnDoubt {
-    /// Let it pass.
-    #[default]
-    Pass,
-    /// Fail.
-    Fail,
+pub enum Doubt {
+    /// The limit was reached before a verdict.
+    Inconclusive,
+    /// The base lacks a benchmark, or does not build.
+    NoBaseline,
+    /// The head no longer measures what gates on the base.
+    Removed,
 }
 
-words!(OnDoubt { Pass = "pass", Fail = "fail" });
+words!(Doubt { Inconclusive = "inconclusive", NoBaseline = "no-baseline", Removed = "removed" });
 
 /// Why sampling stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -472,15 +473,9 @@ pub struct Policy {
     pub confidence: f64,
     /// How a change is estimated.
     pub estimator: Estimator,
-    /// What to do if the limit is reached before a verdict.
+    /// What fails besides a regression.
     #[serde(skip)]
-    pub on_inconclusive: OnDoubt,
-    /// What to do without a base to compare with.
-    #[serde(skip)]
-    pub on_no_baseline: OnDoubt,
-    /// What to do if the head lacks what gates on the base.
-    #[serde(skip)]
-    pub on_removed: OnDoubt,
+    pub fail_on: BTreeSet<Doubt>,
     /// Whether a verdict is about the executables as built, or about many layouts.
     #[serde(skip)]
     pub layouts: Layouts,

@@ -6,10 +6,13 @@ use std::ops::{Index, IndexMut};
 use serde::{Deserialize, Serialize};
 
 /// One of the two things that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// What the head is compared with.
+    #[default]
     Base,
     /// What is tested for a regression.
     Head,

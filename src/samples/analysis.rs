@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::comparison::LabelComparison;
-use super::labels::{Labels, Role};
+use super::labels::{Labels, PairRole};
 use super::rows::{self, RowSink};
 use super::{Error, Flow, Position, Spec};
 use crate::engine::family::{likeliest, step_down};
@@ -299,7 +299,7 @@ impl Analysis {
     }
 
     fn take(&mut self, number: usize, line: u64) {
-        let logarithms = self.spec.policy.estimator == Estimator::GeometricMean;
+        let logarithms = self.spec.policy.estimator.takes_logarithms();
         let label = &mut self.sums[number];
         if self.labels.count(number) {
             label.first.clone_from(&self.values);
@@ -317,13 +317,13 @@ impl Analysis {
                 continue;
             }
             match self.labels.pairs[pair].take(side, line) {
-                Role::First => comparison.take_first(&self.values),
-                Role::Second(first) => {
+                PairRole::First => comparison.take_first(&self.values),
+                PairRole::Second(first) => {
                     let before = comparison.evidence();
                     comparison.take_second(first, &self.values);
                     taken.push((pair, before));
                 }
-                Role::Unpaired => comparison.give_up_pairs(),
+                PairRole::Unpaired => comparison.give_up_pairs(),
             }
         }
         // Without a first pass, pairs are kept until the first verdict is possible: as late as
@@ -428,7 +428,7 @@ impl RowSink for FileReading<'_, '_> {
             let metrics = metrics.iter().map(|metric| metric.name.clone()).collect();
             return Err(Error::NoMetric { metric: missing.clone(), metrics });
         }
-        let logarithms = spec.policy.estimator == Estimator::GeometricMean;
+        let logarithms = spec.policy.estimator.takes_logarithms();
         let may_be_negative = |name: &String| {
             let free = Metric::named(name).unit == Unit::Unknown && spec.gate(name).is_none();
             free && !logarithms

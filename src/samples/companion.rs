@@ -1,5 +1,6 @@
 //! The file next to a file of samples: what was measured, and how.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use crate::model::estimator::Estimator;
 use crate::model::gate::{Gate, Waived, Waiver};
 use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Quantity, Units};
-use crate::model::outcome::{MetricResult, OnDoubt, Outcome, Policy, Removed, StoppedBy};
+use crate::model::outcome::{Doubt, MetricResult, Outcome, Policy, Removed, StoppedBy};
 use crate::model::revision::Revision;
 use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
@@ -30,9 +31,7 @@ pub struct Companion {
     pub(crate) estimator: Estimator,
     time_limit_seconds: f64,
     max_pairs: Option<u64>,
-    pub(crate) on_inconclusive: OnDoubt,
-    pub(crate) on_no_baseline: OnDoubt,
-    pub(crate) on_removed: OnDoubt,
+    pub(crate) fail_on: BTreeSet<Doubt>,
     /// Benchmarks, and metrics of benchmarks.
     pub(crate) removed: Vec<(String, Option<String>)>,
     pub(crate) selecting: Vec<String>,
@@ -125,9 +124,7 @@ impl Companion {
             estimator: outcome.policy.estimator,
             time_limit_seconds: outcome.limits.time.as_secs_f64(),
             max_pairs: outcome.limits.pairs,
-            on_inconclusive: outcome.policy.on_inconclusive,
-            on_no_baseline: outcome.policy.on_no_baseline,
-            on_removed: outcome.policy.on_removed,
+            fail_on: outcome.policy.fail_on.clone(),
             removed: outcome.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
             selecting: outcome.selecting.clone(),
             settings_notices,
@@ -168,15 +165,11 @@ impl Companion {
                 .map_err(|error| format!("{error} in `{}`", path.display()))),
         }
     }
-
-    /// The policy that decided.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             confidence: self.confidence,
             estimator: self.estimator,
-            on_inconclusive: self.on_inconclusive,
-            on_no_baseline: self.on_no_baseline,
-            on_removed: self.on_removed,
+            fail_on: self.fail_on.clone(),
             // What is in the samples was measured.
             layouts: Layouts::Off,
         }

@@ -3,7 +3,6 @@
 use super::Spec;
 use super::analysis::MetricSums;
 use crate::engine::test::MetricTest;
-use crate::model::estimator::Estimator;
 use crate::model::metric::Metric;
 use crate::model::outcome::{Judgement, Method, MetricResult, Summary, Verdict};
 use crate::model::side::{Pair, Side};
@@ -52,7 +51,7 @@ impl LabelComparison {
             (Some(_), Some(levels)) => Mode::Testing(tests(spec, metrics, levels)),
             (None, _) => Mode::Summing {
                 sums: vec![PairMoments::new(); metrics.len()],
-                logarithms: spec.policy.estimator == Estimator::GeometricMean,
+                logarithms: spec.policy.estimator.takes_logarithms(),
             },
         };
         LabelComparison { pairs: 0, half, mode }
@@ -262,7 +261,7 @@ fn measured(
     let mut difference = None;
     if let Some((base, head)) = samples.means().filter(|_| is_defined) {
         difference = samples.difference(confidence);
-        if spec.policy.estimator == Estimator::GeometricMean {
+        if spec.policy.estimator.takes_logarithms() {
             summary.base = Some(base.exp());
             summary.head = Some(head.exp());
             summary.change = Some((head - base).exp_m1());

@@ -10,6 +10,7 @@ use crate::settings::error::nearest;
 
 /// Why the shards of several machines are not parts of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum Misfit {
     /// They differ in what must be equal.
     #[error(
@@ -17,70 +18,33 @@ pub enum Misfit {
         .files[0], .files[1], .values[0], .values[1]
     )]
     Differ {
-        /// What differs.
         what: &'static str,
-        /// The files.
         files: [String; 2],
         /// The value in each of them.
         values: [String; 2],
     },
     /// A shard appears twice.
     #[error("{} and {} are both shard {shard}", .files[0], .files[1])]
-    Twice {
-        /// The part.
-        shard: Shard,
-        /// The files.
-        files: [String; 2],
-    },
+    Twice { shard: Shard, files: [String; 2] },
     /// The same samples appear under two names, or in the same order from the same seed.
     #[error("{} and {} contain the same samples, or were made with the same seed", .files[0],
         .files[1])]
-    Copy {
-        /// The files.
-        files: [String; 2],
-    },
+    Copy { files: [String; 2] },
     /// Shards are missing.
     #[error("of {of} shards {} missing", are(.numbers))]
-    Missing {
-        /// Their numbers.
-        numbers: Vec<u64>,
-        /// The expected number.
-        of: u64,
-    },
+    Missing { numbers: Vec<u64>, of: u64 },
     /// Some shards had nothing to measure, but others had.
     #[error("{file} has no samples ({why}), but others have")]
-    Nothing {
-        /// The file.
-        file: String,
-        /// Why it has none.
-        why: StoppedBy,
-    },
+    Nothing { file: String, why: StoppedBy },
     /// Rows are missing or were added.
     #[error("{file} has {found} rows, but {measured} were measured")]
-    Rows {
-        /// The file.
-        file: String,
-        /// The number found.
-        found: u64,
-        /// The expected number.
-        measured: u64,
-    },
+    Rows { file: String, found: u64, measured: u64 },
     /// The rows do not form pairs.
     #[error("the rows of {benchmark} in {file} do not form pairs")]
-    Unpaired {
-        /// The file.
-        file: String,
-        /// The benchmark.
-        benchmark: String,
-    },
+    Unpaired { file: String, benchmark: String },
     /// A file was not written by `compare --shard`.
     #[error("{file} is not a shard: {why}")]
-    NoShard {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        why: String,
-    },
+    NoShard { file: String, why: String },
 }
 
 impl Misfit {
@@ -130,6 +94,7 @@ pub struct Position {
 /// What is wrong with the samples, or with what was requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum Error {
     /// The first column of a header is not that of the labels.
     #[error(
@@ -137,7 +102,6 @@ pub enum Error {
         .place.file, .place.line
     )]
     NoLabels {
-        /// Its position.
         place: Position,
         /// The name of the column.
         found: String,
@@ -145,23 +109,15 @@ pub enum Error {
     /// A row can't be parsed.
     #[error("{}, line {}, column {column}{}: {what}", .place.file, .place.line, named(.name))]
     Row {
-        /// Its position.
         place: Position,
         /// Its column, counted from 1.
         column: usize,
-        /// The column's name.
         name: Option<String>,
-        /// What is wrong.
         what: String,
     },
     /// A file can't be read.
     #[error("could not read {file}")]
-    Read {
-        /// Its name.
-        file: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Read { file: String, source: io::Error },
     /// A file has not even a header.
     #[error("{0} is empty")]
     Empty(String),
@@ -170,10 +126,7 @@ pub enum Error {
     NoRow,
     /// There are too many labels for a column of labels.
     #[error("there are more than {most} labels")]
-    Crowd {
-        /// The maximum number.
-        most: usize,
-    },
+    Crowd { most: usize },
     /// There is only one label.
     #[error("`{0}` is the only label: there is nothing to compare it with")]
     OneLabel(String),
@@ -182,46 +135,25 @@ pub enum Error {
     NoPair(Vec<String>),
     /// No row has the label of the base.
     #[error("no row has the label `{base}`")]
-    NoBase {
-        /// The requested label.
-        base: String,
-        /// The existing labels.
-        labels: Vec<String>,
-    },
+    NoBase { base: String, labels: Vec<String> },
     /// No column has the name of the metric.
     #[error("there is no column `{metric}`")]
-    NoMetric {
-        /// The requested metric.
-        metric: String,
-        /// What there is.
-        metrics: Vec<String>,
-    },
+    NoMetric { metric: String, metrics: Vec<String> },
     /// A metric without a value on one of the sides.
     #[error("no run of `{label}` has a value of `{metric}`")]
-    NoValue {
-        /// The label.
-        label: String,
-        /// The metric.
-        metric: String,
-    },
+    NoValue { label: String, metric: String },
     /// A label that comes when others may have been decided already.
     #[error(
         "{}, line {}: the label `{label}` is new, but verdicts were possible before it",
         .place.file, .place.line
     )]
-    Late {
-        /// Its position.
-        place: Position,
-        /// The label.
-        label: String,
-    },
+    Late { place: Position, label: String },
     /// Shards that do not make one comparison.
     #[error(transparent)]
     Shards(#[from] Misfit),
     /// An estimator that needs pairs, of rows that do not pair.
     #[error("the estimator `{estimator}` can't be used: {why}")]
     NeedsPairs {
-        /// The estimator.
         estimator: Estimator,
         /// Why there are no pairs.
         why: String,

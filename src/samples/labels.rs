@@ -36,7 +36,6 @@ enum RowsSeen {
 /// them have one of each label.
 #[derive(Clone, Debug)]
 pub(super) struct LabelPair {
-    /// The benchmark.
     pub(super) name: String,
     /// The numbers of the labels.
     pub(super) labels: Pair<usize>,
@@ -48,7 +47,7 @@ pub(super) struct LabelPair {
 
 /// What a row means for the pairs of two labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum PairRole {
     /// It is the first of a pair.
     First,
     /// It completes a pair whose first row was of this side.
@@ -59,17 +58,17 @@ pub(super) enum Role {
 
 impl LabelPair {
     /// Adds a row of one of its labels.
-    pub(super) fn take(&mut self, side: Side, line: u64) -> Role {
+    pub(super) fn take(&mut self, side: Side, line: u64) -> PairRole {
         match self.half.take() {
-            _ if self.broken.is_some() => Role::Unpaired,
+            _ if self.broken.is_some() => PairRole::Unpaired,
             None => {
                 self.half = Some(side);
-                Role::First
+                PairRole::First
             }
-            Some(first) if first != side => Role::Second(first),
+            Some(first) if first != side => PairRole::Second(first),
             Some(_) => {
                 self.broken = Some(line);
-                Role::Unpaired
+                PairRole::Unpaired
             }
         }
     }

@@ -24,7 +24,7 @@ pub use companion::{Companion, SeededShard, units_beside};
 pub use error::{Error, Misfit, Position};
 pub use recording::{RecordedPairs, Recording};
 pub use rows::Flow;
-pub use shards::{Part, combine};
+pub use shards::{ShardPart, combine};
 
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;

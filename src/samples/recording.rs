@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::labels::{Labels, Role};
+use super::labels::{Labels, PairRole};
 use super::rows::{self, RowSink};
 use super::{Error, Flow};
 use crate::model::metric::{Metric, Unit, Units};
@@ -93,12 +93,12 @@ impl Recording {
         for &(pair, side) in &self.labels.all[number].pairs {
             let comparison = &mut self.comparisons[pair];
             match self.labels.pairs[pair].take(side, 0) {
-                Role::First => comparison.half = row,
-                Role::Second(first) => {
+                PairRole::First => comparison.half = row,
+                PairRole::Second(first) => {
                     let rows = Pair::both(|of| if of == first { comparison.half } else { row });
                     comparison.pairs.push((first, rows));
                 }
-                Role::Unpaired => comparison.pairs.clear(),
+                PairRole::Unpaired => comparison.pairs.clear(),
             }
         }
     }

@@ -51,7 +51,8 @@ pub(super) fn read(
     file: &str,
     sink: &mut impl RowSink,
 ) -> Result<Flow, Error> {
-    let mut parser = Parser { file, line: 0, header: Vec::new(), signed: vec![], values: vec![] };
+    let mut parser =
+        RowParser { file, line: 0, header: Vec::new(), signed: vec![], values: vec![] };
     let mut buffer = vec![0; CHUNK];
     // A line whose end has not been read yet.
     let mut begun: Vec<u8> = Vec::new();
@@ -99,7 +100,7 @@ fn cut_line<'t>(text: &mut &'t [u8]) -> Option<&'t [u8]> {
     None
 }
 
-struct Parser<'a> {
+struct RowParser<'a> {
     file: &'a str,
     line: u64,
     /// The header, with the column of the labels.
@@ -109,7 +110,7 @@ struct Parser<'a> {
     values: Vec<Option<f64>>,
 }
 
-impl Parser<'_> {
+impl RowParser<'_> {
     /// Parses a line. Only the last one of a file may lack its end.
     fn line(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<Flow, Error> {
         self.line += 1;
@@ -125,7 +126,7 @@ impl Parser<'_> {
     }
 
     fn header(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<(), Error> {
-        let cells = Cells::of(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)).texts();
+        let cells = CsvCells::of(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)).texts();
         if cells[0] != "benchmark" {
             return Err(Error::NoLabels { place: self.place(), found: cells[0].clone() });
         }
@@ -155,7 +156,7 @@ impl Parser<'_> {
     }
 
     fn row(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<Flow, Error> {
-        let mut cells = Cells::of(line);
+        let mut cells = CsvCells::of(line);
         let label = cells.next().unwrap_or_default();
         if label.is_empty() {
             return Err(self.bad(1, "the label is missing".to_owned()));
@@ -164,7 +165,7 @@ impl Parser<'_> {
             return Err(self.bad(1, format!("the label is longer than {LONGEST_NAME} bytes")));
         }
         // A repeated header, if files were concatenated.
-        if *label == *b"benchmark" && Cells::of(line).texts() == self.header {
+        if *label == *b"benchmark" && CsvCells::of(line).texts() == self.header {
             return Ok(Flow::Go);
         }
         for number in 0..self.values.len() {
@@ -221,18 +222,16 @@ impl Parser<'_> {
 }
 
 /// The cells of a line, without their quotes.
-struct Cells<'t> {
+struct CsvCells<'t> {
     /// The rest of the line, with the comma before the next cell.
     rest: &'t [u8],
     begun: bool,
 }
 
-impl<'t> Cells<'t> {
+impl<'t> CsvCells<'t> {
     fn of(line: &'t [u8]) -> Self {
-        Cells { rest: line, begun: false }
+        CsvCells { rest: line, begun: false }
     }
-
-    /// All cells as text.
     fn texts(self) -> Vec<String> {
         self.map(|cell| String::from_utf8_lossy(&cell).into_owned()).collect()
     }
@@ -249,7 +248,7 @@ impl<'t> Cells<'t> {
     }
 }
 
-impl<'t> Iterator for Cells<'t> {
+impl<'t> Iterator for CsvCells<'t> {
     type Item = Cow<'t, [u8]>;
 
     fn next(&mut self) -> Option<Cow<'t, [u8]>> {
@@ -288,9 +287,9 @@ mod tests {
 
     /// Records its calls.
     #[derive(Default)]
-    struct Written(Vec<String>);
+    struct CollectedRows(Vec<String>);
 
-    impl RowSink for Written {
+    impl RowSink for CollectedRows {
         fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
             self.0.push(metrics.join("|"));
             Ok(vec![false; metrics.len()])
@@ -319,7 +318,7 @@ mod tests {
     }
 
     fn notes(text: &[u8], size: usize) -> Vec<String> {
-        let mut notes = Written::default();
+        let mut notes = CollectedRows::default();
         read(&mut Drops(text, size), "it", &mut notes).unwrap();
         notes.0
     }
@@ -346,7 +345,7 @@ mod tests {
         let text = format!("benchmark,t\nx,{blanks}1\ny,2\nx,{blanks}3");
         assert_eq!(notes(text.as_bytes(), CHUNK).len(), 4);
         let endless = format!("benchmark,t\n{}", "x".repeat(LONGEST + 10));
-        let mut notes = Written::default();
+        let mut notes = CollectedRows::default();
         let error = read(&mut endless.as_bytes(), "it", &mut notes).unwrap_err();
         let expected =
             format!("it, line 2, column 1 (`benchmark`): the line is longer than {LONGEST} bytes");

@@ -27,7 +27,7 @@ use crate::stats::machines::{in_turn, weights};
 
 /// What one machine measured.
 #[derive(Debug)]
-pub struct Part {
+pub struct ShardPart {
     /// The name of the file, for messages.
     pub file: String,
     /// Which shard it is.
@@ -38,7 +38,7 @@ pub struct Part {
     pub recording: Recording,
 }
 
-impl Part {
+impl ShardPart {
     /// Why there was nothing to measure; `None` if there was something.
     fn nothing(&self) -> Option<StoppedBy> {
         let why = self.companion.stopped_by;
@@ -50,7 +50,7 @@ impl Part {
 ///
 /// # Errors
 /// If the shards do not form one comparison: see [`Misfit`].
-pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Error> {
+pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome, Error> {
     parts.sort_by_key(|part| part.shard.shard);
     let nothing = nothing(&parts)?;
     check_alike(&parts)?;
@@ -91,7 +91,7 @@ pub fn combine(mut parts: Vec<Part>, allow_missing: bool) -> Result<Outcome, Err
 
 /// What must be equal in all shards, each with its name, in the order in which
 /// it is checked.
-fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
+fn shared(companion: &Companion) -> [(&'static str, Value); 13] {
     let Companion { base, head, .. } = companion;
     let toolchain = companion.toolchain.as_deref().unwrap_or("none");
     [
@@ -105,16 +105,14 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
         ("confidences", json!(companion.confidence)),
         ("metrics or thresholds", json!(companion.gates)),
         ("units", json!(companion.units)),
-        ("values of `on-inconclusive`", json!(companion.on_inconclusive)),
-        ("values of `on-no-baseline`", json!(companion.on_no_baseline)),
-        ("values of `on-removed`", json!(companion.on_removed)),
+        ("values of `fail-on`", json!(companion.fail_on)),
         ("removed benchmarks or metrics", json!(companion.removed)),
         ("notices of the tables", json!(companion.settings_notices)),
     ]
 }
 
 /// Checks that the shards belong to one comparison, each of them once.
-fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
+fn check_alike(parts: &[ShardPart]) -> Result<(), Misfit> {
     let Some(first) = parts.first() else { return Ok(()) };
     for part in &parts[1..] {
         let differ = |what: &'static str, values: [String; 2]| {
@@ -151,7 +149,7 @@ fn check_alike(parts: &[Part]) -> Result<(), Misfit> {
 }
 
 /// Checks that no two shards have the same samples.
-fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
+fn check_copies(parts: &[ShardPart]) -> Result<(), Misfit> {
     for (number, part) in parts.iter().enumerate() {
         for other in &parts[..number] {
             let has_rows = part.companion.rows > 0;
@@ -166,25 +164,26 @@ fn check_copies(parts: &[Part]) -> Result<(), Misfit> {
 }
 
 /// The numbers of the missing shards.
-fn missing(parts: &[Part]) -> Vec<u64> {
+fn missing(parts: &[ShardPart]) -> Vec<u64> {
     let of = parts.first().map_or(0, |part| part.shard.shard.of);
     let is_there = |number: &u64| parts.iter().any(|part| part.shard.shard.number == *number);
     (1..=of).filter(|number| !is_there(number)).collect()
 }
 
 /// Why none of the shards measured anything; an error if only some did not.
-fn nothing(parts: &[Part]) -> Result<Option<StoppedBy>, Misfit> {
-    let first = parts.first().and_then(Part::nothing);
+fn nothing(parts: &[ShardPart]) -> Result<Option<StoppedBy>, Misfit> {
+    let first = parts.first().and_then(ShardPart::nothing);
     if parts.iter().all(|part| part.nothing() == first) {
         return Ok(first);
     }
     let idle = parts.iter().find_map(|part| Some((part, part.nothing()?)));
-    let error = |(part, why): (&Part, _)| Err(Misfit::Nothing { file: part.file.clone(), why });
+    let error =
+        |(part, why): (&ShardPart, _)| Err(Misfit::Nothing { file: part.file.clone(), why });
     idle.map_or(Ok(None), error)
 }
 
 /// Checks that all rows of a shard exist, and that they form pairs.
-fn check_rows(part: &Part) -> Result<(), Misfit> {
+fn check_rows(part: &ShardPart) -> Result<(), Misfit> {
     let (found, measured) = (part.recording.rows(), part.companion.rows);
     let file = part.file.clone();
     if found != measured {
@@ -196,7 +195,7 @@ fn check_rows(part: &Part) -> Result<(), Misfit> {
     }
 }
 
-fn judge(parts: &[Part], companion: &Companion) -> Outcome {
+fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
     let policy = companion.policy();
     let mut family = Family::new(policy.confidence, companion.gates.len());
     let mut asked: Vec<Asked> = Vec::new();
@@ -261,7 +260,7 @@ impl Asked {
 }
 
 /// Adds the pairs of a benchmark to tests.
-fn ask(parts: &[Part], name: &str, companion: &Companion, levels: Levels) -> Asked {
+fn ask(parts: &[ShardPart], name: &str, companion: &Companion, levels: Levels) -> Asked {
     let (mut result, mut metrics) = (empty(name), Vec::new());
     let recorded: Vec<(&Recording, &RecordedPairs)> = parts
         .iter()

@@ -5,72 +5,41 @@ use crate::model::side::Side;
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum Error {
     /// A key that does not exist.
     #[error("unknown key `{key}` in [{table}]")]
     UnknownKey {
-        /// The key.
         key: String,
-        /// The table.
         table: String,
         /// The key that it resembles, or all of them.
         hint: String,
     },
     /// A key has a value of the wrong type.
     #[error("bad value in [{table}]: {why}")]
-    BadType {
-        /// The table.
-        table: String,
-        /// What is wrong.
-        why: String,
-    },
+    BadType { table: String, why: String },
     /// Two keys that exclude each other.
     #[error("[{0}] sets more than one of `bench`, `bin`, `example` and `command`")]
     TwoTargets(String),
     /// A value can't be parsed.
     #[error("bad {what} `{value}`: {why}")]
-    Bad {
-        /// The setting.
-        what: &'static str,
-        /// Its value.
-        value: String,
-        /// What it should be.
-        why: String,
-    },
+    Bad { what: &'static str, value: String, why: String },
     /// A package that the workspace does not have.
     #[error("the workspace has no package `{name}`")]
     NoPackage {
-        /// Its name.
         name: String,
         /// The one that it resembles, or all of them.
         hint: String,
     },
     /// A target that the package does not have.
     #[error("the package `{package}` has no {target}")]
-    NoTarget {
-        /// The package.
-        package: String,
-        /// The target.
-        target: String,
-        /// What it has.
-        hint: String,
-    },
+    NoTarget { package: String, target: String, hint: String },
     /// It is not clear what to run.
     #[error("no benchmark is chosen: {found}")]
-    Undecided {
-        /// What could be run.
-        found: String,
-        /// The option to use.
-        hint: String,
-    },
+    Undecided { found: String, hint: String },
     /// An error of the tables of one side.
     #[error("{error} (in the configuration of the {side})")]
-    OfSide {
-        /// The side.
-        side: Side,
-        /// What is wrong there.
-        error: Box<Error>,
-    },
+    OfSide { side: Side, error: Box<Error> },
     /// The benchmarks differ in a setting that a comparison has only once.
     #[error("the benchmarks set `{0}` differently, but a comparison has only one")]
     Disagree(String),

@@ -1,6 +1,6 @@
 //! Turns the texts of flags and tables into plain, validated data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -10,12 +10,12 @@ use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::ResolvedSetting;
 use super::table::{Table, WrittenUnit};
-use super::values::{Aslr, PageCache, Repetitions, Words};
+use super::values::{Aslr, FailOn, Repetitions, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Gate, Waiver};
 use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
-use crate::model::outcome::{Limits, Policy};
+use crate::model::outcome::{Doubt, Limits, Policy};
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Package, Target};
 
@@ -30,7 +30,6 @@ pub(crate) enum Subject {
     Target(Target, BuildOptions),
     /// A command, and what builds it.
     Command {
-        /// Its words.
         words: Vec<String>,
         /// The words of the command that builds it.
         build: Option<Vec<String>>,
@@ -43,7 +42,6 @@ pub(crate) enum Subject {
 pub struct Benchmark {
     /// Its name in the outputs.
     pub(crate) name: String,
-    /// The package, by name.
     pub(crate) package: String,
     /// What is run.
     #[serde(rename = "run")]
@@ -51,7 +49,6 @@ pub struct Benchmark {
     /// Whether it was not named: one of the targets that run by default.
     #[serde(skip)]
     pub(crate) is_found: bool,
-    /// Its arguments.
     pub(crate) args: Vec<String>,
     /// The harness by which it is called and parsed; if `None`, it is detected in the executable.
     pub(crate) harness: Option<Dialect>,
@@ -111,11 +108,6 @@ pub(crate) struct Measuring {
     pub(crate) nice: i8,
     /// The file for standard input, relative to the package's folder.
     pub(crate) stdin: Option<PathBuf>,
-    /// The page cache before each run.
-    pub(crate) page_cache: PageCache,
-    /// Other files to load into or drop from the page cache, relative to the
-    /// package's folder.
-    pub(crate) page_cache_files: Vec<PathBuf>,
     /// The words of the commands around runs.
     pub(crate) hooks: Hooks,
     /// Whether the sides' standard outputs are compared.
@@ -242,9 +234,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
     let policy = Policy {
         confidence: table.confidence()?.0,
         estimator: table.estimator()?,
-        on_inconclusive: table.on_inconclusive()?,
-        on_no_baseline: table.on_no_baseline()?,
-        on_removed: table.on_removed()?,
+        fail_on: fail_on(table)?,
         layouts: table.layouts()?,
     };
     let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
@@ -252,6 +242,15 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
         return Err(Error::bad("max-pairs", "0", "at least one pair is needed"));
     }
     Ok((policy, limits))
+}
+
+/// What fails besides a regression.
+fn fail_on(table: &Table) -> Result<BTreeSet<Doubt>, Error> {
+    let words = table.fail_on()?.unwrap_or_default();
+    if words.len() > 1 && words.contains(&FailOn(None)) {
+        return Err(Error::bad("fail-on", "none", "it excludes all others"));
+    }
+    Ok(words.into_iter().filter_map(|FailOn(doubt)| doubt).collect())
 }
 
 /// How long one run may take.
@@ -353,11 +352,6 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
         let why = "only the estimator `min` uses minima";
         return Err(Error::bad("min-of", measuring.min_of.to_string(), why));
     }
-    let files = table.page_cache_files.as_deref().unwrap_or_default();
-    if measuring.page_cache == PageCache::Alone && !files.is_empty() {
-        let why = "they have no effect without `page-cache`: set it to `warm` or `cold`";
-        return Err(Error::bad("page-cache-files", files.join(","), why));
-    }
     Ok(measuring)
 }
 
@@ -375,8 +369,6 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
         cpu: table.cpu,
         nice: table.nice.unwrap_or(0),
         stdin: table.stdin.clone().map(PathBuf::from),
-        page_cache: table.page_cache()?.unwrap_or(PageCache::Alone),
-        page_cache_files: table.page_cache_files.iter().flatten().map(PathBuf::from).collect(),
         hooks: Hooks {
             prepare: hook(table.prepare()?),
             setup: hook(table.setup()?),
@@ -457,7 +449,7 @@ mod tests {
         assert_eq!((plain.fixed_addresses, plain.nice), (false, 0));
         assert_eq!(plain.cpu, None);
         assert_eq!((plain.repetitions, plain.min_of), (Repetitions::Auto, 1));
-        assert_eq!((plain.page_cache, plain.hooks), (PageCache::Alone, Hooks::default()));
+        assert_eq!(plain.hooks, Hooks::default());
         assert!(!plain.check_output);
         assert_eq!((plain.bench_from, plain.stdin), (None, None));
     }
@@ -467,7 +459,7 @@ mod tests {
         let got = of(json!({
             "repetitions": 7, "estimator": "min", "min-of": 3, "aslr": "off",
             "cpu": 1, "nice": -3, "stdin": "in.txt",
-            "page-cache": "cold", "page-cache-files": ["data"], "prepare": "make 'a b'", "setup": "s", "cleanup": "c", "check-output": true,
+            "prepare": "make 'a b'", "setup": "s", "cleanup": "c", "check-output": true,
             "bench-from": "head",
         }));
         let got = got.unwrap();
@@ -475,7 +467,6 @@ mod tests {
         assert_eq!((got.fixed_addresses, got.nice, got.cpu), (true, -3, Some(1)));
         assert_eq!(got.hooks.prepare, Some(vec!["make".to_owned(), "a b".to_owned()]));
         assert_eq!(got.bench_from, Some(Side::Head));
-        assert_eq!((got.page_cache, got.page_cache_files.len()), (PageCache::Cold, 1));
         assert_eq!(of(json!({"estimator": "min"})).unwrap().min_of, 5);
         assert_eq!(of(json!({"repetitions": "auto"})).unwrap().repetitions, Repetitions::Auto);
     }
@@ -490,8 +481,6 @@ mod tests {
             (json!({"repetitions": "many"}), "bad repetitions `many`"),
             (json!({"min-of": 3}), "only the estimator `min` uses minima"),
             (json!({"aslr": "no"}), "bad aslr `no`: it must be `on` or `off`"),
-            (json!({"page-cache": "hot"}), "it must be `warm` or `cold`"),
-            (json!({"page-cache-files": ["x"]}), "they have no effect"),
             (json!({"prepare": "'open"}), "bad prepare"),
             (json!({"bench-from": "mine"}), "it must be `each`, `head` or `base`"),
             (json!({"nice": 1000}), "`nice`: "),

@@ -33,7 +33,7 @@ impl fmt::Display for Layer {
 
 /// A layer of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct SettingOrigin {
     pub(crate) layer: Layer,
     /// Whose table it is; `None` for flags and defaults.
     pub(crate) side: Option<Side>,
@@ -41,7 +41,7 @@ pub(crate) struct Origin {
 
 /// The origins of a table's values, by key; those of single metrics by `KEY.METRIC`.
 #[derive(Clone, Debug, Default)]
-pub struct Origins(BTreeMap<String, Origin>);
+pub struct Origins(BTreeMap<String, SettingOrigin>);
 
 /// Tables with the same values are equal, wherever these come from.
 impl PartialEq for Origins {
@@ -53,7 +53,7 @@ impl PartialEq for Origins {
 impl Origins {
     /// Those of values that one layer sets; a table's until it is known to be the base's.
     pub(super) fn of(entries: &[(&'static str, Value)], layer: Layer) -> Self {
-        let origin = Origin { layer, side: (layer != Layer::Flag).then_some(Side::Head) };
+        let origin = SettingOrigin { layer, side: (layer != Layer::Flag).then_some(Side::Head) };
         let keys = entries.iter().flat_map(|(key, value)| {
             let metrics = value.as_object().into_iter().flatten();
             let metrics = metrics.map(move |(metric, _)| format!("{key}.{metric}"));
@@ -62,8 +62,8 @@ impl Origins {
         Origins(keys.map(|key| (key, origin)).collect())
     }
 
-    pub(super) fn get(&self, key: &str) -> Origin {
-        let default = Origin { layer: Layer::Default, side: None };
+    pub(super) fn get(&self, key: &str) -> SettingOrigin {
+        let default = SettingOrigin { layer: Layer::Default, side: None };
         self.0.get(key).copied().unwrap_or(default)
     }
 
@@ -79,7 +79,7 @@ impl Origins {
         self.0.retain(|key, _| !is_taken(key));
         let taken = base.0.iter().filter(|(key, _)| is_taken(key));
         self.0.extend(taken.map(|(key, origin)| {
-            (key.clone(), Origin { side: origin.side.map(|_| Side::Base), ..*origin })
+            (key.clone(), SettingOrigin { side: origin.side.map(|_| Side::Base), ..*origin })
         }));
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn resolved(
     let mut resolved = Vec::new();
     for key in keys.filter(|key| !["benchmarks", "waivers"].contains(&key.name)) {
         let mut add = |name: String, value: Value| {
-            let Origin { layer, side } = origins.get(&name);
+            let SettingOrigin { layer, side } = origins.get(&name);
             resolved.push(ResolvedSetting { key: name, value, layer, side });
         };
         let value = set.iter().find(|(name, _)| *name == key.name).map(|(_, value)| value);

@@ -11,7 +11,7 @@ use super::choice::Choice;
 use super::error::Error;
 use super::options::{self, Benchmark, Subject};
 use super::origin::{Layer, ResolvedSetting};
-use super::setting::Role;
+use super::setting::{Role, TableKey};
 use super::table::{KeyDifference, Table, WrittenUnit, WrittenWaiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
 use crate::model::outcome::{Limits, Policy, Removed};
@@ -26,11 +26,8 @@ const BY_METRIC: [&str; 2] = ["thresholds", "units"];
 /// The settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// What is compared.
     pub(crate) benchmarks: Vec<Benchmark>,
-    /// What decides.
     pub(crate) policy: Policy,
-    /// When it stops.
     pub(crate) limits: Limits,
     /// What all benchmarks share, with where it comes from.
     pub(crate) common: Vec<ResolvedSetting>,
@@ -53,7 +50,7 @@ pub(crate) struct SideTable<'a> {
 }
 
 /// A benchmark of a side's table.
-struct AskedBenchmark {
+struct SideBenchmark {
     of: TableOf,
     /// Its name in the outputs; `None` if its target is not known.
     name: Option<String>,
@@ -80,9 +77,9 @@ impl TableOf {
     }
 }
 
-impl AskedBenchmark {
+impl SideBenchmark {
     /// Whether it is the same benchmark as one of the other side.
-    fn is(&self, other: &AskedBenchmark) -> bool {
+    fn is(&self, other: &SideBenchmark) -> bool {
         let [own, others] = [&self.of, &other.of].map(|of| (&of.table.package, &of.table.bench));
         match (&self.name, &other.name) {
             // Whether a name includes its package depends on the others. The package may have
@@ -108,8 +105,8 @@ impl<'a> SideTable<'a> {
         flags: &Table,
     ) -> Result<Self, Error> {
         let common = Table::of_metadata(workspace, Layer::Workspace)?;
-        let asked = flags.clone().over(common.clone().unwrap_or_default());
-        let own = match choice.package(&asked) {
+        let layers = flags.clone().over(common.clone().unwrap_or_default());
+        let own = match choice.package(&layers) {
             Ok(package) => Table::of_metadata(&package.metadata, Layer::Package)?,
             Err(_) => None,
         };
@@ -123,7 +120,7 @@ impl<'a> SideTable<'a> {
     /// The benchmarks of the table: the named ones, else that of the target that it names,
     /// else all bench targets of the possible packages, else the only target of another
     /// kind.
-    fn benchmarks(&self, flags: &Table) -> Result<Vec<AskedBenchmark>, Error> {
+    fn benchmarks(&self, flags: &Table) -> Result<Vec<SideBenchmark>, Error> {
         let table = self.table.clone().unwrap_or_default();
         let is_chosen = flags.targets() > 0;
         let named = if is_chosen { Vec::new() } else { table.named() };
@@ -135,38 +132,38 @@ impl<'a> SideTable<'a> {
                 tables.push(TableOf { table, ..TableOf::default() });
             }
         }
-        let asked = |of: TableOf| {
+        let identified = |of: TableOf| {
             let layers = flags.clone().over(of.table.clone());
             let identity = options::identity(of.key.as_deref(), &layers, self.choice).ok();
             let folder = identity.as_ref().map(|(_, package, _)| {
                 let inside = package.folder.strip_prefix(self.choice.root);
                 inside.unwrap_or(&package.folder).to_owned()
             });
-            AskedBenchmark { of, name: identity.map(|(name, ..)| name), folder }
+            SideBenchmark { of, name: identity.map(|(name, ..)| name), folder }
         };
-        let mut asked: Vec<AskedBenchmark> = tables.into_iter().map(asked).collect();
+        let mut benchmarks: Vec<SideBenchmark> = tables.into_iter().map(identified).collect();
         // Benchmarks with the same name are in different packages.
-        let names: Vec<_> = asked.iter().map(|asked| asked.name.clone()).collect();
-        for AskedBenchmark { of, name, .. } in &mut asked {
+        let names: Vec<_> = benchmarks.iter().map(|one| one.name.clone()).collect();
+        for SideBenchmark { of, name, .. } in &mut benchmarks {
             let is_shared = names.iter().filter(|other| *other == name).count() > 1;
             if let (Some(own), Some(package), true) = (&name, &of.table.package, is_shared) {
                 *name = Some(format!("{package}/{own}"));
                 of.key.clone_from(name);
             }
         }
-        Ok(asked)
+        Ok(benchmarks)
     }
 
     /// The tables of the benchmarks, if no target is named: the bench targets of the
     /// possible packages, each with the table of its package.
     fn found(&self, flags: &Table, table: &Table) -> Result<Vec<TableOf>, Error> {
-        let asked = flags.clone().over(table.clone());
-        if asked.targets() > 0 {
+        let layers = flags.clone().over(table.clone());
+        if layers.targets() > 0 {
             return Ok(Vec::new());
         }
         // A package that does not exist is reported when its target is searched for.
-        let packages = self.choice.packages_with_benches(&asked).unwrap_or_default();
-        let chosen = self.choice.package(&asked).ok().map(|package| &package.name);
+        let packages = self.choice.packages_with_benches(&layers).unwrap_or_default();
+        let chosen = self.choice.package(&layers).ok().map(|package| &package.name);
         let mut found = Vec::new();
         for package in packages {
             let own = match chosen == Some(&package.name) {
@@ -206,44 +203,37 @@ pub(crate) fn resolve(
     base: Option<&SideTable<'_>>,
     policy_from: Side,
 ) -> Result<Resolved, Error> {
-    let head_asked = head.benchmarks(flags)?;
-    let base_asked = base.map(|base| base.benchmarks(flags)).transpose()?.unwrap_or_default();
+    let of_head = head.benchmarks(flags)?;
+    let of_base = base.map(|base| base.benchmarks(flags)).transpose()?.unwrap_or_default();
     let base_table = base.and_then(|base| base.table.as_ref());
     let mut differing = Vec::new();
-    let mut tables: Vec<Table> = Vec::new();
-    for asked in &head_asked {
-        let mut table = asked.of.table.clone();
-        // Also if the base decides, since it would be in force once the head is merged.
-        let own = flags.clone().over(table.clone());
-        let check = |table: &Table| {
-            let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice);
-            benchmark.and(options::limits(table)).err()
+    let (mut tables, mut benchmarks) = (Vec::new(), Vec::new());
+    for one in &of_head {
+        let parse = |table: &Table| -> Result<Benchmark, Error> {
+            let parsed = options::benchmark(one.of.key.as_deref(), table, head.choice)?;
+            options::limits(table)?;
+            Ok(Benchmark { is_found: one.of.is_found, ..parsed })
         };
-        if let Some(error) = check(&own) {
-            let is_of_flags = check(&table).as_ref() != Some(&error);
-            return Err(if is_of_flags { error } else { error.of(Side::Head) });
-        }
-        if let Some(policy) = policy_of(asked, base_table, &base_asked) {
-            differing.extend(table.differences(&policy).into_iter().filter_map(|difference| {
-                let is_told =
-                    difference.key.role.is_policy() && !is_overridden(flags, difference.key.name);
-                is_told.then_some(difference.key.name)
-            }));
+        let mut table = flags.clone().over(one.of.table.clone());
+        // Also if the base decides, since it would be in force once the head is merged.
+        let mut benchmark = parse(&table).map_err(|error| {
+            let is_of_table = parse(&one.of.table).as_ref().err() == Some(&error);
+            if is_of_table { error.of(Side::Head) } else { error }
+        })?;
+        if let Some(policy) = policy_of(one, base_table, &of_base) {
+            let differences = one.of.table.differences(&policy).into_iter();
+            let keys = differences.map(|difference| difference.key);
+            let decides = |key: &TableKey| key.role.is_policy() && !is_overridden(flags, key.name);
+            differing.extend(keys.filter(decides).map(|key| key.name));
             if policy_from == Side::Base {
-                table = table.with(Role::is_policy, &policy);
+                let merged = one.of.table.clone().with(Role::is_policy, &policy);
+                table = flags.clone().over(merged);
+                benchmark = parse(&table).map_err(|error| error.of(policy_from))?;
             }
         }
-        tables.push(flags.clone().over(table));
+        tables.push(table);
+        benchmarks.push(benchmark);
     }
-    let benchmarks: Vec<Benchmark> = head_asked
-        .iter()
-        .zip(&tables)
-        .map(|(asked, table)| {
-            let benchmark = options::benchmark(asked.of.key.as_deref(), table, head.choice);
-            let benchmark = benchmark.map_err(|error| error.of(policy_from))?;
-            Ok(Benchmark { is_found: asked.of.is_found, ..benchmark })
-        })
-        .collect::<Result<_, _>>()?;
     check_agreement(&tables)?;
     let (policy, limits) = options::limits(&tables[0]).map_err(|error| error.of(policy_from))?;
 
@@ -254,7 +244,7 @@ pub(crate) fn resolve(
         notices.push(Notice::PolicyDiffers { keys: differing, from: policy_from });
     }
     if let Some(base) = base {
-        let differs = run_differs(flags, (head, &head_asked), (base, &base_asked));
+        let differs = run_differs(flags, (head, &of_head), (base, &of_base));
         notices.extend(differs.map(Notice::RunDiffers));
     }
     notices.extend(required_notices(&tables, &benchmarks));
@@ -264,22 +254,22 @@ pub(crate) fn resolve(
     let head_chooses = head.table.as_ref().is_some_and(|table| {
         table.targets() > 0 || table.benchmarks.as_ref().is_some_and(|named| !named.is_empty())
     });
-    let counts = |asked: &AskedBenchmark| {
+    let counts = |benchmark: &SideBenchmark| {
         base_table.is_some()
-            || asked.of.has_own
-            || base_asked.len() > 1
-            || asked.of.is_found && !head_chooses
+            || benchmark.of.has_own
+            || of_base.len() > 1
+            || benchmark.of.is_found && !head_chooses
     };
     let (mut removed, mut gated) = (Vec::new(), Vec::new());
     if flags.targets() == 0 {
-        let is_gated = |asked: &&AskedBenchmark| {
-            base_asked.iter().any(|base| counts(base) && base.name.is_some() && asked.is(base))
+        let is_gated = |benchmark: &&SideBenchmark| {
+            of_base.iter().any(|base| counts(base) && base.name.is_some() && benchmark.is(base))
         };
-        let names = head_asked.iter().filter(is_gated).filter_map(|asked| asked.name.clone());
+        let names = of_head.iter().filter(is_gated).filter_map(|benchmark| benchmark.name.clone());
         gated.extend(names);
-        let is_gone = |asked: &AskedBenchmark| !head_asked.iter().any(|head| head.is(asked));
-        let gone = base_asked.iter().filter(|asked| counts(asked) && is_gone(asked));
-        let gone = gone.filter_map(|asked| asked.name.clone());
+        let is_gone = |benchmark: &SideBenchmark| !of_head.iter().any(|head| head.is(benchmark));
+        let gone = of_base.iter().filter(|benchmark| counts(benchmark) && is_gone(benchmark));
+        let gone = gone.filter_map(|benchmark| benchmark.name.clone());
         removed.extend(gone.map(|benchmark| Removed { benchmark, metric: None }));
     }
     if !removed.is_empty() {
@@ -294,13 +284,13 @@ pub(crate) fn resolve(
 /// benchmark of the same name, or else the keys outside all named benchmarks. A key of which a comparison has
 /// only one value may be set in the base's named benchmarks alone, which then agree on it.
 fn policy_of(
-    asked: &AskedBenchmark,
+    benchmark: &SideBenchmark,
     base: Option<&Table>,
-    base_asked: &[AskedBenchmark],
+    of_base: &[SideBenchmark],
 ) -> Option<Table> {
-    let same = base_asked.iter().find(|other| asked.is(other));
+    let same = of_base.iter().find(|other| benchmark.is(other));
     let same = same.filter(|same| base.is_some() || same.of.has_own);
-    match (same, base, base_asked.first()) {
+    match (same, base, of_base.first()) {
         (Some(same), ..) => Some(same.of.table.clone()),
         (None, Some(base), Some(first)) => {
             Some(base.clone().with(|role| role == Role::Judges, &first.of.table))
@@ -338,8 +328,8 @@ fn is_overridden(flags: &Table, key: &str) -> bool {
 /// How the sides' tables differ in what is run, apart from what the flags override.
 fn run_differs(
     flags: &Table,
-    (head, head_asked): (&SideTable<'_>, &[AskedBenchmark]),
-    (base, base_asked): (&SideTable<'_>, &[AskedBenchmark]),
+    (head, of_head): (&SideTable<'_>, &[SideBenchmark]),
+    (base, of_base): (&SideTable<'_>, &[SideBenchmark]),
 ) -> Option<RunDiffers> {
     let only_side = match (&base.table, &head.table) {
         (Some(_), None) => Some(Side::Base),
@@ -364,11 +354,11 @@ fn run_differs(
     whole_table.retain(|found| found.own != found.other);
     let mut keys: Vec<DifferentKey> =
         whole_table.iter().map(|found| different(None, found)).collect();
-    for asked in head_asked.iter().filter(|asked| asked.name.is_some()) {
-        for other in base_asked.iter().filter(|other| asked.is(other)) {
-            let mut own = differences(&asked.of.table, &other.of.table);
+    for benchmark in of_head.iter().filter(|benchmark| benchmark.name.is_some()) {
+        for other in of_base.iter().filter(|other| benchmark.is(other)) {
+            let mut own = differences(&benchmark.of.table, &other.of.table);
             own.retain(|found| !whole_table.contains(found));
-            keys.extend(own.iter().map(|found| different(asked.name.clone(), found)));
+            keys.extend(own.iter().map(|found| different(benchmark.name.clone(), found)));
         }
     }
     keys.sort_by_key(|differing| differing.key);
@@ -400,8 +390,8 @@ fn required_notices(tables: &[Table], benchmarks: &[Benchmark]) -> Vec<Notice> {
     let mut by_features: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for (table, benchmark) in tables.iter().zip(benchmarks) {
         let Subject::Target(_, build) = &benchmark.subject else { continue };
-        let asked = table.features.as_ref().map_or(0, Vec::len);
-        let required = build.features.get(asked..).unwrap_or_default().to_vec();
+        let named = table.features.as_ref().map_or(0, Vec::len);
+        let required = build.features.get(named..).unwrap_or_default().to_vec();
         if !required.is_empty() {
             by_features.entry(required).or_default().push(benchmark.name.clone());
         }

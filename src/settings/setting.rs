@@ -142,6 +142,22 @@ impl<T: Meaning> Setting for Written<T> {
     }
 }
 
+impl<T: Meaning> Setting for Vec<Written<T>> {
+    type Value = Vec<T>;
+
+    fn read(&self, key: &'static str) -> Result<Vec<T>, Error> {
+        self.iter().map(|word| word.read(key)).collect()
+    }
+
+    fn arg(arg: Arg) -> Arg {
+        Written::<T>::arg(arg).value_delimiter(',').action(ArgAction::Append)
+    }
+
+    fn given(matches: &ArgMatches, flag: &str) -> Option<Self> {
+        matches.get_many(flag).map(|words| words.cloned().collect())
+    }
+}
+
 /// A type that is parsed from a text, with a reason if that fails.
 pub trait Meaning: FromStr<Err = String> + Clone + Send + Sync + 'static {
     /// Its placeholder in the help: a kind of value, or the words, separated by bars.

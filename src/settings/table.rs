@@ -16,17 +16,16 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
+    Aslr, BenchFrom, Confidence, FailOn, Repetitions, Threshold, Time, Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
-use crate::model::outcome::OnDoubt;
 use crate::model::side::Side;
-use flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
+use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
-/// What options stand under in the help.
+/// The help headings.
 #[expect(missing_docs, reason = "the names say it")]
 pub mod headings {
     pub const SIDES: &str = "Sides";
@@ -45,23 +44,25 @@ pub mod flags {
     pub const SELECTION: u8 = 2;
     /// What decides, and how long it may take.
     pub const POLICY: u8 = 4;
-    /// What answers that are neither yes nor no do to the exit code.
-    pub const DOUBT: u8 = 8;
+    /// What fails besides a regression.
+    pub const FAILURE: u8 = 8;
     /// How runs are made and what surrounds them.
     pub const RUNS: u8 = 16;
+    /// How many code layouts are compared.
+    pub const LAYOUTS: u8 = 32;
 }
 
-/// The group of keys that no command takes as flags.
+/// The group of keys without a flag.
 const NO_FLAG: u8 = 0;
 
-/// The name of an argument without one.
+/// Clears the flag's long name: the argument is positional.
 const POSITIONAL: Resettable<Str> = Resettable::Reset;
 
-/// The largest change that passes, where none is given.
+/// The largest change that passes by default.
 pub const THRESHOLD: Threshold = Threshold(0.02);
 
-// In the order in which a table is written. In the help what has a number for it
-// stands before the rest of its heading.
+// In the order in which a table is written. Settings with a display order come first under
+// their heading.
 settings! {
     /// One layer of settings: a table in `Cargo.toml`, or the flags.
     pub struct Table {
@@ -138,7 +139,7 @@ settings! {
         "threshold" Gates threshold: Written<Threshold> = THRESHOLD, POLICY DECIDING
             [.value_name("[METRIC=]PERCENT").action(ArgAction::Append).display_order(1)];
 
-        /// The same for single metrics, by the same flag
+        /// Allowed changes of single metrics, by the flag of threshold
         "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
 
         /// Warn about allowed changes that are larger than this [default: none]
@@ -164,20 +165,14 @@ settings! {
         /// Measure at most N pairs
         "max-pairs" Judges max_pairs: u64, POLICY STOPPING [];
 
-        /// Pass (0) or fail (102) if the comparison is inconclusive
-        "on-inconclusive" Judges on_inconclusive: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING
-            [];
-
-        /// Pass (0) or fail (102) if the base does not build or lacks the benchmark
-        "on-no-baseline" Judges on_no_baseline: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
-
-        /// Pass (0) or fail (102) if the head no longer measures a metric that gates on
-        /// the base
-        "on-removed" Judges on_removed: Written<OnDoubt> = OnDoubt::Pass, DOUBT DECIDING [];
+        /// Also fail (102) on these results, separated by commas; none overrides the
+        /// list of a table [default: none]
+        "fail-on" Judges fail_on: Vec<Written<FailOn>>, FAILURE DECIDING
+            [.value_name("RESULTS").hide_possible_values(false)];
 
         /// Measure over N random code layouts; auto: only what looks like a
         /// regression as built
-        "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, DOUBT DECIDING [];
+        "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, LAYOUTS DECIDING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
@@ -202,14 +197,6 @@ settings! {
         /// [default: empty]
         "stdin" Shapes stdin: String, RUNS MEASURING [.value_name("FILE")];
 
-        /// Load the executable and the input into the page cache before each run
-        /// (warm), or drop them from it (cold) [default: neither]
-        "page-cache" Shapes page_cache: Written<PageCache>, RUNS MEASURING [];
-
-        /// Apply --page-cache to this file, too, in the package's folder of each side
-        "page-cache-files" Shapes page_cache_files: Vec<String>, RUNS MEASURING
-            [.long("page-cache-file").value_name("FILE")];
-
         /// Run this command before each run, unmeasured, in the package's folder of
         /// each side
         "prepare" Shapes prepare: Written<Words>, RUNS MEASURING [];
@@ -232,17 +219,14 @@ settings! {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenWaiver {
-    /// The metric.
     pub(crate) metric: String,
     /// The benchmark; else all.
     pub(crate) benchmark: Option<String>,
     /// The change up to which it passes.
     pub(crate) ceiling: Written<Threshold>,
-    /// Why.
     pub(crate) reason: String,
     /// The last day on which it counts, `2026-12-31`, in UTC.
     pub(crate) expires: String,
-    /// Where it is discussed.
     pub(crate) issue: Option<String>,
 }
 
@@ -336,34 +320,34 @@ impl Table {
         Ok(Some(table))
     }
 
-    fn parse(value: &Value, place: &str) -> Result<Self, Error> {
-        let bad = |why: String| Error::BadType { table: place.to_owned(), why };
+    fn parse(value: &Value, name: &str) -> Result<Self, Error> {
+        let bad = |why: String| Error::BadType { table: name.to_owned(), why };
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
         let names = || Table::KEYS.iter().map(|key| key.name);
         if let Some(key) = entries.keys().find(|key| names().all(|known| known != *key)) {
             return Err(Error::UnknownKey {
                 key: key.clone(),
-                table: place.to_owned(),
+                table: name.to_owned(),
                 hint: instead_of(key, names(), || {
                     format!("the keys are {}", names().collect::<Vec<_>>().join(", "))
                 }),
             });
         }
         let named = value.get("benchmarks").and_then(Value::as_object);
-        for (name, value) in named.into_iter().flatten() {
-            let (around, place) = (place, format!("{place}.benchmarks.{name}"));
+        for (benchmark, value) in named.into_iter().flatten() {
+            let (around, table) = (name, format!("{name}.benchmarks.{benchmark}"));
             if value.get("benchmarks").is_some() {
                 let why = "a benchmark has no benchmarks of its own".to_owned();
-                return Err(Error::BadType { table: place, why });
+                return Err(Error::BadType { table, why });
             }
             if let Some(key) = ONLY_AROUND.iter().find(|key| value.get(key).is_some()) {
                 let why = format!("`{key}`: a comparison has only one; set it in [{around}]");
-                return Err(Error::BadType { table: place, why });
+                return Err(Error::BadType { table, why });
             }
-            Table::parse(value, &place)?;
+            Table::parse(value, &table)?;
         }
         for (key, value) in entries {
-            // TableKey by key, so that the error can name it.
+            // Key by key, so that the error can name the key.
             let one = Value::Object([(key.clone(), value.clone())].into_iter().collect());
             serde_json::from_value::<Table>(one)
                 .map_err(|error| bad(format!("`{key}`: {error}")))?;
@@ -371,7 +355,7 @@ impl Table {
         let table: Table =
             serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;
         if table.targets() > 1 {
-            return Err(Error::TwoTargets(place.to_owned()));
+            return Err(Error::TwoTargets(name.to_owned()));
         }
         Ok(table)
     }
@@ -442,7 +426,7 @@ impl Table {
     /// The keys that this table and `other` set differently.
     pub(super) fn differences(&self, other: &Table) -> Vec<KeyDifference> {
         let [own, other] = [self, other].map(|table| -> BTreeMap<&str, Value> {
-            table.entries().into_iter().filter(|(_, value)| says_something(value)).collect()
+            table.entries().into_iter().filter(|(_, value)| is_set(value)).collect()
         });
         let difference = |key: &TableKey| {
             let (own, other) = (own.get(key.name).cloned(), other.get(key.name).cloned());
@@ -452,8 +436,8 @@ impl Table {
     }
 }
 
-/// Whether a value says anything that a key which is not set does not.
-fn says_something(value: &Value) -> bool {
+/// Whether a value differs from an unset key.
+fn is_set(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
         Value::Array(items) => !items.is_empty(),

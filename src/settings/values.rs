@@ -10,9 +10,9 @@ use super::setting::Meaning;
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
-use crate::model::outcome::OnDoubt;
+use crate::model::outcome::Doubt;
 use crate::model::side::Side;
-use crate::model::words::words;
+use crate::model::words::{one_of, words};
 
 /// Texts with a placeholder in the help, or with a list of words.
 macro_rules! meanings {
@@ -23,10 +23,9 @@ macro_rules! meanings {
     };
 }
 meanings!(
-    OnDoubt: "pass|fail",
+    FailOn: "inconclusive|no-baseline|removed|none",
     Aslr: "on|off",
     BenchFrom: "each|head|base",
-    PageCache: "warm|cold",
     Toolchain: "head|base|each|NAME",
     Threshold: "PERCENT",
     Confidence: "PERCENT",
@@ -83,26 +82,21 @@ impl BenchFrom {
     }
 }
 
-/// The page cache before each run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PageCache {
-    /// Not changed.
-    Alone,
-    /// With the files loaded into it.
-    Warm,
-    /// With the files dropped from it.
-    Cold,
-}
+/// A result that fails besides a regression; `None` is the word that overrides a list of a lower
+/// layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailOn(pub Option<Doubt>);
 
-impl FromStr for PageCache {
+impl FromStr for FailOn {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
         match word {
-            "warm" => Ok(PageCache::Warm),
-            "cold" => Ok(PageCache::Cold),
-            _ => Err("it must be `warm` or `cold`".to_owned()),
+            "none" => Ok(FailOn(None)),
+            word => word
+                .parse()
+                .map(|doubt| FailOn(Some(doubt)))
+                .map_err(|_: String| one_of(&FailOn::words())),
         }
     }
 }
@@ -311,10 +305,10 @@ mod tests {
 
     #[test]
     fn a_word_is_one_of_those_that_are_offered() {
-        assert_eq!(read("fail"), Ok(OnDoubt::Fail));
+        assert_eq!(read("removed"), Ok(FailOn(Some(Doubt::Removed))));
         assert_eq!(
-            read::<OnDoubt>("maybe").unwrap_err(),
-            "bad key `maybe`: it must be `pass` or `fail`"
+            read::<FailOn>("maybe").unwrap_err(),
+            "bad key `maybe`: it must be `inconclusive`, `no-baseline`, `removed` or `none`"
         );
         assert_eq!(
             read::<BenchFrom>("mine").unwrap_err(),
@@ -324,10 +318,9 @@ mod tests {
         for word in Toolchain::words() {
             assert_ne!(read(word), Ok(Toolchain::Named(word.to_owned())));
         }
-        assert_eq!(OnDoubt::words(), OnDoubt::ALL.map(OnDoubt::name));
+        assert!(FailOn::words().into_iter().all(|word| read::<FailOn>(word).is_ok()));
         assert_eq!(Aslr::words(), Aslr::ALL.map(Aslr::name));
         assert_eq!(BenchFrom::words(), BenchFrom::ALL.map(BenchFrom::name));
-        assert!(PageCache::words().into_iter().all(|word| read::<PageCache>(word).is_ok()));
         assert!(Repetitions::words().into_iter().all(|word| read::<Repetitions>(word).is_ok()));
     }
 }

@@ -19,8 +19,7 @@ const DROPPED_PREFIXES: [&str; 4] = ["GIT_", "CARGO_PKG_", "CARGO_MANIFEST_", "C
 /// Variables that cargo sets for its children, and that others set for theirs.
 const DROPPED_UNDER_CARGO: &str = "MAKEFLAGS MFLAGS OUT_DIR";
 
-/// The search paths of shared libraries on Linux and macOS. On Windows it is
-/// `PATH`, which is kept, because cargo is found there.
+/// The search paths of shared libraries on Linux and macOS.
 const LIBRARY_PATHS: &str = "DYLD_FALLBACK_LIBRARY_PATH LD_LIBRARY_PATH";
 
 /// Prefixes of variables that affect a build and that cargo tracks: it builds

@@ -68,7 +68,7 @@ use crate::workspace::cache::{Lock, RepositoryCache};
 use crate::workspace::functions::ChangedFunctions;
 
 /// The request of a comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The folder inside the repository in which it was called.
     pub folder: PathBuf,

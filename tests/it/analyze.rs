@@ -109,7 +109,7 @@ fn with_a_threshold_the_verdict_decides_the_exit_code() {
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(object["stopped_by"], "max-pairs");
     assert_eq!(metric(&object, "wall_time")["verdict"], "inconclusive");
-    fed(&pairs(3, 1.2), "--threshold 2% --on-inconclusive fail").code(102);
+    fed(&pairs(3, 1.2), "--threshold 2% --fail-on inconclusive").code(102);
     let ran = fed(&pairs(50, 1.2), "--threshold 2%").code(100);
     assert!(ran.stdout.starts_with("head is 20.1% slower than base ("));
     assert!(ran.stdout.contains("confidence 95% at every look"));

@@ -93,7 +93,7 @@ fn an_inconclusive_commit_is_gone_around() {
     let args = format!("{} HEAD --max-pairs 1", commits[0]);
     let ran = bisect(&repo, &args).run().code(0);
     assert!(ran.stdout.starts_with("inconclusive: "), "{}", ran.stdout);
-    bisect(&repo, &format!("{args} --on-inconclusive fail")).run().code(102);
+    bisect(&repo, &format!("{args} --fail-on inconclusive")).run().code(102);
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn limits_leave_it_open_and_the_policy_says_what_that_means() {
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(object["stopped_by"], "max-pairs");
     assert_eq!(object["benchmarks"][0]["pairs"], 3);
-    repo.cbdr(&format!("{args} --on-inconclusive fail")).run().code(102);
+    repo.cbdr(&format!("{args} --fail-on inconclusive")).run().code(102);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_base_without_the_benchmark_is_no_baseline() {
     assert_eq!(object["verdict"], "no-baseline");
     assert_eq!(object["stopped_by"], "no-baseline");
     assert_eq!(object["benchmarks"][0]["status"], "new");
-    repo.cbdr("compare main --on-no-baseline fail").run().code(102);
+    repo.cbdr("compare main --fail-on no-baseline").run().code(102);
 }
 
 #[test]

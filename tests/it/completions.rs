@@ -63,11 +63,10 @@ fn flags_values_branches_targets_and_metrics_are_offered() {
     for (option, words) in [
         ("estimator", &Estimator::ALL.map(Estimator::name)[..]),
         ("harness", &Dialect::ALL.map(Dialect::name)),
-        ("on-removed", &["pass", "fail"]),
+        ("fail-on", &["inconclusive", "no-baseline", "removed", "none"]),
         ("toolchain", &["head", "base", "each"]),
         ("repetitions", &["auto"]),
         ("aslr", &["on", "off"]),
-        ("page-cache", &["warm", "cold"]),
         ("bench-from", &["each", "head", "base"]),
     ] {
         let offered = offered(&repo, &format!("cbdr compare --{option} "));

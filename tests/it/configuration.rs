@@ -51,7 +51,7 @@ fn the_table_says_what_runs_and_what_decides() {
         "[package.metadata.cbdr]\ncommand = \"true 'one word'\"\nargs = [\"more\"]\n\
          metrics = [\"cpu_time\", \"max_rss\"]\nthreshold = \"3%\"\n\
          thresholds = { max_rss = \"7%\" }\nconfidence = \"99%\"\nestimator = \"median\"\n\
-         max-pairs = 3\nwarmup = 0\non-inconclusive = \"fail\"",
+         max-pairs = 3\nwarmup = 0\nfail-on = [\"inconclusive\"]",
     );
     let ran = repo.cbdr("compare main --format json").run().code(102);
     let object = ran.json();
@@ -70,7 +70,7 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
         &repo,
         "Cargo.toml",
         "[workspace.metadata.cbdr]\ncommand = \"true workspace\"\nthreshold = \"1%\"\n\
-         confidence = \"91%\"\nthresholds = { sys_time = \"11%\" }\non-inconclusive = \"fail\"",
+         confidence = \"91%\"\nthresholds = { sys_time = \"11%\" }\nfail-on = [\"inconclusive\"]",
     );
     let table = "[package.metadata.cbdr]\nthreshold = \"2%\"\nconfidence = \"92%\"\n\
                  thresholds = { max_rss = \"22%\" }";
@@ -94,7 +94,7 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
     }
     // And the flags over both.
     let flags = "-p one --threshold 4% --threshold max_rss=44% --confidence 94% \
-                 --on-inconclusive pass";
+                 --fail-on none";
     let object = quick(&repo, flags).code(0).never_says("differently").json();
     let expected = [("wall_time", 0.04), ("sys_time", 0.11), ("max_rss", 0.44)];
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
@@ -291,14 +291,13 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
         "Cargo.toml",
         "[package.metadata.cbdr]\ncommand = \"true\"\nmetrics = [\"max_rss\"]\n\
          thresholds = { max_rss = \"90%\" }\nconfidence = \"51%\"\nestimator = \"median\"\n\
-         time-limit = \"1s\"\nmax-pairs = 2\nwarmup = 0\non-inconclusive = \"fail\"\n\
-         on-no-baseline = \"fail\"\non-removed = \"fail\"",
+         time-limit = \"1s\"\nmax-pairs = 2\nwarmup = 0\n\
+         fail-on = [\"inconclusive\", \"no-baseline\", \"removed\"]",
     );
     let args = format!("compare main {QUICK}");
     let ran = repo.cbdr(&args).run().code(0);
     // A flag limits the number of pairs.
-    let keys = "`confidence`, `estimator`, `metrics`, `on-inconclusive`, `on-no-baseline`, \
-                `on-removed`, `thresholds` and `time-limit`";
+    let keys = "`confidence`, `estimator`, `fail-on`, `metrics`, `thresholds` and `time-limit`";
     let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", THRESHOLD.0)]));
     assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("robust")));

@@ -173,7 +173,7 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
         drop(reader);
         command.stdout(writer).stderr(Stdio::null()).status().unwrap().code()
     };
-    let compare = "compare main --max-pairs 1 --warmup 0 --on-inconclusive fail";
+    let compare = "compare main --max-pairs 1 --warmup 0 --fail-on inconclusive";
     assert_eq!(code(compare), Some(102));
     assert_eq!(code(&format!("{compare} --format json")), Some(102));
     assert_eq!(code("cache list"), Some(0));

@@ -328,7 +328,7 @@ fn a_benchmark_of_one_side_is_new_or_removed() {
     write_suite(&repo, "libtest", &[("fifth", 1.0)]);
     let object = compare(&repo, "").run().code(0).json();
     assert_eq!((&object["verdict"], runs(&repo).len()), (&json!("no-baseline"), 2));
-    compare(&repo, "--on-no-baseline fail").run().code(102);
+    compare(&repo, "--fail-on no-baseline").run().code(102);
     write_suite(&repo, "libtest", &[]);
     let ran = compare(&repo, "").run().code(101);
     ran.says(

@@ -241,7 +241,7 @@ fn too_little_history_is_inconclusive_and_says_why() {
     assert_eq!(object["verdict"], "inconclusive");
     let reason = "too little history: 8 commits with a result, of the 10 that are needed";
     assert_eq!(metric(&object)["reason"], reason);
-    repo.check("--on-inconclusive fail", 102);
+    repo.check("--fail-on inconclusive", 102);
     assert_eq!(repo.check("--min-history 8", 100)["verdict"], "regression");
 }
 
@@ -412,13 +412,6 @@ fn everything_can_be_exported() {
         of(&commits[0])["results"][0]["result"]["metrics"][0]["values"],
         json!([10.0, 10.5])
     );
-    let conbench = repo.cbdr("history export --format conbench").run().code(0).json();
-    let one = &conbench.as_array().unwrap()[0];
-    let stats = json!({"data": one["stats"]["data"], "unit": "s", "times": [], "time_unit": "s",
-        "iterations": 2});
-    assert_eq!(one["stats"], stats);
-    assert_eq!(one["github"]["repository"], "https://example.org/x");
-    assert_eq!(one["machine_info"]["cpu_model_name"], "Some CPU");
 }
 
 #[test]

@@ -357,7 +357,7 @@ fn a_history_of_hostile_names_says_nothing_of_theirs() {
             is_calm(&ran.stderr);
         }
         is_calm_page(&repo.path().join("page.html"));
-        for args in ["export --format json", "export --format conbench", "check --format json"] {
+        for args in ["export --format json", "check --format json"] {
             let ran = repo.cbdr(&format!("history {args}")).run().code(0);
             let _: Value = ran.json();
             assert!(!ran.stdout.trim_end().chars().any(is_hidden), "{args}");

@@ -192,20 +192,6 @@ fn outputs_are_compared_and_a_difference_is_said() {
 }
 
 #[test]
-fn the_page_cache_is_warmed_or_cooled_as_far_as_it_can_be() {
-    let repo = repo();
-    for state in ["warm", "cold"] {
-        let args =
-            format!("--max-pairs 2 --stdin input --page-cache {state} --page-cache-file look.sh");
-        let (_, lines) = compare(&repo, "sh look.sh", &args, 0);
-        assert_eq!(lines.len(), 6);
-    }
-    let args = "--max-pairs 2 --page-cache warm --page-cache-file none";
-    let (ran, _) = compare(&repo, "sh look.sh", args, 101);
-    ran.says("none").says("No such file or directory");
-}
-
-#[test]
 fn a_port_that_is_taken_is_explained() {
     let repo = Repo::new("steady");
     repo.write("serve.sh", "echo 'OSError: [Errno 98] Address already in use' >&2; exit 1\n");

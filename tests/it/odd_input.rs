@@ -1,6 +1,7 @@
 //! All external input, damaged at seeded places: a result or an error, never a
 //! panic, and no more time or memory than its size justifies.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::harness::{Harness, OutputPaths};
@@ -9,7 +10,7 @@ use cargo_cbdr::model::dialect::Dialect;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::metric::Units;
-use cargo_cbdr::model::outcome::{OnDoubt, Policy, StoppedBy};
+use cargo_cbdr::model::outcome::{Policy, StoppedBy};
 use cargo_cbdr::model::target::{Target, TargetKind};
 use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec};
 use cargo_cbdr::settings::options;
@@ -109,9 +110,7 @@ fn samples() {
         policy: Policy {
             confidence: 0.95,
             estimator,
-            on_inconclusive: OnDoubt::Pass,
-            on_no_baseline: OnDoubt::Pass,
-            on_removed: OnDoubt::Pass,
+            fail_on: BTreeSet::new(),
             layouts: Layouts::Off,
         },
         chosen: false,
@@ -221,7 +220,7 @@ fn the_table() {
             "thresholds": {"max_rss": "5%"}, "metrics": ["wall_time", "max_rss"],
             "units": {"n": {"unit": "B", "better": "higher"}}, "confidence": "95%",
             "time-limit": "5m", "max-pairs": 100, "warmup": 1, "run-timeout": "10m",
-            "on-inconclusive": "pass", "estimator": "median", "warn": "1%"}}"#,
+            "fail-on": ["removed"], "estimator": "median", "warn": "1%"}}"#,
         br#"{"cbdr": {"command": "sh -c 'a b' \"c\"", "build-command": "make",
             "benchmarks": {"one": {"bin": "b", "threshold": "3.5%"}, "two": {"args": []}}}}"#,
     ];

@@ -195,11 +195,10 @@ fn no_two_outputs_are_on_one_path_and_none_is_on_an_input() {
         "--samples OUT/link --report OUT/there.csv.partial",
         "--samples OUT/dangling --report OUT/missing.csv",
         "--report OUT/x --export bencher=OUT/folder/x",
-        "--export conbench=OUT/x --export bencher=OUT/x",
+        "--export github-action-benchmark=OUT/x --export bencher=OUT/x",
         "--samples /dev/stdout --report /dev/fd/1",
     ] {
-        let cbdr = world.compare(args).env("CONBENCH_PROJECT_REPOSITORY", "r");
-        cbdr.run().code(2).says("would be written twice").never_says("Checking out");
+        world.compare(args).run().code(2).says("would be written twice").never_says("Checking out");
     }
     let summary =
         world.compare("--format github --report OUT/s").env("GITHUB_STEP_SUMMARY", world.at("s"));

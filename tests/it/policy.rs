@@ -62,7 +62,7 @@ fn plain(text: &str) -> String {
 
 /// Demands that each format says all of `notices`, that the formats with a line for
 /// the verdict have `lines` in it, and the exit codes with and without
-/// `--on-removed fail`.
+/// `--fail-on removed`.
 #[track_caller]
 fn everywhere(repo: &Repo, notices: &[&str], lines: &[&str], [pass, fail]: [i32; 2]) {
     for format in FORMATS {
@@ -76,7 +76,7 @@ fn everywhere(repo: &Repo, notices: &[&str], lines: &[&str], [pass, fail]: [i32;
         for line in lines.iter().filter(|_| !["json", "junit"].contains(&format)) {
             assert!(out.contains(line), "{format}, {line:?} is not in\n{out}");
         }
-        compare(repo, &format!("--format {format} --on-removed fail")).code(fail);
+        compare(repo, &format!("--format {format} --fail-on removed")).code(fail);
     }
 }
 
@@ -188,7 +188,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
     // Under the name that it has, it is the same one, run otherwise.
     let named = hides.replace("quick", "true");
     let repo = branch(&table(keys), &table(&named));
-    let ran = compare(&repo, "--format json --on-removed fail").code(0);
+    let ran = compare(&repo, "--format json --fail-on removed").code(0);
     let found = ran.says("`args` of `true`: base not set, head `[\"x\"]`").json();
     assert_eq!((removed(&found), statuses(&found)), (vec![], vec!["true compared".to_owned()]));
 }
@@ -266,22 +266,29 @@ fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
 #[test]
 fn whether_the_removed_fails_is_for_the_base_to_say() {
     let keys = |policy: &str, command: &str| {
-        table(&format!("command = \"{command}\"\non-removed = \"{policy}\""))
+        table(&format!("command = \"{command}\"\nfail-on = [{policy}]"))
     };
-    let repo = branch(&keys("fail", "true"), &keys("pass", "echo"));
+    let repo = branch(&keys("'removed'", "true"), &keys("", "echo"));
     let ran = compare(&repo, "").code(102);
-    ran.says("base and head set `on-removed` differently; the base's value is used");
+    ran.says("base and head set `fail-on` differently; the base's value is used");
     let ran = compare(&repo, "--policy-from head").code(0);
     ran.says("differently; the head's value is used, because of `--policy-from head`");
-    compare(&repo, "--on-removed pass").code(0);
-    compare(&repo, "--on-removed perhaps").code(2).says("it must be `pass` or `fail`");
+    compare(&repo, "--fail-on none").code(0);
+    // A list replaces that of the table.
+    compare(&repo, "--fail-on no-baseline").code(0);
+    compare(&repo, "--fail-on no-baseline,inconclusive").code(102);
+    let ran = compare(&repo, "--fail-on perhaps").code(2);
+    ran.says("it must be `inconclusive`, `no-baseline`, `removed` or `none`");
+    compare(&repo, "--fail-on none,removed").code(2).says("`none`: it excludes all others");
+    let old = compare(&repo, "--on-removed fail").code(2);
+    old.says("unexpected argument '--on-removed'");
     // A regression is still one.
-    let args = "--on-removed fail --metric max_rss";
+    let args = "--fail-on removed --metric max_rss";
     let repo = branch(&table("command = \"true\""), &table("bench = \"work\""));
     repo.replace("src/lib.rs", "10_000_000", "15_000_000");
     repo.commit("slower");
     compare(&repo, args).code(102);
-    let slower = "compare main --layouts off --on-removed fail --metric cpu_time";
+    let slower = "compare main --layouts off --fail-on removed --metric cpu_time";
     repo.cbdr(slower).run().code(100);
 }
 
@@ -330,14 +337,14 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let junit = |more: &str| compare(&repo, &format!("--format junit {more}")).stdout;
     assert!(junit("").contains("<skipped message=\"only the base of `sh` measures `a`\"/>"));
     assert!(
-        junit("--on-removed fail")
+        junit("--fail-on removed")
             .contains("<failure message=\"only the base of `sh` measures `a`\" type=\"removed\">")
     );
     let github = |more: &str| compare(&repo, &format!("--format github {more}")).stdout;
     assert!(
         github("").contains("::warning title=cargo cbdr%3A removed::the head no longer measures")
     );
-    assert!(github("--on-removed fail").contains("::error title=cargo cbdr%3A removed::"));
+    assert!(github("--fail-on removed").contains("::error title=cargo cbdr%3A removed::"));
     let markdown = compare(&repo, "--format markdown").stdout;
     assert!(markdown.contains(", 1 metric removed</h3>\n"), "{markdown}");
     assert!(
@@ -364,10 +371,10 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     assert!(
         human.contains("no baseline: there is nothing to compare with; 1 benchmark removed: `x`")
     );
-    compare(&repo, "--on-removed fail").code(102);
+    compare(&repo, "--fail-on removed").code(102);
     // Nobody misses what decided nothing.
     let repo = script("{\"x\": {\"a\": 1}, \"y\": {\"b\": 1}}", "{\"x\": {\"a\": 1}}", keys);
-    let ran = compare(&repo, "--format json --on-removed fail").code(0);
+    let ran = compare(&repo, "--format json --fail-on removed").code(0);
     let found = ran.says("no longer has the benchmark `y`, none of whose metrics gate").json();
     assert_eq!(
         (removed(&found), statuses(&found)),
@@ -387,7 +394,7 @@ fn benchmarks_of_a_suite_are_removed_in_every_format() {
         &["; 1 benchmark removed: `second`"],
         [0, 102],
     );
-    let junit = compare(&repo, "--format junit --on-removed fail").code(102).stdout;
+    let junit = compare(&repo, "--format junit --fail-on removed").code(102).stdout;
     let case = "<testcase name=\"removed\" classname=\"second\" time=\"0.000\">";
     assert!(junit.contains(case) && junit.contains(" type=\"removed\">"), "{junit}");
     let args = "compare main --seed 3 --report ../page.html --format human";
@@ -408,7 +415,7 @@ fn shards_tell_their_verdict_what_was_removed() {
     repo.replace("Cargo.toml", "args = [\"1\"]", "args = [\"2\"]\nmax-pairs = 9");
     repo.commit("fewer");
     for shard in 1..=2 {
-        let args = format!("--shard {shard}/2 --samples {shard}.csv --on-removed fail");
+        let args = format!("--shard {shard}/2 --samples {shard}.csv --fail-on removed");
         let ran = compare(&repo, &args).code(0);
         assert!(ran.stdout.contains("; 1 metric removed: `a` of `sh`"), "{}", ran.stdout);
     }
@@ -425,9 +432,13 @@ fn shards_tell_their_verdict_what_was_removed() {
     let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();
     assert_eq!(removed(&object), ["sh a"]);
     // A part that saw something else is of another comparison.
-    repo.replace("2.csv.json", "\"on_removed\": \"fail\"", "\"on_removed\": \"pass\"");
+    repo.replace(
+        "2.csv.json",
+        "\"removed\"\n  ],\n  \"removed\"",
+        "\"inconclusive\"\n  ],\n  \"removed\"",
+    );
     let ran = repo.cbdr("analyze --combine 1.csv 2.csv").run().code(101);
-    ran.says("values of `on-removed`");
+    ran.says("values of `fail-on`");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn machines_that_measured_other_things_are_told_apart() {
     machines.measure("2/2", "4.csv", "--max-pairs 2").code(0);
     // Too few pairs for any verdict.
     machines.combine("1.csv 4.csv", "").code(0);
-    machines.combine("1.csv 4.csv", "--on-inconclusive fail").code(102);
+    machines.combine("1.csv 4.csv", "--fail-on inconclusive").code(102);
 }
 
 #[test]

@@ -13,10 +13,10 @@ const LAYERS: [&str; 9] =
 const OWNERS: [(&[&str], &[&str]); 19] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
-    (&["libc", "signal_hook", "windows_sys"], &["src/exec/process/"]),
+    (&["libc", "signal_hook"], &["src/exec/process/"]),
     // What depends on the system. `meter` states what a system does not count.
     (
-        &["target_os", "target_vendor", "unix)", "windows)", "std::os::"],
+        &["target_os", "target_vendor", "unix)", "std::os::"],
         &[
             "src/exec/system.rs",
             "src/exec/process/",

@@ -17,7 +17,7 @@ use clap_complete::Shell;
 use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{BASE, DOUBT, POLICY, RUNS, SELECTION};
+use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::Time;
 
@@ -26,9 +26,9 @@ use crate::ui::text;
 pub(crate) use complete::complete;
 pub(crate) use generated::{completions, man, subcommands};
 pub(crate) use history::{
-    Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, Record, Sync,
+    Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, RecordArgs, Sync,
 };
-pub(crate) use pipe::{Analyze, Plot, Rule, Sample};
+pub(crate) use pipe::{Analyze, DecisionRule, Plot, Sample};
 
 const ARGUMENTS: &str = "Arguments";
 const CACHE: &str = "Cache";
@@ -52,7 +52,7 @@ const STYLES: Styles = Styles::styled()
 #[command(name = "cargo cbdr", bin_name = "cargo cbdr", version, styles = STYLES, max_term_width = 80)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 
     #[command(flatten)]
     pub(crate) display: DisplayFlags,
@@ -85,7 +85,7 @@ pub(crate) struct DisplayFlags {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Compare HEAD with the merge-base of BASE and HEAD
     ///
     /// Checks out both into worktrees of its own, builds their benchmarks, and
@@ -104,7 +104,7 @@ pub(crate) enum Command {
     Demo,
     Sample(Sample),
     #[command(after_help = CODES_OF_CHECK)]
-    Analyze(Analyze),
+    Analyze(Box<Analyze>),
     #[command(after_help = CODES_OF_CHECK)]
     Bisect(Box<Bisect>),
     /// Store results with their commits, and check new ones against them
@@ -113,12 +113,12 @@ pub(crate) enum Command {
     /// Compare every branch before it is pushed
     Hook {
         #[command(subcommand)]
-        what: Hook,
+        what: HookAction,
     },
     /// List or clean the cache of builds
     Cache {
         #[command(subcommand)]
-        what: Cache,
+        what: CacheAction,
     },
     /// Print a completion script for a shell
     Completions {
@@ -140,7 +140,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | DOUBT | RUNS }>,
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | RUNS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
@@ -178,9 +178,9 @@ pub(crate) struct Compare {
     pub(crate) repeat: Option<u64>,
 
     /// Read thresholds and limits from this side's Cargo.toml, if it has a table
-    #[arg(long, value_enum, value_name = "SIDE", default_value_t = From::Base,
+    #[arg(long, value_enum, value_name = "SIDE", default_value_t = PolicySide::Base,
           help_heading = DECIDING)]
-    pub(crate) policy_from: From,
+    pub(crate) policy_from: PolicySide,
 
     /// Measure even if both sides are the same program
     #[arg(long, help_heading = DECIDING)]
@@ -236,7 +236,7 @@ pub(crate) struct Compare {
     pub(crate) report: Option<PathBuf>,
 
     /// Also write the result for a service that tracks results: bencher,
-    /// github-action-benchmark, github-action-benchmark-bigger or conbench
+    /// github-action-benchmark or github-action-benchmark-bigger
     #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) export: Vec<String>,
 }
@@ -269,7 +269,7 @@ pub(crate) enum When {
 
 /// A side to take something from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum PolicySide {
     /// The base's.
     Base,
     /// The head's.
@@ -372,40 +372,36 @@ pub(crate) enum Service {
 
 /// What to do with the pre-push hook.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Hook {
+pub(crate) enum HookAction {
     /// Make git compare each branch with its merge-base before it is pushed
     ///
     /// A regression stops the push; `git push --no-verify` pushes anyway. An
     /// existing hook is kept and runs first.
-    Install {
-        /// Sample all branches of a push for at most this long, in total
-        #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
-        time_limit: String,
-
-        /// More arguments for `cargo cbdr compare`
-        #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
-        args: Vec<String>,
-    },
+    Install(HookArgs),
     /// Remove the hook and restore the previous one
     ///
     /// Removes only the lines that `hook install` wrote.
     Uninstall,
     /// Compare the branches that git is about to push; called by the hook
     #[command(hide = true)]
-    Run {
-        /// Sample all branches for at most this long, in total
-        #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
-        time_limit: String,
+    Run(HookArgs),
+}
 
-        /// More arguments for `cargo cbdr compare`
-        #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
-        args: Vec<String>,
-    },
+/// How the branches of a push are compared.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// Sample all branches of a push for at most this long, in total
+    #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
+    pub(crate) time_limit: String,
+
+    /// More arguments for `cargo cbdr compare`
+    #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
+    pub(crate) args: Vec<String>,
 }
 
 /// What to do with the cache.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Cache {
+pub(crate) enum CacheAction {
     /// List what is cached for each repository, most recently used first
     List,
     /// Remove this repository's builds, worktrees and target folders
@@ -457,7 +453,7 @@ pub(crate) fn print(error: &clap::Error) {
 pub(crate) fn compare(args: &[String]) -> Result<Compare, clap::Error> {
     let words = ["cargo cbdr", "compare"].into_iter().chain(args.iter().map(String::as_str));
     match Cli::try_parse_from(words)?.command {
-        Command::Compare(compare) => Ok(*compare),
+        CliCommand::Compare(compare) => Ok(*compare),
         _ => Err(Cli::command().error(ErrorKind::InvalidSubcommand, "not `compare`")),
     }
 }
@@ -506,7 +502,8 @@ mod tests {
     fn both_ways_of_calling_are_the_same() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         for line in ["cargo-cbdr compare main --dirty", "cargo-cbdr cbdr compare main --dirty"] {
-            let Command::Compare(compare) = parse(words(line).into_iter()).unwrap().command else {
+            let CliCommand::Compare(compare) = parse(words(line).into_iter()).unwrap().command
+            else {
                 panic!("{line}");
             };
             assert_eq!((compare.settings.0.base.as_deref(), compare.dirty), (Some("main"), true));

@@ -1,12 +1,14 @@
 //! The exit codes.
 
+use std::collections::BTreeSet;
+
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Status, Verdict};
+use cargo_cbdr::model::outcome::{Doubt, Outcome, Status, Verdict};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ExitKind {
     /// No regression.
     Success,
     /// The command line can't be parsed.
@@ -20,78 +22,78 @@ pub(crate) enum Exit {
     /// By a signal.
     Signal(i32),
     /// Like the program that was traced.
-    Watched(u8),
+    Traced(u8),
 }
 
-impl Exit {
+impl ExitKind {
     /// By the signal that arrived.
     pub(crate) fn interrupted(interrupt: &Interrupt) -> Self {
-        Exit::Signal(interrupt.signal().unwrap_or_default())
+        ExitKind::Signal(interrupt.signal().unwrap_or_default())
     }
 
     /// The number, except for signals.
     pub(crate) fn code(self) -> u8 {
         match self {
-            Exit::Success => 0,
-            Exit::Usage => 2,
-            Exit::Regression => 100,
-            Exit::Failed => 101,
-            Exit::InDoubt => 102,
-            Exit::Watched(code) => code,
-            Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+            ExitKind::Success => 0,
+            ExitKind::Usage => 2,
+            ExitKind::Regression => 100,
+            ExitKind::Failed => 101,
+            ExitKind::InDoubt => 102,
+            ExitKind::Traced(code) => code,
+            ExitKind::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
         }
     }
 
     /// How a search for a commit ends.
-    pub(crate) fn of_search(verdict: Verdict, on_inconclusive: OnDoubt) -> Self {
+    pub(crate) fn of_search(verdict: Verdict, fail_on: &BTreeSet<Doubt>) -> Self {
         match verdict {
-            Verdict::Regression => Exit::Regression,
-            Verdict::Inconclusive => Exit::doubt(on_inconclusive),
-            _ => Exit::Success,
+            Verdict::Regression => ExitKind::Regression,
+            Verdict::Inconclusive => ExitKind::doubt(fail_on, Doubt::Inconclusive),
+            _ => ExitKind::Success,
         }
     }
 
     /// How a comparison without a clear verdict ends.
-    fn doubt(policy: OnDoubt) -> Self {
-        if policy == OnDoubt::Fail { Exit::InDoubt } else { Exit::Success }
+    fn doubt(fail_on: &BTreeSet<Doubt>, doubt: Doubt) -> Self {
+        if fail_on.contains(&doubt) { ExitKind::InDoubt } else { ExitKind::Success }
     }
 
     /// How a check of the history ends. A result that failed can't be checked.
     pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::CheckReport) -> Self {
         let failed = report.results.iter().any(|result| result.error.is_some());
         match report.verdict {
-            Verdict::Regression => Exit::Regression,
-            _ if failed => Exit::Failed,
-            Verdict::Inconclusive => Exit::doubt(report.on_inconclusive),
-            _ => Exit::Success,
+            Verdict::Regression => ExitKind::Regression,
+            _ if failed => ExitKind::Failed,
+            Verdict::Inconclusive => ExitKind::doubt(&report.fail_on, Doubt::Inconclusive),
+            _ => ExitKind::Success,
         }
     }
 
     /// How a comparison or an analysis ends, which need not have a verdict.
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        let policy = &outcome.policy;
+        let doubt = |doubt| ExitKind::doubt(&outcome.policy.fail_on, doubt);
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
         let not_asked =
             outcome.notices.iter().any(|notice| matches!(notice, Notice::BelowMinimumPairs { .. }));
         let exit = match outcome.verdict {
-            None => return Exit::Success,
-            Some(Verdict::Regression) => Exit::Regression,
+            None => return ExitKind::Success,
+            Some(Verdict::Regression) => ExitKind::Regression,
             // There was no result because there was nothing to compare.
-            Some(Verdict::Inconclusive) if not_asked => Exit::Failed,
-            Some(Verdict::Inconclusive) => Exit::doubt(policy.on_inconclusive),
-            Some(Verdict::NoBaseline) => Exit::doubt(policy.on_no_baseline),
-            _ if has_new => Exit::doubt(policy.on_no_baseline),
-            _ => Exit::Success,
+            Some(Verdict::Inconclusive) if not_asked => ExitKind::Failed,
+            Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),
+            Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
+            _ if has_new => doubt(Doubt::NoBaseline),
+            _ => ExitKind::Success,
         };
         match exit {
-            Exit::Success if !outcome.removed.is_empty() => Exit::doubt(policy.on_removed),
+            ExitKind::Success if !outcome.removed.is_empty() => doubt(Doubt::Removed),
             exit => exit,
         }
     }
 }
 
-impl From<Exit> for std::process::ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitKind> for std::process::ExitCode {
+    fn from(exit: ExitKind) -> Self {
         exit.code().into()
     }
 }

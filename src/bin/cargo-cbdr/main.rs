@@ -19,7 +19,7 @@ fn main() -> std::process::ExitCode {
     let helper = helper.map_err(|error| ui::about("could not start the helper process", &error));
     let outcome = helper.map_err(ui::Failure::from).and_then(commands::run);
     let exit = outcome.unwrap_or_else(|failure| ui::failure(&failure));
-    if let exit::Exit::Signal(signal) = exit {
+    if let exit::ExitKind::Signal(signal) = exit {
         let _ = die_of(signal);
     }
     exit.into()

@@ -488,9 +488,9 @@ fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
 /// Runs a program with three benchmarks, of which the first is a clear regression, the
 /// second none, and the third at its threshold. Returns the result and the benchmarks that
 /// were wanted in each run.
-fn feed_three(can_leave: bool) -> (Sampled, Vec<Vec<usize>>) {
+fn feed_three(can_select_benchmarks: bool) -> (Sampled, Vec<Vec<usize>>) {
     let mut plan = Plan { max_pairs: Some(40), ..empty() };
-    plan.add_group(0, can_leave, 6.0);
+    plan.add_group(0, can_select_benchmarks, 6.0);
     for name in ["slower", "same", "near"] {
         let metrics = metrics(&["wall_time", "max_rss"]);
         plan.add_benchmark(name, &metrics, gates(&[("wall_time", 0.02)]));

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use super::Context;
 use crate::error::Error;
 use crate::exec::error::ExecError;
-use crate::exec::process::{Command, Isolation, Sink, pages, stderr_tail};
+use crate::exec::process::{Command, Isolation, Sink, stderr_tail};
 use crate::exec::system::is_pipe;
-use crate::model::notice::RunNotice;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Hooks};
-use crate::settings::values::PageCache;
 
 /// When a command of the user runs.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +48,6 @@ pub(super) struct RunHooks {
     template: Command,
     output: PathBuf,
     stdin: Option<PathBuf>,
-    /// The files to load into the page cache, or to drop from it.
-    files: Vec<PathBuf>,
-    /// Whether it was checked what the page cache still holds.
-    checked_cache: bool,
 }
 
 impl RunHooks {
@@ -62,17 +56,8 @@ impl RunHooks {
         benchmark: &Benchmark,
         side: Side,
         command: &Command,
-        executable: Option<&Path>,
         output: PathBuf,
     ) -> Self {
-        let measuring = &benchmark.measuring;
-        let mut files = Vec::new();
-        if measuring.page_cache != PageCache::Alone {
-            // If there is no such program, its first run will report that.
-            files.extend(executable.map(Path::to_owned).or_else(|| command.program().ok()));
-            files.extend(command.stdin.clone());
-            files.extend(measuring.page_cache_files.iter().map(|path| command.cwd.join(path)));
-        }
         let template = Command {
             stderr: Sink::File(output.clone()),
             stdout: Sink::File(output.clone()),
@@ -82,38 +67,17 @@ impl RunHooks {
             ..command.clone()
         };
         let stdin = command.stdin.clone();
-        RunHooks { side, template, output, stdin, files, checked_cache: false }
+        RunHooks { side, template, output, stdin }
     }
 
-    /// Does what is necessary right before a run, and returns what the user should
-    /// know about it.
+    /// Does what is necessary right before a run.
     pub(super) fn before_run(
-        &mut self,
+        &self,
         benchmark: &Benchmark,
         context: Context<'_>,
-    ) -> Result<Vec<RunNotice>, Error> {
+    ) -> Result<(), Error> {
         self.run(Hook::Prepare, benchmark, context)?;
-        for path in self.stdin.iter().chain(&self.files) {
-            check_readable(path)?;
-        }
-        let mut notices = Vec::new();
-        for path in &self.files {
-            match benchmark.measuring.page_cache {
-                PageCache::Alone => {}
-                PageCache::Warm => pages::load(path).map_err(Error::io("read", path))?,
-                PageCache::Cold => {
-                    let left = pages::evict(path);
-                    let left = left.map_err(Error::io("drop from the page cache", path))?;
-                    if left.pages > 0 && !self.checked_cache {
-                        let share = left.pages as f64 / left.of as f64;
-                        let (benchmark, file) = (benchmark.name.clone(), path.clone());
-                        notices.push(RunNotice::StillCached { benchmark, file, share });
-                    }
-                }
-            }
-        }
-        self.checked_cache = true;
-        Ok(notices)
+        self.stdin.as_deref().map_or(Ok(()), check_readable)
     }
 
     /// Runs a command of the user, if there is one.

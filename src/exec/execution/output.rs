@@ -12,61 +12,59 @@ use crate::model::notice::RunNotice;
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 
-impl Execution<'_> {
-    /// Runs both sides, unmeasured, and adds a notice if their output differs.
-    pub(crate) fn check_output(
-        &mut self,
-        sides: &mut Pair<SideProgram>,
-        filter: Option<&str>,
-        context: Context<'_>,
-    ) -> Result<(), Stop> {
-        if !self.benchmark.measuring.check_output {
-            return Ok(());
-        }
-        let homes = Pair::both(|side| sides[side].home.clone());
-        let compare = |one: &Path, other: &Path, folders: Pair<&Path>| {
-            let outputs = Pair { base: one, head: other };
-            difference(&outputs, &folders).map_err(Error::io("read", one))
-        };
-        let first = self.print_both(sides, "first", filter, context)?;
-        let folders = homes.as_ref().map(|home| home.as_path());
-        let Some(line) = compare(&first.base, &first.head, folders)? else {
-            return Ok(());
-        };
-        let second = self.print_both(sides, "second", filter, context)?;
-        let benchmark = self.benchmark.name.clone();
-        for side in Side::BOTH {
-            let same = Pair::both(|_| homes[side].as_path());
-            if let Some(line) = compare(&first[side], &second[side], same)? {
-                self.notices.push(RunNotice::OutputVaries { benchmark, side, line });
-                return Ok(());
-            }
-        }
-        self.notices.push(RunNotice::OutputDiffers { benchmark, line });
-        Ok(())
+/// Runs both sides, unmeasured, and adds a notice if their output differs.
+pub(crate) fn check_output(
+    execution: &mut Execution<'_>,
+    sides: &mut Pair<SideProgram>,
+    filter: Option<&str>,
+    context: Context<'_>,
+) -> Result<(), Stop> {
+    if !execution.benchmark.measuring.check_output {
+        return Ok(());
     }
+    let homes = Pair::both(|side| sides[side].home.clone());
+    let compare = |one: &Path, other: &Path, folders: Pair<&Path>| {
+        let outputs = Pair { base: one, head: other };
+        difference(&outputs, &folders).map_err(Error::io("read", one))
+    };
+    let first = print_both(execution, sides, "first", filter, context)?;
+    let folders = homes.as_ref().map(|home| home.as_path());
+    let Some(line) = compare(&first.base, &first.head, folders)? else {
+        return Ok(());
+    };
+    let second = print_both(execution, sides, "second", filter, context)?;
+    let benchmark = execution.benchmark.name.clone();
+    for side in Side::BOTH {
+        let same = Pair::both(|_| homes[side].as_path());
+        if let Some(line) = compare(&first[side], &second[side], same)? {
+            execution.notices.push(RunNotice::OutputVaries { benchmark, side, line });
+            return Ok(());
+        }
+    }
+    execution.notices.push(RunNotice::OutputDiffers { benchmark, line });
+    Ok(())
+}
 
-    /// Runs both sides once, with standard output in files, and returns these.
-    fn print_both(
-        &mut self,
-        sides: &mut Pair<SideProgram>,
-        name: &str,
-        filter: Option<&str>,
-        context: Context<'_>,
-    ) -> Result<Pair<PathBuf>, Stop> {
-        Pair::try_both(|side| {
-            let program = &mut sides[side];
-            program.select(RunLength::Probe, program.all(filter));
-            let file = program.folder.join(name);
-            fs_err::write(&file, "").map_err(Error::io("write", &file))?;
-            let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));
-            // A harness that parses standard output finds it empty, which is not a
-            // failure here.
-            let ran = self.run(Pass::Plain, program, None, context);
-            sides[side].command.stdout = usual;
-            ran.map(|_| file)
-        })
-    }
+/// Runs both sides once, with standard output in files, and returns these.
+fn print_both(
+    execution: &mut Execution<'_>,
+    sides: &mut Pair<SideProgram>,
+    name: &str,
+    filter: Option<&str>,
+    context: Context<'_>,
+) -> Result<Pair<PathBuf>, Stop> {
+    Pair::try_both(|side| {
+        let program = &mut sides[side];
+        program.select(RunLength::Probe, program.all(filter));
+        let file = program.folder.join(name);
+        fs_err::write(&file, "").map_err(Error::io("write", &file))?;
+        let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));
+        // A harness that parses standard output finds it empty, which is not a
+        // failure here.
+        let ran = execution.run(Pass::Plain, program, None, context);
+        sides[side].command.stdout = usual;
+        ran.map(|_| file)
+    })
 }
 
 /// The first line in which two outputs differ, counted from 1. Each side's own

@@ -63,72 +63,70 @@ fn tune<E>(
     Ok(each.max().unwrap_or(1))
 }
 
-impl Execution<'_> {
-    /// Determines the number of runs per measurement, unless the user set it: as many as the
-    /// clocks of the gating metrics need, on either side. `gates` are those of the program
-    /// itself (a harness times its benchmarks by itself), `warm_up` is what a run of each side
-    /// reported before. `known` is a file with earlier results.
-    pub(crate) fn tune(
-        &mut self,
-        sides: &mut Pair<SideProgram>,
-        mut gates: Vec<String>,
-        warm_up: Option<&Pair<Vec<Reading>>>,
-        filter: Option<&str>,
-        known: &Path,
-        context: Context<'_>,
-    ) -> Result<(), Stop> {
-        gates.retain(|metric| {
-            let settled = |readings: &Vec<Reading>| {
-                let time = readings.first().and_then(|reading| reading.values.get(metric));
-                oracle(metric).zip(time).is_some_and(|(oracle, time)| is_settled(&oracle, time))
-            };
-            let both = warm_up.is_some_and(|both| settled(&both.base) && settled(&both.head));
-            oracle(metric).is_some() && !both
-        });
-        if gates.is_empty() || self.benchmark.measuring.repetitions != Repetitions::Auto {
-            return Ok(());
-        }
-        for side in Side::BOTH {
-            let program = &mut sides[side];
-            let command = program.command.shown();
-            let parts = [program.identity.as_str(), &command, &gates.join(",")];
-            let known = Known::new(known, &parts);
-            let number = known.read().and_then(|number| number.parse().ok()).filter(|&n| n > 0);
-            let number = match number {
-                Some(number) => number,
-                None => self.tune_side(program, &gates, filter, context)?,
-            };
-            known.write(&number.to_string());
-            self.repetitions = self.repetitions.max(number);
-        }
-        if self.repetitions > 1 {
-            let (benchmark, runs) = (self.benchmark.name.clone(), self.repetitions);
-            self.notices.push(RunNotice::Repeated { benchmark, runs });
-        }
-        Ok(())
+/// Determines the number of runs per measurement, unless the user set it: as many as the
+/// clocks of the gating metrics need, on either side. `gates` are those of the program
+/// itself (a harness times its benchmarks by itself), `warm_up` is what a run of each side
+/// reported before. `known` is a file with earlier results.
+pub(crate) fn tune_repetitions(
+    execution: &mut Execution<'_>,
+    sides: &mut Pair<SideProgram>,
+    mut gates: Vec<String>,
+    warm_up: Option<&Pair<Vec<Reading>>>,
+    filter: Option<&str>,
+    known: &Path,
+    context: Context<'_>,
+) -> Result<(), Stop> {
+    gates.retain(|metric| {
+        let settled = |readings: &Vec<Reading>| {
+            let time = readings.first().and_then(|reading| reading.values.get(metric));
+            oracle(metric).zip(time).is_some_and(|(oracle, time)| is_settled(&oracle, time))
+        };
+        let both = warm_up.is_some_and(|both| settled(&both.base) && settled(&both.head));
+        oracle(metric).is_some() && !both
+    });
+    if gates.is_empty() || execution.benchmark.measuring.repetitions != Repetitions::Auto {
+        return Ok(());
     }
+    for side in Side::BOTH {
+        let program = &mut sides[side];
+        let command = program.command.shown();
+        let parts = [program.identity.as_str(), &command, &gates.join(",")];
+        let known = Known::new(known, &parts);
+        let number = known.read().and_then(|number| number.parse().ok()).filter(|&n| n > 0);
+        let number = match number {
+            Some(number) => number,
+            None => tune_side(execution, program, &gates, filter, context)?,
+        };
+        known.write(&number.to_string());
+        execution.repetitions = execution.repetitions.max(number);
+    }
+    if execution.repetitions > 1 {
+        let (benchmark, runs) = (execution.benchmark.name.clone(), execution.repetitions);
+        execution.notices.push(RunNotice::Repeated { benchmark, runs });
+    }
+    Ok(())
+}
 
-    fn tune_side(
-        &mut self,
-        program: &mut SideProgram,
-        gates: &[String],
-        filter: Option<&str>,
-        context: Context<'_>,
-    ) -> Result<u32, Stop> {
-        let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
-        program.select(RunLength::Probe, program.all(filter));
-        tune(&oracles, &mut |count| {
-            let mut sums = vec![0.0; gates.len()];
-            for _ in 0..count {
-                for reading in self.run(Pass::Plain, program, None, context)? {
-                    for (sum, metric) in sums.iter_mut().zip(gates) {
-                        *sum += reading.values.get(metric).unwrap_or(0.0);
-                    }
+fn tune_side(
+    execution: &mut Execution<'_>,
+    program: &mut SideProgram,
+    gates: &[String],
+    filter: Option<&str>,
+    context: Context<'_>,
+) -> Result<u32, Stop> {
+    let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
+    program.select(RunLength::Probe, program.all(filter));
+    tune(&oracles, &mut |count| {
+        let mut sums = vec![0.0; gates.len()];
+        for _ in 0..count {
+            for reading in execution.run(Pass::Plain, program, None, context)? {
+                for (sum, metric) in sums.iter_mut().zip(gates) {
+                    *sum += reading.values.get(metric).unwrap_or(0.0);
                 }
             }
-            Ok(sums)
-        })
-    }
+        }
+        Ok(sums)
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::exec::process::{Command, RunFault, Sink, stderr_tail};
 use crate::model::row::Values;
 
 /// The name of the file that gets a run's standard error.
-const STDERR: &str = "said";
+const STDERR: &str = "stderr";
 
 /// The minimum time that a run is given, so that it is started at all.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -36,7 +36,7 @@ impl Runs<'_> {
         program: &Command,
         folder: &Path,
         deadline: Option<Instant>,
-        failed: impl FnOnce(Failure) -> Error,
+        failed: impl FnOnce(FailedRun) -> Error,
     ) -> Result<Values, Stop> {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()).max(SHORTEST));
         let stderr = folder.join(STDERR);
@@ -60,7 +60,7 @@ impl Runs<'_> {
         }
         if let Some(fault) = outcome.fault(self.timeout) {
             let (command, stderr) = (command.shown(), stderr_tail(&stderr));
-            return Err(failed(Failure { fault, command, stderr }).into());
+            return Err(failed(FailedRun { fault, command, stderr }).into());
         }
         Ok(self.meters.read(pass, &outcome, folder).map_err(Error::from)?)
     }
@@ -68,7 +68,7 @@ impl Runs<'_> {
 
 /// A run that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct FailedRun {
     pub(crate) fault: RunFault,
     pub(crate) command: String,
     /// The end of its standard error.

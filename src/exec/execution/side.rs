@@ -96,7 +96,7 @@ impl SideProgram {
         let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
         let mut command = Command { stdin, isolation, ..program.command.clone() };
         let executable = program.executable.as_deref();
-        let hooks = RunHooks::new(benchmark, side, &command, executable, folder.join("hook"));
+        let hooks = RunHooks::new(benchmark, side, &command, folder.join("hook"));
         harness.set_up(&mut command, &paths);
         let placement =
             executable.and_then(|path| Placement::of(&command.argv, path, program.relink.clone()));

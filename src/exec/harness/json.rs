@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Definition, Error, MOST_METRICS, few, reading, set, text};
+use super::{Definition, Error, MOST_METRICS, check_at_most, reading, set, text};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 
@@ -37,12 +37,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
         return Err(Error::Nothing);
     }
     let text = forgive(text);
-    let value: Value = serde_json::from_str(&text)
+    let value: JsonValue = serde_json::from_str(&text)
         .map_err(|error| Error::Unreadable(format!("it is not one JSON object: {error}")))?;
-    let Value::Object(entries) = value else {
+    let JsonValue::Object(entries) = value else {
         return Err(Error::Unreadable(format!("it is {}, not an object", value.kind())));
     };
-    let nested = entries.iter().filter(|(_, value)| matches!(value, Value::Object(_))).count();
+    let nested = entries.iter().filter(|(_, value)| matches!(value, JsonValue::Object(_))).count();
     if entries.is_empty() {
         return Err(Error::Unreadable("the object is empty".to_owned()));
     } else if nested == 0 {
@@ -54,7 +54,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
     }
     let mut readings = Vec::new();
     for (name, value) in entries {
-        let Value::Object(metrics) = value else { continue };
+        let JsonValue::Object(metrics) = value else { continue };
         if metrics.is_empty() {
             return Err(Error::Unreadable(format!("the benchmark `{name}` has no metric")));
         }
@@ -65,11 +65,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
 }
 
 /// An object of numbers; `place` is where it is, for errors.
-fn values(entries: Vec<(String, Value)>, place: &str) -> Result<Values, Error> {
-    few(entries.len(), MOST_METRICS, "metrics")?;
+fn values(entries: Vec<(String, JsonValue)>, place: &str) -> Result<Values, Error> {
+    check_at_most(entries.len(), MOST_METRICS, "metrics")?;
     let mut values = Values::new();
     for (name, value) in entries {
-        let Value::Number(number) = value else {
+        let JsonValue::Number(number) = value else {
             let metric = format!("{place}{name}");
             return Err(Error::NoNumber { metric, what: value.kind().to_owned() });
         };
@@ -104,23 +104,23 @@ fn forgive(text: &str) -> String {
 }
 
 /// A value, with what objects lose in other types: names that are there twice.
-enum Value {
+enum JsonValue {
     Number(f64),
-    Object(Vec<(String, Value)>),
+    Object(Vec<(String, JsonValue)>),
     Other(&'static str),
 }
 
-impl Value {
+impl JsonValue {
     fn kind(&self) -> &'static str {
         match self {
-            Value::Number(_) => "a number",
-            Value::Object(_) => "an object",
-            Value::Other(kind) => kind,
+            JsonValue::Number(_) => "a number",
+            JsonValue::Object(_) => "an object",
+            JsonValue::Other(kind) => kind,
         }
     }
 }
 
-impl<'a> Deserialize<'a> for Value {
+impl<'a> Deserialize<'a> for JsonValue {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Any)
     }
@@ -129,46 +129,46 @@ impl<'a> Deserialize<'a> for Value {
 struct Any;
 
 impl<'a> Visitor<'a> for Any {
-    type Value = Value;
+    type Value = JsonValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Number(number))
+    fn visit_f64<E>(self, number: f64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(number))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(Value::Number(number as f64))
+    fn visit_u64<E>(self, number: u64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(number as f64))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(Value::Number(number as f64))
+    fn visit_i64<E>(self, number: i64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(number as f64))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
-        Ok(Value::Other("a boolean"))
+    fn visit_bool<E>(self, _: bool) -> Result<JsonValue, E> {
+        Ok(JsonValue::Other("a boolean"))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Value, E> {
-        Ok(Value::Other("a string"))
+    fn visit_str<E>(self, _: &str) -> Result<JsonValue, E> {
+        Ok(JsonValue::Other("a string"))
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Other("null"))
+    fn visit_unit<E>(self) -> Result<JsonValue, E> {
+        Ok(JsonValue::Other("null"))
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Value, A::Error> {
-        while list.next_element::<Value>()?.is_some() {}
-        Ok(Value::Other("a list"))
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<JsonValue, A::Error> {
+        while list.next_element::<JsonValue>()?.is_some() {}
+        Ok(JsonValue::Other("a list"))
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<JsonValue, A::Error> {
         let mut entries = Vec::new();
         while let Some(entry) = map.next_entry()? {
             entries.push(entry);
         }
-        Ok(Value::Object(entries))
+        Ok(JsonValue::Object(entries))
     }
 }

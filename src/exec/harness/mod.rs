@@ -44,6 +44,7 @@ const MOST_METRICS: usize = 1000;
 
 /// What is wrong with the output of a run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum Error {
     /// There is no output.
     #[error("it printed nothing")]
@@ -63,23 +64,15 @@ pub enum Error {
     Name {
         /// Whether it is a benchmark or a metric.
         what: &'static str,
-        /// The name.
         name: String,
-        /// Why.
         why: &'static str,
     },
     /// A value is not a finite number.
     #[error("the value of `{metric}` is {what}, not a finite number")]
-    NoNumber {
-        /// The metric.
-        metric: String,
-        /// The value instead.
-        what: String,
-    },
+    NoNumber { metric: String, what: String },
     /// A file written by the run can't be read.
     #[error("could not read `{}`", .path.display())]
     File {
-        /// The file.
         path: PathBuf,
         /// The message of the system.
         source: std::io::Error,
@@ -252,11 +245,11 @@ impl Harness {
     /// older.
     pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {
         let is_old = self.dialect == Dialect::Criterion && criterion::takes_seconds(self);
-        (is_old && self.can_leave()).then_some("criterion 0.4")
+        (is_old && self.can_select_benchmarks()).then_some("criterion 0.4")
     }
 
     /// Whether a run can be limited to some benchmarks.
-    pub(crate) fn can_leave(&self) -> bool {
+    pub(crate) fn can_select_benchmarks(&self) -> bool {
         self.dialect.definition().exact.is_some_and(|word| self.knows(word))
     }
 
@@ -269,24 +262,6 @@ impl Harness {
     /// harness matches, or because it is their name.
     pub(crate) fn matching(&self, filter: &str) -> Vec<OsString> {
         (self.dialect.definition().matching)(filter)
-    }
-
-    /// The arguments that run only these benchmarks, each given by its name, or by the
-    /// constant start and end of a name that changes with every run. `None` if the
-    /// harness can't do that.
-    pub(crate) fn only_like(
-        &self,
-        names: &[&str],
-        around: &[Option<(&str, &str)>],
-    ) -> Option<Vec<OsString>> {
-        match self.dialect {
-            Dialect::Criterion | Dialect::Divan => Some(vec![pattern::like(names, around).into()]),
-            Dialect::Plain
-            | Dialect::Json
-            | Dialect::Gungraun
-            | Dialect::Bencher
-            | Dialect::Libtest => None,
-        }
     }
 
     /// The arguments that execute each benchmark once, regardless of its own settings.
@@ -345,7 +320,7 @@ impl Harness {
                 return Err(Error::Twice(format!("the benchmark `{name}`")));
             }
         }
-        few(names.len(), MOST_BENCHMARKS, "benchmarks")?;
+        check_at_most(names.len(), MOST_BENCHMARKS, "benchmarks")?;
         Ok(readings)
     }
 }
@@ -437,7 +412,7 @@ fn named(what: &'static str, name: &str) -> Result<(), Error> {
 }
 
 /// Checks that there are at most `most`.
-fn few(count: usize, most: usize, what: &str) -> Result<(), Error> {
+fn check_at_most(count: usize, most: usize, what: &str) -> Result<(), Error> {
     match count > most {
         true => Err(Error::TooMuch(format!("{most} {what}"))),
         false => Ok(()),

@@ -14,17 +14,6 @@ pub(super) fn either(filter: &str) -> String {
     }
 }
 
-/// A regular expression that matches these names alone, of which those that change with
-/// every run are known by what is around the part that changes.
-pub(super) fn like(names: &[&str], around: &[Option<(&str, &str)>]) -> String {
-    let one = |(name, around): (&&str, &Option<(&str, &str)>)| match around {
-        None => escape(name),
-        Some((before, after)) => format!("{}.*{}", escape(before), escape(after)),
-    };
-    let all: Vec<String> = names.iter().zip(around).map(one).collect();
-    format!("^(?:{})$", all.join("|"))
-}
-
 /// Whether a text can be a regular expression. Where it can't, a harness would refuse it.
 fn is_expression(text: &str) -> bool {
     let mut groups = 0_usize;
@@ -94,12 +83,6 @@ fn is_count(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_that_changes_is_known_by_the_rest() {
-        let pattern = like(&["a.b", "at/* ms"], &[None, Some(("at/", " ms"))]);
-        assert_eq!(pattern, r"^(?:a\.b|at/.* ms)$");
-    }
 
     #[test]
     fn a_filter_is_a_text_and_an_expression_where_it_can_be_one() {

@@ -371,7 +371,7 @@ test result: ok. 0 passed; 0 failed; 1 ignored; 2 measured
 fn bencher_prints_whole_nanoseconds() {
     let place = OutputPaths { stdout: "/out".into(), output: "/home".into() };
     let harness = Harness::new(Dialect::Bencher, Some(b"{:>11} ns/iter (+/- {})"));
-    assert!(harness.can_leave());
+    assert!(harness.can_select_benchmarks());
     let mut command = Command { argv: vec!["bench".into()], ..Command::default() };
     harness.set_up(&mut command, &place);
     assert_eq!((command.shown(), command.stdout), ("bench".into(), Sink::File("/out".into())));
@@ -459,7 +459,7 @@ fn gungraun_keeps_nothing_from_run_to_run() {
     assert_eq!(variables, ["GUNGRAUN_HOME", "GUNGRAUN_VALGRIND_ARGS", "IAI_CALLGRIND_HOME"]);
     assert_eq!(command.var("GUNGRAUN_HOME"), Some("/home".as_ref()));
     // It takes one pattern.
-    assert!(harness.can_leave());
+    assert!(harness.can_select_benchmarks());
     assert_eq!(harness.only(&["a::b::c"]), ["a::b::c"]);
     assert_eq!(harness.only(&["a::b", "a::c"]), [""; 0]);
     assert_eq!(harness.only(&["a::b::[x]"]), [""; 0]);

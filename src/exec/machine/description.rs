@@ -12,13 +12,6 @@ pub struct Description {
     pub processor: Option<String>,
     /// How many threads it runs at once.
     pub threads: u64,
-    /// How many cores it has.
-    pub cores: Option<u64>,
-    /// Its highest frequency, in hertz.
-    pub frequency: Option<u64>,
-    /// The sizes of its caches, bytes: first level for data and for code, second
-    /// level, third level.
-    pub caches: [Option<u64>; 4],
     /// The size of the memory, bytes.
     pub memory: Option<u64>,
     /// The release of the kernel.
@@ -31,31 +24,12 @@ pub struct Description {
 pub fn describe() -> Description {
     let files = SystemFiles(Path::new("/"));
     let cpuinfo = CpuInfo::read(Path::new("/"));
-    let cpu = "sys/devices/system/cpu/cpu0";
-    let caches = (0..8).filter_map(|number| {
-        let file = |name: &str| files.text(&format!("{cpu}/cache/index{number}/{name}"));
-        Some((file("level")? + &file("type")?, bytes(&file("size")?)?))
-    });
-    let caches: Vec<(String, u64)> = caches.collect();
-    let cache = |names: &[&str]| {
-        let found = caches.iter().find(|(name, _)| names.contains(&name.as_str()));
-        found.map(|(_, size)| *size)
-    };
-    let kilohertz = files.number(&format!("{cpu}/cpufreq/cpuinfo_max_freq"));
     let names = ["model name", "Model", "cpu model", "uarch"];
     let processor = names.into_iter().find_map(|name| cpuinfo.value_anywhere(name));
     let distribution = files.field("etc/os-release", "PRETTY_NAME");
     Description {
         processor: processor.map(str::to_owned),
         threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
-        cores: cpuinfo.value("cpu cores").and_then(|cores| cores.parse().ok()),
-        frequency: kilohertz.map(|kilohertz: u64| 1000 * kilohertz),
-        caches: [
-            cache(&["1Data", "1Unified"]),
-            cache(&["1Instruction", "1Unified"]),
-            cache(&["2Unified"]),
-            cache(&["3Unified"]),
-        ],
         memory: files.field("proc/meminfo", "MemTotal").and_then(|size| bytes(&size)),
         kernel: files.text("proc/sys/kernel/osrelease"),
         system: distribution.map(|name| name.replace('"', "")),

@@ -12,7 +12,8 @@ use std::io;
 use super::{Error, Refusal};
 use crate::exec::machine::{Machine, Processor};
 use crate::exec::process::counter::{
-    Counter, CounterEvent, CounterReading, HardwareEvent, Reason, SoftwareEvent, probe, reason,
+    Counter, CounterEvent, CounterReading, CounterRefusal, HardwareEvent, SoftwareEvent, probe,
+    reason,
 };
 use crate::model::metric::{KnownMetric, Metric, MetricSource, Unit};
 use crate::model::row::Values;
@@ -154,28 +155,28 @@ fn unknown_interrupts(name: &'static str) -> Refusal {
 fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &Machine) -> Refusal {
     let is_virtual = machine.processor.is_virtual;
     let elsewhere = "`instructions_cachegrind` counts with valgrind, on any machine".to_owned();
-    let helps = !matches!(counter.event, CounterEvent::Software(_)) && super::HAS_VALGRIND;
+    let helps = !matches!(counter.event, CounterEvent::Software(_));
     let elsewhere = helps.then_some(elsewhere);
     // Up to 2, everybody may count their own programs in user mode; up to 1, also
     // in the kernel.
     let enough = if counter.kernel { 1 } else { 2 };
     let paranoid = machine.perf_event_paranoid;
     let (why, hint) = match (reason(&error), paranoid) {
-        (Reason::NoEvent, _) if is_virtual => (
+        (CounterRefusal::NoEvent, _) if is_virtual => (
             "this virtual machine has no such counter: its host does not expose it".to_owned(),
             elsewhere,
         ),
-        (Reason::NoEvent, _) => {
+        (CounterRefusal::NoEvent, _) => {
             ("neither the processor nor the kernel has such a counter".to_owned(), elsewhere)
         }
-        (Reason::Forbidden, Some(level)) if level > enough => (
+        (CounterRefusal::Forbidden, Some(level)) if level > enough => (
             format!("the setting `kernel.perf_event_paranoid` is {level}, which forbids it"),
             Some(format!(
                 "`sudo sysctl kernel.perf_event_paranoid={enough}`, or run with the capability \
                  CAP_PERFMON"
             )),
         ),
-        (Reason::Forbidden, _) => (
+        (CounterRefusal::Forbidden, _) => (
             "the system call `perf_event_open` is forbidden here, as is usual in containers \
              (seccomp)"
                 .to_owned(),
@@ -185,8 +186,10 @@ fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &M
                     .to_owned(),
             ),
         ),
-        (Reason::NoCall, _) => ("this system has no `perf_event_open`".to_owned(), elsewhere),
-        (Reason::Other, _) => ("the system refuses it".to_owned(), elsewhere),
+        (CounterRefusal::NoCall, _) => {
+            ("this system has no `perf_event_open`".to_owned(), elsewhere)
+        }
+        (CounterRefusal::Other, _) => ("the system refuses it".to_owned(), elsewhere),
     };
     // An error without a number is not the system's.
     let source = error.raw_os_error().map(|_| error);

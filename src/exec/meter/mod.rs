@@ -22,17 +22,14 @@ use std::path::{Path, PathBuf};
 
 use cachegrind::Cachegrind;
 use counters::CounterMeter;
-pub(crate) use perf::{Sampler, Samples};
+pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{program, size, sizes};
 
 use crate::exec::machine::Machine;
-use crate::exec::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
+use crate::exec::process::{Command, RunOutcome};
 use crate::model::metric::{KNOWN, KnownMetric, Metric, MetricSource};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 use crate::model::row::Values;
-
-/// Whether there is a valgrind for this system at all.
-const HAS_VALGRIND: bool = !cfg!(windows);
 
 /// Why a metric can't be measured on this machine.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +134,7 @@ pub(crate) fn of_runs() -> impl Iterator<Item = Metric> {
 /// The metrics that not every machine can measure, each with the reason if this
 /// machine can't.
 pub(crate) fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Option<Refusal>)> {
-    let costly = of_runs().filter(|metric| !rusage::is_told(&metric.name));
+    let costly = of_runs().filter(|metric| !rusage::measures(&metric.name));
     let of = |metric: Metric| {
         let names = [metric.name.clone()];
         let refusal = Meters::for_metrics(&names, path, machine).take_refused().pop();
@@ -169,7 +166,6 @@ impl Meters {
         let mut refused = Vec::new();
         let mut counters = CounterMeter::default();
         for name in names {
-            refused.extend(rusage::refusal(name, TELLS_FAULTS_AND_SWITCHES));
             refused.extend(counters.add(name, machine).err());
         }
         let cachegrind = Cachegrind::for_metrics(names, path).unwrap_or_else(|refusals| {
@@ -257,7 +253,7 @@ impl Meters {
     pub(crate) fn read(
         &self,
         pass: Pass,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         folder: &Path,
     ) -> Result<Values, Error> {
         match (pass, &self.cachegrind) {

@@ -51,10 +51,9 @@ pub(crate) struct Sampler {
     event: &'static str,
 }
 
-/// Samples of a program.
+/// PerfSamples of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Samples {
-    /// How many.
+pub(crate) struct PerfSamples {
     pub(crate) count: u64,
     /// Their weights by functions, as linkers know these. The unit is that of the event.
     pub(crate) functions: BTreeMap<String, u64>,
@@ -110,17 +109,17 @@ impl Sampler {
     }
 
     /// What such a report says; `None` where there is none.
-    pub(crate) fn read(&self, folder: &Path) -> Option<Samples> {
+    pub(crate) fn read(&self, folder: &Path) -> Option<PerfSamples> {
         let report = std::fs::read(folder.join(REPORT)).ok()?;
         let _ = std::fs::remove_file(folder.join(DATA));
-        Some(Samples::parse(&String::from_utf8_lossy(&report)))
+        Some(PerfSamples::parse(&String::from_utf8_lossy(&report)))
     }
 }
 
-impl Samples {
+impl PerfSamples {
     /// Reads a report: a line for each function.
     fn parse(report: &str) -> Self {
-        let mut samples = Samples::default();
+        let mut samples = PerfSamples::default();
         for line in report.lines() {
             let mut columns = line.splitn(3, SEPARATOR).map(str::trim);
             let mut number = || columns.next()?.parse::<u64>().ok();
@@ -133,9 +132,7 @@ impl Samples {
         }
         samples
     }
-
-    /// Adds others.
-    pub(crate) fn add(&mut self, others: Samples) {
+    pub(crate) fn add(&mut self, others: PerfSamples) {
         self.count += others.count;
         for (function, weight) in others.functions {
             *self.functions.entry(function).or_default() += weight;
@@ -174,13 +171,13 @@ mod tests {
 
     #[test]
     fn a_report_has_a_line_for_each_function() {
-        let mut samples = Samples::parse(RECORDED);
+        let mut samples = PerfSamples::parse(RECORDED);
         assert_eq!(samples.count, 994);
         assert_eq!(samples.functions.len(), 6);
         assert_eq!(samples.functions["_ZN3hot3hot17hc8bcbc95001f7f3bE"], 673_019_039);
         assert_eq!(samples.functions["0x00000000000012d4"], 1_003_009);
         assert_eq!(samples.functions["clock_gettime@@GLIBC_2.17"], 1_003_009);
-        samples.add(Samples::parse("3|100|[.] hot\n4|1|[.] __vdso_clock_gettime\n"));
+        samples.add(PerfSamples::parse("3|100|[.] hot\n4|1|[.] __vdso_clock_gettime\n"));
         assert_eq!(samples.count, 1001);
         assert_eq!(samples.functions["__vdso_clock_gettime"], 26_078_235);
     }
@@ -188,10 +185,10 @@ mod tests {
     #[test]
     fn what_is_no_line_of_a_function_is_left_out() {
         for text in ["", "\n\n", "# Samples: 5\n", "Error:\nThe data has no samples!\n", "1|2\n"] {
-            assert_eq!(Samples::parse(text), Samples::default(), "{text:?}");
+            assert_eq!(PerfSamples::parse(text), PerfSamples::default(), "{text:?}");
         }
         // Names may have anything in them.
-        let samples = Samples::parse("1|3|[.] operator| (a, b) [clone]\n1|1|[k] other\n");
+        let samples = PerfSamples::parse("1|3|[.] operator| (a, b) [clone]\n1|1|[k] other\n");
         let shares: Vec<_> = samples.shares().collect();
         assert_eq!(shares, [("operator| (a, b) [clone]", 0.75), ("other", 0.25)]);
     }

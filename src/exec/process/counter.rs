@@ -76,7 +76,7 @@ pub(crate) fn probe(counter: Counter) -> io::Result<()> {
 /// Why a counter can't be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux can tell"))]
-pub(crate) enum Reason {
+pub(crate) enum CounterRefusal {
     /// The machine does not count this event.
     NoEvent,
     /// It may, but not for this process.
@@ -87,17 +87,23 @@ pub(crate) enum Reason {
 }
 
 /// The meaning of an error of [`probe`].
-pub(crate) fn reason(error: &io::Error) -> Reason {
+pub(crate) fn reason(error: &io::Error) -> CounterRefusal {
     #[cfg(target_os = "linux")]
     match error.raw_os_error() {
-        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => Reason::NoEvent,
-        Some(libc::EACCES | libc::EPERM) => Reason::Forbidden,
-        Some(libc::ENOSYS) => Reason::NoCall,
-        _ => Reason::Other,
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => {
+            CounterRefusal::NoEvent
+        }
+        Some(libc::EACCES | libc::EPERM) => CounterRefusal::Forbidden,
+        Some(libc::ENOSYS) => CounterRefusal::NoCall,
+        _ => CounterRefusal::Other,
     }
     // No counter was requested.
     #[cfg(not(target_os = "linux"))]
-    if error.kind() == io::ErrorKind::Unsupported { Reason::NoCall } else { Reason::Other }
+    if error.kind() == io::ErrorKind::Unsupported {
+        CounterRefusal::NoCall
+    } else {
+        CounterRefusal::Other
+    }
 }
 
 /// Open counters of this thread and of every program that it starts from now on.
@@ -193,7 +199,6 @@ impl OpenCounters {
         }
     }
 
-    #[cfg(unix)]
     pub(super) fn read(&self) -> io::Result<Vec<CounterReading>> {
         Ok(Vec::new())
     }

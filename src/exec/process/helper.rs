@@ -18,7 +18,7 @@ use super::programs::KnownPrograms;
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
 use super::wire::{LaunchError, Message, Reply, RunRequest, receive, send};
-use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, Outcome, RunError, Sink};
+use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, RunError, RunOutcome, Sink};
 
 /// How much time a process group has between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -62,8 +62,8 @@ impl Helper {
     /// Runs `command` to its end.
     ///
     /// # Errors
-    /// See [`RunError`]. A program that ran and failed is an [`Outcome`].
-    pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
+    /// See [`RunError`]. A program that ran and failed is an [`RunOutcome`].
+    pub fn run(&self, command: &Command, interrupt: &Interrupt) -> Result<RunOutcome, RunError> {
         interrupt.check()?;
         self.send(command)?;
         self.receive(command, interrupt)
@@ -78,7 +78,7 @@ impl Helper {
     }
 
     /// Waits for the outcome of the run that was asked for.
-    fn receive(&self, command: &Command, interrupt: &Interrupt) -> Result<Outcome, RunError> {
+    fn receive(&self, command: &Command, interrupt: &Interrupt) -> Result<RunOutcome, RunError> {
         self.wait(command.timeout, interrupt).map_err(|error| self.lost(error))?;
         let reply: Reply = receive(&mut &self.socket)
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
@@ -207,7 +207,7 @@ fn answer(
     let counts = counters.read().map_err(LaunchError::count)?;
     let timed_out = why == Some(Ended::TimeOut);
     let printed_too_much = why == Some(Ended::TooMuchOutput) || output.is_too_much();
-    Ok(Outcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
+    Ok(RunOutcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
 }
 
 fn open(sink: &Sink) -> io::Result<OwnedFd> {

@@ -48,8 +48,7 @@ pub fn allowed_cpus() -> Vec<u16> {
 }
 
 /// The resolution of user time and of kernel time, seconds: the kernel's tick,
-/// at which it looks in which of the two modes a process is. Their sum is finer,
-/// except on Windows.
+/// at which it looks in which of the two modes a process is. Their sum is finer.
 pub fn tick() -> f64 {
     #[cfg(target_os = "linux")]
     {
@@ -62,7 +61,7 @@ pub fn tick() -> f64 {
             return step.tv_sec as f64 + step.tv_nsec as f64 / 1e9;
         }
     }
-    if cfg!(windows) { 1.0 / 64.0 } else { 1e-6 }
+    1e-6
 }
 
 impl Isolation {
@@ -113,10 +112,8 @@ impl Isolation {
 }
 
 /// The error number for what this system does not have.
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 const NOT_SUPPORTED: i32 = libc::ENOTSUP;
-#[cfg(windows)]
-const NOT_SUPPORTED: i32 = 50;
 
 /// A step of [`Ready::apply`].
 #[derive(Clone, Copy)]
@@ -176,8 +173,7 @@ impl Ready {
         self.apply()
     }
 
-    /// Elsewhere only the niceness can be changed, and on Windows not even that. It
-    /// belongs to the whole process there, so it can't be tried on a thread.
+    /// Elsewhere only the niceness can be changed. It belongs to the whole process there, so it can't be tried on a thread.
     #[cfg(not(target_os = "linux"))]
     fn rehearse(&self) -> Result<(), (IsolationStep, i32)> {
         if self.fixed_addresses {
@@ -186,17 +182,14 @@ impl Ready {
         if self.has_cpu {
             return Err((IsolationStep::Cpu, NOT_SUPPORTED));
         }
-        #[cfg(unix)]
         // Only root may be less nice than its parent.
         // SAFETY: geteuid has no preconditions.
         let refused = (self.nice < 0 && unsafe { libc::geteuid() } != 0).then_some(libc::EACCES);
-        #[cfg(windows)]
-        let refused = (self.nice != 0).then_some(NOT_SUPPORTED);
         refused.map_or(Ok(()), |number| Err((IsolationStep::Nice, number)))
     }
 
     /// The niceness, for a program that std starts; everything else was refused.
-    #[cfg(all(unix, any(test, not(target_os = "linux"))))]
+    #[cfg(any(test, not(target_os = "linux")))]
     pub(super) fn nice(&self) -> Option<libc::c_int> {
         (self.nice != 0).then_some(self.nice)
     }

@@ -5,33 +5,26 @@
 //! memory that a child reports starts at the size of the process that spawned
 //! it. The helper holds the clock and puts each program into a process group of
 //! its own. It ends that group when the program runs out of time, when it is
-//! told to, and when this process is gone for whatever reason. On Windows a job
-//! object does that.
+//! told to, and when this process is gone for whatever reason.
+
+#[cfg(not(unix))]
+compile_error!("cargo-cbdr runs on Linux and macOS: see docs/platforms.md");
 
 pub(crate) mod counter;
-#[cfg(unix)]
 mod helper;
-#[cfg(unix)]
 mod interrupt;
 mod interruptible;
 mod isolation;
-#[cfg(unix)]
 mod launch;
-pub mod pages;
-#[cfg(all(unix, any(test, not(target_os = "linux"))))]
+#[cfg(any(test, not(target_os = "linux")))]
 mod plain;
 mod program;
-#[cfg(unix)]
 mod programs;
 #[cfg(target_os = "linux")]
 mod spawn;
 pub(crate) mod ticks;
 pub mod trace;
-#[cfg(unix)]
 mod unix;
-#[cfg(windows)]
-mod windows;
-#[cfg(unix)]
 mod wire;
 
 use std::ffi::{OsStr, OsString};
@@ -43,21 +36,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use counter::{Counter, CounterReading};
-#[cfg(unix)]
 pub use helper::Helper;
-#[cfg(unix)]
 use interrupt::signal_name;
-#[cfg(unix)]
 pub use interrupt::{Interrupt, die_of, standard_input};
 pub use isolation::{Isolation, IsolationError, allowed_cpus, tick};
-#[cfg(unix)]
 pub(crate) use unix::{host_name, is_full, may_write, user_id};
-#[cfg(windows)]
-use windows::signal_name;
-#[cfg(windows)]
-pub use windows::{Helper, Interrupt, die_of, standard_input};
-#[cfg(windows)]
-pub(crate) use windows::{host_name, is_full, may_write, user_id};
 
 use crate::model::time;
 
@@ -72,8 +55,8 @@ const LOOK_AT_OUTPUT: Duration = Duration::from_millis(250);
 /// How many bytes [`stderr_tail`] reads.
 const STDERR_TAIL: u64 = 64 << 10;
 
-/// The least number of free bytes of a file system that is not full. What failed
-/// for want of space often leaves a little.
+/// The least number of free bytes of a file system that is not full: a write that hits
+/// a full disk may still leave a few.
 const LEAST_SPACE: u64 = 1 << 20;
 
 /// Whether this system reports page faults by kind and context switches of a
@@ -83,11 +66,7 @@ pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
 /// The environment of this process. On Windows, where the case of a name means
 /// nothing, all names are in capitals.
 pub fn environment() -> Vec<(OsString, OsString)> {
-    let vars = std::env::vars_os();
-    if cfg!(windows) {
-        return vars.map(|(name, value)| (name.to_ascii_uppercase(), value)).collect();
-    }
-    vars.collect()
+    std::env::vars_os().collect()
 }
 
 /// A program to run, with everything that it gets: nothing is inherited.
@@ -199,8 +178,6 @@ impl Exit {
 impl std::fmt::Display for Exit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            // A crash on Windows, which is known by its hexadecimal digits.
-            Exit::Code(code) if code < 0 => write!(f, "exited with code {code:#x}"),
             Exit::Code(code) => write!(f, "exited with code {code}"),
             Exit::Signal(number) => match signal_name(number) {
                 Some(name) => write!(f, "was killed by {name}"),
@@ -211,9 +188,7 @@ impl std::fmt::Display for Exit {
 }
 
 /// What a program used, as `wait4` reports it for that one child: the program
-/// itself and its descendants that were waited for. On Windows, as its job
-/// object reports it: the program and all of its descendants, except for the
-/// memory, which is the program's own.
+/// itself and its descendants that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Processor time in user mode, seconds.
@@ -234,7 +209,7 @@ pub struct Usage {
 
 /// How the run of a [`Command`] went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// How the program ended.
     pub exit: Exit,
     /// The time from just before its exec (or its spawn, where the exec can't be
@@ -253,7 +228,7 @@ pub struct Outcome {
     pub(crate) counts: Vec<CounterReading>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// How it failed, if it did; `limit` is the time that it had.
     pub(crate) fn fault(&self, limit: Duration) -> Option<RunFault> {
         if self.printed_too_much {
@@ -289,25 +264,16 @@ impl std::fmt::Display for RunFault {
     }
 }
 
-/// Why there is no [`Outcome`].
+/// Why there is no [`RunOutcome`].
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message names the fields")]
 pub enum RunError {
     /// The program could not be started.
     #[error("could not start `{program}`")]
-    Spawn {
-        /// The program's name.
-        program: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Spawn { program: String, source: io::Error },
     /// The program could not be counted.
     #[error("could not count what `{program}` does")]
-    Count {
-        /// The program's name.
-        program: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Count { program: String, source: io::Error },
     /// A signal asked this process to stop. The program was ended.
     #[error("interrupted")]
     Interrupted,

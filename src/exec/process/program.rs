@@ -4,25 +4,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-#[cfg(unix)]
 use super::unix::may_execute;
-#[cfg(windows)]
-use super::windows::may_execute;
-
-/// What the name of a program's file may have behind the name that one types.
-#[cfg(unix)]
-const ENDINGS: [&str; 1] = [""];
-#[cfg(windows)]
-const ENDINGS: [&str; 4] = ["", ".exe", ".bat", ".cmd"];
 
 /// The error number of "no such file", the same on every system.
 const NOT_FOUND: i32 = 2;
 
 /// The `PATH` if there is none.
-#[cfg(unix)]
 const USUAL: &str = "/bin:/usr/bin";
-#[cfg(windows)]
-const USUAL: &str = r"C:\Windows\System32";
 
 /// The path of the program `name` as a shell would find it in the `PATH` `path`,
 /// whose relative folders count from `cwd`. If there is only one that may not be
@@ -33,23 +21,19 @@ pub(super) fn look_up(name: &OsStr, path: Option<&OsStr>, cwd: &Path) -> io::Res
     }
     let mut error = io::Error::from_raw_os_error(NOT_FOUND);
     for folder in std::env::split_paths(path.unwrap_or(USUAL.as_ref())) {
-        for ending in ENDINGS {
-            let mut name = name.to_owned();
-            name.push(ending);
-            let path = cwd.join(&folder).join(name);
-            if !path.is_file() {
-                continue;
-            }
-            match may_execute(&path) {
-                Ok(()) => return Ok(path),
-                Err(refused) => error = refused,
-            }
+        let path = cwd.join(&folder).join(name);
+        if !path.is_file() {
+            continue;
+        }
+        match may_execute(&path) {
+            Ok(()) => return Ok(path),
+            Err(refused) => error = refused,
         }
     }
     Err(error)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -24,7 +24,7 @@ pub(super) struct Spawner {
 }
 
 /// What the child needs between clone and exec, and what it reports.
-struct Start {
+struct SpawnedChild {
     program: *const libc::c_char,
     argv: *const *const libc::c_char,
     env: *const *const libc::c_char,
@@ -44,10 +44,10 @@ struct Start {
 /// What the child does until its exec: nothing but system calls. With exec the
 /// signals that the helper catches get their defaults again.
 extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `Spawner::spawn` passes its `Start`, which only the child uses
+    // SAFETY: `Spawner::spawn` passes its `SpawnedChild`, which only the child uses
     // while it shares this memory.
     unsafe {
-        let start = &mut *start.cast::<Start>();
+        let start = &mut *start.cast::<SpawnedChild>();
         // If the helper is killed, nobody else ends this program.
         let ready = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
             && libc::setpgid(0, 0) == 0
@@ -96,7 +96,7 @@ impl Spawner {
     ) -> io::Result<(Child, Instant)> {
         let argv = pointers(&launch.args.argv);
         let env = pointers(&launch.args.env);
-        let mut start = Start {
+        let mut start = SpawnedChild {
             program: launch.program.as_ptr(),
             argv: argv.as_ptr(),
             env: env.as_ptr(),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Command;
-use paths::{Resolved, resolve};
+use paths::{ResolvedPath, resolve};
 
 /// Functions of an executable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Watched {
     }
 
     /// Notes an access, and the links on the way to it.
-    fn note_all(&mut self, found: Resolved, access: Access) -> Result<(), &'static str> {
+    fn note_all(&mut self, found: ResolvedPath, access: Access) -> Result<(), &'static str> {
         let links = found.links.into_iter().map(|link| (link, Access::Used));
         for (path, access) in links.chain([(found.path, access)]) {
             if path.to_str().is_none() {
@@ -93,9 +93,9 @@ pub(crate) struct Tracing {
     tracer: Vec<OsString>,
     breakpoints: Breakpoints,
     /// The file with the breakpoints.
-    told: PathBuf,
+    breakpoints_file: PathBuf,
     /// The file to which it writes the trace.
-    report: PathBuf,
+    report_file: PathBuf,
 }
 
 impl Tracing {
@@ -108,10 +108,10 @@ impl Tracing {
         breakpoints: &Breakpoints,
         folder: &Path,
     ) -> io::Result<Self> {
-        let (told, report) = (folder.join("breakpoints"), folder.join("watched"));
-        std::fs::write(&told, serde_json::to_vec(breakpoints)?)?;
+        let (breakpoints_file, report_file) = (folder.join("breakpoints"), folder.join("watched"));
+        std::fs::write(&breakpoints_file, serde_json::to_vec(breakpoints)?)?;
         let (tracer, breakpoints) = (tracer.to_vec(), breakpoints.clone());
-        Ok(Tracing { tracer, breakpoints, told, report })
+        Ok(Tracing { tracer, breakpoints, breakpoints_file, report_file })
     }
 
     /// Stops watching these functions.
@@ -120,14 +120,14 @@ impl Tracing {
     /// If the other breakpoints can't be written.
     pub(crate) fn leave_out(&mut self, functions: &BTreeSet<u64>) -> io::Result<()> {
         self.breakpoints.places.retain(|place| !functions.contains(place));
-        std::fs::write(&self.told, serde_json::to_vec(&self.breakpoints)?)
+        std::fs::write(&self.breakpoints_file, serde_json::to_vec(&self.breakpoints)?)
     }
 
     /// The command that runs another one and traces it.
     pub(crate) fn command(&self, command: &Command) -> Command {
         // Removes the trace of an earlier command.
-        let _ = std::fs::remove_file(&self.report);
-        let files = [&self.told, &self.report].map(OsString::from);
+        let _ = std::fs::remove_file(&self.report_file);
+        let files = [&self.breakpoints_file, &self.report_file].map(OsString::from);
         let argv = self.tracer.iter().chain(&files).chain(&command.argv);
         Command { argv: argv.cloned().collect(), ..command.clone() }
     }
@@ -137,7 +137,7 @@ impl Tracing {
     /// # Errors
     /// If there is no trace.
     pub(crate) fn watched(&self) -> io::Result<Watched> {
-        Ok(serde_json::from_slice(&std::fs::read(&self.report)?)?)
+        Ok(serde_json::from_slice(&std::fs::read(&self.report_file)?)?)
     }
 }
 
@@ -149,12 +149,12 @@ impl Tracing {
 /// If a file can't be read or written, or the program can't be traced.
 pub fn trace(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let mut next = || args.next().ok_or(io::ErrorKind::InvalidInput);
-    let (breakpoints, report, program) = (next()?, next()?, next()?);
+    let (breakpoints, report_file, program) = (next()?, next()?, next()?);
     let breakpoints: Breakpoints = serde_json::from_slice(&std::fs::read(breakpoints)?)?;
     let mut command = std::process::Command::new(program);
     command.args(args);
     let (watched, code) = run(command, &breakpoints)?;
-    std::fs::write(report, serde_json::to_vec(&watched)?)?;
+    std::fs::write(report_file, serde_json::to_vec(&watched)?)?;
     Ok(u8::try_from(code).unwrap_or(u8::MAX))
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counter::Counter;
 use super::programs::ProgramRef;
-use super::{Command, Isolation, Outcome, Sink};
+use super::{Command, Isolation, RunOutcome, Sink};
 
 /// What the asking side sends.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl RunRequest {
 }
 
 /// What the helper answers.
-pub(super) type Reply = Result<Outcome, LaunchError>;
+pub(super) type Reply = Result<RunOutcome, LaunchError>;
 
 /// Why there is no outcome, with the system's error number: an [`io::Error`]
 /// can't be sent.
@@ -147,7 +147,7 @@ mod tests {
         assert_survives(Message::Run(RunRequest::new(&command, known.clone())));
         assert_survives(Message::Run(RunRequest::new(&Command::default(), known)));
         assert_survives(Message::Stop);
-        let outcome = Outcome {
+        let outcome = RunOutcome {
             exit: Exit::Signal(9),
             wall: 0.1 + 0.2,
             usage: Usage { user: f64::MIN_POSITIVE, max_rss: u64::MAX, ..Usage::default() },

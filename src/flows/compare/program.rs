@@ -15,7 +15,7 @@ use crate::engine::test::exact;
 use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, SampledRuns, Sampling, SideProgram, Stop, Unknown, VaryingNames,
-    Watching, waived,
+    Watching, check_output, tune_repetitions, waived,
 };
 use crate::exec::harness;
 use crate::exec::meter::{self, Profiler};
@@ -291,16 +291,18 @@ impl<'a> ComparedProgram<'a> {
     ) -> Result<(), Error> {
         let ComparedProgram { execution, sides, part, .. } = self;
         let filter = part.filter();
-        execution
-            .check_output(sides, filter, context)
-            .and_then(|()| execution.tune(sides, gates, warm_up, filter, known, context))
+        check_output(execution, sides, filter, context)
+            .and_then(|()| {
+                tune_repetitions(execution, sides, gates, warm_up, filter, known, context)
+            })
             .map_err(Stop::into_error)
     }
 
     /// Whether a run can be limited to some benchmarks. Not if the user gave
     /// arguments, since those may select benchmarks, too.
     pub(super) fn can_select_benchmarks(&self) -> bool {
-        self.execution.benchmark.args.is_empty() && self.both_sides(|side| side.harness.can_leave())
+        self.execution.benchmark.args.is_empty()
+            && self.both_sides(|side| side.harness.can_select_benchmarks())
     }
 
     /// The metrics of the two programs that are known without a run.

@@ -54,11 +54,11 @@ fn discover_one(
     let mut unavailable = Vec::new();
     if program.dialect() == Dialect::Plain {
         // All metrics come from the meters, so refuse before anything runs.
-        unavailable = program.execution.take_refusals(&[])?;
+        unavailable = program.execution.drop_unavailable_metrics(&[])?;
     }
     unavailable.into_iter().for_each(|notice| reporter.notice(notice));
     let warm_up = program.warm_up(*context, *reporter)?;
-    for notice in program.execution.take_refusals(&warm_up.metrics())? {
+    for notice in program.execution.drop_unavailable_metrics(&warm_up.metrics())? {
         reporter.notice(notice);
     }
     // If there are several programs, benchmarks are prefixed with the name of theirs.

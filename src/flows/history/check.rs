@@ -1,6 +1,6 @@
 //! Tests whether a stored result fits the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fingerprint::Fingerprint;
 use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::error::FlowError;
 use crate::model::metric::Metric;
-use crate::model::outcome::{OnDoubt, Verdict};
+use crate::model::outcome::{Doubt, Verdict};
 use crate::model::revision::{BaseRule, Revision, Sides};
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
@@ -23,7 +23,7 @@ use crate::workspace::{self, Request};
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     /// Its head is the commit whose results are tested; BASE, the metrics and
-    /// `--on-inconclusive` are used, too.
+    /// `--fail-on` are used, too.
     pub request: Request,
     /// The commit whose ancestors are the history, if it is not the default.
     pub baseline: Option<String>,
@@ -81,7 +81,7 @@ pub struct CheckReport {
     /// The minimum number of commits with a result.
     pub min_history: usize,
     /// What an inconclusive verdict means.
-    pub on_inconclusive: OnDoubt,
+    pub fail_on: BTreeSet<Doubt>,
     /// The latest result of each kind.
     pub results: Vec<CheckedResult>,
     /// Lines of the notes that could not be read.
@@ -162,7 +162,7 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
         window: past.len(),
         z_threshold: options.z_threshold,
         min_history: options.min_history,
-        on_inconclusive: policy.on_inconclusive,
+        fail_on: policy.fail_on,
         results,
         skipped: notes.skipped,
     })

@@ -88,7 +88,6 @@ pub struct StoredMetric {
     pub unit: String,
     /// Which way is better.
     pub better: Better,
-    /// Whether it decides.
     pub(crate) gates: bool,
     /// The values, in the order in which they were measured.
     pub values: Vec<f64>,

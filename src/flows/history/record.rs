@@ -161,7 +161,6 @@ struct ProgramRecord {
     names: Vec<Option<String>>,
     /// Values that are known without a run.
     exact: Vec<(Metric, f64)>,
-    /// How a run failed.
     error: Option<String>,
     /// Whether it has no benchmark.
     is_empty: bool,
@@ -185,7 +184,7 @@ impl ProgramRecord {
         let last = record.runs.pop();
         record.runs.clear();
         let readings = last.as_deref().unwrap_or_default();
-        let notices = program.take_refusals(readings)?;
+        let notices = program.drop_unavailable_metrics(readings)?;
         record.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
         record.exact = program.exact_values()?;
         record.is_empty = may_be_empty && last.is_some() && readings.is_empty();

@@ -240,7 +240,7 @@ impl TriedPairs {
         let Some(first) = first.filter(|first| is_alone || !first.is_empty()) else {
             return Ok(samples);
         };
-        let refused = program.take_refusals(&first);
+        let refused = program.drop_unavailable_metrics(&first);
         let gates = samples.check(is_alone, refused.and_then(|_| program.gates(&first, &[])))?;
         let Some(gates) = gates else { return Ok(samples) };
         let usual = gates[0].metric.as_str();
@@ -253,7 +253,7 @@ impl TriedPairs {
             .chain(others)
             .map(|name| (Metric::named(name).with(units), vec![Vec::new(); first.len()]));
         samples.metrics = metrics.collect();
-        samples.seconds = match program.can_leave() {
+        samples.seconds = match program.can_select_benchmarks() {
             true => vec![Vec::new(); first.len()],
             false => vec![Vec::new()],
         };

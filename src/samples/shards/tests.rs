@@ -16,7 +16,7 @@ fn rows(pairs: u32, level: f64, factor: f64, salt: u32) -> String {
     text
 }
 
-fn part(number: u64, of: u64, text: &str) -> Part {
+fn part(number: u64, of: u64, text: &str) -> ShardPart {
     let mut recording = Recording::new(None, Units::new());
     if !text.is_empty() {
         recording.read(&mut text.as_bytes(), "it").unwrap();
@@ -26,13 +26,13 @@ fn part(number: u64, of: u64, text: &str) -> Part {
         "schema": 1, "base": side("b"), "head": side("a"), "toolchain": null, "programs": [],
         "seed": 7, "shard": {"number": number, "of": of, "seed": number}, "confidence": 0.95,
         "estimator": "mean", "time_limit_seconds": 300.0, "max_pairs": null,
-        "on_inconclusive": "pass", "on_no_baseline": "pass", "on_removed": "pass", "removed": [],
+        "fail_on": [], "removed": [],
         "selecting": [], "told": [], "thresholds": [], "gates": [gate("it", 0.02)], "exact": [],
         "units": {}, "stopped_by": "max-pairs", "rows": recording.rows(),
     });
     let companion: Companion = serde_json::from_value(companion).unwrap();
     let shard = companion.shard.unwrap();
-    Part { file: format!("{number}.csv"), shard, companion, recording }
+    ShardPart { file: format!("{number}.csv"), shard, companion, recording }
 }
 
 fn gate(benchmark: &str, threshold: f64) -> Value {
@@ -53,7 +53,7 @@ fn size(benchmark: &str, head: f64, threshold: f64) -> ExactMetric {
     }
 }
 
-fn misfit(parts: Vec<Part>) -> Misfit {
+fn misfit(parts: Vec<ShardPart>) -> Misfit {
     match combine(parts, false) {
         Err(Error::Shards(misfit)) => misfit,
         other => panic!("{other:?}"),
@@ -104,7 +104,7 @@ fn a_slower_machine_counts_no_more_than_another() {
 
 #[test]
 fn the_order_of_the_files_does_not_matter() {
-    let parts = |numbers: [u64; 3]| -> Vec<Part> {
+    let parts = |numbers: [u64; 3]| -> Vec<ShardPart> {
         let one = |number: u64| part(number, 3, &rows(6, number as f64, 1.1, number as u32));
         numbers.map(one).into_iter().collect()
     };
@@ -125,7 +125,7 @@ fn what_is_missing_is_named_and_may_be_allowed() {
 #[test]
 fn parts_of_different_things_are_refused() {
     let (a, b) = (rows(9, 1.0, 1.0, 0), rows(9, 1.0, 1.0, 1));
-    let two = |change: &dyn Fn(&mut Part)| {
+    let two = |change: &dyn Fn(&mut ShardPart)| {
         let mut second = part(2, 2, &b);
         change(&mut second);
         misfit(vec![part(1, 2, &a), second])
@@ -171,7 +171,7 @@ fn several_benchmarks_share_the_alarms_and_known_answers_count() {
         }
         text
     };
-    let parts = |size: f64| -> Vec<Part> {
+    let parts = |size: f64| -> Vec<ShardPart> {
         let one = |number: u64| {
             // So that no two shards have the same rows.
             let mut part = part(number, 2, &text(1.0 + 0.001 * number as f64));

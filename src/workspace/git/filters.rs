@@ -9,7 +9,7 @@ use git2::{AttrCheckFlags, Config, ErrorCode, Index, ObjectType, Odb, Oid, Repos
 
 use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
-use crate::exec::system::{HAS_PLAIN_LINE_ENDS, stamp};
+use crate::exec::system::stamp;
 
 /// The beginning of a git-lfs pointer, a file that represents another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
@@ -108,10 +108,6 @@ pub(crate) fn accept(path: &Path, files: &[PathBuf]) -> Result<(), Error> {
 /// long as the rest of a checkout. The tree has `entries`, and is checked out into
 /// `worktree`.
 pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[TreeEntry]) -> bool {
-    // Other systems have more places for attributes, and other line endings.
-    if !HAS_PLAIN_LINE_ENDS {
-        return true;
-    }
     let Ok(mut config) = worktree.config().and_then(|mut config| config.snapshot()) else {
         return true;
     };

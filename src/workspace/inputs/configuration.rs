@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
 use crate::error::Error;
-use crate::exec::system::{HOME, canonical};
+use crate::exec::system::canonical;
 use crate::workspace::environment::{Environment, var};
 
 /// The keys of `[build]` for the folders in which cargo builds, and the variables that
@@ -121,7 +121,7 @@ pub(crate) fn outer_configs(root: &Path, seen_from: &Path, env: &Environment) ->
 
 /// Cargo's home in an environment.
 pub(crate) fn cargo_home(env: &Environment) -> Option<PathBuf> {
-    let usual = || var(env, HOME).map(|home| Path::new(home).join(".cargo"));
+    let usual = || var(env, "HOME").map(|home| Path::new(home).join(".cargo"));
     var(env, "CARGO_HOME").map(PathBuf::from).or_else(usual)
 }
 

@@ -123,14 +123,11 @@ fn a_suite_in_every_format() {
         &[("parse", "sha", 100, 1.0), ("print", "sha", 500, 1.0), ("old", "mem", 100, 1.0)],
         &[("parse", "sha", 100, 1.2), ("print", "sha", 500, 1.0), ("new", "mem", 100, 1.0)],
     ]);
-    let scene = scene(&repo)
-        .with("CONBENCH_PROJECT_REPOSITORY", "https://example.org/o/r")
-        .with("CONBENCH_MACHINE_INFO_NAME", "a machine");
+    let scene = scene(&repo);
     let compare = format!("compare main {BENCHMARK} --threshold 5% --explain=never --seed 7");
     let mut outputs = Outputs::new("suite");
     let exports = "--export bencher=bencher.json --export github-action-benchmark=action.json \
-                   --export github-action-benchmark-bigger=bigger.json \
-                   --export conbench=conbench.json";
+                   --export github-action-benchmark-bigger=bigger.json";
     let calls: [(&str, &str, &[&str]); 8] = [
         ("human", "--samples out.csv", &["out.csv", "out.csv.json"]),
         ("json", "--format json", &[]),
@@ -138,7 +135,7 @@ fn a_suite_in_every_format() {
         ("github", "--format github", &[SUMMARY]),
         ("junit", "--format junit", &[]),
         ("report", "--report page.html", &["page.html"]),
-        ("exports", exports, &["bencher.json", "action.json", "bigger.json", "conbench.json"]),
+        ("exports", exports, &["bencher.json", "action.json", "bigger.json"]),
         ("other-seed", "--seed 8 --samples out.csv", &["out.csv"]),
     ];
     for (name, more, files) in calls {
@@ -169,15 +166,15 @@ fn each_verdict_and_its_exit_code() {
     let options = format!("{BENCHMARK} --seed 3");
     let calls = [
         ("no-regression", "main --head feature --threshold 5%"),
-        ("removed-fails", "main --head feature --threshold 5% --on-removed fail"),
+        ("removed-fails", "main --head feature --threshold 5% --fail-on removed"),
         ("inconclusive", "main --head feature --threshold 2% --max-pairs 3"),
         (
             "inconclusive-fails",
-            "main --head feature --threshold 2% --max-pairs 3 --on-inconclusive fail",
+            "main --head feature --threshold 2% --max-pairs 3 --fail-on inconclusive",
         ),
         ("identical", "feature --head same"),
         ("no-baseline", "main --head other"),
-        ("no-baseline-fails", "main --head other --on-no-baseline fail"),
+        ("no-baseline-fails", "main --head other --fail-on no-baseline"),
         ("repeated", "--aa --repeat 2 --threshold 50%"),
     ];
     for (name, call) in calls {

@@ -76,7 +76,7 @@ fn results_of_the_past() {
         ("inconclusive", "history check --all-machines --rev HEAD~15".to_owned()),
         (
             "inconclusive-fails",
-            "history check --all-machines --rev HEAD~15 --on-inconclusive fail".to_owned(),
+            "history check --all-machines --rev HEAD~15 --fail-on inconclusive".to_owned(),
         ),
         ("failed", format!("{check} --rev HEAD~9")),
         ("level", format!("{check} --rev HEAD~6")),
@@ -87,7 +87,7 @@ fn results_of_the_past() {
         let call = format!("{call} --format json");
         outputs.add(&format!("check.{name}.json"), scene.transcript(&call, &[]));
     }
-    let others: [(&str, &str, &[&str]); 8] = [
+    let others: [(&str, &str, &[&str]); 7] = [
         ("check.no-result", "history check --rev HEAD~3", &[]),
         ("list", "history list", &[]),
         ("list.metrics", "history list --commits 4 --metric wall_time,rate", &[]),
@@ -95,7 +95,6 @@ fn results_of_the_past() {
         ("list.page", "history list --html past.html", &["past.html"]),
         ("export.csv", "history export", &[]),
         ("export.json", "history export --format json", &[]),
-        ("export.conbench", "history export --format conbench", &[]),
     ];
     for (name, call, files) in others {
         outputs.add(name, scene.transcript(call, files));

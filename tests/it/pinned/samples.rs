@@ -99,7 +99,7 @@ fn analyze_with_a_threshold() {
         ("regression", "slower.csv --threshold 2%"),
         ("no-regression", "same.csv --threshold 5%"),
         ("inconclusive", "few.csv --threshold 2%"),
-        ("inconclusive-fails", "few.csv --threshold 2% --on-inconclusive fail"),
+        ("inconclusive-fails", "few.csv --threshold 2% --fail-on inconclusive"),
         (
             "suite",
             "suite.csv --threshold 3% --threshold max_rss=10% --metric wall_time,throughput,max_rss",
@@ -279,7 +279,7 @@ fn one_verdict_of_several_shards() {
         ("one-identical", "analyze --combine same-1.csv suite-2.csv"),
         (
             "inconclusive-fails",
-            "analyze --combine work-1.csv --allow-missing --on-inconclusive fail",
+            "analyze --combine work-1.csv --allow-missing --fail-on inconclusive",
         ),
     ];
     for (name, call) in others {

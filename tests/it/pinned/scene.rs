@@ -10,8 +10,7 @@ use crate::support::Cbdr;
 pub(super) const SUMMARY: &str = "summary.md";
 
 /// Variables whose names begin so change what is printed.
-const VARIABLES: [&str; 6] =
-    ["CBDR_", "CI_", "CONBENCH_", "GITHUB_", "CARGO_PROFILE_", "RUSTFLAGS"];
+const VARIABLES: [&str; 5] = ["CBDR_", "CI_", "GITHUB_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
 /// A piece of the outputs that differs from run to run or between machines:
 /// what stands on one line between the first text and the next occurrence of

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use cargo_cbdr::model::outcome::OnDoubt;
-use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{POLICY, SELECTION};
+use cargo_cbdr::settings::table::flags::{FAILURE, POLICY, SELECTION};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{CODES_OF_CHECK, DECIDING, Filter, OUTPUT, STOPPING, Seed};
@@ -21,14 +19,14 @@ pub(crate) enum History {
     /// Builds the commit in a worktree in the cache, runs its benchmarks and
     /// stores the results, with the machine, the build and all repetitions,
     /// in the commit's note under refs/notes/cbdr.
-    Record(Box<Record>),
+    Record(Box<RecordArgs>),
     /// Check the latest result of a commit against earlier commits
     ///
     /// Computes the z-score: by how many standard deviations the best repetition
     /// differs from what the results of the last 100 commits predict; positive
     /// is better. Only results from the same machine, benchmark and build count.
     #[command(after_help = CODES_OF_CHECK)]
-    Check(Check),
+    Check(Box<Check>),
     /// List the results of a commit and of those before it
     List(List),
     /// Mark a commit that is expected to change the results
@@ -43,7 +41,7 @@ pub(crate) enum History {
 
 /// The arguments of `history record`.
 #[derive(Debug, Args)]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// Measure this revision instead of HEAD
     #[arg(long, value_name = "REV", help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
@@ -111,9 +109,8 @@ pub(crate) struct Check {
           value_parser = clap::value_parser!(u64).range(2..=100), help_heading = DECIDING)]
     pub(crate) min_history: u64,
 
-    /// Pass (0) or fail (102) if the check is inconclusive [default: pass]
-    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
+    #[command(flatten)]
+    pub(crate) failure: Flags<{ FAILURE }>,
 
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Printed::Human, help_heading = OUTPUT)]
@@ -196,9 +193,6 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object.
     Json,
-    /// A JSON array of benchmark results for Conbench's server, one object for
-    /// each metric.
-    Conbench,
 }
 
 /// The arguments of `history push` and `history pull`.
@@ -235,14 +229,10 @@ pub(crate) struct Bisect {
     pub(crate) restart: bool,
 
     #[command(flatten)]
-    pub(crate) settings: Flags<{ SELECTION | POLICY }>,
+    pub(crate) settings: Flags<{ SELECTION | POLICY | FAILURE }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
-
-    /// Pass (0) or fail (102) if BAD against GOOD is inconclusive [default: pass]
-    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
 
     #[command(flatten)]
     pub(crate) seed: Seed,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::outcome::OnDoubt;
 use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::table::Flags;
+use cargo_cbdr::settings::table::flags::FAILURE;
 use cargo_cbdr::settings::values::{Confidence, Threshold, Time};
 use clap::{Args, ValueEnum};
 
@@ -58,7 +59,7 @@ pub(crate) struct Sample {
 #[derive(Debug, Args)]
 pub(crate) struct Analyze {
     #[command(flatten)]
-    pub(crate) samples: Samples,
+    pub(crate) samples: SampleArgs,
 
     /// Compute one verdict from the files that `compare --shard` wrote on
     /// several machines, with the settings they were measured with
@@ -71,21 +72,20 @@ pub(crate) struct Analyze {
     pub(crate) allow_missing: bool,
 
     /// Decide by this rule
-    #[arg(long, value_enum, default_value_t = Rule::Evidence, help_heading = DECIDING)]
-    pub(crate) rule: Rule,
+    #[arg(long, value_enum, default_value_t = DecisionRule::Evidence, help_heading = DECIDING)]
+    pub(crate) rule: DecisionRule,
 
-    /// Pass (0) or fail (102) if the analysis is inconclusive [default: pass]
-    #[arg(long, value_name = "pass|fail", hide_possible_values = true, help_heading = DECIDING)]
-    pub(crate) on_inconclusive: Option<Written<OnDoubt>>,
+    #[command(flatten)]
+    pub(crate) failure: Flags<{ FAILURE }>,
 
     /// Print the result in this format
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = OUTPUT)]
     pub(crate) format: Format,
 }
 
-/// Samples, and what to compute from them.
+/// SampleArgs, and what to compute from them.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Samples {
+pub(crate) struct SampleArgs {
     /// Read samples from these files; `-` is standard input [default: -]
     #[arg(value_name = "FILE", help_heading = SIDES)]
     pub(crate) files: Vec<PathBuf>,
@@ -124,7 +124,7 @@ pub(crate) struct Samples {
 #[derive(Debug, Args)]
 pub(crate) struct Plot {
     #[command(flatten)]
-    pub(crate) samples: Samples,
+    pub(crate) samples: SampleArgs,
 
     /// Write a page to this file instead: the samples, and the result of
     /// `analyze`
@@ -138,7 +138,7 @@ pub(crate) struct Plot {
 
 /// What decides about samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Rule {
+pub(crate) enum DecisionRule {
     /// The rule of `compare`.
     Evidence,
     /// BenchmarkTools' judge: the ratio of two estimates against a tolerance of

@@ -17,8 +17,8 @@ use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
 
-use crate::cli::{Analyze, Format, Rule};
-use crate::exit::Exit;
+use crate::cli::{Analyze, DecisionRule, Format};
+use crate::exit::ExitKind;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
@@ -35,7 +35,7 @@ pub(crate) fn run(
     args: &Analyze,
     called: &CommandLine,
     interrupt: &Interrupt,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let spec = spec(args)?;
     if args.combine {
         return super::combine::run(args, called, &spec, interrupt);
@@ -48,7 +48,7 @@ pub(crate) fn run(
     let outcome = match result {
         // There is no result yet.
         Err(Failure::Library(_)) if interrupt.signal().is_some() => {
-            return Ok(Exit::interrupted(interrupt));
+            return Ok(ExitKind::interrupted(interrupt));
         }
         result => result?,
     };
@@ -58,8 +58,8 @@ pub(crate) fn run(
     ui.end();
     give(args.format, outputs, &Readable::new(&outcome, called))?;
     match (outcome.stopped_by, interrupt.signal()) {
-        (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
-        _ => Ok(Exit::of(&outcome)),
+        (StoppedBy::Interrupt, Some(signal)) => Ok(ExitKind::Signal(signal)),
+        _ => Ok(ExitKind::of(&outcome)),
     }
 }
 
@@ -69,8 +69,6 @@ pub(super) fn give(format: Format, outputs: Outputs, result: &Readable<'_>) -> R
     outputs::printed(render::print(format, result))?;
     Ok(())
 }
-
-/// Something to read.
 struct Input {
     /// The name in messages.
     name: String,
@@ -116,7 +114,7 @@ pub(super) fn standard() -> Result<File, Failure> {
 
 /// The specification of the analysis.
 pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
-    let judges = args.rule == Rule::Judge;
+    let judges = args.rule == DecisionRule::Judge;
     let samples = &args.samples;
     let has_threshold = !samples.threshold.is_empty();
     let usual = match (judges, has_threshold) {
@@ -128,21 +126,19 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
         metrics: samples.metric.clone(),
         confidence: Some(samples.confidence.clone()),
         estimator: samples.estimator.clone().or(Some(Written::new(usual))),
-        on_inconclusive: args.on_inconclusive.clone(),
         threshold: judges.then(|| Written::new(TOLERANCE)),
-        ..Table::default()
+        ..args.failure.0.clone()
     };
     table.set_thresholds(&samples.threshold);
     let (policy, _) = options::limits(&table).map_err(Failure::usage)?;
     let gates = (judges || has_threshold).then(|| options::gates(&table));
     let gates = gates.transpose().map_err(Failure::usage)?;
     let estimator = policy.estimator;
-    let of_pairs = matches!(estimator, Estimator::Median | Estimator::Robust);
     if args.format == Format::Junit && gates.is_none() && !args.combine {
         let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
-    if of_pairs && (judges || gates.is_none()) {
+    if estimator.needs_pairs() && (judges || gates.is_none()) {
         let what = "that estimator needs pairs and a threshold: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }

@@ -4,24 +4,21 @@ use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::bisect::{BisectEvent, BisectOptions, bisect};
-use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 
 use super::observe::random_seed;
 use super::request::request;
 use crate::cli::{Bisect, Printed};
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::bisect::{described, print, print_json, tried};
 use crate::render::outputs::printed;
 use crate::ui::{Failure, Ui, text};
 
 /// Searches for the commit, as requested by the arguments.
-pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> {
-    let on_inconclusive = args.on_inconclusive.clone();
-    let flags = Table { on_inconclusive, ..args.settings.0.clone() };
+pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<ExitKind, Failure> {
     let options = BisectOptions {
-        request: request(flags, None, args.filter.filter.clone())?,
+        request: request(args.settings.0.clone(), None, args.filter.filter.clone())?,
         good: args.good.clone(),
         bad: args.bad.clone(),
         parents: if args.all_parents { Parents::All } else { Parents::First },
@@ -42,7 +39,7 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> 
         Printed::Human => print(&report),
         Printed::Json => print_json(&report),
     })?;
-    Ok(Exit::of_search(report.verdict, report.on_inconclusive))
+    Ok(ExitKind::of_search(report.verdict, &report.fail_on))
 }
 
 fn show(ui: &mut Ui, event: BisectEvent<'_>) {

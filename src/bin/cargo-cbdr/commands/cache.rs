@@ -10,20 +10,20 @@ use cargo_cbdr::workspace::git::Repo;
 
 use super::request::cache_dir;
 use crate::cli;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::grid;
 use crate::render::table::TextTable;
 use crate::ui::{Failure, Ui, text};
 
-pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {
+pub(crate) fn run(what: &cli::CacheAction) -> Result<ExitKind, Failure> {
     let cache = Cache::open(cache_dir()).map_err(Error::from)?;
     match *what {
-        cli::Cache::List => list(&cache),
-        cli::Cache::Clean { all } => clean(&cache, all),
+        cli::CacheAction::List => list(&cache),
+        cli::CacheAction::Clean { all } => clean(&cache, all),
     }
 }
 
-fn list(cache: &Cache) -> Result<Exit, Failure> {
+fn list(cache: &Cache) -> Result<ExitKind, Failure> {
     let kept = cache.repositories().map_err(Error::from)?;
     let mut out = anstream::stdout().lock();
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
@@ -34,7 +34,7 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     };
     writeln!(out, "{place}: {} of {repositories}", bytes(total))?;
     if kept.is_empty() {
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     let table = TextTable::of(&kept)
         .text("repository", shown)
@@ -47,7 +47,7 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
         })
         .build();
     grid::print(&mut out, &table)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// The root of a repository, and whether it is gone.
@@ -61,19 +61,19 @@ fn shown(kept: &CachedRepository) -> String {
     text::clean(&format!("{}{gone}", root.display()))
 }
 
-fn clean(cache: &Cache, all: bool) -> Result<Exit, Failure> {
+fn clean(cache: &Cache, all: bool) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
     if all {
         for (folder, cleaned) in cache.clean().map_err(Error::from)? {
             show(&mut ui, &folder, &cleaned);
         }
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
     let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
     let cleaned = repository.clean().map_err(Error::from)?;
     show(&mut ui, repository.path(), &cleaned);
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 fn bytes(number: u64) -> String {

@@ -5,11 +5,11 @@ use std::path::Path;
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::samples::{self, Companion, Misfit, Part, Recording, Spec};
+use cargo_cbdr::samples::{self, Companion, Misfit, Recording, ShardPart, Spec};
 
 use super::analyze;
 use crate::cli::Analyze;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
@@ -21,23 +21,23 @@ pub(super) fn run(
     called: &CommandLine,
     asked: &Spec,
     interrupt: &Interrupt,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
-    let parts: Vec<Part> =
+    let parts: Vec<ShardPart> =
         args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
-    if args.on_inconclusive.is_some() {
-        outcome.policy.on_inconclusive = asked.policy.on_inconclusive;
+    if args.failure.0.fail_on.is_some() {
+        outcome.policy.fail_on.clone_from(&asked.policy.fail_on);
     }
     let mut ui = Ui::new();
     outcome.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
     analyze::give(args.format, outputs, &Readable::new(&outcome, called))?;
-    Ok(Exit::of(&outcome))
+    Ok(ExitKind::of(&outcome))
 }
 
 /// Reads a shard and its companion.
-fn part(path: &Path) -> Result<Part, Failure> {
+fn part(path: &Path) -> Result<ShardPart, Failure> {
     if path == Path::new("-") {
         let what = "a shard has a second file beside it, so standard input can't be one";
         return Err(Failure::Arguments(what.to_owned()));
@@ -55,5 +55,5 @@ fn part(path: &Path) -> Result<Part, Failure> {
     if !text.trim_ascii().is_empty() {
         recording.read(&mut text.as_slice(), &file).map_err(Error::from)?;
     }
-    Ok(Part { file, shard, companion, recording })
+    Ok(ShardPart { file, shard, companion, recording })
 }

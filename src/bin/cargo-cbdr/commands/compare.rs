@@ -11,8 +11,8 @@ use cargo_cbdr::workspace::Request;
 
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
-use crate::cli::{Compare, Format, From, MessageFormat, When};
-use crate::exit::Exit;
+use crate::cli::{Compare, Format, MessageFormat, PolicySide, When};
+use crate::exit::ExitKind;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
@@ -23,7 +23,7 @@ pub(crate) fn run(
     args: &Compare,
     called: &CommandLine,
     context: Context<'_>,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;
     if args.dry_run {
@@ -51,12 +51,12 @@ pub(crate) fn run(
     };
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(context.interrupt));
+        return Ok(ExitKind::interrupted(context.interrupt));
     }
     written?;
     given?;
     outputs::printed(printed)?;
-    Ok(Exit::of(&outcome))
+    Ok(ExitKind::of(&outcome))
 }
 
 /// Prints what would be compared.
@@ -65,7 +65,7 @@ fn dry_run(
     format: Format,
     context: Context<'_>,
     mut ui: Ui,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let print = match format {
         Format::Human => render::preview::print,
         Format::Json => render::preview::print_json,
@@ -77,7 +77,7 @@ fn dry_run(
     let preview = preview(options, context, &mut |event| ui.show(&event));
     ui.end();
     outputs::printed(print(&preview?))?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {
@@ -91,8 +91,8 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         always_run: args.always_run,
         measure_all: args.measure_all,
         policy_from: match args.policy_from {
-            From::Base => Side::Base,
-            From::Head => Side::Head,
+            PolicySide::Base => Side::Base,
+            PolicySide::Head => Side::Head,
         },
         ..request
     };

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::environment;
-use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::{StoppedBy, Verdict};
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
@@ -15,7 +14,7 @@ use cargo_cbdr::{Error, Options};
 
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request_in;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render;
 use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui, about, text};
@@ -32,7 +31,7 @@ const FILES: [(&str, &str); 4] = [
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
 /// Creates the repository, compares, and suggests what to do next.
-pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
     let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
@@ -51,13 +50,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<Exit, Fa
         env: environment(),
         ..request_in(repository, flags)?
     };
-    let options = Options {
-        request,
-        fail_fast: false,
-        explain: Explain::Never,
-        seed: random_seed(),
-        shard: None,
-    };
+    let options = Options { request, seed: random_seed(), ..Options::default() };
     let result = observed(&options, KeepRuns::default(), context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
@@ -65,7 +58,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<Exit, Fa
     let printed = writeln!(out).and_then(|()| render::human::print(&readable));
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
-        return Ok(Exit::interrupted(context.interrupt));
+        return Ok(ExitKind::interrupted(context.interrupt));
     }
     written?;
     printed?;
@@ -82,7 +75,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<Exit, Fa
          permanently in Cargo.toml:\n\n    [package.metadata.cbdr]\n    bench = \"NAME\"\n    \
          threshold = \"2%\""
     )?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// Creates the repository: `main`, and on top of it the slower branch.

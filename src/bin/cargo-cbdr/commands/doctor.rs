@@ -7,7 +7,7 @@ use cargo_cbdr::settings::values::Time;
 
 use super::observe::random_seed;
 use crate::cli::{Doctor, Printed};
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::doctor::{print, print_json};
 use crate::ui::{Failure, Ui, text};
 
@@ -22,7 +22,7 @@ pub(crate) fn asked_to_work() -> Option<u64> {
 }
 
 /// Examines the machine and prints its properties.
-pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<ExitKind, Failure> {
     let Time(time) = args.time_limit.read("time-limit").map_err(Failure::usage)?;
     let options = DoctorOptions {
         work: vec![std::env::current_exe()?.into(), WORK.into()],
@@ -40,5 +40,5 @@ pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<Exit, Failure> 
         Printed::Human => print(&checkup)?,
         Printed::Json => print_json(&checkup)?,
     }
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }

@@ -11,7 +11,7 @@ use cargo_cbdr::workspace::git::notes::Merged;
 
 use super::request::request;
 use crate::cli::{self, Printed};
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::output::OutputFile;
 use crate::page;
 use crate::render::outputs::printed;
@@ -19,7 +19,7 @@ use crate::render::{history as render, history_export};
 use crate::ui::{Failure, Ui, text};
 
 /// Runs the subcommand of the arguments.
-pub(crate) fn run(args: &cli::History, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &cli::History, context: Context<'_>) -> Result<ExitKind, Failure> {
     match args {
         cli::History::Record(args) => record(args, context),
         cli::History::Check(args) => check(args, context),
@@ -35,7 +35,7 @@ fn parents(all: bool) -> Parents {
     if all { Parents::All } else { Parents::First }
 }
 
-fn record(args: &cli::Record, context: Context<'_>) -> Result<Exit, Failure> {
+fn record(args: &cli::RecordArgs, context: Context<'_>) -> Result<ExitKind, Failure> {
     let (metrics, show) = (args.metric.clone(), args.show.clone());
     let flags = Table { metrics, show, ..args.settings.0.clone() };
     let request = request(flags, args.rev.clone(), args.filter.filter.clone())?;
@@ -54,16 +54,12 @@ fn record(args: &cli::Record, context: Context<'_>) -> Result<Exit, Failure> {
         Printed::Json => render::print_recorded_json(&recorded),
     })?;
     let has_failed = recorded.results.iter().any(|result| result.error.is_some());
-    Ok(if has_failed { Exit::Failed } else { Exit::Success })
+    Ok(if has_failed { ExitKind::Failed } else { ExitKind::Success })
 }
 
-fn check(args: &cli::Check, context: Context<'_>) -> Result<Exit, Failure> {
-    let flags = Table {
-        base: args.base.clone(),
-        metrics: args.metric.clone(),
-        on_inconclusive: args.on_inconclusive.clone(),
-        ..Table::default()
-    };
+fn check(args: &cli::Check, context: Context<'_>) -> Result<ExitKind, Failure> {
+    let flags =
+        Table { base: args.base.clone(), metrics: args.metric.clone(), ..args.failure.0.clone() };
     let options = check::CheckOptions {
         request: request(flags, args.rev.clone(), None)?,
         baseline: args.baseline.clone(),
@@ -78,10 +74,10 @@ fn check(args: &cli::Check, context: Context<'_>) -> Result<Exit, Failure> {
         Printed::Human => render::print_check(&checked),
         Printed::Json => render::print_check_json(&checked),
     })?;
-    Ok(Exit::of_check(&checked))
+    Ok(ExitKind::of_check(&checked))
 }
 
-fn list(args: &cli::List, context: Context<'_>) -> Result<Exit, Failure> {
+fn list(args: &cli::List, context: Context<'_>) -> Result<ExitKind, Failure> {
     let flags = Table { metrics: args.metric.clone(), ..Table::default() };
     let options = list::ListOptions {
         request: request(flags, args.rev.clone(), None)?,
@@ -102,10 +98,10 @@ fn list(args: &cli::List, context: Context<'_>) -> Result<Exit, Failure> {
         }
         None => render::print_list(&listing)?,
     }
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
-fn annotate(args: &cli::Annotate) -> Result<Exit, Failure> {
+fn annotate(args: &cli::Annotate) -> Result<ExitKind, Failure> {
     let request = request(Table::default(), None, None)?;
     let (commit, what) = match &args.change {
         Some(why) => (history::annotate(&request, &args.rev, why)?, why.trim().to_owned()),
@@ -115,33 +111,29 @@ fn annotate(args: &cli::Annotate) -> Result<Exit, Failure> {
         }
     };
     Ui::new().status("Annotated", &format!("{}: {what}", abbreviated(&commit)));
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
-fn export(args: &cli::Export) -> Result<Exit, Failure> {
+fn export(args: &cli::Export) -> Result<ExitKind, Failure> {
     let (notes, skipped) = history::all_notes(&request(Table::default(), None, None)?)?;
     warn_of_skipped(&skipped);
-    let left_out = history_export::print(&notes, args.format)?;
-    if left_out > 0 {
-        let count = text::count(left_out as u64, "metric");
-        Ui::new().warn(&format!("{count} in a unit that Conbench does not know, left out"));
-    }
-    Ok(Exit::Success)
+    history_export::print(&notes, args.format)?;
+    Ok(ExitKind::Success)
 }
 
-fn push(args: &cli::Sync, context: Context<'_>) -> Result<Exit, Failure> {
+fn push(args: &cli::Sync, context: Context<'_>) -> Result<ExitKind, Failure> {
     let request = request(Table::default(), None, None)?;
     let pushed = sync::push(&request, &args.remote, context)?;
     let had_all = if pushed.is_pushed { "" } else { ", which already had all of them" };
     print_merged("Pushed", &format!("{}{had_all}", args.remote), pushed.merged);
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
-fn pull(args: &cli::Sync, context: Context<'_>) -> Result<Exit, Failure> {
+fn pull(args: &cli::Sync, context: Context<'_>) -> Result<ExitKind, Failure> {
     let request = request(Table::default(), None, None)?;
     let merged = sync::pull(&request, &args.remote, context)?;
     print_merged("Pulled", &args.remote, merged);
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 fn print_merged(verb: &str, remote: &str, merged: Merged) {

@@ -13,8 +13,8 @@ use cargo_cbdr::workspace::git::Repo;
 use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 
 use super::{compare, current_folder};
-use crate::cli::{self, Compare, Hook};
-use crate::exit::Exit;
+use crate::cli::{self, Compare, HookAction, HookArgs};
+use crate::exit::ExitKind;
 use crate::render::readable::CommandLine;
 use crate::ui::{Failure, Ui, about};
 use cargo_cbdr::workspace::git::hooks;
@@ -36,14 +36,14 @@ const END: &str = "# <<< cargo cbdr hook <<<";
 const SHELL: &str = "#!/bin/sh\n";
 
 pub(crate) fn run(
-    what: &Hook,
+    what: &HookAction,
     called: &CommandLine,
     context: Context<'_>,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     match what {
-        Hook::Install { time_limit, args } => install(time_limit, args),
-        Hook::Uninstall => uninstall(),
-        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, called, context),
+        HookAction::Install(args) => install(args),
+        HookAction::Uninstall => uninstall(),
+        HookAction::Run(args) => compare_pushes(args, called, context),
     }
 }
 
@@ -65,14 +65,14 @@ fn refuse<T>(what: String) -> Result<T, Failure> {
     Err(Failure::Refused(what))
 }
 
-fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
-    parse(time_limit, args)?;
+fn install(args: &HookArgs) -> Result<ExitKind, Failure> {
+    parse(args)?;
     let (repo, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let existing = ExistingHook::read(&hook)?;
     let inside = current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
-    let part = part(inside, time_limit, args)?;
+    let part = part(inside, args)?;
     let mut ui = Ui::new();
     let is_kept = matches!(existing, ExistingHook::Other);
     if is_kept {
@@ -102,10 +102,10 @@ fn install(time_limit: &str, args: &[String]) -> Result<Exit, Failure> {
         return Err(failure);
     }
     ui.status("Installed", &format!("`{}`; `git push --no-verify` skips it", hook.display()));
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
-fn uninstall() -> Result<Exit, Failure> {
+fn uninstall() -> Result<ExitKind, Failure> {
     let (_, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let ExistingHook::WithOurs { before, after } = ExistingHook::read(&hook)? else {
@@ -138,7 +138,7 @@ fn uninstall() -> Result<Exit, Failure> {
             ));
         }
     }
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 enum ExistingHook {
@@ -217,7 +217,7 @@ fn digest_of(lines: &[u8]) -> String {
 
 /// Our part of the hook. It needs only a shell, and warns if the program is missing. What
 /// comes after it is run, too, unless it stops the push.
-fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Failure> {
+fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
         return refuse(format!("`{}` is not UTF-8: install from the root", inside.display()));
     };
@@ -225,12 +225,12 @@ fn part(inside: &Path, time_limit: &str, args: &[String]) -> Result<String, Fail
         Ok(word) => Ok(word.into_owned()),
         Err(_) => Err(Failure::Arguments("an argument contains a zero byte".to_owned())),
     };
-    let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(time_limit)?);
-    for (number, word) in args.iter().enumerate() {
+    let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(&args.time_limit)?);
+    for (number, word) in args.args.iter().enumerate() {
         command += if number == 0 { " -- " } else { " " };
         command += &quoted(word)?;
     }
-    // A shell knows no other separator, on Windows either.
+    // A shell knows no other separator.
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
     let enter = match inside.as_str() {
         "" => String::new(),
@@ -263,12 +263,11 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 /// Compares what git is about to push, one branch after the other. The first regression, or
 /// the first branch that can't be compared, stops the push.
 fn compare_pushes(
-    time_limit: &str,
-    args: &[String],
+    args: &HookArgs,
     called: &CommandLine,
     context: Context<'_>,
-) -> Result<Exit, Failure> {
-    let (limit, _) = parse(time_limit, args)?;
+) -> Result<ExitKind, Failure> {
+    let (limit, _) = parse(args)?;
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
     let pushes = pushes(&lines).map_err(|line| {
@@ -282,21 +281,21 @@ fn compare_pushes(
             "Pushing",
             &format!("{remote_branch}: compared first (`--no-verify` skips that)"),
         );
-        let (_, mut compare) = parse(time_limit, args)?;
+        let (_, mut compare) = parse(args)?;
         compare.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
         compare.fallback_base = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
         let exit = compare::run(&compare, called, context)?;
-        if exit != Exit::Success {
+        if exit != ExitKind::Success {
             return Ok(exit);
         }
     }
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
-/// Reads the time limit and the arguments of `compare`, and rejects what a hook can't call.
-fn parse(time_limit: &str, args: &[String]) -> Result<(Duration, Compare), Failure> {
+/// Parses the time limit and the arguments of `compare`, and rejects what a hook can't call.
+fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare), Failure> {
     let limit = humantime::parse_duration(time_limit).map_err(|error| {
         Failure::Arguments(format!("invalid --time-limit `{time_limit}`: {error}"))
     })?;

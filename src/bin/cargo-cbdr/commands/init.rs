@@ -20,7 +20,7 @@ use cargo_cbdr::workspace::git::text_diff::unified;
 
 use super::request::request;
 use crate::cli::Init;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::output;
 use crate::ui::{Failure, Ui, text};
 
@@ -37,11 +37,11 @@ struct FileChange {
     after: String,
 }
 
-pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
     let outcome = set_up(args, context, &mut ui);
     ui.end();
-    outcome.map(|()| Exit::Success)
+    outcome.map(|()| ExitKind::Success)
 }
 
 fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {

@@ -22,8 +22,8 @@ use std::io::Write;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 
-use crate::cli::{self, Command};
-use crate::exit::Exit;
+use crate::cli::{self, CliCommand};
+use crate::exit::ExitKind;
 use crate::render::readable::CommandLine;
 use crate::ui::{Failure, verbosity};
 
@@ -40,17 +40,17 @@ const TRACE: &str = "__trace";
 const COMPLETE: &str = "__complete";
 
 /// Runs the subcommand of the command line.
-pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
+pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
     let mut args = std::env::args_os();
     let first = args.nth(1);
     if first.as_ref().is_some_and(|first| first == LINK) {
         cargo_cbdr::workspace::record_link(args)?;
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     if first.as_ref().is_some_and(|first| first == TRACE) {
         // It would be a child process, and its end mistaken for that of the program.
         drop(helper);
-        return Ok(Exit::Watched(cargo_cbdr::exec::process::trace::trace(args)?));
+        return Ok(ExitKind::Traced(cargo_cbdr::exec::process::trace::trace(args)?));
     }
     if first.as_ref().is_some_and(|first| first == COMPLETE) {
         return Ok(written(cli::complete(args))?);
@@ -60,17 +60,17 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
             args,
             cargo_cbdr::exec::process::environment().into_iter(),
         )?;
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     if let Some(rounds) = doctor::asked_to_work() {
         cargo_cbdr::flows::doctor::work(rounds);
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
             cli::print(&error);
-            return Ok(if error.use_stderr() { Exit::Usage } else { Exit::Success });
+            return Ok(if error.use_stderr() { ExitKind::Usage } else { ExitKind::Success });
         }
     };
     verbosity::choose(&cli.display)?;
@@ -79,27 +79,29 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let context = Context { helper: &helper, interrupt: &interrupt };
     let called = CommandLine::new(std::env::args_os().skip(1));
     let outcome = match cli.command {
-        Command::Compare(args) => compare::run(&args, &called, context),
-        Command::Init(args) => init::run(&args, context),
-        Command::Demo => demo::run(&called, context),
-        Command::Sample(args) => sample::run(&args, context),
-        Command::Analyze(args) => analyze::run(&args, &called, &interrupt),
-        Command::Doctor(args) => doctor::run(&args, context),
-        Command::Cache { what } => cache::run(&what),
-        Command::Completions { shell } => Ok(written(cli::completions(shell))?),
-        Command::Man { command } => man(command.as_deref()),
-        Command::Hook { what } => hook::run(&what, &called, context),
-        Command::Plot(args) => plot::run(&args, &called, &interrupt),
-        Command::Bisect(args) => bisect::run(&args, context),
-        Command::History(args) => history::run(&args, context),
+        CliCommand::Compare(args) => compare::run(&args, &called, context),
+        CliCommand::Init(args) => init::run(&args, context),
+        CliCommand::Demo => demo::run(&called, context),
+        CliCommand::Sample(args) => sample::run(&args, context),
+        CliCommand::Analyze(args) => analyze::run(&args, &called, &interrupt),
+        CliCommand::Doctor(args) => doctor::run(&args, context),
+        CliCommand::Cache { what } => cache::run(&what),
+        CliCommand::Completions { shell } => Ok(written(cli::completions(shell))?),
+        CliCommand::Man { command } => man(command.as_deref()),
+        CliCommand::Hook { what } => hook::run(&what, &called, context),
+        CliCommand::Plot(args) => plot::run(&args, &called, &interrupt),
+        CliCommand::Bisect(args) => bisect::run(&args, context),
+        CliCommand::History(args) => history::run(&args, context),
     };
     match outcome {
-        Err(Failure::Library(error)) if error.is_interrupt() => Ok(Exit::interrupted(&interrupt)),
+        Err(Failure::Library(error)) if error.is_interrupt() => {
+            Ok(ExitKind::interrupted(&interrupt))
+        }
         outcome => outcome,
     }
 }
 
-fn man(command: Option<&str>) -> Result<Exit, Failure> {
+fn man(command: Option<&str>) -> Result<ExitKind, Failure> {
     match cli::man(command) {
         Ok(page) => Ok(written(page)?),
         Err(names) => Err(Failure::Arguments(format!(
@@ -110,9 +112,9 @@ fn man(command: Option<&str>) -> Result<Exit, Failure> {
     }
 }
 
-fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<Exit> {
+fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<ExitKind> {
     std::io::stdout().lock().write_all(&page?)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// The environment of this program. Settings for quiet and colours are passed on to cargo,

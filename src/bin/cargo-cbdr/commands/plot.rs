@@ -8,10 +8,11 @@ use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
+use cargo_cbdr::settings::table::{Flags, Table};
 
 use super::analyze::{self, STANDARD_INPUT, quoted, standard};
-use crate::cli::{Analyze, Format, Plot, Rule};
-use crate::exit::Exit;
+use crate::cli::{Analyze, DecisionRule, Format, Plot};
+use crate::exit::ExitKind;
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
@@ -24,7 +25,7 @@ pub(crate) fn run(
     args: &Plot,
     called: &CommandLine,
     interrupt: &Interrupt,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let page = args.html.as_deref();
     let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
     let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
@@ -43,10 +44,10 @@ pub(crate) fn run(
     let metrics = metrics(&recording, args.samples.metric.as_deref().unwrap_or_default())?;
     if args.vega {
         crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;
-        return Ok(Exit::Success);
+        return Ok(ExitKind::Success);
     }
     plot::print(&mut anstream::stdout().lock(), &recording, &metrics, width())?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// Writes the page: the result of `analyze`, and the samples.
@@ -56,13 +57,13 @@ fn paint(
     outputs: Outputs,
     texts: &[Text],
     recording: &Recording,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let asked = Analyze {
         samples: args.samples.clone(),
         combine: false,
         allow_missing: false,
-        rule: Rule::Evidence,
-        on_inconclusive: None,
+        rule: DecisionRule::Evidence,
+        failure: Flags(Table::default()),
         format: Format::Human,
     };
     let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());
@@ -76,7 +77,7 @@ fn paint(
     analysis.check().map_err(Error::from)?;
     let outcome = analysis.outcome(StoppedBy::MaxPairs);
     outputs.write(&Readable::new(&outcome, called), recording)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }
 
 /// The name of a file in messages, and its content.

@@ -7,7 +7,7 @@ use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
 use super::observe::{KeepRuns, Observed, observed};
 use crate::cli::Format;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::render::{self, readable};
 use crate::ui::{Failure, Ui};
 
@@ -22,7 +22,7 @@ pub(crate) fn run(
     format: Format,
     context: Context<'_>,
     mut ui: Ui,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     if !matches!(format, Format::Human | Format::Json) {
         let what = "`--repeat` prints `--format human` or `json` only";
         return Err(Failure::Arguments(what.to_owned()));
@@ -60,9 +60,9 @@ pub(crate) fn run(
         _ => render::human::print_repeated(&outcomes),
     };
     if stopped {
-        return Ok(Exit::interrupted(context.interrupt));
+        return Ok(ExitKind::interrupted(context.interrupt));
     }
     failed?;
     render::outputs::printed(printed)?;
-    Ok(Exit::Success)
+    Ok(ExitKind::Success)
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use cargo_cbdr::model::side::Side;
 use cargo_cbdr::settings::options::check;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
@@ -27,21 +26,12 @@ pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failu
     Ok(Request {
         folder,
         flags,
-        head: None,
-        fallback_base: None,
-        filter: None,
-        exact_base: false,
-        dirty: false,
-        fetch: false,
-        aa: false,
-        always_run: false,
-        measure_all: false,
-        policy_from: Side::Base,
         cache: cache_dir(),
         env: environment(),
         capture: call_of_ourselves(CAPTURE)?,
         record_link: call_of_ourselves(LINK)?,
         trace: call_of_ourselves(TRACE)?,
+        ..Request::default()
     })
 }
 

@@ -13,11 +13,11 @@ use cargo_cbdr::settings::table::Table;
 
 use super::observe::random_seed;
 use crate::cli::Sample;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::ui::{Failure, Ui};
 
 /// Runs the commands and writes rows.
-pub(crate) fn run(args: &Sample, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Sample, context: Context<'_>) -> Result<ExitKind, Failure> {
     let sampling = sampling(args)?;
     context.interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
@@ -44,9 +44,9 @@ pub(crate) fn run(args: &Sample, context: Context<'_>) -> Result<Exit, Failure> 
         Ok::<_, Failure>(())
     });
     match (outcome, context.interrupt.signal()) {
-        (_, Some(_)) if context.interrupt.is_reader_gone() => Ok(Exit::Success),
-        (Ok(StoppedBy::Interrupt), Some(signal)) => Ok(Exit::Signal(signal)),
-        (outcome, _) => outcome.map(|_| Exit::Success),
+        (_, Some(_)) if context.interrupt.is_reader_gone() => Ok(ExitKind::Success),
+        (Ok(StoppedBy::Interrupt), Some(signal)) => Ok(ExitKind::Signal(signal)),
+        (outcome, _) => outcome.map(|_| ExitKind::Success),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
-use cargo_cbdr::exec::process::TELLS_FAULTS_AND_SWITCHES;
 use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
 use cargo_cbdr::model::metric::{Metric, Unit};
 use serde_json::{Value, json};
@@ -241,13 +240,7 @@ impl Sentences {
     }
 
     fn metrics(&mut self, meters: &[(Metric, Option<Refusal>)]) {
-        self.fine(
-            "metrics",
-            match TELLS_FAULTS_AND_SWITCHES {
-                true => "times, memory, faults and switches of every run",
-                false => "times and memory of every run",
-            },
-        );
+        self.fine("metrics", "times, memory, faults and switches of every run");
         // Metrics that are refused for the same reason share a sentence.
         let names = |reason: Option<&str>| {
             let same = meters.iter().filter(|(_, refusal)| why(refusal) == reason);

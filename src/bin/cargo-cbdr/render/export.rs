@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Outcome;
-use cargo_cbdr::samples::Recording;
 use cargo_cbdr::settings::error::nearest;
 use serde_json::Value;
 
-use super::{bencher, benchmark_action, conbench};
+use super::{bencher, benchmark_action};
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,15 +19,12 @@ pub(crate) enum ExportKind {
     Action,
     /// The same, of metrics of which more is better.
     ActionBigger,
-    /// Conbench's benchmark results.
-    Conbench,
 }
 
-const KINDS: [(&str, ExportKind); 4] = [
+const KINDS: [(&str, ExportKind); 3] = [
     ("bencher", ExportKind::Bencher),
     ("github-action-benchmark", ExportKind::Action),
     ("github-action-benchmark-bigger", ExportKind::ActionBigger),
-    ("conbench", ExportKind::Conbench),
 ];
 
 /// Parses `KIND=FILE`. An error states what is wrong.
@@ -49,30 +45,18 @@ pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
         };
         return Err(format!("nothing is exported for `{name}`; {hint}"));
     };
-    if *kind == ExportKind::Conbench {
-        conbench::repository()?;
-    }
     Ok((*kind, path.into()))
 }
 
 impl ExportKind {
-    /// Whether the file contains every run.
-    pub(crate) fn wants_runs(self) -> bool {
-        self == ExportKind::Conbench
-    }
-
-    pub(crate) fn content(
-        self,
-        outcome: &Outcome,
-        recording: &Recording,
-    ) -> Result<String, String> {
+    /// The file's content.
+    pub(crate) fn content(self, outcome: &Outcome) -> String {
         let value: Value = match self {
             ExportKind::Bencher => bencher::value(outcome),
             ExportKind::Action => benchmark_action::value(outcome, Better::Lower),
             ExportKind::ActionBigger => benchmark_action::value(outcome, Better::Higher),
-            ExportKind::Conbench => conbench::value(outcome, recording)?,
         };
-        Ok(format!("{value:#}\n"))
+        format!("{value:#}\n")
     }
 }
 

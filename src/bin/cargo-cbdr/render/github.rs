@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::model::outcome::{OnDoubt, Verdict};
+use cargo_cbdr::model::outcome::{Doubt, Verdict};
 
 use super::escape::{command_data, command_property};
 use super::markdown;
@@ -34,11 +34,12 @@ pub(super) fn write_summary(mut file: &File, result: &Readable<'_>) -> io::Resul
 pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
     let mut out = io::stdout().lock();
-    let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };
+    let fail_on = &outcome.policy.fail_on;
+    let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
     for row in result.rows.iter().filter(|row| row.metric.gates) {
         let level = match row.metric.verdict {
             Some(Verdict::Regression) => "error",
-            Some(Verdict::Inconclusive) => doubt(outcome.policy.on_inconclusive),
+            Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),
             _ => continue,
         };
         let verdict = row.metric.verdict.map(text::verdict).unwrap_or_default();
@@ -55,12 +56,11 @@ pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
     }
     if !outcome.removed.is_empty() {
         let message = notices::removed(&outcome.removed);
-        let annotation =
-            annotation(doubt(outcome.policy.on_removed), "cargo cbdr: removed", &message);
+        let annotation = annotation(doubt(Doubt::Removed), "cargo cbdr: removed", &message);
         writeln!(out, "{annotation}")?;
     }
     let level = match outcome.verdict {
-        Some(Verdict::NoBaseline) => doubt(outcome.policy.on_no_baseline),
+        Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
         _ => "notice",
     };
     let title = format!("cargo cbdr: {}", result.title);

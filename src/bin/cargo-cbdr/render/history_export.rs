@@ -3,51 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use cargo_cbdr::exec::machine::Description;
-use cargo_cbdr::flows::history::note::{CommitNote, NotedResult, StoredMetric};
+use cargo_cbdr::flows::history::note::{CommitNote, NotedResult};
 use serde_json::{Value, json};
 
-use super::conbench;
 use super::escape::line;
 use super::json::print_line;
 use crate::cli::ExportFormat;
 
-/// Prints the notes of all commits; returns the number of metrics that had to be left out.
+/// Prints the notes of all commits.
 pub(crate) fn print(
     notes: &BTreeMap<String, CommitNote>,
     format: ExportFormat,
-) -> std::io::Result<usize> {
+) -> std::io::Result<()> {
     match format {
-        ExportFormat::Csv => {
-            csv(notes)?;
-            Ok(0)
-        }
+        ExportFormat::Csv => csv(notes),
         ExportFormat::Json => {
             let commits = notes.iter().map(|(commit, note)| commit_json(commit, note));
-            print_line(&json!({ "schema": 1, "commits": commits.collect::<Vec<_>>() }))?;
-            Ok(0)
-        }
-        ExportFormat::Conbench => {
-            let mut results = Vec::new();
-            let mut left_out = 0;
-            for noted in notes.values().flat_map(|note| &note.results) {
-                if let Some(error) = &noted.result.error {
-                    let mut failed = conbench_json(noted, None);
-                    failed["error"] = json!({ "message": error });
-                    results.push(failed);
-                }
-                for StoredMetric { name, unit, values, .. } in &noted.result.metrics {
-                    if !conbench::takes(unit) {
-                        left_out += 1;
-                    } else if noted.result.error.is_none() {
-                        let mut result = conbench_json(noted, Some(name));
-                        result["stats"] = conbench::stats(values, unit, values.len());
-                        results.push(result);
-                    }
-                }
-            }
-            print_line(&results)?;
-            Ok(left_out)
+            print_line(&json!({ "schema": 1, "commits": commits.collect::<Vec<_>>() }))
         }
     }
 }
@@ -129,50 +101,4 @@ fn commit_json(commit: &str, note: &CommitNote) -> Value {
         "results": results.collect::<Vec<_>>(),
         "changes": changes.collect::<Vec<_>>(),
     })
-}
-
-/// A result in Conbench's format, without its values or its error.
-fn conbench_json(noted: &NotedResult, metric: Option<&str>) -> Value {
-    let NotedResult { id, time, result } = noted;
-    let (case, hardware, context) = (&result.case, &result.hardware, &result.context);
-    let mut tags = json!({
-        "name": case.full_name(),
-        "package": case.package,
-        "subject": case.subject,
-        "args": case.args.join(" "),
-    });
-    if let Some(metric) = metric {
-        tags["metric"] = json!(metric);
-    }
-    // Conbench needs the complete address.
-    let address = match result.repository.contains('/') {
-        true => format!("https://{}", result.repository),
-        false => String::new(),
-    };
-    let (os, version) = hardware.os.split_once(' ').unwrap_or((&hardware.os, ""));
-    let machine = Description {
-        processor: Some(hardware.cpu.clone()),
-        threads: hardware.cores,
-        cores: Some(hardware.cores),
-        memory: Some(hardware.memory_mib * 1024 * 1024),
-        system: Some(version.to_owned()),
-        ..Description::default()
-    };
-    let mut json = conbench::result(
-        id,
-        "cargo cbdr history record",
-        &rfc3339(*time),
-        tags,
-        conbench::machine("", &hardware.arch, os, &machine),
-        json!({ "repository": address, "commit": result.commit }),
-    );
-    json["context"] = json!({
-        "benchmark_language": "Rust",
-        "rustc": context.rustc,
-        "host": context.host,
-        "profile": context.profile,
-        "features": context.features.join(" "),
-        "flags": context.flags.join(" "),
-    });
-    json
 }

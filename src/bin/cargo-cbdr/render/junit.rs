@@ -5,9 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use cargo_cbdr::exec::machine;
-use cargo_cbdr::model::outcome::{
-    BenchmarkResult, MetricResult, OnDoubt, Outcome, Status, Verdict,
-};
+use cargo_cbdr::model::outcome::{BenchmarkResult, Doubt, MetricResult, Outcome, Status, Verdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::escape::line;
@@ -70,12 +68,12 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
         (Status::Compared, true) | (Status::Unaffected, _) => Some(TestCaseStatus::success()),
         (Status::New, _) => {
             let why = "the base has no such benchmark, or does not build".to_owned();
-            Some(doubtful(outcome.policy.on_no_baseline, Verdict::NoBaseline, why))
+            Some(doubtful(outcome, Doubt::NoBaseline, why))
         }
         (Status::Removed, _) => {
             let gates = outcome.removed.iter().any(|one| one.benchmark == benchmark.name);
-            let policy = if gates { outcome.policy.on_removed } else { OnDoubt::Pass };
-            Some(removed(policy, "only the base has it".to_owned()))
+            let why = "only the base has it".to_owned();
+            Some(if gates { doubtful(outcome, Doubt::Removed, why) } else { skipped(why) })
         }
         (Status::Compared, false) => None,
     };
@@ -86,32 +84,25 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
 fn case(outcome: &Outcome, row: &ResultRow<'_>) -> TestCaseStatus {
     let why = row.sentence();
     match row.metric.verdict {
-        _ if row.metric.status == Status::Removed => removed(outcome.policy.on_removed, why),
+        _ if row.metric.status == Status::Removed => doubtful(outcome, Doubt::Removed, why),
         Some(Verdict::Regression) => failed(Verdict::Regression, why),
         // It is one of those that are undecided.
         Some(Verdict::Inconclusive) if outcome.likely_slower.is_some() => {
             failed(Verdict::Regression, why)
         }
-        Some(Verdict::Inconclusive) => {
-            doubtful(outcome.policy.on_inconclusive, Verdict::Inconclusive, why)
-        }
+        Some(Verdict::Inconclusive) => doubtful(outcome, Doubt::Inconclusive, why),
         // A shard reaches no verdict.
         None => skipped(why),
         _ => TestCaseStatus::success(),
     }
 }
 
-fn removed(policy: OnDoubt, why: String) -> TestCaseStatus {
-    match policy {
-        OnDoubt::Fail => failed(Status::Removed, why),
-        OnDoubt::Pass => skipped(why),
-    }
-}
-
-fn doubtful(policy: OnDoubt, verdict: Verdict, why: String) -> TestCaseStatus {
-    match policy {
-        OnDoubt::Fail => failed(verdict, why),
-        OnDoubt::Pass => skipped(format!("{verdict}: {why}")),
+fn doubtful(outcome: &Outcome, doubt: Doubt, why: String) -> TestCaseStatus {
+    match doubt {
+        doubt if outcome.policy.fail_on.contains(&doubt) => failed(doubt, why),
+        // The sentence names it.
+        Doubt::Removed => skipped(why),
+        doubt => skipped(format!("{doubt}: {why}")),
     }
 }
 

@@ -4,7 +4,6 @@ pub(crate) mod answer;
 mod bencher;
 mod benchmark_action;
 pub(crate) mod bisect;
-mod conbench;
 pub(crate) mod doctor;
 pub(crate) mod escape;
 pub(crate) mod events;

@@ -65,7 +65,7 @@ impl Outputs {
 
     /// Whether any of them shows single runs.
     pub(crate) fn want_runs(&self) -> bool {
-        self.page.is_some() || self.exports.iter().any(|(kind, _)| kind.wants_runs())
+        self.page.is_some()
     }
 
     /// Writes all of them, even if one fails.
@@ -78,8 +78,7 @@ impl Outputs {
             results.push(file.write(&page::page(result, recording)).map_err(Failure::from));
         }
         for (kind, file) in self.exports {
-            let content = kind.content(result.outcome, recording).map_err(Failure::Arguments);
-            results.push(content.and_then(|content| Ok(file.write(&content)?)));
+            results.push(file.write(&kind.content(result.outcome)).map_err(Failure::from));
         }
         results.into_iter().collect()
     }

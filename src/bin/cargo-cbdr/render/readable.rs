@@ -423,10 +423,7 @@ pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
         && outcome.gates().all(|(_, metric)| metric.overruled.is_some());
     match outcome.policy.estimator {
         Estimator::Robust if are_averages => "mean",
-        Estimator::Robust | Estimator::Median => "median",
-        Estimator::Mean => "mean",
-        Estimator::GeometricMean => "geometric mean",
-        Estimator::Min => "minimum",
+        estimator => estimator.statistic(),
     }
 }
 

@@ -26,7 +26,7 @@ use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{Outcome, Verdict};
 
 use crate::cli::ProgressForm;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use fold::{error_width, folded};
 use live::LiveLines;
 use verbosity::{Verbosity, verbosity};
@@ -75,13 +75,13 @@ pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
 }
 
 /// Prints what went wrong; returns the exit code.
-pub(crate) fn failure(failure: &Failure) -> Exit {
+pub(crate) fn failure(failure: &Failure) -> ExitKind {
     match failure {
         Failure::Library(error) => print_error(error, error.child_output(), error.hint()),
         Failure::Usage(error) => print_error(&**error, None, error.hint()),
         // The reader is gone and wants no more.
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            return Exit::Success;
+            return ExitKind::Success;
         }
         Failure::Io(error) => print_error(error, None, shortage(error).map(str::to_owned)),
         Failure::Arguments(what) | Failure::Refused(what) => {
@@ -89,8 +89,8 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         }
     }
     match failure {
-        Failure::Usage(_) | Failure::Arguments(_) => Exit::Usage,
-        _ => Exit::Failed,
+        Failure::Usage(_) | Failure::Arguments(_) => ExitKind::Usage,
+        _ => ExitKind::Failed,
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn report_bugs() {
         let mut err = anstream::stderr().lock();
         print_text(&mut err, &format!("{BAD}error{BAD:#}: "), "this is a bug in cargo-cbdr");
         print_text(&mut err, &format!("{HINT}hint{HINT:#}: "), &bug_hint());
-        std::process::exit(Exit::Failed.code().into());
+        std::process::exit(ExitKind::Failed.code().into());
     }));
 }
 

@@ -440,8 +440,8 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             of.alone(format!(", in line {line}"))
         ),
         RunNotice::NamesVary { names, .. } => format!(
-            "{of} {} {} a different name in every run: the part that varies is replaced by `*`, \
-             and the sides are matched by the rest and by their order",
+            "{of} {} {} a different name in every run: what varies and all after it is \
+             replaced by `*`, and the sides are paired by the rest and by position",
             of.or("gives", "give"),
             code_list(names)
         ),
@@ -449,11 +449,6 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             "a run of {of} is too short for the clock of the gating metric: each measurement is the \
              mean of {} runs",
             of.or(runs, "several")
-        ),
-        RunNotice::StillCached { file, share, .. } => format!(
-            "{} in the page cache, so {of} {} not start cold",
-            of.or(format!("{:.0}% of {} stays", 100.0 * share, file.display()), "files stay"),
-            of.or("does", "do")
         ),
     }
 }

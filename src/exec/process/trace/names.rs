@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::paths::{Resolved, resolve};
+use super::paths::{ResolvedPath, resolve};
 use super::tracer::memory;
 
 /// A name in a system call.
-pub(super) struct Name {
+pub(super) struct CalledName {
     call: i64,
     /// The argument with the folder from which the name counts, if one has it.
     pub(super) folder: Option<usize>,
@@ -40,12 +40,12 @@ pub(super) enum NameKind {
 
 use NameKind::{Created, Moved, Named, Opened, OpenedHow, Read};
 
-const fn name(call: i64, folder: Option<usize>, at: usize, kind: NameKind) -> Name {
-    Name { call, folder, at, kind }
+const fn name(call: i64, folder: Option<usize>, at: usize, kind: NameKind) -> CalledName {
+    CalledName { call, folder, at, kind }
 }
 
 /// The names in system calls.
-const NAMES: [Name; 52] = [
+const NAMES: [CalledName; 52] = [
     name(libc::SYS_open, None, 0, Opened(1)),
     name(libc::SYS_openat, Some(0), 1, Opened(2)),
     name(libc::SYS_openat2, Some(0), 1, OpenedHow(2)),
@@ -140,9 +140,9 @@ pub(super) fn stopping_calls() -> impl Iterator<Item = i64> {
     all.collect::<BTreeSet<_>>().into_iter()
 }
 
-impl Name {
+impl CalledName {
     /// The names in a system call.
-    pub(super) fn all(call: i64) -> impl Iterator<Item = &'static Name> {
+    pub(super) fn all(call: i64) -> impl Iterator<Item = &'static CalledName> {
         NAMES.iter().filter(move |name| name.call == call)
     }
 }
@@ -157,7 +157,7 @@ pub(super) fn resolve_for(
     folder: Option<i32>,
     name: &[u8],
     follows: bool,
-) -> Result<Resolved, &'static str> {
+) -> Result<ResolvedPath, &'static str> {
     let of_thread = |what: &str| read_link(format!("/proc/{thread}/{what}"));
     if of_thread("root").ok().as_deref() != Some(Path::new("/")) {
         return Err(OTHER_NAMES);

@@ -13,7 +13,7 @@ const OF_PROCESSES: &str = "/proc";
 
 /// What a path leads to.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedPath {
     /// The links on the way, except for the kernel's own.
     pub(super) links: Vec<PathBuf>,
     /// A path without links, except for the last part if that was not to be followed.
@@ -29,7 +29,7 @@ pub(super) fn resolve(
     name: &Path,
     follows: bool,
     of_process: &dyn Fn(&OsStr) -> Option<String>,
-) -> Resolved {
+) -> ResolvedPath {
     let parts = |path: &Path| path.iter().map(OsStr::to_owned).collect::<Vec<OsString>>();
     let mut rest = VecDeque::from(parts(name));
     let (mut path, mut links) = (start, Vec::new());
@@ -65,10 +65,9 @@ pub(super) fn resolve(
         parts(&target).into_iter().rev().for_each(|part| rest.push_front(part));
     }
     let kind = path.symlink_metadata().ok().map(|about| about.file_type());
-    Resolved { links, path, kind }
+    ResolvedPath { links, path, kind }
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

@@ -8,7 +8,9 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use super::names::{Name, NameKind, UNSEEN, bytes, open_how, resolve_for, stopping_calls, text};
+use super::names::{
+    CalledName, NameKind, UNSEEN, bytes, open_how, resolve_for, stopping_calls, text,
+};
 use super::{Access, Breakpoints, Watched};
 
 /// The instruction that stops a program.
@@ -177,7 +179,7 @@ impl Tracer {
                 self.unseen(why);
             }
         } else {
-            for name in Name::all(call) {
+            for name in CalledName::all(call) {
                 if let Err(why) = self.named(thread, name, &all) {
                     self.unseen(why);
                 }
@@ -189,7 +191,7 @@ impl Tracer {
     fn named(
         &mut self,
         thread: libc::pid_t,
-        name: &Name,
+        name: &CalledName,
         all: &[u64; 4],
     ) -> Result<(), &'static str> {
         // What can't be read here, the kernel can't read either.
@@ -352,7 +354,7 @@ pub(super) fn memory(thread: libc::pid_t) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/{thread}/mem"))
 }
 
-/// Where a program that was loaded begins, as the kernel tells it.
+/// The entry point of the loaded program, from the auxiliary vector.
 fn entry(pid: libc::pid_t) -> io::Result<u64> {
     let auxiliary = std::fs::read(format!("/proc/{pid}/auxv"))?;
     let number = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or_default();
