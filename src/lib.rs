@@ -23,7 +23,7 @@
 //! - [`settings`]: flags and the tables in `Cargo.toml`; each setting is declared once and
 //!   resolved layer by layer. Besides `cli`, only this module uses clap.
 //! - [`engine`]: the experiment: the order of runs, from a seed, and each metric from its first
-//!   pair to its verdict. Pure: no processes, no clock.
+//!   pair to its verdict; the events that are reported. Pure: no processes, no clock.
 //! - [`error`]: what went wrong, with a hint. Collects the errors of all modules.
 //! - [`exec`]: runs programs and reads what they measured. Only `exec/process` has `unsafe` and
 //!   uses libc, signal-hook and windows-sys; besides it, only `exec/system` and `exec/meter`

@@ -82,6 +82,8 @@ pub struct Experiment {
     reserved: f64,
     /// Whether tests that can't reach a verdict in time were already searched for.
     has_foreseen: bool,
+    /// These tests.
+    foreseen: Option<Unlikely>,
     /// When sampling began, in the caller's clock.
     start: f64,
     /// The end of the latest pair, seconds since the start.
@@ -120,7 +122,9 @@ impl Experiment {
             found: Vec::new(),
             set_aside: Vec::new(),
             reserved: 0.0,
-            has_foreseen: false,
+            // Most tests of longer runs are to end without a verdict, so a forecast is of no use.
+            has_foreseen: plan.is_longer,
+            foreseen: None,
             start: now,
             elapsed: 0.0,
             plan,
@@ -301,15 +305,21 @@ impl Experiment {
 
     /// The first test without an expected verdict within the limits, and the number of
     /// others. Returned once, when every group has enough pairs for a forecast.
-    pub(crate) fn unlikely(&mut self) -> Option<Unlikely> {
+    pub(crate) fn unlikely(&mut self) -> Option<&Unlikely> {
         if self.has_foreseen || self.groups.iter().any(GroupState::is_early) {
             return None;
         }
-        self.has_foreseen = true;
         let open = (0..self.groups.len()).filter(|&group| self.groups[group].is_open);
         let mut found = open.flat_map(|group| self.unlikely_in(group));
-        let first = found.next()?;
-        Some(Unlikely { others: found.count(), ..first })
+        let first = found.next();
+        let all = first.map(|first| Unlikely { others: found.count(), ..first });
+        (self.has_foreseen, self.foreseen) = (true, all);
+        self.foreseen()
+    }
+
+    /// What [`unlikely`](Experiment::unlikely) returned.
+    pub(crate) fn foreseen(&self) -> Option<&Unlikely> {
+        self.foreseen.as_ref()
     }
 
     fn unlikely_in(&self, number: usize) -> Vec<Unlikely> {

@@ -2,6 +2,7 @@
 //! no processes, no clock, and no randomness except from a seed.
 
 mod advice;
+pub mod event;
 pub mod experiment;
 pub(crate) mod family;
 pub mod layouts;

@@ -404,7 +404,7 @@ fn extend(measured: &mut [Reading], other: Vec<Reading>) {
 /// default. `names` are those of the benchmark, besides its program's; waivers may use
 /// any of them.
 pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) -> Vec<Gate> {
-    let stand_in = stand_in(measured).filter(|_| benchmark.stands_in);
+    let stand_in = stand_in(measured).filter(|_| benchmark.gates_are_default);
     let gates = benchmark.gates.iter().map(|gate| match stand_in {
         Some(metric) if gate.metric == DEFAULT_METRIC => gate.clone().of(metric),
         _ => gate.clone(),

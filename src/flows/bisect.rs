@@ -18,12 +18,12 @@ use std::path::PathBuf;
 use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::event::Event;
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
 use crate::exec::system::{Place, digest};
 use crate::flows::compare::{self, compare};
-use crate::flows::event::Event;
 use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::explanation::Explain;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};

@@ -15,10 +15,10 @@ mod unaffected;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::remarks::remarks;
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
-use crate::flows::event::Event;
 use crate::model::explanation::Explain;
 use crate::model::gate::Gate;
 use crate::model::notice::{ChangedFunction, Notice};
@@ -26,7 +26,7 @@ use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict
 use crate::model::shard::Shard;
 use crate::model::side::Side;
 use crate::settings::options::Benchmark;
-use crate::workspace::{self, Preparation, Request, State};
+use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
 use program::ComparedProgram;
 use session::{Measured, Session};
@@ -70,15 +70,10 @@ pub fn compare(
 ) -> Result<Compared, Error> {
     let start = Instant::now();
     let Context { helper, interrupt } = context;
-    let mut preparation = workspace::prepare(&options.request, helper, interrupt, &mut |event| {
-        on_event(event.into());
-    })?;
-    let mut notices = preparation.notices.clone();
-    same::confirm(&mut preparation, options, context, &mut *on_event, &mut notices)?;
-    let programs = programs(&preparation, options.request.filter.as_deref(), &mut |notice| {
-        on_event(Event::Notice(&notice));
-        notices.push(notice);
-    })?;
+    let reporter = &mut Recorder::new(on_event);
+    let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    same::confirm(&mut preparation, options, context, reporter)?;
+    let programs = programs(&preparation, options.request.filter.as_deref(), reporter)?;
     let Measured { sampled, explanations, discoveries, gates, prepare_seconds } =
         if programs.is_empty() {
             Measured::nothing(nothing_to_measure(&preparation), Vec::new(), start)
@@ -90,21 +85,18 @@ pub fn compare(
                 known_repetitions: preparation.cache.file("repetitions-v1"),
                 known_lengths: preparation.cache.file("run-lengths-v2"),
                 longest: Duration::ZERO,
-                on_event: &mut *on_event,
+                reporter: &mut *reporter,
                 start,
-                notices: &mut notices,
                 names: names.collect(),
                 moves: &preparation.moves,
             };
             session.run(&preparation.settings, options)?
         };
     for notice in remarks(&sampled.benchmarks) {
-        on_event(Event::Notice(&notice));
-        notices.push(notice);
+        reporter.notice(notice);
     }
     for notice in changed_functions(&preparation, &sampled.benchmarks, &discoveries) {
-        on_event(Event::Notice(&notice));
-        notices.push(notice);
+        reporter.notice(notice);
     }
     let verdict = match sampled.stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
@@ -115,6 +107,7 @@ pub fn compare(
     };
     let mut removed = preparation.removed.clone();
     removed.extend(discoveries.iter().flat_map(Discovery::removed));
+    let notices = std::mem::take(&mut reporter.notices);
     let selecting = notices.iter().filter_map(|notice| match notice {
         Notice::RunDiffers(differs) => Some(differs.selecting()),
         _ => None,
@@ -143,6 +136,20 @@ pub fn compare(
     Ok(Compared { outcome, programs, gates })
 }
 
+/// Resolves a comparison without building or measuring anything.
+///
+/// # Errors
+/// Those of [`compare`] that occur before its first build.
+pub fn preview(
+    options: &Options,
+    Context { helper, interrupt }: Context<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Preview, Error> {
+    let reporter = &mut Recorder::new(on_event);
+    let preview = workspace::preview(&options.request, helper, interrupt, reporter)?;
+    Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
+}
+
 /// Why there is no benchmark to measure.
 fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     let lacking = |state: &State| matches!(state, State::NoBaseline);
@@ -153,18 +160,20 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     }
 }
 
-/// The programs that can be run; `notice` is called with what is special about their harnesses.
+/// The programs that can be run. Reports what is special about their harnesses.
 fn programs<'a>(
     preparation: &'a Preparation,
     filter: Option<&'a str>,
-    notice: &mut dyn FnMut(Notice),
+    reporter: &mut dyn Reporter,
 ) -> Result<Vec<ComparedProgram<'a>>, Error> {
     let several = preparation.benchmarks.len() > 1;
     let mut programs = Vec::new();
     for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         let scratch = preparation.scratch.path();
         if let Some(program) = ComparedProgram::of(prepared, scratch, number, filter, several)? {
-            harnesses::notices(prepared, program.dialects()).into_iter().for_each(&mut *notice);
+            for notice in harnesses::notices(prepared, program.dialects()) {
+                reporter.notice(notice);
+            }
             programs.push(program);
         }
     }

@@ -3,7 +3,6 @@
 pub mod bisect;
 pub mod compare;
 pub mod doctor;
-pub mod event;
 mod filter;
 pub mod history;
 pub mod init;

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::engine::event::Event;
 use crate::engine::schedule::Rounds;
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Failure, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
-use crate::flows::event::Event;
 use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{Limits, StoppedBy};

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 /// A metric that gates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    pub(crate) metric: String,
+    /// Its name.
+    pub metric: String,
     /// The largest change that passes, a fraction.
-    pub(crate) threshold: f64,
+    pub threshold: f64,
     /// The change beyond which there is a warning, a fraction.
-    pub(crate) warn: Option<f64>,
+    pub warn: Option<f64>,
     /// A larger change that is accepted for some time.
-    pub(crate) waiver: Option<Waiver>,
+    pub waiver: Option<Waiver>,
 }
 
 impl Gate {
@@ -47,11 +48,11 @@ pub struct Waiver {
     #[serde(skip)]
     pub metric: String,
     /// The benchmark; `None` means all.
-    pub(crate) benchmark: Option<String>,
+    pub benchmark: Option<String>,
     /// The change up to which it passes, a fraction.
-    pub(crate) ceiling: f64,
+    pub ceiling: f64,
     /// Why.
-    pub(crate) reason: String,
+    pub reason: String,
     /// The last day on which it is valid, such as `2026-12-31`, in UTC.
     pub expires: String,
     /// Where it is discussed.

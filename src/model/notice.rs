@@ -262,6 +262,15 @@ pub enum Notice {
     OneLook,
 }
 
+/// What a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject<'a> {
+    /// The benchmark.
+    pub benchmark: &'a str,
+    /// The metric of it, for a notice about one.
+    pub metric: Option<&'a str>,
+}
+
 /// How much a notice matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -294,6 +303,41 @@ impl Notice {
             | Notice::Metric { remark: Remark::Placement { .. }, .. } => Weight::Note,
             _ => Weight::Warning,
         }
+    }
+
+    /// The one benchmark that it is about, if it may be equal for others.
+    pub fn subject(&self) -> Option<Subject<'_>> {
+        let benchmark = match self {
+            Notice::Metric { benchmark, metric, .. } => {
+                return Some(Subject { benchmark, metric: Some(metric) });
+            }
+            Notice::Functions { benchmark, .. }
+            | Notice::NoBaseline { benchmark, .. }
+            | Notice::LeftOut { benchmark, .. }
+            | Notice::New { benchmark }
+            | Notice::OneSided { benchmark, .. }
+            | Notice::OnlyBase { benchmark }
+            | Notice::Identical { benchmark, .. }
+            | Notice::SameProgram { benchmark, .. }
+            | Notice::NotMeasured { benchmark, .. }
+            | Notice::NotLinked { benchmark, .. }
+            | Notice::LeftBehind { benchmark, .. }
+            | Notice::Run(
+                RunNotice::BenchChanged { benchmark, .. }
+                | RunNotice::HarnessChanged { benchmark, .. }
+                | RunNotice::HarnessesDiffer { benchmark, .. }
+                | RunNotice::OwnTiming { benchmark, .. }
+                | RunNotice::OwnTimes { benchmark, .. }
+                | RunNotice::Coarse { benchmark, .. }
+                | RunNotice::OutputDiffers { benchmark, .. }
+                | RunNotice::OutputVaries { benchmark, .. }
+                | RunNotice::NamesVary { benchmark, .. }
+                | RunNotice::Repeated { benchmark, .. }
+                | RunNotice::StillCached { benchmark, .. },
+            ) => benchmark,
+            _ => return None,
+        };
+        Some(Subject { benchmark, metric: None })
     }
 
     /// Whether it is about what only longer runs show.

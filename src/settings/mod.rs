@@ -7,11 +7,13 @@
 //! - [`choice`]: which package and target a layer selects.
 //! - [`mod@error`]: what can be wrong with them.
 //! - [`options`]: the validated content of a table.
+//! - [`origin`]: which layer a value comes from.
 //! - `policy`: the layers of flags and the tables of both sides.
 
 pub mod choice;
 pub mod error;
 pub mod options;
+pub mod origin;
 pub mod policy;
 pub mod setting;
 pub mod table;

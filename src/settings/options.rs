@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
+use super::origin::ResolvedSetting;
 use super::table::{Table, WrittenUnit};
 use super::values::{Aslr, PageCache, Repetitions, Words};
 use crate::model::dialect::Dialect;
@@ -66,7 +67,7 @@ pub struct Benchmark {
     /// Whether they were not named, so that the only metric may replace the
     /// default.
     #[serde(skip)]
-    pub(crate) stands_in: bool,
+    pub(crate) gates_are_default: bool,
     /// Units and directions that differ from the defaults.
     #[serde(skip)]
     pub(crate) units: Units,
@@ -80,6 +81,9 @@ pub struct Benchmark {
     pub(crate) run_timeout: Duration,
     /// How its runs are made, and in which surroundings.
     pub(crate) measuring: Measuring,
+    /// All of its own settings as they were written, with where they come from.
+    #[serde(skip)]
+    pub(crate) settings: Vec<ResolvedSetting>,
 }
 
 impl Benchmark {
@@ -195,12 +199,13 @@ pub(crate) fn benchmark(
         gates: gates(table)?,
         waivers,
         expired,
-        stands_in: table.metrics.is_none() && table.thresholds.is_none(),
+        gates_are_default: table.metrics.is_none() && table.thresholds.is_none(),
         units: units(table)?,
         shown: table.show.clone().unwrap_or_default(),
         warmup: table.warmup()?,
         run_timeout: run_timeout(table)?,
         measuring: measuring(table)?,
+        settings: table.own_settings(),
     })
 }
 
@@ -385,6 +390,7 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::origin::Layer;
     use crate::settings::table;
     use serde_json::json;
 
@@ -430,7 +436,7 @@ mod tests {
     fn a_warning_comes_before_the_threshold() {
         let table = |warn: &str, threshold: &str| {
             let keys = json!({ "warn": warn, "threshold": threshold });
-            Table::of_metadata(&json!({ "cbdr": keys }), "package").unwrap().unwrap()
+            Table::of_metadata(&json!({ "cbdr": keys }), Layer::Package).unwrap().unwrap()
         };
         let gates = super::gates(&table("1%", "2%")).unwrap();
         assert_eq!((gates[0].warn, gates[0].threshold), (Some(0.01), 0.02));
@@ -440,7 +446,7 @@ mod tests {
     }
 
     fn of(keys: serde_json::Value) -> Result<Measuring, String> {
-        let table = Table::of_metadata(&json!({ "cbdr": keys }), "package");
+        let table = Table::of_metadata(&json!({ "cbdr": keys }), Layer::Package);
         let table = table.map_err(|error| error.to_string())?.unwrap();
         measuring(&table).map_err(|error| error.to_string())
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::choice::Choice;
 use super::error::Error;
 use super::options::{self, Benchmark, Subject};
+use super::origin::{Layer, ResolvedSetting};
 use super::setting::Role;
 use super::table::{KeyDifference, Table, WrittenUnit, WrittenWaiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) policy: Policy,
     /// When it stops.
     pub(crate) limits: Limits,
+    /// What all benchmarks share, with where it comes from.
+    pub(crate) common: Vec<ResolvedSetting>,
 }
 
 /// The settings, with notices about the tables from which they come.
@@ -104,10 +107,10 @@ impl<'a> SideTable<'a> {
         choice: Choice<'a>,
         flags: &Table,
     ) -> Result<Self, Error> {
-        let common = Table::of_metadata(workspace, "workspace")?;
+        let common = Table::of_metadata(workspace, Layer::Workspace)?;
         let asked = flags.clone().over(common.clone().unwrap_or_default());
         let own = match choice.package(&asked) {
-            Ok(package) => Table::of_metadata(&package.metadata, "package")?,
+            Ok(package) => Table::of_metadata(&package.metadata, Layer::Package)?,
             Err(_) => None,
         };
         let table = match (own, common) {
@@ -168,7 +171,7 @@ impl<'a> SideTable<'a> {
         for package in packages {
             let own = match chosen == Some(&package.name) {
                 true => None,
-                false => Table::of_metadata(&package.metadata, "package")?,
+                false => Table::of_metadata(&package.metadata, Layer::Package)?,
             };
             let has_own = own.is_some();
             let whole = own.unwrap_or_default().over(table.clone());
@@ -282,7 +285,9 @@ pub(crate) fn resolve(
     if !removed.is_empty() {
         notices.push(Notice::Removed(removed.clone()));
     }
-    Ok(Resolved { settings: Settings { benchmarks, policy, limits }, removed, gated, notices })
+    let common = tables[0].common_settings();
+    let settings = Settings { benchmarks, policy, limits, common };
+    Ok(Resolved { settings, removed, gated, notices })
 }
 
 /// What the base's table, if there is one, decides about a benchmark of the head: its

@@ -43,6 +43,16 @@ pub(super) struct TableKey {
     pub(super) role: Role,
 }
 
+/// The keys of which a comparison has only one value although they decide nothing.
+pub(super) const ONLY_AROUND: [&str; 2] = ["base", "toolchain"];
+
+impl TableKey {
+    /// Whether a comparison has only one value of it.
+    pub(super) fn is_common(self) -> bool {
+        self.role == Role::Judges || ONLY_AROUND.contains(&self.name)
+    }
+}
+
 /// A setting as stored in a layer.
 pub(crate) trait Setting: Clone + Send + Sync + 'static {
     /// The parsed value.
@@ -263,7 +273,11 @@ macro_rules! settings {
             $(#[doc = $doc])+
             #[serde(rename = $key)]
             pub $field: Option<$type>,
-        )+ }
+        )+
+            /// Where they come from.
+            #[serde(skip)]
+            pub origins: Origins,
+        }
 
         impl $table {
             /// The keys, in the order in which they are declared.
@@ -300,28 +314,36 @@ macro_rules! settings {
             /// The values of the flags of some groups.
             fn given(groups: u8, matches: &ArgMatches) -> Self {
                 let given = |group| groups & group != 0;
-                $table { $($field: given($group).then(|| Setting::given(matches, $key)).flatten()),+ }
+                $table {
+                    $($field: given($group).then(|| Setting::given(matches, $key)).flatten(),)+
+                    origins: Origins::default(),
+                }
             }
 
             /// Each setting of this layer over that of a lower one.
             fn each_over(self, low: Self) -> Self {
-                $table { $($field: match (self.$field, low.$field) {
-                    (Some(high), Some(low)) => Some(Setting::over(high, low)),
-                    (high, low) => high.or(low),
-                }),+ }
+                $table {
+                    $($field: match (self.$field, low.$field) {
+                        (Some(high), Some(low)) => Some(Setting::over(high, low)),
+                        (high, low) => high.or(low),
+                    },)+
+                    origins: self.origins.over(low.origins),
+                }
             }
 
-            /// This table with the keys of some roles taken from `other`.
+            /// This table with the keys of some roles taken from the base's.
             #[must_use]
-            pub(super) fn with(mut self, is_taken: fn(Role) -> bool, other: &Self) -> Self {
+            pub(super) fn with(mut self, is_taken: fn(Role) -> bool, base: &Self) -> Self {
                 $(if is_taken(Role::$role) {
-                    self.$field.clone_from(&other.$field);
+                    self.$field.clone_from(&base.$field);
                 })+
+                let taken = Self::KEYS.iter().filter(|key| is_taken(key.role));
+                let taken: Vec<_> = taken.map(|key| key.name).collect();
+                self.origins.take_from_base(|key| taken.contains(&key), &base.origins);
                 self
             }
 
             /// The defaults, by key.
-            #[cfg(test)]
             fn defaults() -> Vec<(&'static str, String)> {
                 vec![$($(($key, $default.to_string()),)?)+]
             }

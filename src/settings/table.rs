@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::{Error, instead_of};
-use super::setting::{Role, Setting, TableKey, Written, plain, settings};
+use super::origin::{Layer, Origins, ResolvedSetting, resolved};
+use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
     Aslr, BenchFrom, Confidence, PageCache, Repetitions, Threshold, Time, Toolchain, Words,
 };
@@ -300,6 +301,7 @@ impl<const GROUPS: u8> FromArgMatches for Flags<GROUPS> {
             let given = matches.get_many::<Written<Threshold>>("threshold");
             table.set_thresholds(given.into_iter().flatten());
         }
+        table.origins = Origins::of(&table.entries(), Layer::Flag);
         Ok(Flags(table))
     }
 
@@ -318,16 +320,20 @@ pub(super) struct KeyDifference {
 }
 
 impl Table {
-    /// The table `cbdr` in `metadata`; `place` is what it is called in errors.
-    /// `None` when there is none.
+    /// The table `cbdr` in the `metadata` of a package or a workspace, if any.
     ///
     /// # Errors
-    /// When a key or the type of a value is not what it may be.
-    pub fn of_metadata(metadata: &Value, place: &str) -> Result<Option<Self>, Error> {
-        match metadata.get("cbdr") {
-            None | Some(Value::Null) => Ok(None),
-            Some(table) => Table::parse(table, &format!("{place}.metadata.cbdr")).map(Some),
+    /// If a key does not exist, or a value has the wrong type.
+    pub fn of_metadata(metadata: &Value, layer: Layer) -> Result<Option<Self>, Error> {
+        let Some(table) = metadata.get("cbdr").filter(|table| !table.is_null()) else {
+            return Ok(None);
+        };
+        let mut table = Table::parse(table, &format!("{layer}.metadata.cbdr"))?;
+        table.origins = Origins::of(&table.entries(), layer);
+        for named in table.benchmarks.iter_mut().flat_map(BTreeMap::values_mut) {
+            named.origins = Origins::of(&named.entries(), Layer::Benchmark);
         }
+        Ok(Some(table))
     }
 
     fn parse(value: &Value, place: &str) -> Result<Self, Error> {
@@ -350,7 +356,7 @@ impl Table {
                 let why = "a benchmark has no benchmarks of its own".to_owned();
                 return Err(Error::BadType { table: place, why });
             }
-            if let Some(key) = ["base", "toolchain"].iter().find(|key| value.get(key).is_some()) {
+            if let Some(key) = ONLY_AROUND.iter().find(|key| value.get(key).is_some()) {
                 let why = format!("`{key}`: a comparison has only one; set it in [{around}]");
                 return Err(Error::BadType { table: place, why });
             }
@@ -375,6 +381,22 @@ impl Table {
         let mut values = serde_json::to_value(self).unwrap_or_default();
         let entry = |key: &TableKey| Some((key.name, values.get_mut(key.name)?.take()));
         Table::KEYS.iter().filter_map(entry).filter(|(_, value)| !value.is_null()).collect()
+    }
+
+    /// What is in force of the keys that a comparison has only once, if all layers are merged
+    /// into this one.
+    pub(crate) fn common_settings(&self) -> Vec<ResolvedSetting> {
+        self.resolved(TableKey::is_common)
+    }
+
+    /// What is in force of the keys that each benchmark has.
+    pub(super) fn own_settings(&self) -> Vec<ResolvedSetting> {
+        self.resolved(|key| !key.is_common())
+    }
+
+    fn resolved(&self, is_included: fn(TableKey) -> bool) -> Vec<ResolvedSetting> {
+        let keys = Table::KEYS.iter().copied().filter(|key| is_included(*key));
+        resolved(keys, &self.entries(), &Table::defaults(), &self.origins)
     }
 
     /// Sets the thresholds of flags: `2%` is that of all metrics, `METRIC=5%` of one.

@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::PrepareContext;
 use super::checkout::Worktree;
 use super::diagnose::{self, Tool};
 use super::environment::{Environment, for_run, var, watched};
@@ -19,7 +20,7 @@ use super::relink::record;
 use super::setup::SideSetup;
 use super::target_folder::{Start, TargetFolder, TargetRecord};
 use super::tools::{Captured, check_whole};
-use super::{Event, PrepareContext};
+use crate::engine::event::Event;
 use crate::error::{Error, Kind};
 use crate::exec::process::{Command, Sink};
 use crate::exec::program::Program;

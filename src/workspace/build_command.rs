@@ -14,6 +14,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::PrepareContext;
 use super::build::{Runnable, is_the_codes};
 use super::checkout::apply_filters;
 use super::diagnose::{self, Tool};
@@ -26,7 +27,7 @@ use super::inputs::traces::stored_output;
 use super::relink::record::BUILD_SCRIPT;
 use super::setup::SideSetup;
 use super::target_folder::{is_incremental, is_later};
-use super::{Event, PrepareContext};
+use crate::engine::event::Event;
 use crate::error::{Cause, Error, Kind};
 use crate::exec::process::{Command, Exit, RunError, Sink};
 use crate::exec::program::Program;

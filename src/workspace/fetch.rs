@@ -3,7 +3,8 @@
 //! it.
 
 use super::tools::Captured;
-use super::{Event, PrepareContext, base_request};
+use super::{PrepareContext, base_request};
+use crate::engine::event::Event;
 use crate::error::{Error, Kind};
 use crate::model::revision::Sides;
 use crate::settings::table::Table;

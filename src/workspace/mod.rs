@@ -25,6 +25,7 @@ mod inputs;
 mod lock_file;
 pub mod names;
 mod overlay;
+mod preview;
 mod relink;
 mod run_policy;
 mod settings;
@@ -42,10 +43,13 @@ use tempfile::TempDir;
 
 pub use build::write_down;
 pub use environment::compiler_flags;
+pub(crate) use preview::preview;
+pub use preview::{Preview, PreviewedBenchmark};
 pub use relink::record::record_link;
 pub(crate) use settings::told_of_folders;
 pub use tools::{Captured, Tools};
 
+use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::{Error, Kind};
 use crate::exec::harness;
 use crate::exec::process::{Helper, Interrupt};
@@ -114,35 +118,6 @@ pub struct Request {
     pub trace: Vec<OsString>,
 }
 
-/// An event while the executables are prepared.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// The commits to compare are known.
-    Sides(&'a Sides),
-    /// Something is fetched: what, and from which remote.
-    Fetching(&'a str, &'a str),
-    /// Another process uses this repository's part of the cache: its own
-    /// description.
-    Waiting(&'a str),
-    /// A side is being checked out.
-    CheckingOut(Side, &'a Revision),
-    /// A side is being built; cargo's own output follows.
-    Building(Side, &'a str),
-    /// A side was not built, and is built again to find out why.
-    Diagnosing(Side),
-    /// A side was built before.
-    Fresh(Side, &'a str),
-    /// Everything is built.
-    Prepared {
-        /// The time it took, seconds.
-        seconds: f64,
-        /// The folder that holds the worktrees.
-        cache: &'a Path,
-    },
-    /// Something the user should know, also part of the result.
-    Notice(&'a Notice),
-}
-
 /// Everything that sampling needs.
 #[derive(Debug)]
 pub(crate) struct Preparation {
@@ -158,7 +133,6 @@ pub(crate) struct Preparation {
     pub(crate) changed_crates: Option<BTreeSet<String>>,
     /// The compiler of the head, if something was built.
     pub(crate) toolchain: Option<String>,
-    pub(crate) notices: Vec<Notice>,
     /// The repository's part of the cache.
     pub(crate) cache: RepositoryCache,
     /// A folder for what the runs print.
@@ -214,7 +188,6 @@ pub(crate) struct PreparedSide {
     pub(crate) rustc: String,
     /// The environment of the builds and the runs.
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) notices: Vec<Notice>,
     /// A folder for what the runs print.
     pub(crate) scratch: TempDir,
     /// Held until the runs are over: they use the worktree.
@@ -226,22 +199,14 @@ pub(crate) fn prepare(
     request: &Request,
     helper: &Helper,
     interrupt: &Interrupt,
-    on_event: &mut dyn FnMut(Event<'_>),
+    reporter: &mut dyn Reporter,
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
-    let mut context = PrepareContext::open(request, helper, interrupt, on_event)?;
-    let user = UserTree::read(&context)?;
-    let table = user.table(&request.flags)?;
-    context.check_configured_base(table.as_ref());
-    let mut sides = fetch::resolve(&mut context, table.as_ref())?;
-    if context.is_nothing_to_compare(&sides)? {
-        let table = request.flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = options::limits(&table)?;
-        return Ok(context.finish(sides, Settings { benchmarks: Vec::new(), policy, limits }));
-    }
-    let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
-    let Pair { base, head } = checkout::check_out_sides(&mut context, &mut sides)?;
-    let setup = setup::set_up(&mut context, &user, Some(base), head)?;
+    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let (sides, setup, lock) = match set_up_sides(&mut context)? {
+        SetUp::NothingToCompare { sides, settings } => return Ok(context.finish(sides, settings)),
+        SetUp::Compared { sides, setup, lock } => (sides, *setup, lock),
+    };
     let (benchmarks, lost) = build_sides(&mut context, &sides, &setup)?;
     let removed = [&*setup.removed, &lost].concat();
     context.prepared(start);
@@ -258,15 +223,43 @@ pub(crate) fn prepare(
     })
 }
 
+/// A comparison up to its first build.
+enum SetUp {
+    /// Both sides are the same commit.
+    NothingToCompare { sides: Sides, settings: Settings },
+    /// Both sides are checked out, which the lock keeps so.
+    Compared { sides: Sides, setup: Box<Setup>, lock: Lock },
+}
+
+/// Finds both commits, checks them out, and reads their settings.
+fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Error> {
+    let user = UserTree::read(context)?;
+    let flags = &context.request.flags;
+    let table = user.table(flags)?;
+    context.check_configured_base(table.as_ref());
+    let mut sides = fetch::resolve(context, table.as_ref())?;
+    if context.is_nothing_to_compare(&sides)? {
+        let table = flags.clone().over(table.unwrap_or_default());
+        let (policy, limits) = options::limits(&table)?;
+        let (benchmarks, common) = (Vec::new(), table.common_settings());
+        let settings = Settings { benchmarks, policy, limits, common };
+        return Ok(SetUp::NothingToCompare { sides, settings });
+    }
+    let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
+    let Pair { base, head } = checkout::check_out_sides(context, &mut sides)?;
+    let setup = Box::new(setup::set_up(context, &user, Some(base), head)?);
+    Ok(SetUp::Compared { sides, setup, lock })
+}
+
 /// Prepares the head of a request, without any base: its table decides.
 pub(crate) fn prepare_one(
     request: &Request,
     helper: &Helper,
     interrupt: &Interrupt,
-    on_event: &mut dyn FnMut(Event<'_>),
+    reporter: &mut dyn Reporter,
 ) -> Result<PreparedSide, Error> {
     let start = Instant::now();
-    let mut context = PrepareContext::open(request, helper, interrupt, on_event)?;
+    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
     let revision = context.repo.at(request.head.as_deref())?;
     if let Some(files) = context.uncommitted_files()? {
         context.notice(Notice::DirtyTree { files });
@@ -294,9 +287,9 @@ pub(crate) fn prepare_one(
     }
     context.cache.prune(&built.names());
     context.prepared(start);
-    let PrepareContext { tools, notices, scratch, .. } = context;
+    let PrepareContext { tools, scratch, .. } = context;
     let (rustc, env) = (head.rustc, tools.env);
-    Ok(PreparedSide { revision, programs, rustc, env, notices, scratch, _lock: lock })
+    Ok(PreparedSide { revision, programs, rustc, env, scratch, _lock: lock })
 }
 
 /// Builds both sides of every benchmark; those of commands only if their trees differ.
@@ -558,8 +551,7 @@ struct PrepareContext<'a> {
     tools: Tools<'a>,
     /// For what the tools and the runs print: a folder in the cache once its lock is held.
     scratch: TempDir,
-    on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
-    notices: Vec<Notice>,
+    reporter: &'a mut (dyn Reporter + 'a),
     /// The files that differ between the sides, once both are built.
     moves: LineMoves,
 }
@@ -569,7 +561,7 @@ impl<'a> PrepareContext<'a> {
         request: &'a Request,
         helper: &'a Helper,
         interrupt: &'a Interrupt,
-        on_event: &'a mut (dyn FnMut(Event<'_>) + 'a),
+        reporter: &'a mut (dyn Reporter + 'a),
     ) -> Result<Self, Error> {
         let repo = Repo::discover(&request.folder)?;
         let cache = repository_cache(request, &repo)?;
@@ -578,17 +570,16 @@ impl<'a> PrepareContext<'a> {
         let executable = request.capture.first().map(Path::new);
         let env = environment::for_children(&request.env, executable);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        let (notices, moves) = (Vec::new(), LineMoves::default());
-        Ok(PrepareContext { request, repo, cache, tools, scratch, on_event, notices, moves })
+        let moves = LineMoves::default();
+        Ok(PrepareContext { request, repo, cache, tools, scratch, reporter, moves })
     }
 
     fn event(&mut self, event: Event<'_>) {
-        (self.on_event)(event);
+        self.reporter.event(event);
     }
 
     fn notice(&mut self, notice: Notice) {
-        (self.on_event)(Event::Notice(&notice));
-        self.notices.push(notice);
+        self.reporter.notice(notice);
     }
 
     /// Warns if the configuration, which a branch can change, names a base other than
@@ -635,7 +626,7 @@ impl<'a> PrepareContext<'a> {
 
     /// A preparation in which nothing was built.
     fn finish(self, sides: Sides, settings: Settings) -> Preparation {
-        let PrepareContext { notices, cache, scratch, moves, .. } = self;
+        let PrepareContext { cache, scratch, moves, .. } = self;
         Preparation {
             moves,
             sides,
@@ -644,7 +635,6 @@ impl<'a> PrepareContext<'a> {
             removed: Vec::new(),
             changed_crates: None,
             toolchain: None,
-            notices,
             cache,
             scratch,
             _lock: None,
@@ -658,7 +648,7 @@ impl<'a> PrepareContext<'a> {
         let mut is_told = false;
         let lock = self.cache.lock(&about, |holder| -> Result<(), Error> {
             if !is_told {
-                (self.on_event)(Event::Waiting(holder));
+                self.reporter.event(Event::Waiting(holder));
                 is_told = true;
             }
             Ok(self.tools.interrupt.check()?)
@@ -678,7 +668,7 @@ impl<'a> PrepareContext<'a> {
 
     fn prepared(&mut self, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
-        (self.on_event)(Event::Prepared { seconds, cache: self.cache.path() });
+        self.reporter.event(Event::Prepared { seconds, cache: self.cache.path() });
     }
 
     /// Gets the workspace around a folder from cargo.
@@ -730,8 +720,8 @@ pub(crate) fn user_table(
     helper: &Helper,
     interrupt: &Interrupt,
 ) -> Result<Table, Error> {
-    let on_event = &mut |_: Event<'_>| {};
-    let context = PrepareContext::open(request, helper, interrupt, on_event)?;
+    let reporter = &mut Recorder::new(|_| {});
+    let context = PrepareContext::open(request, helper, interrupt, reporter)?;
     let table = UserTree::read(&context)?.table(&request.flags)?;
     Ok(request.flags.clone().over(table.unwrap_or_default()))
 }
@@ -745,8 +735,8 @@ pub(crate) fn user_workspace(
     helper: &Helper,
     interrupt: &Interrupt,
 ) -> Result<(Workspace, PathBuf), Error> {
-    let on_event = &mut |_: Event<'_>| {};
-    let context = PrepareContext::open(request, helper, interrupt, on_event)?;
+    let reporter = &mut Recorder::new(|_| {});
+    let context = PrepareContext::open(request, helper, interrupt, reporter)?;
     let workspace = context.workspace(&request.folder, None)?;
     Ok((workspace, context.repo.root().to_owned()))
 }

@@ -18,6 +18,7 @@ mod configuration;
 #[cfg(unix)]
 mod docs;
 mod doctor;
+mod dry_run;
 mod error_rates;
 #[cfg(target_os = "linux")]
 mod explain;

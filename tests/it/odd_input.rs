@@ -13,6 +13,7 @@ use cargo_cbdr::model::outcome::{OnDoubt, Policy, StoppedBy};
 use cargo_cbdr::model::target::{Target, TargetKind};
 use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec};
 use cargo_cbdr::settings::options;
+use cargo_cbdr::settings::origin::Layer;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::cargo::{Workspace, invocation_from_log, read_messages};
 
@@ -226,7 +227,7 @@ fn the_table() {
     ];
     try_all(3, &texts, |text| {
         let Ok(value) = serde_json::from_slice(text) else { return false };
-        let table = match Table::of_metadata(&value, "package") {
+        let table = match Table::of_metadata(&value, Layer::Package) {
             Ok(Some(table)) => table,
             Ok(None) => return false,
             Err(error) => {

@@ -195,6 +195,12 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,
 
+    /// Build and measure nothing; print what would be compared, with all settings
+    /// and where each comes from
+    #[arg(long, conflicts_with_all = ["repeat", "samples", "report", "export", "message_format"],
+          help_heading = OUTPUT)]
+    pub(crate) dry_run: bool,
+
     /// Find the functions that make a benchmark slower, with valgrind or else
     /// perf [default: for reports and Markdown, and for at most 15 s]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,

@@ -5,17 +5,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use cargo_cbdr::Compared;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::row::Row;
 use cargo_cbdr::samples::Companion;
 use cargo_cbdr::samples::csv::{self, CsvText};
-use cargo_cbdr::{Compared, workspace};
 
 use crate::output::RowsFile;
-use crate::ui::{Failure, notices};
+use crate::ui::{Failure, grouped};
 
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";
@@ -106,7 +106,7 @@ impl<'a> SamplesFiles<'a> {
 
     fn try_take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
         match event {
-            Event::Workspace(workspace::Event::Prepared { cache, .. }) => {
+            Event::Prepared { cache, .. } => {
                 let path = cache.join(KEPT);
                 // Those of an earlier comparison do not belong to the new ones.
                 for suffix in AGAIN {
@@ -175,6 +175,6 @@ impl<'a> SamplesFiles<'a> {
 /// The companion of the rows of a comparison.
 fn companion(of: &Compared, rows: u64) -> Option<Companion> {
     let about_settings = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
-    let sentences = about_settings.map(notices::notice).collect();
+    let sentences = about_settings.map(grouped::text).collect();
     Companion::new(&of.outcome, &of.programs, &of.gates, sentences, rows)
 }

@@ -466,7 +466,7 @@ fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
             let value = noise * if side == Side::Head { factor } else { 1.0 };
             Ok(vec![(BenchmarkId(0), vec![value])])
         },
-        |_, experiment| unlikely.extend(experiment.unlikely()),
+        |_, experiment| unlikely.extend(experiment.unlikely().cloned()),
     );
     unlikely
 }

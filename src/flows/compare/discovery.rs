@@ -362,7 +362,7 @@ impl Discovery {
             return Err(Kind::NoMetric { benchmark, metric, measured }.into());
         }
         let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
-        if measured.is_empty() || is_gating && benchmark.stands_in {
+        if measured.is_empty() || is_gating && benchmark.gates_are_default {
             return Ok(());
         }
         let missing =

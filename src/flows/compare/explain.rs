@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
+use crate::engine::event::Event;
 use crate::error::Error;
 use crate::exec::execution::{Sampling, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{Profiler, Sampler};
-use crate::flows::event::Event;
 use crate::model::explanation::{Cost, Evidence, Explain, Explanation, FunctionCost};
 use crate::model::metric::{Better, Unit};
 use crate::model::notice::Notice;
@@ -116,7 +116,7 @@ impl Session<'_, '_> {
             }
             Ok(profiler) => {
                 let evidence = Evidence::Instructions;
-                (self.on_event)(Event::Explaining { benchmark, evidence });
+                self.reporter.event(Event::Explaining { benchmark, evidence });
                 if let Some(costs) = self.count_instructions(program, inner, &profiler, deadline)? {
                     return Ok(Ok(Found::Instructions(costs)));
                 }
@@ -138,7 +138,7 @@ impl Session<'_, '_> {
             Err(refusal) => return Ok(Err(not_found(&refusal.why, refusal.hint))),
         };
         let evidence = Evidence::Samples;
-        (self.on_event)(Event::Explaining { benchmark, evidence });
+        self.reporter.event(Event::Explaining { benchmark, evidence });
         Ok(match self.take_samples(program, inner, &sampler, metric, deadline)? {
             Ok(found) => Ok(found),
             Err(why) => Err(not_found(why, None)),

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use super::program::ComparedProgram;
 use super::session::{Session, run};
+use crate::engine::event::Event;
 use crate::engine::experiment::{Experiment, Turn};
 use crate::engine::layouts::{LayoutNoise, LayoutPlan, combined, middle_rows};
 use crate::engine::plan::{Group, Plan, PlannedBenchmark};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop};
 use crate::exec::meter;
-use crate::flows::event::Event;
 use crate::model::gate::Gate;
 use crate::model::layouts::{Layouts, Placing};
 use crate::model::metric::Metric;
@@ -132,8 +132,8 @@ impl Session<'_, '_> {
                 false => Placing::Copied,
             })
             .collect();
-        (self.on_event)(Event::OverLayouts(&asked.plan));
-        let Session { programs, context, on_event, start, .. } = self;
+        self.reporter.event(Event::OverLayouts(&asked.plan));
+        let Session { programs, context, reporter, start, .. } = self;
         let clock = || start.elapsed().as_secs_f64();
         let mut experiment = Experiment::new(asked.plan.clone(), clock()).after(spent);
         let mut runs = LayoutRuns {
@@ -148,7 +148,7 @@ impl Session<'_, '_> {
             &mut experiment,
             &clock,
             &mut |turn, _| runs.measure(turn),
-            *on_event,
+            *reporter,
             &mut |_, _| {},
         );
         results.ended = clock();

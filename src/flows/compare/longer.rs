@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::session::{Session, run};
+use crate::engine::event::Event;
 use crate::engine::experiment::Experiment;
 use crate::engine::longer::{self, Shown, passes, replace};
 use crate::engine::plan::Plan;
 use crate::error::Error;
-use crate::flows::event::Event;
 use crate::model::notice::{AtLength, Notice, Remark};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
 use crate::model::row::BenchmarkId;
@@ -32,8 +32,8 @@ impl Session<'_, '_> {
         let spent = Duration::from_secs_f64(self.start.elapsed().as_secs_f64() - began);
         let left = short.time_limit.saturating_sub(spent);
         plan.time_limit = left.saturating_add(short.time_limit.mul_f64(PART));
-        (self.on_event)(Event::Longer(&plan));
-        let Session { programs, context, on_event, start, .. } = self;
+        self.reporter.event(Event::Longer(&plan));
+        let Session { programs, context, reporter, start, .. } = self;
         let clock = || start.elapsed().as_secs_f64();
         let mut experiment = Experiment::new(plan.clone(), clock());
         let stopped_by = run(
@@ -43,12 +43,7 @@ impl Session<'_, '_> {
                 let group = &plan.groups[turn.group];
                 programs[group.program].measure(turn, group, progress, *context)
             },
-            &mut |event| {
-                // Most of these tests are to end without a verdict, so forecasts are of no use.
-                if !matches!(event, Event::Notice(_)) {
-                    on_event(event);
-                }
-            },
+            *reporter,
             &mut |_, experiment| experiment.set_aside(&|test, _| passes(test)),
         )?;
         sampled.elapsed = clock() - began;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::accesses::Folders;
 use super::discovery::{Discovered, Discovery};
 use super::harnesses::{asks_for_short_runs, own_times};
+use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
@@ -20,7 +21,6 @@ use crate::exec::harness;
 use crate::exec::meter::{self, Profiler, Samples};
 use crate::exec::process::trace::{Breakpoints, Watched};
 use crate::exec::program::Program;
-use crate::flows::event::Event;
 use crate::flows::filter::Part;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
@@ -159,7 +159,7 @@ impl<'a> ComparedProgram<'a> {
     pub(super) fn warm_up(
         &mut self,
         context: Context<'_>,
-        on_event: &mut dyn FnMut(Event<'_>),
+        reporter: &mut dyn Reporter,
     ) -> Result<WarmUp, Error> {
         if self.is_left_out() {
             let nothing = Pair::both(|_| Vec::new());
@@ -172,7 +172,7 @@ impl<'a> ComparedProgram<'a> {
         }
         let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
         if warmup > 0 {
-            on_event(Event::WarmingUp(&execution.benchmark.name));
+            reporter.event(Event::WarmingUp(&execution.benchmark.name));
         }
         let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
         let (mut number, mut previous_seconds) = (0, None);
@@ -184,7 +184,7 @@ impl<'a> ComparedProgram<'a> {
                 let filter = self.part.filter();
                 number += 1;
                 let place = (number, 2 * warmup as usize);
-                on_event(Event::WarmUpRun { side, place, previous_seconds });
+                reporter.event(Event::WarmUpRun { side, place, previous_seconds });
                 let begin = Instant::now();
                 let readings = execution.run_all(&mut self.sides[side], length, filter, context)?;
                 previous_seconds = Some(begin.elapsed().as_secs_f64());

@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::Options;
 use super::program::ComparedProgram;
 use super::unaffected::Watcher;
+use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Watching};
-use crate::flows::event::Event;
 use crate::model::notice::Notice;
 use crate::model::outcome::Reason;
 use crate::workspace::{Preparation, State};
@@ -18,14 +18,13 @@ pub(super) fn confirm(
     preparation: &mut Preparation,
     options: &Options,
     context: Context<'_>,
-    on_event: &mut dyn FnMut(Event<'_>),
-    notices: &mut Vec<Notice>,
+    reporter: &mut dyn Reporter,
 ) -> Result<(), Error> {
     for number in 0..preparation.benchmarks.len() {
         let prepared = &preparation.benchmarks[number];
         let State::Same(_, moved) = prepared.state else { continue };
         let benchmark = prepared.benchmark.name.clone();
-        let seen = look_at(preparation, number, options, context, on_event);
+        let seen = look_at(preparation, number, options, context, reporter);
         let notice = match seen.map_err(Stop::into_error)? {
             Ok(reason) => {
                 preparation.benchmarks[number].state = State::Identical(reason);
@@ -33,8 +32,7 @@ pub(super) fn confirm(
             }
             Err(why) => Notice::SameProgram { benchmark, why },
         };
-        on_event(Event::Notice(&notice));
-        notices.push(notice);
+        reporter.notice(notice);
     }
     Ok(())
 }
@@ -46,7 +44,7 @@ fn look_at(
     number: usize,
     options: &Options,
     context: Context<'_>,
-    on_event: &mut dyn FnMut(Event<'_>),
+    reporter: &mut dyn Reporter,
 ) -> Result<Result<Reason, String>, Stop> {
     let changed = &preparation.moves.changed;
     let (filter, several) = (options.request.filter.as_deref(), preparation.benchmarks.len() > 1);
@@ -57,7 +55,7 @@ fn look_at(
     if program.is_left_out() || program.execution.needs_no_run() {
         return Ok(Ok(unrun));
     }
-    on_event(Event::Watching { program: &prepared.benchmark.name, place: None });
+    reporter.event(Event::Watching { program: &prepared.benchmark.name, place: None });
     // A run that takes longer could not be measured, either.
     let deadline = Instant::now() + preparation.settings.limits.time;
     let tracer = &options.request.trace;

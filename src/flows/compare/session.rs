@@ -9,13 +9,13 @@ use super::discovery::Discovery;
 use super::layouts::{LayoutResults, depends_on_layout, questions, time_needed};
 use super::lengths::{Lengths, plan_groups};
 use super::program::ComparedProgram;
+use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Experiment, Progress, Turn};
 use crate::engine::longer;
 use crate::engine::plan::{Group, Plan};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, Hook, Stop};
 use crate::exec::process::Interrupt;
-use crate::flows::event::Event;
 use crate::model::dialect::Dialect;
 use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
@@ -46,10 +46,9 @@ pub(super) struct Session<'a, 'b> {
     pub(super) known_lengths: PathBuf,
     /// How long the longest runs measure a benchmark; set after the warm-up.
     pub(super) longest: Duration,
-    pub(super) on_event: &'a mut (dyn FnMut(Event<'_>) + 'b),
+    pub(super) reporter: &'b mut (dyn Reporter + 'b),
     /// The start of the comparison.
     pub(super) start: Instant,
-    pub(super) notices: &'a mut Vec<Notice>,
     /// The files that differ between the sides, and how their lines moved.
     pub(super) moves: &'a LineMoves,
     /// The names of all programs, including those that need not be run.
@@ -207,7 +206,7 @@ impl Session<'_, '_> {
             self.notice(notice);
         }
         let program = &mut self.programs[number];
-        let warm_up = program.warm_up(self.context, &mut *self.on_event)?;
+        let warm_up = program.warm_up(self.context, self.reporter)?;
         let reported = metrics_of(warm_up.readings.as_ref());
         for notice in program.execution.take_refusals(&reported)? {
             self.notice(notice);
@@ -283,11 +282,11 @@ impl Session<'_, '_> {
             let groups: Vec<usize> = groups.map(|(number, _)| number).collect();
             let share = groups.len() as f64 / plan.groups.len() as f64;
             let deadline = Instant::now() + budget.mul_f64(share);
-            let Session { programs, context, on_event, known_lengths, .. } = self;
+            let Session { programs, context, reporter, known_lengths, .. } = self;
             let program = &mut programs[number];
             let mut lengths = Lengths { program, groups, context: *context };
             lengths.choose(plan, deadline, known_lengths, &mut |group, groups| {
-                on_event(Event::TryingLengths { group, groups });
+                reporter.event(Event::TryingLengths { group, groups });
             })?;
             self.run_notices();
         }
@@ -353,7 +352,7 @@ impl Session<'_, '_> {
 
     fn sample(&mut self, plan: &Plan, layouts: Layouts) -> Result<Sampled, Error> {
         if plan.tests() > 0 {
-            (self.on_event)(Event::Sampling(plan));
+            self.reporter.event(Event::Sampling(plan));
         }
         let began = self.start.elapsed().as_secs_f64();
         let mut experiment = Experiment::new(plan.clone(), began);
@@ -361,9 +360,8 @@ impl Session<'_, '_> {
             experiment.reserve(LAYOUTS_PART * plan.time_limit.as_secs_f64());
         }
         let mut over = LayoutResults::default();
-        let mut foreseen = Vec::new();
         let mut stopped_by = loop {
-            let stopped_by = self.sample_as_built(&mut experiment, plan, &mut foreseen)?;
+            let stopped_by = self.sample_as_built(&mut experiment, plan)?;
             let questions = questions(&experiment, plan, &self.programs, layouts, &over);
             if questions.is_empty() || stopped_by == StoppedBy::Interrupt || !plan.decides {
                 break stopped_by;
@@ -417,7 +415,8 @@ impl Session<'_, '_> {
         let (benchmarks, example) = (not_asked.len(), not_asked.first().map(ToString::to_string));
         // Forecasts are rough: one that did not come true is dropped.
         if sampled.verdict() == Verdict::Inconclusive {
-            self.notices.append(&mut foreseen);
+            let unlikely = experiment.foreseen().cloned().map(Notice::Unlikely);
+            unlikely.into_iter().for_each(|notice| self.reporter.record(notice));
         }
         match (example, advice) {
             (Some(example), _) if stopped_by == StoppedBy::TimeLimit => {
@@ -437,14 +436,13 @@ impl Session<'_, '_> {
         Ok(sampled)
     }
 
-    /// Samples the executables as built; `foreseen` is filled with the forecasts.
+    /// Samples the executables as built.
     fn sample_as_built(
         &mut self,
         experiment: &mut Experiment,
         plan: &Plan,
-        foreseen: &mut Vec<Notice>,
     ) -> Result<StoppedBy, Error> {
-        let Session { programs, context, on_event, start, .. } = self;
+        let Session { programs, context, reporter, start, .. } = self;
         let placed: Vec<bool> =
             plan.groups.iter().map(|group| programs[group.program].can_be_placed()).collect();
         let mut to_ask: Vec<BenchmarkId> = Vec::new();
@@ -455,12 +453,7 @@ impl Session<'_, '_> {
                 let group = &plan.groups[turn.group];
                 programs[group.program].measure(turn, group, progress, *context)
             },
-            &mut |event| {
-                if let Event::Notice(notice) = event {
-                    foreseen.push(notice.clone());
-                }
-                on_event(event);
-            },
+            *reporter,
             &mut |turn, experiment| {
                 if plan.layouts != Layouts::Auto {
                     return;
@@ -489,8 +482,7 @@ impl Session<'_, '_> {
     }
 
     pub(super) fn notice(&mut self, notice: Notice) {
-        (self.on_event)(Event::Notice(&notice));
-        self.notices.push(notice);
+        self.reporter.notice(notice);
     }
 }
 
@@ -506,7 +498,7 @@ pub(super) fn run(
     experiment: &mut Experiment,
     clock: &dyn Fn() -> f64,
     measure: &mut Measure<'_>,
-    on_event: &mut dyn FnMut(Event<'_>),
+    reporter: &mut dyn Reporter,
     after_pair: &mut dyn FnMut(&Turn, &mut Experiment),
 ) -> Result<StoppedBy, Error> {
     let ended = loop {
@@ -522,13 +514,13 @@ pub(super) fn run(
         };
         experiment.push(&turn, &rows, clock());
         after_pair(&turn, experiment);
-        on_event(Event::Pair { rows: &rows, progress: &experiment.progress() });
+        reporter.event(Event::Pair { rows: &rows, progress: &experiment.progress() });
         if let Some(unlikely) = experiment.unlikely() {
-            on_event(Event::Notice(&Notice::Unlikely(unlikely)));
+            reporter.event(Event::Unlikely(unlikely));
         }
     };
     if experiment.has_pairs() {
-        on_event(Event::Sampled(&experiment.progress()));
+        reporter.event(Event::Sampled(&experiment.progress()));
     }
     ended
 }

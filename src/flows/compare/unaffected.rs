@@ -18,10 +18,10 @@ use super::discovery::Discovery;
 use super::lengths::spread;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
+use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Watching};
 use crate::exec::process::trace::Breakpoints;
-use crate::flows::event::Event;
 use crate::model::notice::Notice;
 use crate::model::outcome::{FunctionCounts, Reason};
 use crate::model::side::{Pair, Side};
@@ -53,7 +53,7 @@ impl Session<'_, '_> {
         let mut has_same_code = true;
         let mut deadline = Instant::now() + limit.mul_f64(PART);
         for (number, discovery) in discoveries.iter_mut().enumerate() {
-            let Session { programs, context, on_event, moves, .. } = self;
+            let Session { programs, context, reporter, moves, .. } = self;
             let program = &mut programs[number];
             if discovery.benchmarks.is_empty() {
                 continue;
@@ -63,7 +63,7 @@ impl Session<'_, '_> {
                 Ok(watcher) => watcher,
                 Err(why) => {
                     let benchmark = &program.execution.benchmark.name;
-                    on_event(Event::AllMeasured { benchmark, why: &why });
+                    reporter.event(Event::AllMeasured { benchmark, why: &why });
                     has_same_code = false;
                     continue;
                 }
@@ -79,7 +79,7 @@ impl Session<'_, '_> {
                 let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
                 watcher.deadline = deadline.max(begin + pairs);
             }
-            let looked = watcher.look_at(discovery, on_event);
+            let looked = watcher.look_at(discovery, *reporter);
             watcher.watching.as_ref().map(Watching::keep);
             looked.map_err(Stop::into_error)?;
             if is_same_code {
@@ -181,7 +181,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
     fn look_at(
         &mut self,
         discovery: &mut Discovery,
-        on_event: &mut dyn FnMut(Event<'_>),
+        reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
         let count = discovery.benchmarks.len();
         let names: Vec<Option<String>> =
@@ -192,7 +192,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
         let only = only.and_then(Option::as_deref);
         if is_alone || self.has_same_code() {
             let program = &self.program.execution.benchmark.name;
-            on_event(Event::Watching { program, place: None });
+            reporter.event(Event::Watching { program, place: None });
             let all: BTreeSet<_> =
                 discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
             match self.see(only)?.map(|seen| (self.changed_of(&seen), self.reason(&seen))) {
@@ -205,7 +205,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
                 }
                 Err(why) if is_alone => {
                     let benchmark = &self.program.execution.benchmark.name;
-                    on_event(Event::AllMeasured { benchmark, why: &why });
+                    reporter.event(Event::AllMeasured { benchmark, why: &why });
                 }
                 _ => {}
             }
@@ -230,7 +230,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
             Err(why) => {
                 let benchmark = &self.program.execution.benchmark.name;
                 let why = format!("before the first of them, {why}");
-                on_event(Event::AllMeasured { benchmark, why: &why });
+                reporter.event(Event::AllMeasured { benchmark, why: &why });
                 return Ok(());
             }
         }
@@ -240,7 +240,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
                 break;
             }
             let program = &self.program.execution.benchmark.name;
-            on_event(Event::Watching { program, place: Some((done + 1, count)) });
+            reporter.event(Event::Watching { program, place: Some((done + 1, count)) });
             let found = &discovery.benchmarks[place];
             // The program's own metrics belong to no benchmark.
             let (Some(inner), name) = (&names[place], found.name.clone()) else { continue };
@@ -249,7 +249,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
                     unaffected.insert(name, reason);
                 }
                 Ok((entered, _)) => drop(discovery.entered.insert(name, entered)),
-                Err(why) => on_event(Event::Measured { benchmark: &name, why: &why }),
+                Err(why) => reporter.event(Event::Measured { benchmark: &name, why: &why }),
             }
         }
         discovery.leave_out(unaffected);

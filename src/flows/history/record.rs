@@ -2,10 +2,10 @@
 
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, StoredMetric, StoredResult};
+use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::{Error, Kind};
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
-use crate::flows::event::Event;
 use crate::flows::filter::Part;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::metric::Metric;
@@ -51,19 +51,13 @@ pub fn record(
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RecordReport, Error> {
+    let reporter = &mut Recorder::new(on_event);
     let repo = Repo::discover(&options.request.folder)?;
     // Checked before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let side = workspace::prepare_one(
-        &options.request,
-        context.helper,
-        context.interrupt,
-        &mut |event| {
-            on_event(event.into());
-        },
-    )?;
-    let mut notices = side.notices.clone();
+    let side =
+        workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter)?;
     let records = with_hooks(&mut programs, context, |programs| {
@@ -71,15 +65,12 @@ pub fn record(
         let several = programs.len() > 1;
         for program in &mut *programs {
             if program.warmup() > 0 {
-                on_event(Event::WarmingUp(&program.execution.benchmark.name));
+                reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
             }
             let may_be_empty = several && (filter.is_some() || program.is_found());
             let (record, refused) = ProgramRecord::warm_up(program, may_be_empty, context)?;
             records.push(record);
-            for notice in refused {
-                on_event(Event::Notice(&notice));
-                notices.push(notice);
-            }
+            refused.into_iter().for_each(|notice| reporter.notice(notice));
         }
         if let Some(program) = programs.first().filter(|_| records.iter().all(|one| one.is_empty)) {
             return Err(program.no_benchmark(filter).into());
@@ -90,16 +81,14 @@ pub fn record(
                     record.run(program, context)?;
                 }
             }
-            on_event(Event::Round { number: round.into(), runs: &[] });
+            reporter.event(Event::Round { number: round.into(), runs: &[] });
         }
         Ok(records)
     })?;
     for OneSided { execution, .. } in &programs {
         if execution.left_behind > 0 {
             let (benchmark, processes) = (execution.benchmark.name.clone(), execution.left_behind);
-            let notice = Notice::LeftBehind { benchmark, processes };
-            on_event(Event::Notice(&notice));
-            notices.push(notice);
+            reporter.notice(Notice::LeftBehind { benchmark, processes });
         }
     }
     let hardware = Fingerprint::here();
@@ -133,6 +122,7 @@ pub fn record(
         lines.push((side.revision.commit.clone(), line));
     }
     repo.add_lines(&lines, "Record results")?;
+    let notices = std::mem::take(&mut reporter.notices);
     Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }
 

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::test::{MetricTest, estimator};
 use crate::error::{Error, Kind};
 use crate::exec::execution::Context;
-use crate::flows::event::Event;
 use crate::flows::one_sided::{OneSided, with_hooks};
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
@@ -150,9 +150,8 @@ pub fn try_out(
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
-    let side = workspace::prepare_one(request, context.helper, context.interrupt, &mut |event| {
-        on_event(event.into())
-    })?;
+    let reporter = &mut Recorder::new(on_event);
+    let side = workspace::prepare_one(request, context.helper, context.interrupt, reporter)?;
     let flags = &request.flags;
     let (policy, limits) = limits(flags)?;
     let given = flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?;
@@ -164,7 +163,7 @@ pub fn try_out(
         let is_alone = programs.len() == 1;
         let mut all = Vec::new();
         for program in &mut *programs {
-            on_event(Event::WarmingUp(&program.execution.benchmark.name));
+            reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
             all.push(Samples::warm_up(program, is_alone, context)?);
         }
         // Each gets an equal part of the time, so that a slow one does not use up that of the
@@ -246,7 +245,7 @@ impl Samples {
         let usual = gates[0].metric.as_str();
         let of_all =
             |metric: &&str| first.iter().all(|reading| reading.values.get(metric).is_some());
-        let others = METRICS.into_iter().filter(|_| program.execution.benchmark.stands_in);
+        let others = METRICS.into_iter().filter(|_| program.execution.benchmark.gates_are_default);
         let others = others.filter(|metric| *metric != usual).filter(of_all);
         let units = &program.execution.benchmark.units;
         let metrics = std::iter::once(usual)

@@ -4,11 +4,11 @@ use super::*;
 use serde_json::json;
 
 fn table(keys: Value) -> Table {
-    Table::of_metadata(&json!({ "cbdr": keys }), "package").unwrap().unwrap()
+    Table::of_metadata(&json!({ "cbdr": keys }), Layer::Package).unwrap().unwrap()
 }
 
 fn message(keys: Value) -> String {
-    Table::of_metadata(&json!({ "cbdr": keys }), "workspace").unwrap_err().to_string()
+    Table::of_metadata(&json!({ "cbdr": keys }), Layer::Workspace).unwrap_err().to_string()
 }
 
 fn documentation(name: &str) -> String {
@@ -82,7 +82,7 @@ fn the_documentation_knows_which_keys_decide_and_which_select() {
 
 #[test]
 fn an_unknown_key_suggests_the_nearest() {
-    let got = Table::of_metadata(&json!({"cbdr": {"treshold": "2%"}}), "package");
+    let got = Table::of_metadata(&json!({"cbdr": {"treshold": "2%"}}), Layer::Package);
     let error = got.unwrap_err();
     assert_eq!(error.to_string(), "unknown key `treshold` in [package.metadata.cbdr]");
     assert_eq!(error.hint().as_deref(), Some("did you mean `threshold`?"));
@@ -190,7 +190,8 @@ fn what_decides_is_taken_from_the_base_and_nothing_else_is() {
         json!({"m": {"bench": "b"}}),
     ];
     for key in Table::KEYS.iter() {
-        let of = |value: &Value| Table::of_metadata(&json!({"cbdr": {key.name: value}}), "package");
+        let of =
+            |value: &Value| Table::of_metadata(&json!({"cbdr": {key.name: value}}), Layer::Package);
         let table = candidates.iter().find_map(|value| of(value).ok()).flatten().unwrap();
         let found = table.differences(&Table::default());
         assert_eq!(found.iter().map(|found| found.key).collect::<Vec<_>>(), [*key]);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cargo_cbdr::Error;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::{Interrupt, standard_input};
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::notice::Notice;

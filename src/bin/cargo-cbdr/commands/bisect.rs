@@ -1,11 +1,10 @@
 //! `cargo cbdr bisect`.
 
 use cargo_cbdr::Error;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::bisect::{BisectEvent, BisectOptions, bisect};
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::settings::table::Table;
-use cargo_cbdr::workspace;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 
@@ -47,12 +46,9 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<Exit, Failure> 
 }
 
 fn show(ui: &mut Ui, event: BisectEvent<'_>) {
-    use workspace::Event::{Prepared, Sides};
     match event {
         // The search itself reports which commits it compares.
-        BisectEvent::Comparing(
-            Event::Workspace(Sides(_) | Prepared { .. }) | Event::Sampling(_),
-        ) => {}
+        BisectEvent::Comparing(Event::Sides(_) | Event::Prepared { .. } | Event::Sampling(_)) => {}
         BisectEvent::Comparing(event) => ui.show(&event),
         BisectEvent::Begins { commits, known } => {
             let commits = text::count(commits as u64, "commit");

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cargo_cbdr::Error;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::samples::{self, Companion, Misfit, Part, Recording, Spec};
 
 use super::analyze;

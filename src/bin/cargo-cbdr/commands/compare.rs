@@ -2,6 +2,7 @@
 
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::flows::compare::preview;
 use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::side::Side;
@@ -20,6 +21,9 @@ use crate::ui::{Failure, Ui};
 pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;
+    if args.dry_run {
+        return dry_run(&options, args.format, context, ui);
+    }
     if let Some(times) = args.repeat {
         return super::repeat::run(times, options, args.format, context, ui);
     }
@@ -47,6 +51,27 @@ pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure>
     given?;
     outputs::printed(printed)?;
     Ok(Exit::of(&outcome))
+}
+
+/// Prints what would be compared.
+fn dry_run(
+    options: &Options,
+    format: Format,
+    context: Context<'_>,
+    mut ui: Ui,
+) -> Result<Exit, Failure> {
+    let print = match format {
+        Format::Human => render::preview::print,
+        Format::Json => render::preview::print_json,
+        _ => {
+            let what = "`--dry-run` prints `--format human` or `json` only";
+            return Err(Failure::Arguments(what.to_owned()));
+        }
+    };
+    let preview = preview(options, context, &mut |event| ui.show(&event));
+    ui.end();
+    outputs::printed(print(&preview?))?;
+    Ok(Exit::Success)
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {

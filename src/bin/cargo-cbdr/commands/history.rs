@@ -1,7 +1,7 @@
 //! `cargo cbdr history`.
 
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::history::note::SkippedLines;
 use cargo_cbdr::flows::history::{self, check, list, record, sync};
 use cargo_cbdr::settings::table::Table;

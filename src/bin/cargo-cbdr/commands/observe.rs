@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use cargo_cbdr::Options;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::system;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::{Recording, csv};
 

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::environment;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::flows::sample::{Sampling, commands, sample};
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::samples::csv::CsvText;

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::experiment::Progress;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::layouts::Layouts;
+use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::model::revision::Sides;
 use cargo_cbdr::model::row::Row;
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::csv;
-use cargo_cbdr::workspace;
 use serde::Serialize;
 
 use super::json::print_line;
-use crate::ui::notices;
+use crate::ui::grouped;
 
 /// One line. Times are in seconds, changes are fractions: 0.02 is +2 %.
 #[derive(Serialize)]
@@ -100,7 +100,15 @@ enum Line<'a> {
 /// continues.
 pub(crate) fn print(event: &Event<'_>) {
     match event {
-        Event::Workspace(event) => print_preparation(event),
+        Event::Sides(sides) => line(&Line::Sides { sides }),
+        Event::Fetching(what, remote) => line(&Line::Fetching { what, remote }),
+        Event::Waiting(holder) => line(&Line::Waiting { holder }),
+        Event::CheckingOut(side, revision) => {
+            line(&Line::CheckingOut { side: side.name(), commit: &revision.commit });
+        }
+        Event::Building(side, what) => line(&Line::Building { side: side.name(), what }),
+        Event::Fresh(side, what) => line(&Line::Fresh { side: side.name(), what }),
+        Event::Prepared { seconds, .. } => line(&Line::Prepared { seconds: *seconds }),
         Event::WarmingUp(benchmark) => line(&Line::WarmingUp { benchmark }),
         Event::Sampling(plan) | Event::OverLayouts(plan) | Event::Longer(plan) => {
             line(&Line::Sampling {
@@ -114,8 +122,13 @@ pub(crate) fn print(event: &Event<'_>) {
         }
         Event::Pair { rows, progress } => print_pair(rows, progress),
         Event::Explaining { benchmark, .. } => line(&Line::Explaining { benchmark }),
-        Event::Notice(notice) => line(&Line::Notice { text: notices::notice(notice) }),
-        Event::AllMeasured { .. }
+        Event::Notice(notice) => line(&Line::Notice { text: grouped::text(notice) }),
+        Event::Unlikely(unlikely) => {
+            let notice = Notice::Unlikely((*unlikely).clone());
+            line(&Line::Notice { text: grouped::text(&notice) });
+        }
+        Event::Diagnosing(_)
+        | Event::AllMeasured { .. }
         | Event::Measured { .. }
         | Event::WarmUpRun { .. }
         | Event::Watching { .. }
@@ -123,26 +136,6 @@ pub(crate) fn print(event: &Event<'_>) {
         | Event::Sampled(_)
         | Event::Rounds { .. }
         | Event::Round { .. } => {}
-    }
-}
-
-fn print_preparation(event: &workspace::Event<'_>) {
-    match event {
-        workspace::Event::Sides(sides) => line(&Line::Sides { sides }),
-        workspace::Event::Fetching(what, remote) => line(&Line::Fetching { what, remote }),
-        workspace::Event::Waiting(holder) => line(&Line::Waiting { holder }),
-        workspace::Event::CheckingOut(side, revision) => {
-            line(&Line::CheckingOut { side: side.name(), commit: &revision.commit });
-        }
-        workspace::Event::Building(side, what) => {
-            line(&Line::Building { side: side.name(), what });
-        }
-        workspace::Event::Fresh(side, what) => line(&Line::Fresh { side: side.name(), what }),
-        workspace::Event::Prepared { seconds, .. } => line(&Line::Prepared { seconds: *seconds }),
-        workspace::Event::Notice(notice) => {
-            line(&Line::Notice { text: notices::notice(notice) });
-        }
-        workspace::Event::Diagnosing(_) => {}
     }
 }
 

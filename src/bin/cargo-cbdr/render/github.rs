@@ -8,7 +8,7 @@ use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Verdict};
 
 use super::escape::{command_data, command_property};
 use super::{answer, markdown, words};
-use crate::ui::{notices, text};
+use crate::ui::{grouped, notices, text};
 
 /// Where the summary of the job is, if there is one.
 pub(super) fn summary() -> Option<PathBuf> {
@@ -51,7 +51,7 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
             notice if notice.is_about_length() => "cargo cbdr: run length",
             _ => continue,
         };
-        writeln!(out, "{}", annotation("warning", title, &notices::notice(notice)))?;
+        writeln!(out, "{}", annotation("warning", title, &grouped::text(notice)))?;
     }
     if !outcome.removed.is_empty() {
         let message = notices::removed(&outcome.removed);

@@ -17,7 +17,7 @@ use super::escape::line;
 use super::grid;
 use super::json::print_line;
 use super::table::Table;
-use crate::ui::{fold, notices, text, verdict_style};
+use crate::ui::{fold, grouped, text, verdict_style};
 
 /// Prints what was recorded.
 pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
@@ -47,7 +47,7 @@ pub(crate) fn print_recorded_json(report: &RecordReport) -> std::io::Result<()> 
         "schema": 1,
         "commit": report.revision.commit,
         "results": report.results,
-        "notices": report.notices.iter().map(notices::notice).collect::<Vec<_>>(),
+        "notices": report.notices.iter().map(grouped::text).collect::<Vec<_>>(),
     }))
 }
 

@@ -8,7 +8,7 @@ use cargo_cbdr::model::outcome::Outcome;
 use serde::Serialize;
 
 use super::human;
-use crate::ui::notices::notice;
+use crate::ui::grouped;
 use crate::ui::text;
 
 /// A result, with the notices as sentences.
@@ -22,7 +22,11 @@ struct Document<'a> {
 
 impl<'a> Document<'a> {
     fn of(outcome: &'a Outcome) -> Self {
-        Document { schema: 1, outcome, notices: outcome.notices.iter().map(notice).collect() }
+        Document {
+            schema: 1,
+            outcome,
+            notices: outcome.notices.iter().map(grouped::text).collect(),
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use super::explanation::{self, Explained};
 use super::scale;
 use super::table::{Align, Table};
 use super::words::{self, Commit, PROMISE, cells};
-use crate::ui::notices::notice;
 use crate::ui::{grouped, text};
 
 /// The invisible first line of every comment, by which a bot finds the one to
@@ -85,7 +84,7 @@ impl Comment<'_> {
         };
         let answer = answer(outcome);
         writeln!(out, "<h3>{sign}{}</h3>\n", self.prose(&answer.heading()))?;
-        let advice = outcome.notices.iter().find(|notice| is_advice(notice)).map(notice);
+        let advice = outcome.notices.iter().find(|notice| is_advice(notice)).map(grouped::text);
         // Advice begins with the number of undecided metrics, too.
         let rest = Some(answer.rest()).filter(|rest| {
             !rest.is_empty() && !advice.as_ref().is_some_and(|advice| advice.starts_with(rest))

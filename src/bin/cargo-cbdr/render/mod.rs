@@ -19,6 +19,7 @@ pub(crate) mod json;
 mod junit;
 mod markdown;
 pub(crate) mod outputs;
+pub(crate) mod preview;
 pub(crate) mod scale;
 pub(crate) mod table;
 pub(crate) mod words;

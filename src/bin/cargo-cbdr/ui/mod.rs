@@ -16,13 +16,13 @@ use std::error::Error as StdError;
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
+use cargo_cbdr::Error;
+use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::error::system_hint;
-use cargo_cbdr::flows::event::Event;
 use cargo_cbdr::model::explanation::Evidence;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{Outcome, Verdict};
-use cargo_cbdr::{Error, workspace};
 
 use crate::cli::ProgressForm;
 use crate::exit::Exit;
@@ -270,11 +270,10 @@ impl Ui {
         if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
         }
-        if !matches!(event, Event::Notice(_) | Event::Workspace(workspace::Event::Notice(_))) {
+        if !matches!(event, Event::Notice(_) | Event::Unlikely(_)) {
             self.print_notices();
         }
         match event {
-            Event::Workspace(event) => self.show_preparation(event),
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
             Event::AllMeasured { benchmark, why } => {
                 self.detail("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
@@ -359,46 +358,48 @@ impl Ui {
             }
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.noticed.push((*notice).clone()),
+            Event::Unlikely(unlikely) => {
+                self.noticed.push(Notice::Unlikely((*unlikely).clone()));
+            }
+            event => self.show_preparation(event),
         }
     }
 
     /// Shows an event of a flow with one side only.
     pub(crate) fn show_one_sided(&mut self, event: &Event<'_>) {
         match event {
-            Event::Workspace(workspace::Event::Prepared { seconds, .. }) => {
+            Event::Prepared { seconds, .. } => {
                 self.status("Prepared", &format!("in {}", text::seconds(*seconds)));
             }
             event => self.show(event),
         }
     }
 
-    fn show_preparation(&mut self, event: &workspace::Event<'_>) {
+    fn show_preparation(&mut self, event: &Event<'_>) {
         match event {
-            workspace::Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
-            workspace::Event::Waiting(holder) => {
+            Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
+            Event::Waiting(holder) => {
                 let holder = if holder.is_empty() { "another cargo cbdr" } else { holder };
                 self.status("Blocking", &format!("waiting for {holder}"));
             }
-            workspace::Event::Fetching(what, remote) => {
+            Event::Fetching(what, remote) => {
                 self.status("Fetching", &format!("{what} from {remote}"));
             }
-            workspace::Event::CheckingOut(side, revision) => {
+            Event::CheckingOut(side, revision) => {
                 self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
             }
-            workspace::Event::Building(side, what) => {
-                self.status("Building", &format!("{side}: {what}"))
-            }
-            workspace::Event::Diagnosing(side) => {
+            Event::Building(side, what) => self.status("Building", &format!("{side}: {what}")),
+            Event::Diagnosing(side) => {
                 self.status("Diagnosing", &format!("{side}: why it was not built"));
             }
-            workspace::Event::Fresh(side, what) => {
+            Event::Fresh(side, what) => {
                 self.status("Fresh", &format!("{side}: {what} (built before)"));
             }
-            workspace::Event::Prepared { seconds, cache } => {
+            Event::Prepared { seconds, cache } => {
                 self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
                 self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
             }
-            workspace::Event::Notice(notice) => self.noticed.push((*notice).clone()),
+            _ => {}
         }
     }
 

@@ -1,5 +1,7 @@
 //! The texts of notices.
 
+use std::fmt::Display;
+
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
@@ -10,6 +12,7 @@ use cargo_cbdr::model::outcome::{Removed, Verdict};
 use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::estimator::TAIL;
 
+use super::grouped::Subjects;
 use super::text::{self, bounds, count, line, list, percent, roughly};
 
 /// For what Welch's and Fieller's intervals are valid.
@@ -20,8 +23,9 @@ const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a sin
 const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of \
     this program: call `cargo-cbdr`";
 
-/// A notice in a sentence, without a full stop.
-pub(crate) fn notice(notice: &Notice) -> String {
+/// A notice in a sentence without a full stop, about one subject or several. The numbers of one
+/// are left out for several, so that those with an equal sentence can share it.
+pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
     match notice {
         Notice::DirtyTree { files } => format!(
             "the changes of {} in the working tree are not measured (`--dirty` measures them)",
@@ -43,37 +47,36 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::RunnerDiffers(differs) => runner_differs(differs),
         Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
         Notice::Alias => ALIAS.to_owned(),
-        Notice::NoBaseline { benchmark, why } => {
-            format!("no baseline for `{benchmark}`: {why}")
-        }
-        Notice::LeftOut { benchmark, why } => format!("`{benchmark}` is left out: {why}"),
+        Notice::NoBaseline { why, .. } => format!("no baseline for {of}: {why}"),
+        Notice::LeftOut { why, .. } => format!("{of} {} left out: {why}", of.is()),
         Notice::Required { benchmarks, features } => format!(
             "built with the features that cargo requires for {}: {}",
-            list(benchmarks.iter().map(|name| format!("`{name}`"))),
-            list(features.iter().map(|name| format!("`{name}`")))
+            code_list(benchmarks),
+            code_list(features)
         ),
-        Notice::New { benchmark } => format!("`{benchmark}` is new: the base does not have it"),
-        Notice::OneSided { benchmark, metric, side } => {
-            format!("only the {side} of `{benchmark}` measures `{metric}`")
+        Notice::New { .. } => {
+            format!("{of} {} new: the base does not have {}", of.is(), of.or("it", "them"))
+        }
+        Notice::OneSided { metric, side, .. } => {
+            format!("only the {side} of {of} measures `{metric}`")
         }
         Notice::UnusedUnit { metric } => {
             format!("a unit is set for `{metric}`, but no benchmark measures it")
         }
         Notice::Removed(removed) => self::removed(removed),
-        Notice::OnlyBase { benchmark } => {
-            format!(
-                "the head no longer has the benchmark `{benchmark}`, none of whose metrics gate"
-            )
-        }
-        Notice::Functions { benchmark, changed } => functions(benchmark, changed),
+        Notice::OnlyBase { .. } => format!(
+            "the head no longer has the {} {of}, none of whose metrics gate",
+            of.or("benchmark", "benchmarks")
+        ),
+        Notice::Functions { changed, .. } => functions(changed, of),
         Notice::Unaffected { benchmarks, of, has_same_code } => {
             unaffected(*benchmarks, *of, *has_same_code)
         }
         Notice::OfShards { text } => text.clone(),
-        Notice::Run(notice) => run(notice),
-        Notice::Identical { benchmark, moved } => identical(benchmark, *moved),
-        Notice::SameProgram { benchmark, why } => {
-            format!("`{benchmark}` is the same program on both sides, but measured: {why}")
+        Notice::Run(notice) => run(notice, of),
+        Notice::Identical { moved, .. } => identical(*moved, of),
+        Notice::SameProgram { why, .. } => {
+            format!("{of} {} the same program on both sides, but measured: {why}", of.is_each())
         }
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
@@ -83,20 +86,26 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::OnlyShort { benchmarks, example, length } => {
             only_short(*benchmarks, example, *length)
         }
-        Notice::NotMeasured { benchmark, why, hint } => match hint {
-            Some(hint) => format!("`{benchmark}`: {why}; {hint}"),
-            None => format!("`{benchmark}`: {why}"),
-        },
-        Notice::NotLinked { benchmark, why } => format!(
-            "`{benchmark}` can't be linked with its functions in another order ({why}); copies of \
-             it in other pages of memory are used instead, which vary only a part of the placement"
+        Notice::NotMeasured { why, hint, .. } => {
+            let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+            format!("{of}: {why}{hint}")
+        }
+        Notice::NotLinked { why, .. } => format!(
+            "{of} can't be linked with {} functions in another order ({why}); copies of {} in other \
+             pages of memory are used instead, which vary only a part of the placement",
+            of.or("its", "their"),
+            of.or("it", "them")
         ),
-        Notice::LeftBehind { benchmark, processes } => left_behind(benchmark, *processes),
+        Notice::LeftBehind { processes, .. } => {
+            let left = match processes {
+                1 => "1 process running, which was".to_owned(),
+                several => format!("{several} processes running, which were"),
+            };
+            format!("{of} left {} killed", of.or(left, "processes running, which were"))
+        }
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
-        Notice::Metric { benchmark, metric, remark: what } => {
-            format!("`{metric}` of `{benchmark}`: {}", remark(what))
-        }
+        Notice::Metric { remark: about, .. } => format!("{of}: {}", remark(about, of)),
         Notice::ConfiguredBase { base, variable, named } => format!(
             "the head is compared with `{base}`, the `base` of the configuration, not with \
              `{named}`, which {variable} names"
@@ -122,12 +131,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
     }
 }
 
-fn left_behind(benchmark: &str, processes: u64) -> String {
-    let what = match processes {
-        1 => "1 process running, which was".to_owned(),
-        several => format!("{several} processes running, which were"),
-    };
-    format!("`{benchmark}` left {what} killed")
+/// Names as code: `a`, `b` and `c`.
+fn code_list(names: &[impl Display]) -> String {
+    list(names.iter().map(|name| format!("`{name}`")))
 }
 
 fn not_asked(benchmarks: usize, example: &str) -> String {
@@ -154,13 +160,14 @@ fn and_others(benchmarks: usize, example: &str) -> String {
     }
 }
 
-/// A remark on one metric.
-fn remark(remark: &Remark) -> String {
+/// What is remarked on a metric of one benchmark or of several.
+fn remark(remark: &Remark, of: &Subjects) -> String {
     let shown = |change: Option<f64>| change.map_or("from zero".to_owned(), percent);
     match remark {
-        Remark::Warned { change } => {
-            format!("changed by {}, which passes, but exceeds the warning level", shown(*change))
-        }
+        Remark::Warned { change } => format!(
+            "changed{}, which passes, but exceeds the warning level",
+            of.alone(format!(" by {}", shown(*change)))
+        ),
         Remark::Waived { change, needed, waiver, better } => {
             let Waived { threshold, ceiling, reason, expires, issue, .. } = waiver;
             let issue = issue.as_ref().map_or(String::new(), |issue| format!(", {issue}"));
@@ -199,40 +206,58 @@ fn remark(remark: &Remark) -> String {
                 shown(as_built.change),
                 bounds(as_built.lower, as_built.upper)
             );
-            if over.number == 0 {
-                return format!(
-                    "{built}, but the time limit was reached before other layouts of the code \
-                     could be sampled: it may be placement; a longer `--time-limit` would decide"
-                );
-            }
-            let change = shown(over.summary.change);
-            let ends = bounds(over.summary.lower, over.summary.upper);
+            let built = of.or(built, "slower as built");
             let end = match over.verdict {
                 Verdict::NoRegression => "placement, not your change",
                 _ => "it may be placement; a longer `--time-limit` would decide",
             };
-            let layouts = text::layouts(over.number, over.placing);
-            format!("{built}, over {layouts} {change} {ends}: {end}")
+            if over.number == 0 {
+                return format!(
+                    "{built}, but the time limit was reached before other layouts of the code \
+                     could be sampled: {end}"
+                );
+            }
+            let numbers = format!(
+                "over {} {} {}",
+                text::layouts(over.number, over.placing),
+                shown(over.summary.change),
+                bounds(over.summary.lower, over.summary.upper)
+            );
+            let several = match over.verdict {
+                Verdict::NoRegression => "but not over other layouts of the code",
+                _ => "and undecided over other layouts of the code",
+            };
+            format!("{built}, {}: {end}", of.or(numbers, several))
         }
         Remark::Tail { average, typical } => format!(
-            "rare slow runs change the average by {}, while the typical run changed by {}; an \
-             average may change by {TAIL} times the threshold (in JSON, its change is divided by \
-             {TAIL})",
-            percent(*average),
-            percent(*typical)
+            "rare slow runs change the average {}; an average may change by {TAIL} times the \
+             threshold (in JSON, its change is divided by {TAIL})",
+            of.or(
+                format!(
+                    "by {}, while the typical run changed by {}",
+                    percent(*average),
+                    percent(*typical)
+                ),
+                "more than the typical run"
+            )
         ),
         Remark::Ties { ties, pairs } => format!(
-            "{ties} of {pairs} pairs changed by exactly the threshold and count for neither verdict"
+            "{} pairs changed by exactly the threshold and count for neither verdict",
+            of.or(format!("{ties} of {pairs}"), "many")
         ),
-        Remark::Noise(found) => finding(found),
+        Remark::Noise(found) => finding(found, of),
         Remark::Earlier { estimator, needed, pairs } => format!(
-            "`--estimator {estimator}` would have had a verdict after {needed} of the {pairs} pairs"
+            "`--estimator {estimator}` would have {}",
+            of.or(
+                format!("had a verdict after {needed} of the {pairs} pairs"),
+                "needed less than half of the pairs"
+            )
         ),
     }
 }
 
 fn policy_differs(keys: &[&str], from: Side) -> String {
-    let keys = list(keys.iter().map(|key| format!("`{key}`")));
+    let keys = code_list(keys);
     let counts = match from {
         Side::Base => "the base's value is used (`--policy-from head` uses the head's)",
         Side::Head => "the head's value is used, because of `--policy-from head`",
@@ -253,7 +278,7 @@ fn run_differs(differs: &RunDiffers) -> String {
     let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| differing.key).collect();
     keys.dedup();
-    let keys = list(keys.into_iter().map(|key| format!("`{key}`")));
+    let keys = code_list(&keys);
     let values: Vec<String> = differs.keys.iter().map(different).collect();
     format!(
         "{only_side}base and head differ in what is run: they set {keys} differently, and the \
@@ -270,7 +295,7 @@ fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
     format!(
         "{} {} built differently, since the manifests differ in which features and profiles there \
          are or are required: the base {base}, the head {head}",
-        list(benchmarks.iter().map(|name| format!("`{name}`"))),
+        code_list(benchmarks),
         if benchmarks.len() == 1 { "is" } else { "are" }
     )
 }
@@ -340,75 +365,100 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
 }
 
 /// A notice about what the runs did.
-fn run(notice: &RunNotice) -> String {
+fn run(notice: &RunNotice, of: &Subjects) -> String {
     match notice {
-        RunNotice::BenchChanged { benchmark, path } => format!(
-            "the source of the benchmark `{benchmark}` itself differs between the sides, in {path} \
-             (`--bench-from head` or `base` uses the same one for both)"
+        RunNotice::BenchChanged { path, .. } => format!(
+            "the {} {of} {} between the sides{} (`--bench-from head` or `base` uses the same {} \
+             for both)",
+            of.or("source of the benchmark", "sources of the benchmarks"),
+            of.or("itself differs", "themselves differ"),
+            of.alone(format!(", in {path}")),
+            of.or("one", "ones")
         ),
         RunNotice::BenchFrom { side, folders, differing } => {
             bench_from(*side, folders, differing.as_deref())
         }
-        RunNotice::HarnessChanged { benchmark, library, versions } => format!(
-            "`{library}`, the harness of `{benchmark}`, is {} on the base and {} on the head: a \
-             change may come from the harness",
+        RunNotice::HarnessChanged { library, versions, .. } => format!(
+            "`{library}`, the harness of {of}, is {} on the base and {} on the head: a change may \
+             come from the harness",
             these(&versions.base),
             these(&versions.head)
         ),
-        RunNotice::HarnessesDiffer { benchmark, dialects } => format!(
-            "the harness of `{benchmark}` is {} on the base and {} on the head: a change may come \
-             from the harness",
+        RunNotice::HarnessesDiffer { dialects, .. } => format!(
+            "the harness of {of} is {} on the base and {} on the head: a change may come from the \
+             harness",
             dialects.base, dialects.head
         ),
-        RunNotice::OwnTiming { benchmark, word, path } => format!(
-            "`{benchmark}` has no known harness, so its process is measured; but {path} measures \
-             times itself (`{word}`), and if it repeats its work until some time has passed, the \
-             time of the process is meaningless: print what it measures as JSON (`--harness \
-             json`), or confirm that the process is meant (`--harness plain`)"
+        RunNotice::OwnTiming { word, path, .. } => format!(
+            "{of} {} measured; but {}, and if {} work until some time has passed, the time of the \
+             process is meaningless: print what {} as JSON (`--harness json`), or confirm that the \
+             process is meant (`--harness plain`)",
+            of.or(
+                "has no known harness, so its process is",
+                "have no known harness, so their \
+                   processes are"
+            ),
+            of.or(
+                format!("{path} measures times itself (`{word}`)"),
+                "the sources measure times themselves"
+            ),
+            of.or("it repeats its", "they repeat their"),
+            of.or("it measures", "they measure")
         ),
-        RunNotice::OwnTimes { benchmark, pair_seconds, places } => format!(
-            "a pair of `{benchmark}` takes {}, and its code sets measurement times of its own, \
-             which override the command line ({}): shorter ones make the verdict faster",
-            text::seconds(*pair_seconds),
-            places.join(", ")
+        RunNotice::OwnTimes { pair_seconds, places, .. } => format!(
+            "{}, and {} code sets measurement times of its own, which override the command \
+             line{}: shorter ones make the verdict faster",
+            of.or(
+                format!("a pair of {of} takes {}", text::seconds(*pair_seconds)),
+                &format!("pairs of {of} take long")
+            ),
+            of.or("its", "their"),
+            of.alone(format!(" ({})", places.join(", ")))
         ),
-        RunNotice::Coarse { benchmark, value, dialect, .. } if *value == 0.0 => format!(
-            "`{benchmark}` takes less than 1 ns, and {dialect} reports whole nanoseconds: no \
-             change can be seen"
+        RunNotice::Coarse { value, step, dialect, .. } => {
+            let (time, unseen) = match *value {
+                0.0 => ("less than 1 ns".to_owned(), "no change can be seen".to_owned()),
+                value => (
+                    format!("{:.0} ns", 1e9 * value),
+                    format!("a change below {} may not be seen", text::size(*step)),
+                ),
+            };
+            format!(
+                "{of} {}, and {dialect} reports whole nanoseconds: {}",
+                of.or(format!("takes {time}"), "take only nanoseconds"),
+                of.or(unseen, "small changes may not be seen")
+            )
+        }
+        RunNotice::OutputDiffers { line, .. } => format!(
+            "the two sides of {of} print different output{}, so they may not do the same work",
+            of.alone(format!(": line {line} of standard output differs"))
         ),
-        RunNotice::Coarse { benchmark, value, step, dialect } => format!(
-            "`{benchmark}` takes {:.0} ns, and {dialect} reports whole nanoseconds: a change below \
-             {} may not be seen",
-            1e9 * value,
-            text::size(*step)
+        RunNotice::OutputVaries { side, line, .. } => format!(
+            "the {side} of {of} prints something different in each run{}, so its output can't show \
+             whether both sides do the same work",
+            of.alone(format!(", in line {line}"))
         ),
-        RunNotice::OutputDiffers { benchmark, line } => format!(
-            "the two sides of `{benchmark}` print different output: line {line} of standard output \
-             differs, so they may not do the same work"
+        RunNotice::NamesVary { names, .. } => format!(
+            "{of} {} {} a different name in every run: the part that varies is replaced by `*`, \
+             and the sides are matched by the rest and by their order",
+            of.or("gives", "give"),
+            code_list(names)
         ),
-        RunNotice::OutputVaries { benchmark, side, line } => format!(
-            "the {side} of `{benchmark}` prints something different in each run, in line {line}, \
-             so its output can't show whether both sides do the same work"
+        RunNotice::Repeated { runs, .. } => format!(
+            "a run of {of} is too short for the clock of the gating metric: each measurement is the \
+             mean of {} runs",
+            of.or(runs, "several")
         ),
-        RunNotice::NamesVary { benchmark, names } => format!(
-            "`{benchmark}` gives {} a different name in every run: the part that varies is \
-             replaced by `*`, and the sides are matched by the rest and by their order",
-            list(names.iter().map(|name| format!("`{name}`")))
-        ),
-        RunNotice::Repeated { benchmark, runs } => format!(
-            "a run of `{benchmark}` is too short for the clock of the gating metric: each \
-             measurement is the mean of {runs} runs"
-        ),
-        RunNotice::StillCached { benchmark, file, share } => format!(
-            "{:.0}% of {} stays in the page cache, so `{benchmark}` does not start cold",
-            100.0 * share,
-            file.display()
+        RunNotice::StillCached { file, share, .. } => format!(
+            "{} in the page cache, so {of} {} not start cold",
+            of.or(format!("{:.0}% of {} stays", 100.0 * share, file.display()), "files stay"),
+            of.or("does", "do")
         ),
     }
 }
 
 /// Versions of a library.
-pub(super) fn these(versions: &[String]) -> String {
+fn these(versions: &[String]) -> String {
     match versions {
         [] => "missing".to_owned(),
         several => list(several.iter().cloned()),
@@ -433,11 +483,13 @@ const FUNCTIONS: usize = 5;
 const LUCK: &str = "edited code is inlined into them, or the compiler partitioned or inlined \
                     other code differently, which `--codegen-units 1` can prevent";
 
-fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
+fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     if changed.is_empty() {
         return format!(
-            "every function of `{benchmark}` is the same on both sides: only its data or the \
-             placement of its code differs"
+            "every function of {of} is the same on both sides: only {} data or the \
+             placement of {} code differs",
+            of.or("its", "their"),
+            of.or("its", "their")
         );
     }
     let (others_code, own): (Vec<_>, Vec<_>) =
@@ -445,7 +497,7 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     let differs = |all: &[_]| if all.len() == 1 { "differs" } else { "differ" };
     if own.is_empty() {
         return format!(
-            "{} of `{benchmark}` {} between the sides, only of unchanged crates: {LUCK}: {}",
+            "{} of {of} {} between the sides, only of unchanged crates: {LUCK}: {}",
             count(others_code.len() as u64, "function"),
             differs(&others_code),
             named_functions(&others_code, FUNCTIONS)
@@ -473,7 +525,7 @@ fn functions(benchmark: &str, changed: &[ChangedFunction]) -> String {
     };
     let differ = differs(&own);
     format!(
-        "{} of `{benchmark}` {differ} between the sides{run}: {}{luck}",
+        "{} of {of} {differ} between the sides{run}: {}{luck}",
         count(own.len() as u64, "function"),
         named_functions(&own, named)
     )
@@ -513,80 +565,100 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
     format!("{which} none of the code that changed and {were} not measured; {all}")
 }
 
-fn identical(benchmark: &str, moved: usize) -> String {
+fn identical(moved: usize, of: &Subjects) -> String {
     let but = match moved {
         0 => String::new(),
         _ => {
             let locations = count(moved as u64, "source location");
-            format!(", except for the line numbers of {locations} in panic messages")
+            let numbers = of
+                .or(format!("the line numbers of {locations}"), "line numbers of source locations");
+            format!(", except for {numbers} in panic messages")
         }
     };
-    format!("`{benchmark}` is the same program on both sides{but}: nothing can have changed")
+    format!("{of} {} the same program on both sides{but}: nothing can have changed", of.is_each())
 }
 
-/// A finding about the noise and what can be done about it, without a full stop.
-pub(crate) fn finding(finding: &Finding) -> String {
+/// A finding about the noise and what can be done about it.
+fn finding(finding: &Finding, of: &Subjects) -> String {
     match *finding {
         Finding::Outliers { one_in, share } => format!(
-            "1 pair in {one_in:.0} is an outlier, and outliers cause {} of the variance; a mean \
-             needs many pairs to average them out; a median (`--estimator median`) does not, but \
-             misses a change of these runs alone",
-            whole_percent(share)
+            "{} of the variance; a mean needs many pairs to average them out; a median (`--estimator \
+             median`) does not, but misses a change of these runs alone",
+            of.or(
+                format!(
+                    "1 pair in {one_in:.0} is an outlier, and outliers cause {}",
+                    whole_percent(share)
+                ),
+                "outliers cause most"
+            )
         ),
-        Finding::Skewed { skewness, average, typical } => format!(
-            "a few pairs have a far higher value on the {}: the change is {} on average, but {} in \
-             the typical pair; a mean estimates the former, a median the latter (`--estimator`)",
-            if skewness > 0.0 { "head" } else { "base" },
-            percent(average),
-            percent(typical)
+        Finding::Skewed { skewness, average, typical } => {
+            let numbers = format!(
+                "the {}: the change is {} on average, but {} in the typical pair",
+                if skewness > 0.0 { "head" } else { "base" },
+                percent(average),
+                percent(typical)
+            );
+            let several = "one side, so the average change is not the typical one";
+            format!(
+                "a few pairs have a far higher value on {}; a mean estimates the former, a median \
+                 the latter (`--estimator`)",
+                of.or(numbers, several)
+            )
+        }
+        Finding::TwoKinds { base, head } => format!(
+            "{}; look for what varies from run to run, such as the core, the memory layout or a \
+             cache; the change is that of the mixture",
+            of.or(two_kinds(base, head), "the runs come in two kinds")
         ),
-        Finding::TwoKinds { base, head } => two_kinds(base, head),
         Finding::Drift { change } => format!(
-            "the values of both sides became {} while sampling; pairing cancels most of that, but \
-             check what else the machine is doing, and whether it gets hot",
-            higher(change)
+            "the values of both sides {} while sampling; pairing cancels most of that, but check \
+             what else the machine is doing, and whether it gets hot",
+            of.or(format!("became {}", higher(change)), "drifted")
         ),
         Finding::DifferenceDrift { change } => format!(
-            "the head's values became {} relative to the base's while sampling, so the change is \
-             an average over time; a longer warm-up (`--warmup`) or a second comparison shows \
-             which value lasts",
-            higher(change)
+            "the head's values {} relative to the base's while sampling, so the change is an \
+             average over time; a longer warm-up (`--warmup`) or a second comparison shows which \
+             value lasts",
+            of.or(format!("became {}", higher(change)), "drifted")
         ),
         Finding::Slot { effect, z } => format!(
-            "the second run of a pair is {} than the first ({:.1} standard errors); the sides take \
-             turns, so the change is not biased, but make sure that no run leaves files, processes \
-             or full caches behind",
-            higher(effect),
-            z.abs()
+            "the second run of a pair {}; the sides take turns, so the change is not biased, but \
+             make sure that no run leaves files, processes or full caches behind",
+            of.or(
+                format!("is {} than the first ({:.1} standard errors)", higher(effect), z.abs()),
+                "differs from the first"
+            )
         ),
         Finding::Correlated { correlation } => format!(
-            "each pair resembles the one before (correlation {correlation:.2}), so the pairs carry \
-             less information than their number suggests, and the verdict is less certain than \
-             stated; repeat the comparison, on a quieter machine if possible"
+            "each pair resembles the one before{}, so the pairs carry less information than their \
+             number suggests, and the verdict is less certain than stated; repeat the comparison, \
+             on a quieter machine if possible",
+            of.alone(format!(" (correlation {correlation:.2})"))
         ),
         Finding::NotNormal { fit } => format!(
-            "the differences are far from normal (fit {fit:.2}); a median may need far fewer \
-             pairs than a mean (`--estimator median`)"
+            "the differences are far from normal{}; a median may need far fewer pairs than a mean \
+             (`--estimator median`)",
+            of.alone(format!(" (fit {fit:.2})"))
         ),
     }
 }
 
+/// What kinds of runs there are on each side.
 fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
     let kinds = |Kinds { share, distance }| {
         format!("{} of them are {}", whole_percent(share), higher(distance))
     };
-    let (whose, kinds) = match (base, head) {
-        (None, None) => return "the runs are of one kind".to_owned(),
-        (Some(base), None) => ("the base's", kinds(base)),
-        (None, Some(head)) => ("the head's", kinds(head)),
-        (Some(base), Some(head)) => {
-            ("both sides'", format!("{} in the base, {} in the head", kinds(base), kinds(head)))
-        }
-    };
-    format!(
-        "{whose} runs come in two kinds: {kinds}; look for what varies from run to run, such as \
-         the core, the memory layout or a cache; the change is that of the mixture"
-    )
+    match (base, head) {
+        (None, None) => "the runs are of one kind".to_owned(),
+        (Some(base), None) => format!("the base's runs come in two kinds: {}", kinds(base)),
+        (None, Some(head)) => format!("the head's runs come in two kinds: {}", kinds(head)),
+        (Some(base), Some(head)) => format!(
+            "both sides' runs come in two kinds: {} in the base, {} in the head",
+            kinds(base),
+            kinds(head)
+        ),
+    }
 }
 
 /// `1.23% higher`, `1.23% lower`. Whether that is worse depends on the metric.
@@ -690,16 +762,17 @@ mod tests {
             runs: Some(true),
             is_edited: Some(is_edited),
         };
+        let hex = Subjects::of(&[&Notice::New { benchmark: "hex".to_owned() }]);
         let mut changed = vec![function("hex::encode", true)];
         changed.extend((0..6).map(|_| function("criterion::iter", false)));
         assert_eq!(
-            functions("hex", &changed),
+            functions(&changed, &hex),
             "1 function of `hex` differs between the sides, and it runs in a regressed benchmark: \
              `hex::encode` (100 to 120 bytes); 6 functions of unchanged crates differ, too: edited \
              code is inlined into them, or the compiler partitioned or inlined other code \
              differently, which `--codegen-units 1` can prevent"
         );
-        let only_those = functions("hex", &changed[1..]);
+        let only_those = functions(&changed[1..], &hex);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
         let begin =
             "6 functions of `hex` differ between the sides, only of unchanged crates: edited";
@@ -709,6 +782,7 @@ mod tests {
 
     #[test]
     fn findings_are_sentences_without_an_end() {
+        let of = Subjects::of(&[&Notice::OneLook]);
         let kinds = Some(Kinds { share: 0.3, distance: 0.2 });
         let table = [
             (Finding::Outliers { one_in: 9.4, share: 0.96 }, "1 pair in 9 is an outlier"),
@@ -725,7 +799,7 @@ mod tests {
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
         ];
         for (found, part) in table {
-            let words = finding(&found);
+            let words = finding(&found, &of);
             assert!(words.contains(part), "{words}");
             assert!(!words.ends_with('.') && !words.starts_with(char::is_uppercase), "{words}");
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::engine::event::Recorder;
 use crate::model::estimator::Estimator;
 use crate::model::metric::{Metric, Unit};
 use crate::model::row::{BenchmarkId, MetricId};
@@ -37,11 +38,11 @@ fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
             &mut experiment,
             &|| 0.0,
             &mut measure,
-            &mut |event| match event {
+            &mut Recorder::new(|event: Event<'_>| match event {
                 Event::Pair { rows, .. } => pairs += rows.len() / 2,
                 Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
                 _ => {}
-            },
+            }),
             &mut |_, _| {},
         );
         assert_eq!((stopped_by.ok(), &ends), (expected, &pairs_at_end));

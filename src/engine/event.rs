@@ -1,20 +1,78 @@
-//! What is reported while a flow runs.
+//! What is reported while a subcommand runs, and to whom.
 
-use crate::engine::experiment::Progress;
-use crate::engine::plan::Plan;
+use std::path::Path;
+
+use super::experiment::Progress;
+use super::plan::Plan;
 use crate::model::explanation::Evidence;
 use crate::model::metric::Metric;
-use crate::model::notice::Notice;
+use crate::model::notice::{Notice, Unlikely};
+use crate::model::revision::{Revision, Sides};
 use crate::model::row::{Row, Values};
 use crate::model::side::Side;
-use crate::workspace;
+
+/// Receives what happens. Each notice is reported as an event and kept for the result.
+pub(crate) trait Reporter {
+    fn event(&mut self, event: Event<'_>);
+
+    /// Keeps a notice that was already reported in another form.
+    fn record(&mut self, notice: Notice);
+
+    /// Reports and keeps a notice.
+    fn notice(&mut self, notice: Notice) {
+        self.event(Event::Notice(&notice));
+        self.record(notice);
+    }
+}
+
+/// Passes events on, and collects the notices.
+pub(crate) struct Recorder<F> {
+    on_event: F,
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl<F: FnMut(Event<'_>)> Recorder<F> {
+    pub(crate) fn new(on_event: F) -> Self {
+        Recorder { on_event, notices: Vec::new() }
+    }
+}
+
+impl<F: FnMut(Event<'_>)> Reporter for Recorder<F> {
+    fn event(&mut self, event: Event<'_>) {
+        (self.on_event)(event);
+    }
+
+    fn record(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
+}
 
 /// Something happened. Events are sent between runs only: while a benchmark
 /// runs, nothing is reported.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// Both sides are being fetched, checked out or built.
-    Workspace(workspace::Event<'a>),
+    /// The commits to compare are known.
+    Sides(&'a Sides),
+    /// Something is fetched: what, and from which remote.
+    Fetching(&'a str, &'a str),
+    /// Another process uses this repository's part of the cache: its own
+    /// description.
+    Waiting(&'a str),
+    /// A side is being checked out.
+    CheckingOut(Side, &'a Revision),
+    /// A side is being built; cargo's own output follows.
+    Building(Side, &'a str),
+    /// A side was not built, and is built again to find out why.
+    Diagnosing(Side),
+    /// A side was built before.
+    Fresh(Side, &'a str),
+    /// Everything is built.
+    Prepared {
+        /// The time it took, seconds.
+        seconds: f64,
+        /// The folder that holds the worktrees.
+        cache: &'a Path,
+    },
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
     /// All benchmarks of a program are measured, since it is not known which are unaffected.
@@ -77,6 +135,8 @@ pub enum Event<'a> {
         /// The progress of sampling.
         progress: &'a Progress<'a>,
     },
+    /// Verdicts are not expected within the limits. That becomes a notice if it comes true.
+    Unlikely(&'a Unlikely),
     /// Sampling has ended for any reason, after at least one pair.
     Sampled(&'a Progress<'a>),
     /// Sampling of any commands begins.
@@ -95,13 +155,4 @@ pub enum Event<'a> {
     },
     /// Something the user should know, also part of the result.
     Notice(&'a Notice),
-}
-
-impl<'a> From<workspace::Event<'a>> for Event<'a> {
-    fn from(event: workspace::Event<'a>) -> Self {
-        match event {
-            workspace::Event::Notice(notice) => Event::Notice(notice),
-            event => Event::Workspace(event),
-        }
-    }
 }

@@ -1,0 +1,164 @@
+//! What `compare --dry-run` prints.
+
+use std::io::{self, Write};
+
+use cargo_cbdr::settings::origin::{Layer, ResolvedSetting};
+use cargo_cbdr::workspace::{Preview, PreviewedBenchmark};
+use serde_json::{Map, Value, json};
+
+use super::escape::line;
+use super::grid;
+use super::json::print_line;
+use super::table::Table;
+use crate::ui::{fold, grouped, text};
+
+/// Prints it as sentences and tables.
+pub(crate) fn print(preview: &Preview) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    fold::print(&mut out, &format!("Would compare {}.", line(&text::sides(&preview.sides))), 2)?;
+    if let Some(toolchain) = &preview.toolchain {
+        fold::print(&mut out, &format!("The head's compiler is {}.", line(toolchain)), 2)?;
+    }
+    if !preview.benchmarks.is_empty() {
+        writeln!(out)?;
+        grid::print(&mut out, &benchmarks(preview))?;
+        writeln!(out)?;
+        grid::print(&mut out, &gates(preview))?;
+    }
+    writeln!(out)?;
+    grid::print(&mut out, &settings(preview))?;
+    if !preview.removed.is_empty() {
+        let names = text::removed_names(&preview.removed, usize::MAX);
+        writeln!(out)?;
+        fold::print(&mut out, &format!("Removed: {}.", line(&names)), 2)?;
+    }
+    Ok(())
+}
+
+fn benchmarks(preview: &Preview) -> Table {
+    Table::of(&preview.benchmarks)
+        .text("program", |of| of.name.clone())
+        .text("package", |of| of.package.clone())
+        .text("built by", |of| command(of.build.head.as_ref()))
+        .leaves(1)
+        .text("runs", |of| of.command.as_ref().map_or(String::new(), |words| command(Some(words))))
+        .shown_if(preview.benchmarks.iter().any(|of| of.command.is_some()))
+        .text("baseline", |of| {
+            of.is_new.clone().map_or("yes".to_owned(), |why| format!("no: {why}"))
+        })
+        .build()
+}
+
+fn command(words: Option<&Vec<String>>) -> String {
+    words.map_or("-".to_owned(), |words| words.join(" "))
+}
+
+fn gates(preview: &Preview) -> Table {
+    let benchmarks = preview.benchmarks.iter();
+    let gates: Vec<_> =
+        benchmarks.flat_map(|of| of.gates.iter().map(move |gate| (of, gate))).collect();
+    Table::of(&gates)
+        .text("program", |(of, _)| of.name.clone())
+        .text("decides", |(of, gate)| match of.gates_are_default {
+            true => format!("{} or the harness's", gate.metric),
+            false => gate.metric.clone(),
+        })
+        .numbers("threshold", |(_, gate)| text::limit(gate.threshold))
+        .numbers("warning", |(_, gate)| gate.warn.map_or(String::new(), text::limit))
+        .shown_if(gates.iter().any(|(_, gate)| gate.warn.is_some()))
+        .text("waiver", |(_, gate)| {
+            gate.waiver.as_ref().map_or(String::new(), |waiver| {
+                let of =
+                    waiver.benchmark.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+                let ceiling = text::limit(waiver.ceiling);
+                format!("{ceiling}{of} until {}: {}", waiver.expires, waiver.reason)
+            })
+        })
+        .shown_if(gates.iter().any(|(_, gate)| gate.waiver.is_some()))
+        .build()
+}
+
+/// A setting, and the program that it is of, unless all have it.
+type SettingRow<'a> = (Option<&'a str>, &'a ResolvedSetting);
+
+fn settings(preview: &Preview) -> Table {
+    let mut rows: Vec<SettingRow<'_>> = preview.settings.iter().map(|one| (None, one)).collect();
+    let are_shared = |setting: &ResolvedSetting| {
+        preview.benchmarks.iter().all(|of| of.settings.contains(setting))
+    };
+    for (number, benchmark) in preview.benchmarks.iter().enumerate() {
+        for setting in &benchmark.settings {
+            match are_shared(setting) {
+                true if number == 0 => rows.push((None, setting)),
+                true => {}
+                false => rows.push((Some(&benchmark.name), setting)),
+            }
+        }
+    }
+    Table::of(&rows)
+        .text("setting", |(_, setting)| setting.key.clone())
+        .text("value", |(_, setting)| match &setting.value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        })
+        .text("from", |(_, setting)| origin(setting))
+        .text("only for", |(of, _)| of.unwrap_or_default().to_owned())
+        .shown_if(rows.iter().any(|(of, _)| of.is_some()))
+        .build()
+}
+
+fn origin(setting: &ResolvedSetting) -> String {
+    let table = match setting.layer {
+        Layer::Flag => return "flag".to_owned(),
+        Layer::Default => return "default".to_owned(),
+        Layer::Benchmark => "benchmark's table",
+        Layer::Package => "package's table",
+        Layer::Workspace => "workspace's table",
+    };
+    match setting.side {
+        Some(side) => format!("{table}, {side}"),
+        None => table.to_owned(),
+    }
+}
+
+/// Prints it as one JSON object.
+pub(crate) fn print_json(preview: &Preview) -> io::Result<()> {
+    let sides = serde_json::to_value(&preview.sides)?;
+    let mut object = json!({
+        "schema": 1,
+        "dry_run": true,
+        "toolchain": preview.toolchain,
+        "policy_from": preview.policy_from,
+        "settings": object_of(&preview.settings),
+        "benchmarks": preview.benchmarks.iter().map(benchmark).collect::<Vec<_>>(),
+        "removed": preview.removed,
+        "notices": preview.notices.iter().map(grouped::text).collect::<Vec<_>>(),
+    });
+    if let (Some(object), Value::Object(sides)) = (object.as_object_mut(), sides) {
+        object.extend(sides);
+    }
+    print_line(&object)
+}
+
+fn benchmark(of: &PreviewedBenchmark) -> Value {
+    json!({
+        "name": of.name,
+        "status": if of.is_new.is_some() { "new" } else { "compared" },
+        "reason": of.is_new,
+        "package": of.package,
+        "command": of.command,
+        "build": { "base": of.build.base, "head": of.build.head },
+        "gates": of.gates,
+        "gates_are_default": of.gates_are_default,
+        "settings": object_of(&of.settings),
+    })
+}
+
+/// By key, each with its value, its layer, and the side whose table it is.
+fn object_of(settings: &[ResolvedSetting]) -> Map<String, Value> {
+    let entry = |one: &ResolvedSetting| {
+        let about = json!({ "value": one.value, "from": one.layer, "side": one.side });
+        (one.key.clone(), about)
+    };
+    settings.iter().map(entry).collect()
+}

@@ -1,0 +1,131 @@
+//! Where the values of settings come from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::setting::TableKey;
+use crate::model::side::Side;
+
+/// A layer of settings, from the one that wins to the one that is overridden by all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The command line.
+    Flag,
+    /// `[package.metadata.cbdr.benchmarks.NAME]`.
+    Benchmark,
+    /// `[package.metadata.cbdr]`.
+    Package,
+    /// `[workspace.metadata.cbdr]`.
+    Workspace,
+    /// No layer sets it.
+    Default,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A layer of one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) layer: Layer,
+    /// Whose table it is; `None` for flags and defaults.
+    pub(crate) side: Option<Side>,
+}
+
+/// The origins of a table's values, by key; those of single metrics by `KEY.METRIC`.
+#[derive(Clone, Debug, Default)]
+pub struct Origins(BTreeMap<String, Origin>);
+
+/// Tables with the same values are equal, wherever these come from.
+impl PartialEq for Origins {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Origins {
+    /// Those of values that one layer sets; a table's until it is known to be the base's.
+    pub(super) fn of(entries: &[(&'static str, Value)], layer: Layer) -> Self {
+        let origin = Origin { layer, side: (layer != Layer::Flag).then_some(Side::Head) };
+        let keys = entries.iter().flat_map(|(key, value)| {
+            let metrics = value.as_object().into_iter().flatten();
+            let metrics = metrics.map(move |(metric, _)| format!("{key}.{metric}"));
+            std::iter::once((*key).to_owned()).chain(metrics)
+        });
+        Origins(keys.map(|key| (key, origin)).collect())
+    }
+
+    pub(super) fn get(&self, key: &str) -> Origin {
+        let default = Origin { layer: Layer::Default, side: None };
+        self.0.get(key).copied().unwrap_or(default)
+    }
+
+    /// These, over those of a lower layer.
+    pub(super) fn over(self, mut low: Self) -> Self {
+        low.0.extend(self.0);
+        low
+    }
+
+    /// Replaces those of some keys by the base's.
+    pub(super) fn take_from_base(&mut self, is_taken: impl Fn(&str) -> bool, base: &Self) {
+        let is_taken = |key: &str| is_taken(key.split('.').next().unwrap_or(key));
+        self.0.retain(|key, _| !is_taken(key));
+        let taken = base.0.iter().filter(|(key, _)| is_taken(key));
+        self.0.extend(taken.map(|(key, origin)| {
+            (key.clone(), Origin { side: origin.side.map(|_| Side::Base), ..*origin })
+        }));
+    }
+}
+
+/// A setting in force, with where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedSetting {
+    /// Its key in the tables; `KEY.METRIC` for a metric of its own.
+    pub key: String,
+    /// Its value as it is written.
+    pub value: Value,
+    /// Which layer sets it.
+    pub layer: Layer,
+    /// Whose table that is; `None` for flags and defaults.
+    pub side: Option<Side>,
+}
+
+/// What is in force of these keys, given the values that are set and the defaults of others.
+/// Named benchmarks and waivers are left out.
+pub(super) fn resolved(
+    keys: impl Iterator<Item = TableKey>,
+    set: &[(&'static str, Value)],
+    defaults: &[(&'static str, String)],
+    origins: &Origins,
+) -> Vec<ResolvedSetting> {
+    let mut resolved = Vec::new();
+    for key in keys.filter(|key| !["benchmarks", "waivers"].contains(&key.name)) {
+        let mut add = |name: String, value: Value| {
+            let Origin { layer, side } = origins.get(&name);
+            resolved.push(ResolvedSetting { key: name, value, layer, side });
+        };
+        let value = set.iter().find(|(name, _)| *name == key.name).map(|(_, value)| value);
+        let default = defaults.iter().find(|(name, _)| *name == key.name);
+        match (value, default) {
+            (Some(Value::Object(metrics)), _) => {
+                for (metric, value) in metrics {
+                    add(format!("{}.{metric}", key.name), value.clone());
+                }
+            }
+            (Some(value), _) => add(key.name.to_owned(), value.clone()),
+            (None, Some((_, text))) => {
+                let number = text.parse::<u64>().map(Value::from);
+                add(key.name.to_owned(), number.unwrap_or_else(|_| text.as_str().into()));
+            }
+            (None, None) => {}
+        }
+    }
+    resolved
+}

@@ -1,0 +1,141 @@
+//! What a comparison would do, known once both sides are checked out and their manifests
+//! are read: nothing is built.
+
+use std::path::Path;
+
+use super::cargo::TargetCall;
+use super::setup::{Setup, SideSetup};
+use super::{PrepareContext, Request, SetUp, set_up_sides};
+use crate::engine::event::Reporter;
+use crate::error::Error;
+use crate::exec::process::{Helper, Interrupt};
+use crate::model::gate::{Gate, Waiver};
+use crate::model::notice::Notice;
+use crate::model::outcome::Removed;
+use crate::model::revision::Sides;
+use crate::model::side::{Pair, Side};
+use crate::settings::options::{Benchmark, Subject};
+use crate::settings::origin::ResolvedSetting;
+
+/// A comparison that was resolved, and not run.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The commits.
+    pub sides: Sides,
+    /// The head's compiler; `None` if there is nothing to compare.
+    pub toolchain: Option<String>,
+    /// Whose table decides, if the base has one.
+    pub policy_from: Side,
+    /// The settings that a comparison has only once.
+    pub settings: Vec<ResolvedSetting>,
+    /// What would be built and run; empty if there is nothing to compare.
+    pub benchmarks: Vec<PreviewedBenchmark>,
+    /// What gates on the base and is not on the head.
+    pub removed: Vec<Removed>,
+    /// What the user should know about it.
+    pub notices: Vec<Notice>,
+}
+
+/// A program that would be run. Which benchmarks it contains is known only once it runs.
+#[derive(Clone, Debug)]
+pub struct PreviewedBenchmark {
+    /// Its name in the outputs.
+    pub name: String,
+    /// Its package on the head.
+    pub package: String,
+    /// The command that is run; `None` for the executable of a target.
+    pub command: Option<Vec<String>>,
+    /// The words of the command that builds each side; `None` if it needs none.
+    pub build: Pair<Option<Vec<String>>>,
+    /// Why the base does not have it.
+    pub is_new: Option<String>,
+    /// The metrics that decide, each with the waiver that it has, if any.
+    pub gates: Vec<Gate>,
+    /// Whether the gates are defaults: a harness that reports other metrics replaces them.
+    pub gates_are_default: bool,
+    /// Its own settings.
+    pub settings: Vec<ResolvedSetting>,
+}
+
+/// Resolves a comparison as [`prepare`](super::prepare) does, up to its first build. The
+/// `reporter` has its notices.
+///
+/// # Errors
+/// The same, up to there.
+pub(crate) fn preview(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    reporter: &mut dyn Reporter,
+) -> Result<Preview, Error> {
+    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let policy_from = request.policy_from;
+    Ok(match set_up_sides(&mut context)? {
+        SetUp::NothingToCompare { sides, settings } => Preview {
+            sides,
+            toolchain: None,
+            policy_from,
+            settings: settings.common,
+            benchmarks: Vec::new(),
+            removed: Vec::new(),
+            notices: Vec::new(),
+        },
+        SetUp::Compared { sides, setup, .. } => {
+            let benchmarks = setup.settings.benchmarks.iter();
+            let mut removed = setup.removed.clone();
+            let gone = benchmarks.clone().filter(|benchmark| setup.lacks_gated(benchmark));
+            removed.extend(gone.map(|one| Removed { benchmark: one.name.clone(), metric: None }));
+            Preview {
+                sides,
+                toolchain: setup.head.rustc.lines().next().map(str::to_owned),
+                policy_from,
+                benchmarks: benchmarks.map(|benchmark| previewed(&setup, benchmark)).collect(),
+                settings: setup.settings.common,
+                removed,
+                notices: Vec::new(),
+            }
+        }
+    })
+}
+
+fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
+    let sides = setup.sides();
+    let (command, build, is_on_base) = match &benchmark.subject {
+        Subject::Command { words, build } => {
+            let is_on_base = sides.base.package(&benchmark.package).map(drop);
+            (Some(words.clone()), Pair::both(|_| build.clone()), is_on_base)
+        }
+        Subject::Target(target, options) => {
+            let words = |side: &SideSetup| -> Option<Vec<String>> {
+                side.folder_of(benchmark, target).ok()?;
+                let call = TargetCall {
+                    kind: target.kind,
+                    names: vec![&target.name],
+                    options: &side.options(benchmark, target, options),
+                    into: Path::new(""),
+                    configs: &[],
+                    linker: None,
+                };
+                let args = call.plain_args().into_iter();
+                let args = args.map(|word| word.to_string_lossy().into_owned());
+                Some(std::iter::once("cargo".to_owned()).chain(args).collect())
+            };
+            let is_on_base = sides.base.folder_of(benchmark, target).map(drop);
+            (None, Pair { base: words(sides.base), head: words(sides.head) }, is_on_base)
+        }
+    };
+    let gate = |gate: &Gate| {
+        let is_its = |waiver: &&Waiver| waiver.metric == gate.metric;
+        Gate { waiver: benchmark.waivers.iter().find(is_its).cloned(), ..gate.clone() }
+    };
+    PreviewedBenchmark {
+        name: benchmark.name.clone(),
+        package: benchmark.package.clone(),
+        command,
+        build,
+        is_new: is_on_base.err(),
+        gates: benchmark.gates.iter().map(gate).collect(),
+        gates_are_default: benchmark.gates_are_default,
+        settings: benchmark.settings.clone(),
+    }
+}
