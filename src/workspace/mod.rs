@@ -268,7 +268,7 @@ pub(crate) fn prepare_one(
     let head = checkout::check_out_head(&mut context, &revision)?;
     let user = UserTree::read(&context)?;
     let Setup { settings, head, .. } = setup::set_up(&mut context, &user, None, head)?;
-    let mut foundation = Foundation::new(&context.tools.env)?;
+    let mut foundation = Foundation::new(&context.tools.env, context.cache.digests_of_tools())?;
     let benchmarks = settings.benchmarks;
     let artifacts =
         build::build_targets(&mut context, &mut foundation, &head, &benchmarks, Failing::Found)?;
@@ -299,7 +299,7 @@ fn build_both<'a>(
     commands_differ: bool,
 ) -> Result<Pair<BuiltSide<'a>>, Error> {
     let (setups, benchmarks) = (setup.sides(), &setup.settings.benchmarks);
-    let mut foundation = Foundation::new(&context.tools.env)?;
+    let mut foundation = Foundation::new(&context.tools.env, context.cache.digests_of_tools())?;
     let mut build = |side: Side, failing: Failing<'_>| {
         build::build_targets(context, &mut foundation, setups[side], benchmarks, failing)
     };
