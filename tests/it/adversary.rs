@@ -48,7 +48,7 @@ fn attack(cases: &[Case]) {
 }
 
 /// How many share a program. More take less time, but hide each other.
-const SHARE: usize = 50;
+const SHARE: usize = 25;
 
 /// Programs with all mechanisms of a kind that can share one.
 fn bundled(kinds: &[Kind]) -> Vec<Case> {

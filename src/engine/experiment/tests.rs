@@ -283,7 +283,7 @@ fn a_shard_samples_all_equally_often() {
         },
         |turn, _| turns.push(turn.group),
     );
-    assert_eq!(turns, (0..150).map(|turn| turn % 3).collect::<Vec<_>>());
+    assert_eq!(turns, (0..100).map(|turn| turn % 3).collect::<Vec<_>>());
 }
 
 /// Head over base is 1.03 times 0.9 and 1.1 by turns: beyond the threshold, and open for
@@ -590,7 +590,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
         (first.parse().unwrap(), second.parse().unwrap())
     };
     let mut all: Vec<Vec<(f64, f64)>> =
-        recorded.iter().map(|text| text.lines().take(150).map(pair).collect()).collect();
+        recorded.iter().map(|text| text.lines().take(100).map(pair).collect()).collect();
     let mut noise = TestNoise::seeded(71);
     for kind in 0..3 {
         let mut run = || {
@@ -602,7 +602,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
                 _ => plain.round(),
             }
         };
-        all.push((0..150).map(|_| (run(), run())).collect());
+        all.push((0..100).map(|_| (run(), run())).collect());
     }
     all
 }
