@@ -8,10 +8,11 @@
 //! cargo run --release --example error-rates -- --shards    # those of several machines alone
 //! cargo run --release --example error-rates -- --layouts   # the one with layouts alone
 //! cargo run --release --example error-rates -- --suites    # those of suites alone
-//! cargo run --release --example error-rates -- --last-look # the last one alone
+//! cargo run --release --example error-rates -- --last-look # that of a last look alone
+//! cargo run --release --example error-rates -- --stopped   # the last one alone
 //! ```
 //!
-//! The output of the first command is `docs/error-rates.md`. Each table is the same if it is
+//! The output of the first command is `docs/data/error-rates.md`. Each table is the same if it is
 //! printed alone.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
@@ -23,6 +24,7 @@ mod machines;
 mod noise;
 mod plan;
 mod shards;
+mod stopped;
 mod suites;
 mod tables;
 mod trial;
@@ -50,9 +52,10 @@ fn main() {
             "--layouts" => alone = Some(layouts_of),
             "--suites" => alone = Some(suites_of),
             "--last-look" => alone = Some(last_look_of),
+            "--stopped" => alone = Some(stopped_of),
             other => {
-                let known =
-                    "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites` or `--last-look`";
+                let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
+                             `--last-look` or `--stopped`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }
@@ -83,7 +86,7 @@ fn main() {
     print!("{}", tables::summary(&size, &results));
     println!("<!-- /summary -->");
     print!("{}", tables::full(&size, &results, horizon));
-    for part in [shards_of, layouts_of, suites_of, last_look_of] {
+    for part in [shards_of, layouts_of, suites_of, last_look_of, stopped_of] {
         print!("{}", part(&size, threads));
     }
 }
@@ -91,6 +94,11 @@ fn main() {
 /// The table with a last look.
 fn last_look_of(size: &Size, threads: usize) -> String {
     last_look::table(size, &Results::simulate(&last_look::cells(size), SEED, threads))
+}
+
+/// The table of what is reported at the verdict.
+fn stopped_of(size: &Size, _threads: usize) -> String {
+    stopped::table(size)
 }
 
 /// The tables with suites.

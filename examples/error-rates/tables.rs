@@ -58,7 +58,7 @@ pub fn pairs(tally: &Tally) -> String {
     format!("{mark}{:.0}", tally.mean_pairs())
 }
 
-/// The table for the README.
+/// The table that `docs/error-rates.md` shows, too.
 pub fn summary(size: &Size, results: &Results) -> String {
     let mut out = String::new();
     rule_off(

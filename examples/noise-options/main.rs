@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each round measures one pair per option, in random order, so that all
-//! options meet the same conditions. The tables go into `docs/noise-options.md`.
+//! options meet the same conditions. The tables go into `docs/data/noise-options.md`.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 

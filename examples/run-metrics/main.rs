@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The first command records pairs of runs of criterion executables against themselves, as built by
-//! `cargo bench --no-run`. The second one prints `docs/run-metrics.md` from such recordings; its
+//! `cargo bench --no-run`. The second one prints `docs/data/run-metrics.md` from such recordings; its
 //! output depends on the files only.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, unreachable_pub, missing_docs)]

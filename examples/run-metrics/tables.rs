@@ -25,7 +25,7 @@ pub fn page(series: &[Series]) -> String {
     let mut text = format!(
         "# The cost of a verdict on one benchmark of a suite\n\nMade by `cargo run --release \
          --example run-metrics -- study fixtures/runs/*.csv`, seed {SEED}. \
-         The conclusions are in [suites](suites.md).\n\n"
+         The conclusions are in [suites](../suites.md).\n\n"
     );
     for load in loads(series) {
         let under: Vec<&Series> = series.iter().filter(|one| one.load == load).collect();

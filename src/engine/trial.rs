@@ -27,7 +27,7 @@ const CLEARLY: f64 = 3.0;
 const STAKE: f64 = 0.5;
 
 /// The number of pairs for a verdict if nothing has changed, for a variance
-/// equal to the square of the threshold: see `docs/error-rates.md`.
+/// equal to the square of the threshold: see `docs/data/error-rates.md`.
 const PAIRS_PER_VARIANCE: f64 = 9.0;
 
 /// The fraction of the absolute deviations that counts, the smaller ones: a quarter of

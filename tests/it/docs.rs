@@ -1,6 +1,7 @@
-//! The documentation: the program accepts the commands in it, the examples run, and the
-//! book has every chapter.
+//! The documentation: the program accepts the commands in it, the examples run, the book
+//! has every chapter, and what the chapters name exists.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,14 +15,24 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// The names of the chapters.
+/// The names of the chapters, and of the printed tables in `docs/data`.
 fn chapters() -> Vec<String> {
-    let entries = std::fs::read_dir(root().join("docs")).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> =
-        names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
-    names.sort();
-    names
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(root().join("docs").join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let pages = names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md");
+        pages.map(|name| format!("{folder}{name}")).collect::<Vec<_>>()
+    };
+    let mut all = [names(""), names("data/")].concat();
+    all.sort();
+    all
+}
+
+/// The chapters and the documents beside them.
+fn documents() -> Vec<String> {
+    let chapters = chapters().into_iter().map(|name| format!("docs/{name}"));
+    let beside = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned);
+    chapters.chain(beside).collect()
 }
 
 #[test]
@@ -33,6 +44,257 @@ fn the_book_has_every_chapter_once() {
     assert_eq!(linked, chapters());
     let book: toml_edit::DocumentMut = read("book.toml").parse().unwrap();
     assert_eq!(book["book"]["src"].as_str(), Some("docs"));
+}
+
+/// The parts of a page: each heading with what follows it.
+fn sections(text: &str) -> Vec<String> {
+    let (mut all, mut is_block) = (vec![String::new()], false);
+    for line in text.lines() {
+        is_block ^= line.trim_start().starts_with("```");
+        if line.starts_with('#') && !is_block {
+            all.push(String::new());
+        }
+        all.last_mut().unwrap().push_str(line);
+        all.last_mut().unwrap().push('\n');
+    }
+    all
+}
+
+/// What is between single backticks, outside of blocks.
+fn quoted(text: &str) -> Vec<String> {
+    let (mut all, mut is_block) = (Vec::new(), false);
+    for line in text.lines() {
+        is_block ^= line.trim_start().starts_with("```");
+        if !is_block {
+            all.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    all
+}
+
+/// The anchor of a heading, as GitHub and mdbook make it.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn every_anchor_that_a_link_names_is_a_heading() {
+    let mut linked = 0;
+    for name in documents() {
+        let text = read(&name);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            let Some((path, fragment)) = link.split_once('#') else { continue };
+            let target = match path {
+                "" => root().join(&name),
+                _ => root().join(&name).parent().unwrap().join(path),
+            };
+            let sections = sections(&std::fs::read_to_string(&target).unwrap());
+            let mut headings = sections.iter().filter_map(|section| section.lines().next());
+            let is_there = headings.any(|heading| anchor(heading) == fragment);
+            assert!(is_there, "{name} leads to {link}, and there is no such heading");
+            linked += 1;
+        }
+    }
+    assert!(linked > 20, "{linked}");
+}
+
+#[test]
+fn every_file_that_the_documents_name_is_there() {
+    let folders =
+        ["src/", "tests/", "examples/", "docs/", "fixtures/", "benches/", ".ci/", ".github/"];
+    // Those of the user's repository.
+    let users = [".github/workflows/cbdr.yml", ".github/workflows/cbdr-comment.yml", "benches/"];
+    let mut named = 0;
+    for name in documents() {
+        for part in quoted(&read(&name)) {
+            let mut words = part.split(' ');
+            let is_ours = |word: &&str| folders.iter().any(|folder| word.starts_with(folder));
+            for path in words.by_ref().filter(is_ours).filter(|path| !path.contains('*')) {
+                named += 1;
+                let is_there = users.contains(&path) || root().join(path).exists();
+                assert!(is_there, "{name} names {path}, which is not there");
+            }
+        }
+    }
+    assert!(named > 20, "{named}");
+}
+
+#[test]
+fn every_example_and_every_test_that_the_documents_name_is_there() {
+    let of = |example: &str| {
+        let path = root().join("examples").join(example);
+        path.join("main.rs").exists() || path.with_extension("rs").exists()
+    };
+    let (mut code, mut folders) = (String::new(), vec![root().join("src"), root().join("tests")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => folders.push(path),
+                Some(end) if end == "rs" => code += &std::fs::read_to_string(path).unwrap(),
+                _ => {}
+            }
+        }
+    }
+    for name in documents() {
+        let text = read(&name);
+        for example in text.split("cargo run --release --example ").skip(1) {
+            let end = example.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+            let example = &example[..end.unwrap_or(example.len())];
+            assert!(of(example), "{name} names the example {example}, which is not there");
+        }
+        let is_test = |part: &&String| {
+            part.matches('_').count() > 3
+                && part.chars().all(|c| c == '_' || c.is_ascii_lowercase())
+        };
+        for test in quoted(&text).iter().filter(is_test) {
+            assert!(code.contains(&format!("fn {test}(")), "{name} names the test {test}");
+        }
+    }
+}
+
+/// Addresses elsewhere that were looked up.
+const ADDRESSES: [&str; 8] = [
+    "https://bencher.dev/docs/how-to/track-benchmarks/#relative-continuous-benchmarking",
+    "https://github.com/asayers/cbdr",
+    "https://github.com/bheisler/criterion.rs/issues/824",
+    "https://github.com/conbench/conbench",
+    "https://github.com/dtolnay/itoa",
+    "https://github.com/sharkdp/hyperfine/issues/21",
+    "https://mutants.rs",
+    // An example, which need not exist.
+    "https://github.com/example/parser/issues/7",
+];
+
+#[test]
+fn what_needs_a_release_is_marked_and_addresses_are_known() {
+    let manifest: toml_edit::DocumentMut = read("Cargo.toml").parse().unwrap();
+    let package = |key: &str| manifest["package"][key].as_str().unwrap();
+    let repository = package("repository");
+    let (mut marked, mut known) = (0, BTreeSet::new());
+    for name in documents() {
+        for section in sections(&read(&name)) {
+            let needs =
+                ["cargo install cargo-cbdr", "--locked cargo-cbdr", "cargo-cbdr@", "binstall"];
+            let action = repository.trim_start_matches("https://github.com/");
+            if needs.iter().any(|part| section.contains(part)) || section.contains(action) {
+                marked += 1;
+                assert!(section.contains("first release"), "{name}: not marked:\n{section}");
+            }
+            for version in section.split("cargo-cbdr@").skip(1) {
+                let version = version.trim_start_matches('v');
+                assert!(version.starts_with(package("version")), "{name}: {version}");
+            }
+            for address in section.split("https://").skip(1) {
+                let end = address.find([' ', ')', '`', '"', '\n', '>']).unwrap();
+                let address = format!("https://{}", &address[..end]);
+                let is_known = ADDRESSES.contains(&address.as_str());
+                assert!(is_known || address.starts_with(repository), "{name}: {address}");
+                known.insert(address);
+            }
+        }
+    }
+    assert!(marked > 4, "{marked}");
+    for address in ADDRESSES {
+        assert!(known.contains(address), "{address} is no longer named");
+    }
+    let oldest = format!("Rust {}", package("rust-version"));
+    for name in ["README.md", "docs/platforms.md"] {
+        assert!(read(name).contains(&oldest), "{name} does not name {oldest}");
+    }
+}
+
+/// Options of cargo, git, harnesses, the examples and other tools.
+#[rustfmt::skip]
+const OTHERS: [&str; 41] = [
+    "array", "bundle", "cap-add", "cases", "config", "dependency", "error-on-alert", "exclusive",
+    "fail-threshold", "iterate", "jq", "lib", "list", "load", "locked", "max-time",
+    "measurement-time", "method", "minutes", "no-run", "noplot", "nresamples", "paginate",
+    "parsable", "path", "program", "quick", "release", "repo", "root", "sample-count",
+    "sample-size", "seconds", "signal", "skip-ext-time", "test", "time", "timeout", "timings",
+    "warm-up-time", "wrap",
+];
+
+/// The help of a subcommand, and of those below it.
+fn help(words: &[&str]) -> String {
+    let args = [words, &["--help"]].concat();
+    let own = Cbdr::new(root(), Path::new("unused")).args(&args).run().code(0).stdout;
+    let listed = own.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap();
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let below = names.filter(|name| !name.is_empty() && *name != "help");
+    below.map(|name| help(&[words, &[name]].concat())).fold(own.clone(), |all, one| all + &one)
+}
+
+/// The options in a text.
+fn options(text: &str) -> BTreeSet<String> {
+    let starts = text.match_indices("--").filter(|(at, _)| {
+        !text[..*at].ends_with(|c: char| c.is_alphanumeric() || "-/(#".contains(c))
+    });
+    let names = starts.map(|(at, _)| {
+        let rest = &text[at + 2..];
+        let end = rest.find(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
+        rest[..end.unwrap_or(rest.len())].to_owned()
+    });
+    names.filter(|name| name.starts_with(|c: char| c.is_ascii_lowercase())).collect()
+}
+
+#[test]
+fn every_option_that_the_documents_name_is_in_the_help() {
+    let (ours, mut others) = (options(&help(&[])), BTreeSet::new());
+    assert!(ours.len() > 80, "{ours:?}");
+    let mut unknown = Vec::new();
+    // The printed tables have options that were tried and removed.
+    for name in documents().iter().filter(|name| !name.starts_with("docs/data/")) {
+        for option in options(&read(name)).difference(&ours) {
+            match OTHERS.contains(&option.as_str()) {
+                true => drop(others.insert(option.clone())),
+                false => unknown.push(format!("{name}: --{option}")),
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+    let stale: Vec<&str> = OTHERS.into_iter().filter(|name| !others.contains(*name)).collect();
+    assert!(stale.is_empty(), "no longer named: {stale:?}");
+}
+
+#[test]
+fn every_key_in_an_example_is_one_that_the_table_of_keys_has() {
+    let configuration = read("docs/configuration.md");
+    let rows = configuration.lines().filter_map(|line| line.strip_prefix("| `"));
+    let cells: Vec<&str> = rows.filter_map(|row| row.split(" | ").next()).collect();
+    let keys: Vec<&str> = cells.iter().flat_map(|cell| cell.split(['`', ','])).collect();
+    let mut seen = 0;
+    for name in documents() {
+        for block in read(&name).split("```toml\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let table: toml_edit::DocumentMut = block.parse().unwrap();
+            let own = &table["package"]["metadata"]["cbdr"];
+            for (key, _) in own.as_table().unwrap() {
+                seen += 1;
+                let is_known = keys.contains(&key) || key == "benchmarks";
+                assert!(is_known, "{name}: the key `{key}`");
+            }
+        }
+    }
+    assert!(seen > 5, "{seen}");
+}
+
+#[test]
+fn the_result_that_is_explained_is_the_one_that_is_printed() {
+    let pinned = read("tests/it/pinned/expected/suite/human.txt");
+    let printed = pinned.split("--- standard output\n").nth(1).unwrap();
+    let printed = printed.split("--- ").next().unwrap();
+    let page = read("docs/result.md");
+    let (before, rest) = page.split_once("```text\n").unwrap();
+    let (shown, after) = rest.split_once("```").unwrap();
+    if std::env::var_os("CBDR_BLESS").is_some_and(|value| !value.is_empty()) {
+        let renewed = format!("{before}```text\n{printed}```{after}");
+        return std::fs::write(root().join("docs/result.md"), renewed).unwrap();
+    }
+    assert_eq!(shown, printed, "renew it by CBDR_BLESS=1 cargo test --test it docs::");
 }
 
 /// The commands in code, in blocks and in lines.
@@ -68,11 +330,8 @@ fn commands(text: &str) -> Vec<String> {
 
 #[test]
 fn every_command_in_the_documents_is_one_that_the_program_understands() {
-    let mut texts: Vec<PathBuf> =
-        chapters().iter().map(|name| Path::new("docs").join(name)).collect();
-    texts.extend(["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(PathBuf::from));
     let (mut understood, mut refused) = (0, Vec::new());
-    for path in texts {
+    for path in documents().iter().map(PathBuf::from) {
         for command in commands(&read(&path)) {
             let Some(mut words) = shlex::split(&command) else { continue };
             let is_subcommand = words.first().is_some_and(|word| {

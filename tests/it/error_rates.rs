@@ -1,4 +1,4 @@
-//! A small version of the simulation behind the promise, and the README's table of it.
+//! A small version of the simulation behind the promise, and the table of it in the book.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/before.rs"]
@@ -15,6 +15,9 @@ pub(crate) mod noise;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/plan.rs"]
 mod plan;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/stopped.rs"]
+mod stopped;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/suites.rs"]
 mod suites;
@@ -33,8 +36,9 @@ use cargo_cbdr::model::estimator::Estimator;
 use machines::{Park, Shards, Way};
 use noise::Noise;
 use plan::{Results, Size};
+use stopped::Reported;
 use suites::{Asked, Suite};
-use trial::{Cell, Rule, Shape, THRESHOLD, least_mean_pairs};
+use trial::{Cell, Rule, Shape, THRESHOLD, error_of_rate, least_mean_pairs};
 
 const SMALL: Size = Size { runs: 200, pairs: 60, patience: 400 };
 
@@ -109,16 +113,28 @@ fn a_tail_of_twice_the_tails_threshold_is_caught_where_it_is_not_rare() {
 }
 
 #[test]
-fn the_readme_shows_the_table_that_the_simulation_printed() {
+fn at_an_alarm_the_estimate_is_too_large_and_each_bound_holds_as_promised() {
+    let most = 200.0 * (0.05 + 3.0 * error_of_rate(0.05, 200));
+    for (noise, change) in [(Noise::Normal(0.03), 0.03), (Noise::Recorded("python"), 0.0)] {
+        let all = Reported::of(noise, change, 100, 200);
+        let wrong = f64::from(all.too_high.max(all.too_low));
+        assert!(wrong <= most, "{noise:?}: {wrong} of 200");
+        let estimate = all.alarms.value();
+        assert!(change < THRESHOLD || estimate > 1.2 * change, "{estimate}");
+    }
+}
+
+#[test]
+fn the_chapter_shows_the_table_that_the_simulation_printed() {
     let read = |name: &str| {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         std::fs::read_to_string(path).unwrap()
     };
-    let printed = read("docs/error-rates.md");
+    let printed = read("docs/data/error-rates.md");
     let table = printed.split("<!-- summary -->").nth(1).unwrap();
     let table = table.split("<!-- /summary -->").next().unwrap().trim();
     assert!(table.starts_with("| rule |") && table.lines().count() == 9, "{table}");
-    assert!(read("README.md").contains(table), "the README's table is not that of the docs");
+    assert!(read("docs/error-rates.md").contains(table), "the chapter shows another table");
     let kept = printed
         .matches("that are covered by a promise, 0 exceed it by more than three standard errors");
     assert_eq!((kept.count(), printed.matches("that are covered by a promise").count()), (4, 4));

@@ -245,17 +245,17 @@ fn the_page_shows_what_the_study_prints_of_the_recordings() {
     files.sort();
     let rows = files.iter().flat_map(|file| recording::rows(file).unwrap()).collect();
     let series = recording::series(rows).unwrap();
-    let page = std::fs::read_to_string(root.join("docs/run-metrics.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/data/run-metrics.md")).unwrap();
     for load in tables::loads(&series) {
         let under: Vec<&Series> = series.iter().filter(|one| one.load == load).collect();
         for table in [tables::costs(&under), tables::suites(&under)] {
             assert!(table.lines().count() > 9, "{table}");
-            assert!(page.contains(&table), "docs/run-metrics.md lacks\n{table}");
+            assert!(page.contains(&table), "docs/data/run-metrics.md lacks\n{table}");
         }
     }
     let conclusions = std::fs::read_to_string(root.join("docs/suites.md")).unwrap();
     let shown: Vec<&str> = conclusions.lines().filter(|line| line.starts_with('|')).collect();
-    assert!(shown.len() > 25, "{shown:?}");
+    assert!(shown.len() > 8, "{shown:?}");
     for line in shown {
         assert!(page.lines().any(|printed| printed == line), "the study does not print {line}");
     }

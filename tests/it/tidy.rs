@@ -1,7 +1,7 @@
 //! The repository checks itself: the boundaries of the map in `lib.rs`, by
 //! reading its own sources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The layers, top to bottom: a file imports only from its own and from
@@ -243,21 +243,25 @@ fn nothing_is_left_unfinished_or_switched_off() {
 
 #[test]
 fn the_readme_leads_to_every_document_and_no_link_leads_nowhere() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let mut pages = vec![("README.md".to_owned(), readme.clone())];
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        let name = format!("docs/{}", entry.unwrap().file_name().to_str().unwrap());
-        assert!(readme.contains(&format!("]({name})")), "the README has no link to {name}");
-        if name.ends_with(".md") {
-            pages.push((name.clone(), std::fs::read_to_string(root().join(&name)).unwrap()));
+    let (mut found, mut next) = (BTreeSet::new(), vec![PathBuf::from("README.md")]);
+    while let Some(page) = next.pop() {
+        if !found.insert(page.clone()) || page.extension().is_none_or(|end| end != "md") {
+            continue;
+        }
+        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            let path = page.parent().unwrap().join(link.split('#').next().unwrap());
+            let target = root().join(&path).canonicalize();
+            let target = target.unwrap_or_else(|_| panic!("{} leads to {link}", page.display()));
+            next.push(target.strip_prefix(root().canonicalize().unwrap()).unwrap().to_owned());
         }
     }
-    for (name, text) in &pages {
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        for link in links.filter(|link| !link.contains("://")) {
-            let path = link.split('#').next().unwrap();
-            let target = root().join(name).parent().unwrap().join(path);
-            assert!(target.exists(), "{name} leads to {link}, which is not there");
+    for folder in ["docs", "docs/data"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let path = Path::new(folder).join(entry.unwrap().file_name());
+            let is_linked = found.contains(&path) || root().join(&path).is_dir();
+            assert!(is_linked, "no link leads from the README to {}", path.display());
         }
     }
 }
