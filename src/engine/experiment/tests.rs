@@ -283,7 +283,7 @@ fn a_shard_samples_all_equally_often() {
         },
         |turn, _| turns.push(turn.group),
     );
-    assert_eq!(turns, (0..100).map(|turn| turn % 3).collect::<Vec<_>>());
+    assert_eq!(turns, (0..150).map(|turn| turn % 3).collect::<Vec<_>>());
 }
 
 /// Head over base is 1.03 times 0.9 and 1.1 by turns: beyond the threshold, and open for
