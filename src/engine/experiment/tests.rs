@@ -666,38 +666,35 @@ fn bounds_are_the_same_whether_they_are_asked_for_after_every_pair_or_only_at_th
     for (number, pairs) in pairs_without_change().iter().enumerate() {
         for (turn, estimator) in Estimator::ALL.into_iter().enumerate() {
             // Each noise meets each estimator, and each of both each factor.
-            for factor in [[1.0, 1.015, 1.05][(number + turn) % 3]] {
-                let what = format!("{estimator}, noise {number}, times {factor}");
-                let (eager, seen, order, last) = feed_pairs(pairs, factor, estimator, |_| true);
-                let (lazy, none, same_order, same) =
-                    feed_pairs(pairs, factor, estimator, |_| false);
-                assert_eq!((&eager, order, last), (&lazy, same_order, same.clone()), "{what}");
-                assert_eq!(bits(&eager.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
-                assert_eq!(bits(&same.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
-                assert_eq!((seen.len() as u64, none.len()), (lazy.pairs(), 0), "{what}");
-                // What is asked for at any one pair is what is seen there by those
-                // who look at every pair.
-                let middle = lazy.pairs() / 2;
-                let (_, once, ..) = feed_pairs(pairs, factor, estimator, |pair| pair == middle);
-                assert_eq!(once.first(), seen.get((middle - 1) as usize), "{what}");
+            let factor = [1.0, 1.015, 1.05][(number + turn) % 3];
+            let what = format!("{estimator}, noise {number}, times {factor}");
+            let (eager, seen, order, last) = feed_pairs(pairs, factor, estimator, |_| true);
+            let (lazy, none, same_order, same) = feed_pairs(pairs, factor, estimator, |_| false);
+            assert_eq!((&eager, order, last), (&lazy, same_order, same.clone()), "{what}");
+            assert_eq!(bits(&eager.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
+            assert_eq!(bits(&same.benchmarks[0]), bits(&lazy.benchmarks[0]), "{what}");
+            assert_eq!((seen.len() as u64, none.len()), (lazy.pairs(), 0), "{what}");
+            // What is asked for at any one pair is what is seen there by those
+            // who look at every pair.
+            let middle = lazy.pairs() / 2;
+            let (_, once, ..) = feed_pairs(pairs, factor, estimator, |pair| pair == middle);
+            assert_eq!(once.first(), seen.get((middle - 1) as usize), "{what}");
 
-                // The verdict falls with the first pair whose bounds say it.
-                let result = &lazy.benchmarks[0].metrics[0];
-                let said = seen.iter().find_map(|snapshot| {
-                    let Summary { pairs, lower, upper, .. } =
-                        snapshot.benchmarks[0].metrics[0].summary;
-                    let limit = 0.02 + ROUNDING;
-                    match (lower, upper) {
-                        (Some(lower), _) if lower > limit => Some((Verdict::Regression, pairs)),
-                        (_, Some(upper)) if upper <= limit => Some((Verdict::NoRegression, pairs)),
-                        _ => None,
-                    }
-                });
-                let undecided = (Verdict::Inconclusive, pairs.len() as u64);
-                let fell = (result.verdict.unwrap(), result.summary.pairs);
-                assert_eq!(said.unwrap_or(undecided), fell, "{what}");
-                verdicts.push(fell.0);
-            }
+            // The verdict falls with the first pair whose bounds say it.
+            let result = &lazy.benchmarks[0].metrics[0];
+            let said = seen.iter().find_map(|snapshot| {
+                let Summary { pairs, lower, upper, .. } = snapshot.benchmarks[0].metrics[0].summary;
+                let limit = 0.02 + ROUNDING;
+                match (lower, upper) {
+                    (Some(lower), _) if lower > limit => Some((Verdict::Regression, pairs)),
+                    (_, Some(upper)) if upper <= limit => Some((Verdict::NoRegression, pairs)),
+                    _ => None,
+                }
+            });
+            let undecided = (Verdict::Inconclusive, pairs.len() as u64);
+            let fell = (result.verdict.unwrap(), result.summary.pairs);
+            assert_eq!(said.unwrap_or(undecided), fell, "{what}");
+            verdicts.push(fell.0);
         }
     }
     for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
