@@ -35,7 +35,7 @@ impl LastLook {
         // Only the all-clear: an alarm within so few pairs needs no help.
         let early = Levels::new(1.0 - LEVEL * (1.0 - self.kept), 1);
         let mut running = Running::new(Estimator::Robust, Better::Lower, early);
-        running.watch(THRESHOLD);
+        running.track(THRESHOLD);
         let mut distances = Vec::new();
         for pair in 1..=PAIRS {
             let (one, other) = source.pair(random);

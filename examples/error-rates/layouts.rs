@@ -128,7 +128,7 @@ enum AsBuilt {
 
 fn running() -> Running {
     let mut running = Running::new(Estimator::Robust, Better::Lower, levels());
-    running.watch(THRESHOLD);
+    running.track(THRESHOLD);
     running
 }
 

@@ -121,7 +121,7 @@ impl Shards {
     fn running(&self) -> Running {
         let levels = Levels::new(1.0 - LEVEL, 1);
         let mut running = Running::new(self.estimator, Better::Lower, levels);
-        running.watch(THRESHOLD);
+        running.track(THRESHOLD);
         running
     }
 }

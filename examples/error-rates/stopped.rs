@@ -79,7 +79,7 @@ impl Reported {
     fn compare(&mut self, change: f64, pairs: u32, source: &mut Source, random: &mut Random) {
         let mut running =
             Running::new(Estimator::Robust, Better::Lower, Levels::new(1.0 - LEVEL, 1));
-        running.watch(THRESHOLD);
+        running.track(THRESHOLD);
         let mut decision = None;
         for _ in 0..pairs {
             let (one, other) = source.pair(random);

@@ -70,7 +70,7 @@ impl Suite {
         let mut all: Vec<Benchmark> = (0..self.benchmarks)
             .map(|number| {
                 let mut running = Running::new(Estimator::Robust, Better::Lower, family.levels());
-                running.watch(THRESHOLD);
+                running.track(THRESHOLD);
                 let change = if number < slower { change } else { THRESHOLD };
                 Benchmark { running, change, is_found: false }
             })

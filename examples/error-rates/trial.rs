@@ -157,7 +157,7 @@ impl Cell {
     ) -> (Option<Decision>, f64) {
         let levels = Levels::new(1.0 - self.level, self.questions);
         let mut running = Running::new(estimator, Better::Lower, levels);
-        running.watch(THRESHOLD);
+        running.track(THRESHOLD);
         let repeated = if estimator == Estimator::Min { 5 } else { 1 };
         let mut base_first = true;
         for pair in 0..self.pairs / repeated {

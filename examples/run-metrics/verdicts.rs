@@ -26,7 +26,7 @@ const BLOCK: usize = 5;
 pub fn comparison() -> Running {
     let levels = Levels::new(CONFIDENCE, TESTS);
     let mut running = Running::new(Estimator::Robust, Better::Lower, levels);
-    running.watch(THRESHOLD);
+    running.track(THRESHOLD);
     running
 }
 

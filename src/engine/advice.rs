@@ -8,8 +8,8 @@ use super::test::MetricTest;
 use crate::model::notice::Advice;
 use crate::stats::forecast::Forecast;
 
-/// The thresholds to try, fractions.
-const THRESHOLDS: [f64; 4] = [0.03, 0.05, 0.1, 0.2];
+/// The thresholds that are suggested beside the default, fractions.
+pub(crate) const SUGGESTED_THRESHOLDS: [f64; 4] = [0.03, 0.05, 0.1, 0.2];
 
 /// A forecast is rough: the suggested time is longer by this factor.
 const ROOM: f64 = 1.25;
@@ -64,8 +64,11 @@ fn threshold(open: &[OpenTest<'_>]) -> Option<(f64, usize)> {
         let larger = |test: &MetricTest| test.threshold().is_some_and(|own| own < threshold);
         open.iter().filter(|one| larger(one.test) && one.test.decides(threshold)).count()
     };
-    let most = THRESHOLDS.map(decided).into_iter().max().filter(|most| *most > 0)?;
-    THRESHOLDS.into_iter().find(|threshold| decided(*threshold) == most).map(|one| (one, most))
+    let most = SUGGESTED_THRESHOLDS.map(decided).into_iter().max().filter(|most| *most > 0)?;
+    SUGGESTED_THRESHOLDS
+        .into_iter()
+        .find(|threshold| decided(*threshold) == most)
+        .map(|one| (one, most))
 }
 
 /// The time limit within which all tests with a forecast should be decided,

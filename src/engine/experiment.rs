@@ -24,7 +24,7 @@ use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::notice::{Advice, Unlikely};
-use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy, Verdict};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
@@ -53,7 +53,6 @@ pub struct Turn {
     pub(crate) group: usize,
     /// The benchmarks of it that are wanted.
     pub(crate) wanted: Vec<BenchmarkId>,
-    /// The side that goes first.
     pub(crate) first: Side,
     /// A number that both runs share, different for each pair.
     pub(crate) pair_seed: u64,
@@ -72,12 +71,8 @@ pub struct Experiment {
     family: Family,
     /// The group of the latest turn.
     latest: Option<usize>,
-    /// The tests that the latest pair decided.
-    decided: Vec<(BenchmarkId, usize)>,
-    /// Those of them that are regressions.
-    found: Vec<(BenchmarkId, usize)>,
-    /// The tests that were set aside after the latest pair.
-    set_aside: Vec<(BenchmarkId, usize)>,
+    /// The tests that the latest pair decided, or that were set aside after it.
+    ended: Vec<(BenchmarkId, usize)>,
     /// The part of the time limit that is reserved for what follows, seconds.
     reserved: f64,
     /// Whether tests that can't reach a verdict in time were already searched for.
@@ -118,9 +113,7 @@ impl Experiment {
             benchmarks,
             family,
             latest: None,
-            decided: Vec::new(),
-            found: Vec::new(),
-            set_aside: Vec::new(),
+            ended: Vec::new(),
             reserved: 0.0,
             // Most tests of longer runs are to end without a verdict, so a forecast is of no use.
             has_foreseen: plan.is_longer,
@@ -140,9 +133,11 @@ impl Experiment {
     /// Why there is no next pair.
     pub fn next(&mut self, now: f64) -> Result<Turn, StoppedBy> {
         let begin = now - self.start;
-        if self.plan.fail_fast && !self.found.is_empty() {
+        if self.plan.fail_fast && self.ended(MetricTest::is_regression).next().is_some() {
             return Err(StoppedBy::Verdict);
         }
+        // From the group after the latest one on: `min_by` returns the first of the equally urgent,
+        // so that these take turns.
         let count = self.groups.len();
         let after = self.latest.map_or(0, |latest| latest + 1);
         let in_turn = (0..count).map(|step| (after + step) % count);
@@ -157,7 +152,6 @@ impl Experiment {
         }
         let left = self.plan.time_limit.as_secs_f64() - self.reserved - begin;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
-        // Among equally urgent groups, take turns.
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
         let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
@@ -176,9 +170,7 @@ impl Experiment {
     /// measured if both sides have a row.
     pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
         self.elapsed = now - self.start;
-        self.decided.clear();
-        self.found.clear();
-        self.set_aside.clear();
+        self.ended.clear();
         let range = self.plan.groups[turn.group].benchmarks.clone();
         for (number, benchmark) in range.clone().zip(&mut self.benchmarks[range.clone()]) {
             let row = |side| {
@@ -187,12 +179,8 @@ impl Experiment {
             };
             if let (Some(base), Some(head)) = (row(Side::Base), row(Side::Head)) {
                 let before = benchmark.evidence();
-                for (test, verdict) in benchmark.push(base, head, turn.first) {
-                    self.decided.push((BenchmarkId(number), test));
-                    if verdict == Verdict::Regression {
-                        self.found.push((BenchmarkId(number), test));
-                    }
-                }
+                let decided = benchmark.push(base, head, turn.first).into_iter();
+                self.ended.extend(decided.map(|test| (BenchmarkId(number), test)));
                 self.family.weigh(before, benchmark.evidence());
             }
         }
@@ -203,7 +191,9 @@ impl Experiment {
         group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
         self.close(turn.group, turn.wanted.len());
         // What is tested again over layouts is not a finding yet, and passes no error on.
-        if self.plan.layouts == Layouts::Off && !self.found.is_empty() {
+        if self.plan.layouts == Layouts::Off
+            && self.ended(MetricTest::is_regression).next().is_some()
+        {
             self.step_down();
         }
     }
@@ -222,8 +212,8 @@ impl Experiment {
             .unzip();
         let more: Vec<_> =
             step_down(&mut self.family, &mut tests).into_iter().map(|number| ids[number]).collect();
-        self.decided.extend(&more);
-        self.found.extend(&more);
+        self.ended.extend(&more);
+        // The levels of all have changed, and with them the bounds.
         self.benchmarks.iter_mut().for_each(|benchmark| benchmark.result = OnceCell::new());
         for (group, wanted) in wanted.into_iter().enumerate() {
             let range = &self.plan.groups[group].benchmarks;
@@ -241,6 +231,7 @@ impl Experiment {
         let group = &mut self.groups[number];
         group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
         group.remaining = OnceCell::new();
+        // The mean of the pairs so far is that of longer ones: begin a new one.
         if left < wanted {
             group.pair_seconds *= left as f64 / wanted as f64;
             group.timed_pairs = 0;
@@ -259,13 +250,11 @@ impl Experiment {
             for (place, (_, test)) in benchmark.tests.iter_mut().enumerate() {
                 if test.is_undecided() && may(test, least) {
                     test.set_aside();
-                    self.set_aside.push((BenchmarkId(id), place));
+                    self.ended.push((BenchmarkId(id), place));
                 }
             }
         }
-        if !self.set_aside.is_empty() {
-            self.close(number, wanted);
-        }
+        self.close(number, wanted);
     }
 
     /// Reserves `seconds` of the time limit for what follows.
@@ -275,8 +264,16 @@ impl Experiment {
 
     /// The benchmarks in which the latest pair revealed a regression, or after which
     /// something was set aside.
-    pub(crate) fn to_ask_again(&self) -> impl Iterator<Item = BenchmarkId> {
-        self.found.iter().chain(&self.set_aside).map(|(id, _)| *id)
+    pub(crate) fn to_test_again(&self) -> impl Iterator<Item = BenchmarkId> {
+        self.ended(|test| test.is_regression() || test.is_set_aside()).map(|(id, _)| *id)
+    }
+
+    /// The tests of which this holds, among those that have just ended.
+    fn ended(
+        &self,
+        holds: impl Fn(&MetricTest) -> bool,
+    ) -> impl Iterator<Item = &(BenchmarkId, usize)> {
+        self.ended.iter().filter(move |(id, test)| holds(&self.benchmarks[id.0].tests[*test].1))
     }
 
     /// The tests of a benchmark that gate, with their gates.
@@ -289,8 +286,8 @@ impl Experiment {
     }
 
     /// Continues although the latest pair revealed a regression.
-    pub(crate) fn go_on(&mut self) {
-        self.found.clear();
+    pub(crate) fn resume(&mut self) {
+        self.ended.clear();
     }
 
     /// The progress so far.
@@ -353,7 +350,7 @@ impl Experiment {
     }
 
     /// The gating benchmarks with too few pairs for any verdict.
-    pub(crate) fn not_asked(&self) -> Vec<&str> {
+    pub(crate) fn below_minimum_pairs(&self) -> Vec<&str> {
         let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
         let few = few.filter(|(_, group)| group.is_open && self.plan.decides);
         let benchmarks = few.flat_map(|(number, _)| self.of_group(number));
@@ -425,8 +422,10 @@ impl Experiment {
             return Urgency::Fresh { pairs: group.pairs };
         }
         let pairs = group.pairs as f64;
+        // A group with a hopeless test would otherwise take all of the time, or none.
         let forecast = self.remaining_pairs(number).unwrap_or(f64::INFINITY);
         let seconds = group.pair_seconds * forecast.clamp(SOONEST * pairs, LATEST * pairs);
+        // Whole microseconds, since numbers with fractions have no total order.
         Urgency::Foreseen { microseconds: (1e6 * seconds) as u64 }
     }
 
@@ -476,7 +475,6 @@ enum Urgency {
     Foreseen { microseconds: u64 },
 }
 
-/// One group of the experiment.
 #[derive(Debug)]
 struct GroupState {
     schedule: Schedule,
@@ -503,7 +501,6 @@ impl GroupState {
     }
 }
 
-/// One benchmark of the experiment.
 #[derive(Debug)]
 struct BenchmarkState {
     name: String,
@@ -532,15 +529,14 @@ impl BenchmarkState {
         BenchmarkState { name, measurement_time, tests, pairs: 0, undecided, result }
     }
 
-    /// Adds a pair, and returns the tests that it decided, with their verdicts.
-    fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<(usize, Verdict)> {
+    /// Adds a pair, and returns the tests that it decided.
+    fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<usize> {
         let mut decided = Vec::new();
         for (number, (metric, test)) in self.tests.iter_mut().enumerate() {
             if let (Some(base), Some(head)) = (base.get(*metric), head.get(*metric)) {
                 let was_known = test.verdict().is_some();
                 test.push(base, head, first);
-                decided
-                    .extend(test.verdict().filter(|_| !was_known).map(|verdict| (number, verdict)));
+                decided.extend(test.verdict().filter(|_| !was_known).map(|_| number));
             }
         }
         self.pairs += 1;
@@ -573,7 +569,6 @@ impl BenchmarkState {
         Some(most)
     }
 
-    /// The result so far.
     fn result(&self) -> &BenchmarkResult {
         self.result.get_or_init(|| self.results(MetricTest::result))
     }
@@ -629,25 +624,25 @@ impl<'a> Progress<'a> {
 
     /// What the latest pair decided.
     pub fn decided(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.results_of(&self.experiment.decided)
+        self.results_of(|test| test.verdict().is_some())
     }
 
     /// The regressions that the latest pair revealed.
     pub fn found(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.results_of(&self.experiment.found)
+        self.results_of(MetricTest::is_regression)
     }
 
     /// The tests that were set aside after the latest pair.
     pub fn set_aside(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.results_of(&self.experiment.set_aside)
+        self.results_of(MetricTest::is_set_aside)
     }
 
     fn results_of(
         &self,
-        tests: &'a [(BenchmarkId, usize)],
+        holds: impl Fn(&MetricTest) -> bool,
     ) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
         let experiment = self.experiment;
-        tests.iter().map(|(benchmark, test)| {
+        experiment.ended(holds).map(|(benchmark, test)| {
             let result = experiment.benchmarks[benchmark.0].result();
             (result, &result.metrics[*test])
         })

@@ -9,8 +9,8 @@ use crate::stats::family::Family;
 /// the indices of those that become regressions by that.
 pub(crate) fn step_down(family: &mut Family, tests: &mut [&mut MetricTest]) -> Vec<usize> {
     let mut more = Vec::new();
-    let is_found = |test: &&mut MetricTest| test.verdict() == Some(Verdict::Regression);
-    while let Some(levels) = family.found(tests.iter().filter(|test| is_found(test)).count()) {
+    while let Some(levels) = family.found(tests.iter().filter(|test| test.is_regression()).count())
+    {
         for (place, test) in tests.iter_mut().enumerate() {
             if test.relax(levels) == Some(Verdict::Regression) {
                 more.push(place);

@@ -14,7 +14,7 @@ use crate::model::metric::Metric;
 use crate::model::outcome::{MetricResult, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::side::Side;
-use crate::stats::empirical::{median, sorted, typical_deviation};
+use crate::stats::empirical::{median_of, typical_deviation};
 use crate::stats::estimator::Running;
 
 /// Makes the order of the units differ from that of the pairs as built.
@@ -31,7 +31,7 @@ const MOST_RUNS: u32 = 15;
 const UNITS_TO_LEARN: usize = 4;
 
 /// The variance of the median of a few normal values, relative to that of their mean.
-const MEDIAN: f64 = 1.4;
+const MEDIAN_VARIANCE_FACTOR: f64 = 1.4;
 
 /// After how many times the minimum number of pairs a test has looked slower for long, if
 /// its bound has reached the threshold; see [`looks_slower`] for bounds farther off.
@@ -136,7 +136,7 @@ impl LayoutNoise {
         if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
             return;
         }
-        self.units.push(middle(logs.iter().copied()));
+        self.units.extend(median_of(logs.iter().copied()));
         self.within.extend(logs.windows(2).map(|two| two[1] - two[0]));
         if self.units.len() >= UNITS_TO_LEARN && self.units.len().is_power_of_two() {
             self.runs = self.best_runs(link_seconds, pair_seconds);
@@ -150,10 +150,11 @@ impl LayoutNoise {
     /// enough if the standard deviation of a unit is the distance d from the threshold
     /// divided by [`CLEAR`], c: with r = p / ((d/c)^2 - l) pairs.
     fn best_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
-        let of_pair = MEDIAN * 0.5 * typical_deviation(&self.within).powi(2);
+        let of_pair = MEDIAN_VARIANCE_FACTOR * 0.5 * typical_deviation(&self.within).powi(2);
         let of_unit = typical_deviation(&self.units).powi(2);
         let of_layout = (of_unit - of_pair / f64::from(self.runs)).max(0.01 * of_unit);
-        let distance = middle(self.units.iter().copied()) - self.threshold;
+        let typical = median_of(self.units.iter().copied());
+        let distance = typical.unwrap_or(f64::NAN) - self.threshold;
         let spare = (distance / CLEAR).powi(2) - of_layout;
         let enough = if spare > 0.0 { of_pair / spare } else { f64::INFINITY };
         let best = (link_seconds * of_pair / (pair_seconds * of_layout)).sqrt().min(enough);
@@ -167,20 +168,16 @@ impl LayoutNoise {
     }
 }
 
-/// The median; NaN if there are no values.
-fn middle(values: impl Iterator<Item = f64>) -> f64 {
-    median(&sorted(values)).unwrap_or(f64::NAN)
-}
-
 /// One row per side from the rows of a unit: the median of each metric.
-pub(crate) fn middle_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> Vec<Row> {
+pub(crate) fn median_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> Vec<Row> {
     [first, first.other()]
         .into_iter()
         .map(|side| {
             let own: Vec<&Row> = rows.iter().filter(|row| row.side == side).collect();
             let metrics = own.first().map(|row| row.values.iter().map(|(id, _)| *id));
-            let of = |id: MetricId| (id, middle(own.iter().filter_map(|row| row.get(id))));
-            let values = metrics.into_iter().flatten().map(of).collect();
+            let of =
+                |id: MetricId| Some((id, median_of(own.iter().filter_map(|row| row.get(id)))?));
+            let values = metrics.into_iter().flatten().filter_map(of).collect();
             Row { benchmark, side, values }
         })
         .collect()
@@ -309,9 +306,9 @@ mod tests {
             .into_iter()
             .flat_map(|(base, head)| [row(Side::Base, base), row(Side::Head, head)])
             .collect();
-        let middle = middle_rows(&rows, BenchmarkId(2), Side::Head);
+        let medians = median_rows(&rows, BenchmarkId(2), Side::Head);
         let values: Vec<_> =
-            middle.iter().map(|row| (row.benchmark.0, row.side, row.get(MetricId(1)))).collect();
+            medians.iter().map(|row| (row.benchmark.0, row.side, row.get(MetricId(1)))).collect();
         assert_eq!(values, [(2, Side::Head, Some(5.0)), (2, Side::Base, Some(2.0))]);
     }
 

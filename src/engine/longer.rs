@@ -25,7 +25,6 @@ const LENGTHS: [u64; 6] = [500, 200, 100, 50, 20, 10];
 /// limit.
 const PART: f64 = 0.05;
 
-/// The least number of pairs.
 pub(crate) const LEAST_PAIRS: u64 = 2;
 
 /// The time of a run with its warm-up, in lengths.
@@ -110,7 +109,6 @@ pub(crate) fn passes(test: &MetricTest) -> bool {
 /// What the longer runs of one metric showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// It passes.
     Same,
     /// It has too few pairs.
     TooFew,

@@ -1,7 +1,7 @@
 //! The experiment: which side runs next, and what the pairs show so far. Pure:
 //! no processes, no clock, and no randomness except from a seed.
 
-mod advice;
+pub(crate) mod advice;
 pub mod event;
 pub mod experiment;
 pub(crate) mod family;

@@ -24,7 +24,6 @@ pub struct Plan {
     pub(crate) groups: Vec<Group>,
     /// 1 minus the probability of a wrong verdict.
     pub(crate) confidence: f64,
-    /// How a change is estimated.
     pub(crate) estimator: Estimator,
     /// How long sampling may take.
     pub time_limit: Duration,
@@ -52,7 +51,6 @@ pub struct PlannedBenchmark {
     pub name: String,
     /// What its runs measure.
     pub(crate) metrics: Vec<(MetricId, Metric)>,
-    /// The metrics that gate.
     pub(crate) gates: Vec<Gate>,
 }
 
@@ -61,7 +59,6 @@ pub struct PlannedBenchmark {
 pub(crate) struct Group {
     /// The program, by its index in the comparison.
     pub(crate) program: usize,
-    /// The benchmarks.
     pub(crate) benchmarks: Range<usize>,
     /// Whether a run can be limited to some of them.
     pub(crate) can_leave: bool,
@@ -75,6 +72,14 @@ impl PlannedBenchmark {
     /// Whether one of its metrics gates.
     pub fn gates(&self) -> bool {
         !self.gates.is_empty()
+    }
+
+    /// The metrics that gate, in the order of the metrics.
+    pub(crate) fn gating(&self) -> impl Iterator<Item = (MetricId, &Metric, &Gate)> {
+        self.metrics.iter().filter_map(|(id, metric)| {
+            let gate = self.gates.iter().find(|gate| gate.metric == metric.name)?;
+            Some((*id, metric, gate))
+        })
     }
 }
 
@@ -160,6 +165,17 @@ impl Plan {
         })
     }
 
+    /// What belongs to each benchmark, by their ids, as lists by program.
+    pub(crate) fn by_program<T>(&self, of_benchmarks: Vec<T>, programs: usize) -> Vec<Vec<T>> {
+        let mut all: Vec<Vec<T>> = (0..programs).map(|_| Vec::new()).collect();
+        let programs =
+            self.groups.iter().flat_map(|group| group.benchmarks.clone().map(|_| group.program));
+        for (program, one) in programs.zip(of_benchmarks) {
+            all[program].push(one);
+        }
+        all
+    }
+
     /// The error probabilities of both kinds, for a single one of the tests.
     pub(crate) fn levels(&self) -> Levels {
         self.family().levels()
@@ -207,11 +223,9 @@ impl Plan {
 
     fn least_pairs_of(&self, benchmarks: &[PlannedBenchmark]) -> impl Iterator<Item = u64> {
         let levels = self.levels();
-        let gating = benchmarks.iter().flat_map(|benchmark| {
-            let gates = |name: &str| benchmark.gates.iter().any(|gate| gate.metric == name);
-            benchmark.metrics.iter().filter(move |(_, metric)| gates(&metric.name))
-        });
-        gating.filter_map(move |(_, metric)| estimator(metric, self.estimator).least_pairs(levels))
+        let gating = benchmarks.iter().flat_map(PlannedBenchmark::gating);
+        gating
+            .filter_map(move |(_, metric, _)| estimator(metric, self.estimator).least_pairs(levels))
     }
 
     /// How long it is expected to take until every test has the least number of pairs

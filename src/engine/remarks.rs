@@ -7,14 +7,14 @@ use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 /// A change below this, a fraction, can come of the placement of code alone.
 const PLACEMENT: f64 = 0.05;
 
-/// More questions than this are many.
-const FEW: usize = 3;
+/// With more gating metrics than this, those that passed have only the remarks that matter
+/// whatever there is beside them.
+const MANY_GATES: usize = 3;
 
-/// One tie in so many pairs is worth a word.
-const MANY_TIES: u64 = 4;
+/// If this fraction of the pairs are ties, the clock is too coarse: one in so many.
+const PAIRS_PER_TIE: u64 = 4;
 
-/// The remarks on the results of the gating metrics. If there are many, those that passed
-/// have only warnings and waivers.
+/// The remarks on the results of the gating metrics.
 pub(crate) fn remarks<'a>(
     benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
 ) -> Vec<Notice> {
@@ -25,7 +25,7 @@ pub(crate) fn remarks<'a>(
             remark,
             Remark::Warned { .. } | Remark::Waived { .. } | Remark::Placement { .. }
         );
-        always || gating.len() <= FEW || result.verdict != Some(Verdict::NoRegression)
+        always || gating.len() <= MANY_GATES || result.verdict != Some(Verdict::NoRegression)
     };
     let mut notices = Vec::new();
     for (of, result) in &gating {
@@ -57,7 +57,7 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
     {
         remarks.push(Remark::SmallChange);
     }
-    if MANY_TIES * result.ties > pairs {
+    if PAIRS_PER_TIE * result.ties > pairs {
         remarks.push(Remark::Ties { ties: result.ties, pairs });
     }
     remarks.extend(result.findings.iter().copied().map(Remark::Noise));

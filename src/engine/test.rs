@@ -29,7 +29,6 @@ enum Warning {
     No,
     /// Undecided. The verdict was reached after this many pairs.
     Open(u64),
-    /// It is.
     Given,
     /// It is not, or deciding it would need too many pairs.
     Withdrawn,
@@ -66,7 +65,7 @@ impl MetricTest {
         let running = |estimator| {
             let mut running = Running::new(estimator, direction, levels);
             let limits = gate.into_iter().flat_map(|gate| [Some(gate.limit()), gate.warn]);
-            limits.flatten().for_each(|limit| running.watch(limit));
+            limits.flatten().for_each(|limit| running.track(limit));
             running
         };
         // `Min` gets minima, from which the others would estimate something else.
@@ -104,7 +103,7 @@ impl MetricTest {
         MetricResult {
             warned: self.warning == Warning::Given,
             mean: self.mean(),
-            shared_by: self.running.levels().questions(),
+            shared_by: self.running.levels().tests(),
             overruled: self.running.overruled(),
             ties: threshold.map_or(0, |threshold| self.running.ties(threshold)),
             waiver: self.gate.as_ref().and_then(Gate::waived),
@@ -149,7 +148,10 @@ impl MetricTest {
         self.verdict
     }
 
-    /// The number of its pairs.
+    pub(crate) fn is_regression(&self) -> bool {
+        self.verdict == Some(Verdict::Regression)
+    }
+
     pub(super) fn pairs(&self) -> u64 {
         self.running.pairs()
     }

@@ -9,8 +9,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::run_length::RunLength;
-use crate::stats::empirical::{median, sorted};
+use crate::stats::empirical::{median_of, sorted};
 
 /// The lengths to try, milliseconds. Each depends on the results of those before.
 const LENGTHS: [u64; 5] = [1, 3, 10, 30, 100];
@@ -38,9 +40,9 @@ const CALM: f64 = 0.75;
 /// variable: 2/0.75 (f(0) - f(q)) with the density f and its quantile q at 0.875.
 const CALM_MEAN: f64 = 0.5149;
 
-/// The test of one metric of one benchmark.
+/// What has to be decided about one metric of one benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Question {
+pub(crate) struct TrialGate {
     /// The largest change that passes, a fraction.
     pub(crate) threshold: f64,
     /// The minimum number of pairs for a verdict.
@@ -48,7 +50,7 @@ pub(crate) struct Question {
 }
 
 /// A length of runs, and how long a pair of them takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Length {
     /// How long a run measures each benchmark.
     pub(crate) run: RunLength,
@@ -57,27 +59,26 @@ pub(crate) struct Length {
 }
 
 /// The trial of the lengths for one group of benchmarks. The caller measures a pair of
-/// the [next](Trial::next) length and [pushes](Trial::push) the result.
+/// the [next](LengthTrial::next) length and [pushes](LengthTrial::push) the result.
 #[derive(Debug)]
-pub(crate) struct Trial {
-    questions: Vec<Question>,
+pub(crate) struct LengthTrial {
+    gates: Vec<TrialGate>,
     /// What was tried, in the order of the lengths.
-    tried: Vec<Attempt>,
+    tried: Vec<TriedLength>,
     is_over: bool,
 }
 
-/// The pairs of one length.
 #[derive(Debug)]
-struct Attempt {
+struct TriedLength {
     seconds: Vec<f64>,
-    /// The logarithms of head/base, for each question.
+    /// The logarithms of head/base, for each gate.
     logarithms: Vec<Vec<f64>>,
 }
 
-impl Trial {
-    pub(crate) fn new(questions: Vec<Question>) -> Self {
-        let first = Attempt::new(questions.len());
-        Trial { questions, tried: vec![first], is_over: false }
+impl LengthTrial {
+    pub(crate) fn new(gates: Vec<TrialGate>) -> Self {
+        let first = TriedLength::new(gates.len());
+        LengthTrial { gates, tried: vec![first], is_over: false }
     }
 
     /// The length of the next pair; `None` once the best one is known.
@@ -86,7 +87,7 @@ impl Trial {
         Some(Duration::from_millis(*length))
     }
 
-    /// Adds a pair of the next length: its time, and head/base for each question.
+    /// Adds a pair of the next length: its time, and head/base for each gate.
     pub(crate) fn push(&mut self, seconds: f64, ratios: &[f64]) {
         let Some(attempt) = self.tried.last_mut() else { return };
         attempt.seconds.push(seconds);
@@ -94,13 +95,13 @@ impl Trial {
             logarithms.push(ratio.ln());
         }
         if attempt.seconds.len() == PAIRS {
-            self.go_on();
+            self.next_length();
         }
     }
 
     /// Begins the next length, or ends the trial.
-    fn go_on(&mut self) {
-        let costs: Vec<f64> = self.tried.iter().map(|one| one.cost(&self.questions)).collect();
+    fn next_length(&mut self) {
+        let costs: Vec<f64> = self.tried.iter().map(|one| one.cost(&self.gates)).collect();
         let (Some(latest), Some(best)) =
             (self.tried.last(), costs.iter().copied().reduce(f64::min))
         else {
@@ -111,18 +112,18 @@ impl Trial {
             .get(self.tried.len())
             .map(|next| *next as f64 / LENGTHS[self.tried.len() - 1] as f64);
         let next = factor.map(|factor| PAIRS as f64 * factor * latest.pair_seconds());
-        self.is_over = latest.is_least(&self.questions)
+        self.is_over = latest.is_least(&self.gates)
             || costs.last().is_some_and(|cost| *cost > CLEARLY * best)
             || next.is_none_or(|seconds| seconds > STAKE * best);
         if !self.is_over {
-            self.tried.push(Attempt::new(self.questions.len()));
+            self.tried.push(TriedLength::new(self.gates.len()));
         }
     }
 
     /// The best of the lengths that were tried; `None` without a complete attempt.
     pub(crate) fn best(&self) -> Option<Length> {
         let whole = self.tried.iter().zip(LENGTHS).filter(|(one, _)| one.seconds.len() == PAIRS);
-        let cost = |one: &Attempt| one.cost(&self.questions);
+        let cost = |one: &TriedLength| one.cost(&self.gates);
         let best = whole.min_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
         best.map(|(attempt, length)| Length {
             run: RunLength::Time(Duration::from_millis(length)),
@@ -131,32 +132,32 @@ impl Trial {
     }
 }
 
-impl Attempt {
-    fn new(questions: usize) -> Self {
-        Attempt { seconds: Vec::new(), logarithms: vec![Vec::new(); questions] }
+impl TriedLength {
+    fn new(gates: usize) -> Self {
+        TriedLength { seconds: Vec::new(), logarithms: vec![Vec::new(); gates] }
     }
 
     fn pair_seconds(&self) -> f64 {
-        median(&sorted(self.seconds.iter().copied())).unwrap_or(f64::INFINITY)
+        median_of(self.seconds.iter().copied()).unwrap_or(f64::INFINITY)
     }
 
-    /// The expected number of pairs for each question.
-    fn pairs<'a>(&'a self, questions: &'a [Question]) -> impl Iterator<Item = f64> + 'a {
-        self.logarithms.iter().zip(questions).map(|(logarithms, question)| {
+    /// The expected number of pairs for each gate.
+    fn pairs<'a>(&'a self, gates: &'a [TrialGate]) -> impl Iterator<Item = f64> + 'a {
+        self.logarithms.iter().zip(gates).map(|(logarithms, gate)| {
             let deviation = deviation(logarithms);
-            PAIRS_PER_VARIANCE * (deviation / question.threshold).powi(2)
+            PAIRS_PER_VARIANCE * (deviation / gate.threshold).powi(2)
         })
     }
 
-    /// Whether the minimum number of pairs is enough for every question, so that longer
+    /// Whether the minimum number of pairs is enough for every gate, so that longer
     /// runs would gain nothing.
-    fn is_least(&self, questions: &[Question]) -> bool {
-        self.pairs(questions).zip(questions).all(|(pairs, one)| pairs <= one.least as f64)
+    fn is_least(&self, gates: &[TrialGate]) -> bool {
+        self.pairs(gates).zip(gates).all(|(pairs, one)| pairs <= one.least as f64)
     }
 
     /// The time until all verdicts, seconds.
-    fn cost(&self, questions: &[Question]) -> f64 {
-        let pairs = self.pairs(questions).zip(questions);
+    fn cost(&self, gates: &[TrialGate]) -> f64 {
+        let pairs = self.pairs(gates).zip(gates);
         let pairs = pairs.map(|(pairs, one)| pairs.max(one.least as f64)).fold(1.0, f64::max);
         pairs * self.pair_seconds()
     }
@@ -168,7 +169,7 @@ fn deviation(values: &[f64]) -> f64 {
     if values.iter().any(|value| !value.is_finite()) {
         return f64::INFINITY;
     }
-    let Some(middle) = median(&sorted(values.iter().copied())) else { return f64::INFINITY };
+    let Some(middle) = median_of(values.iter().copied()) else { return f64::INFINITY };
     let deviations = sorted(values.iter().map(|value| (value - middle).abs()));
     let calm = &deviations[..(CALM * deviations.len() as f64).ceil() as usize];
     calm.iter().sum::<f64>() / calm.len() as f64 / CALM_MEAN
@@ -179,13 +180,13 @@ mod tests {
     use super::*;
     use crate::stats::noise::TestNoise;
 
-    const QUESTION: Question = Question { threshold: 0.02, least: 14 };
+    const GATE: TrialGate = TrialGate { threshold: 0.02, least: 14 };
 
     /// Tries runs with a start-up of 5 ms and this noise per pair. Returns the length,
     /// and the lengths of all pairs.
     fn choose(seed: u64, noise: impl Fn(f64) -> f64) -> (Length, Vec<u64>) {
         let mut random = TestNoise::seeded(seed);
-        let mut trial = Trial::new(vec![QUESTION]);
+        let mut trial = LengthTrial::new(vec![GATE]);
         let mut tried = Vec::new();
         while let Some(length) = trial.next() {
             let milliseconds = 1e3 * length.as_secs_f64();
@@ -243,8 +244,8 @@ mod tests {
     }
 
     #[test]
-    fn the_noisiest_question_of_a_group_counts_and_a_trial_that_is_cut_short_has_no_answer() {
-        let mut trial = Trial::new(vec![QUESTION, QUESTION]);
+    fn the_noisiest_gate_of_a_group_counts_and_a_trial_that_is_cut_short_has_no_answer() {
+        let mut trial = LengthTrial::new(vec![GATE, GATE]);
         for pair in 0..PAIRS {
             assert_eq!((trial.next(), trial.best()), (Some(Duration::from_millis(1)), None));
             let noise = if pair % 2 == 0 { 1.3 } else { 0.7 };
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(trial.next(), Some(Duration::from_millis(3)));
         assert!(trial.best().is_some());
         // From zero to something, there is no logarithm: it stays undecided, and ends.
-        let mut zero = Trial::new(vec![QUESTION]);
+        let mut zero = LengthTrial::new(vec![GATE]);
         while zero.next().is_some() {
             zero.push(0.01, &[f64::INFINITY]);
         }

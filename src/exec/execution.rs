@@ -25,7 +25,8 @@ pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
 pub(crate) use watching::Watching;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters, Pass, Profiler, Sampler, Samples};
 use crate::exec::process::trace::Watched;
@@ -97,6 +98,45 @@ impl Stop {
     }
 }
 
+/// Why something about a program was not found out.
+#[derive(Debug)]
+pub(crate) enum Unknown {
+    /// For this reason, as the end of a sentence about the program.
+    Because(String),
+    /// A run was stopped or failed.
+    Stopped(Stop),
+}
+
+impl Unknown {
+    /// The reason, if it is one.
+    pub(crate) fn reason(self) -> Result<String, Stop> {
+        match self {
+            Unknown::Because(why) => Ok(why),
+            Unknown::Stopped(stop) => Err(stop),
+        }
+    }
+}
+
+impl From<Stop> for Unknown {
+    fn from(stop: Stop) -> Self {
+        Unknown::Stopped(stop)
+    }
+}
+
+impl From<&str> for Unknown {
+    fn from(why: &str) -> Self {
+        Unknown::Because(why.to_owned())
+    }
+}
+
+/// The samples of some runs.
+#[derive(Debug)]
+pub(crate) struct SampledRuns {
+    pub(crate) samples: Samples,
+    /// The mean of the metric over these runs, if they report it.
+    pub(crate) reported: Option<f64>,
+}
+
 /// How many plain runs make a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
@@ -148,7 +188,7 @@ impl<'a> Execution<'a> {
         };
         program.command.isolation.rehearse().map_err(|source| {
             let benchmark = benchmark.name.clone();
-            Error::from(Kind::Isolation { benchmark, source })
+            Error::from(ExecError::Isolation { benchmark, source })
         })?;
         Ok(Execution {
             benchmark,
@@ -307,42 +347,42 @@ impl<'a> Execution<'a> {
     }
 
     /// Takes samples of a program that runs one benchmark, in as many processes as it takes to
-    /// have [`ENOUGH`]. Beside them is the value that the program reports of the metric then, if
-    /// it does: the mean of these processes. Or why that can't be, or not until the deadline.
+    /// have [`ENOUGH`].
     pub(crate) fn sample(
         &mut self,
         program: &mut SideProgram,
         sampling: Sampling<'_>,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Result<(Samples, Option<f64>), &'static str>, Stop> {
+    ) -> Result<SampledRuns, Unknown> {
         let Sampling { sampler, metric, run } = sampling;
         let folder = program.folder.clone();
         let (mut all, mut values) = (Samples::default(), Vec::new());
         for _ in 0..MOST_PROCESSES {
             let command = sampler.record(&program.command, &folder, run);
             if !self.run_instead(program, command, deadline, context)? {
-                return Ok(Err("a run of perf failed or took too long"));
+                return Err("a run of perf failed or took too long".into());
             }
             match program.read(&self.benchmark.name, &Values::new()).as_deref() {
                 Ok([reading]) => values.extend(reading.values.get(metric)),
-                Ok(_) => return Ok(Err("its harness does not run it alone")),
-                Err(_) => return Ok(Err("its output under perf can't be read")),
+                Ok(_) => return Err("its harness does not run it alone".into()),
+                Err(_) => return Err("its output under perf can't be read".into()),
             }
             let report = sampler.report(&program.command, &folder);
-            let outcome = context.helper.run(&report, context.interrupt)?;
+            let outcome = context.helper.run(&report, context.interrupt).map_err(Stop::from)?;
             let samples = match outcome.fault(self.benchmark.run_timeout) {
                 None => sampler.read(&folder),
                 Some(_) => None,
             };
-            let Some(samples) = samples else { return Ok(Err("perf wrote no report")) };
+            let Some(samples) = samples else { return Err("perf wrote no report".into()) };
             all.add(samples);
             if all.count >= ENOUGH {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
-                return Ok(Ok((all, (!values.is_empty()).then_some(mean))));
+                let reported = (!values.is_empty()).then_some(mean);
+                return Ok(SampledRuns { samples: all, reported });
             }
         }
-        Ok(Err("its runs are too short for samples"))
+        Err("its runs are too short for samples".into())
     }
 
     /// Runs another command once in place of a program's own. Whether that went well; only an
@@ -374,7 +414,7 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<Values, Stop> {
         self.notices.extend(program.hooks.before_run(self.benchmark, context)?);
-        program.harness.clear(&program.paths).map_err(Kind::Harness).map_err(Error::from)?;
+        program.harness.clear(&program.paths).map_err(Error::from)?;
         let mut runs = Runs {
             meters: &self.meters,
             timeout: self.benchmark.run_timeout,
@@ -386,7 +426,7 @@ impl<'a> Execution<'a> {
         runs.run(pass, command, folder, deadline, |failure| {
             let Failure { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
-            Kind::Benchmark { side, benchmark, fault, command, stderr }.into()
+            ExecError::Benchmark { side, benchmark, fault, command, stderr }.into()
         })
     }
 }

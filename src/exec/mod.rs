@@ -1,5 +1,6 @@
 //! Runs programs and parses their results.
 
+pub(crate) mod error;
 pub mod execution;
 pub mod harness;
 pub(crate) mod known;

@@ -1,9 +1,10 @@
 //! Differences between operating systems that std leaves to its callers: the
 //! bytes of a path, links, permissions. Also files that are replaced as a whole
-//! ([`Place`]). What a system does not have is `None` or an error, never a guess.
+//! ([`Place`]), and those with a value that is kept ([`Memo`]). What a system does not have is `None` or an error, never a guess.
 //! (Processes are in [`crate::exec::process`].)
 
 mod digest;
+mod memo;
 mod place;
 
 use std::ffi::{OsStr, OsString};
@@ -15,7 +16,7 @@ use std::time::SystemTime;
 
 pub use digest::digest;
 pub use digest::{digest_file, hex};
-pub(crate) use digest::{seal, unseal};
+pub(crate) use memo::Memo;
 pub use place::{Place, Staged};
 
 /// An unpredictable number.

@@ -19,19 +19,24 @@ use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::event::Event;
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
 use crate::exec::system::{Place, digest};
 use crate::flows::compare::{self, compare};
+use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::explanation::Explain;
 use crate::model::outcome::{OnDoubt, Outcome, StoppedBy, Verdict};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
+use crate::model::words::words;
 use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::Repo;
+use crate::workspace::git::line;
 use crate::workspace::git::line::{Commit, Node, Parents};
 use crate::workspace::{self, Request, cargo};
 
@@ -105,22 +110,16 @@ pub enum StepOutcome {
     Unusable,
 }
 
-impl StepOutcome {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            StepOutcome::Good => "good",
-            StepOutcome::Bad => "bad",
-            StepOutcome::Inconclusive => "inconclusive",
-            StepOutcome::Unusable => "unusable",
-        }
-    }
-}
+words!(StepOutcome {
+    Good = "good",
+    Bad = "bad",
+    Inconclusive = "inconclusive",
+    Unusable = "unusable",
+});
 
 /// The measurement of a commit against the good one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMeasurement {
-    /// Its error probability.
     pub(crate) level: f64,
     /// The change of the metric that decided, a fraction.
     pub change: Option<f64>,
@@ -169,7 +168,7 @@ pub fn bisect(
     let repo = Repo::discover(&options.request.folder)?;
     let good = repo.at(Some(&options.good))?;
     let bad = repo.at(Some(&options.bad))?;
-    let nodes = repo.between(&good.commit, &bad.commit, options.parents)?;
+    let nodes = line::between(&repo, &good.commit, &bad.commit, options.parents)?;
     let request = comparison_with(&good, &options.request, context)?;
     let (policy, _) = options::limits(&request.flags)?;
     let identity =
@@ -200,7 +199,9 @@ pub fn bisect(
         StepOutcome::Good => Verdict::NoRegression,
         StepOutcome::Inconclusive => Verdict::Inconclusive,
         StepOutcome::Unusable => {
-            return Err(Kind::Bisect { which: "bad", why: last.why.unwrap_or_default() }.into());
+            return Err(
+                FlowError::Bisect { which: "bad", why: last.why.unwrap_or_default() }.into()
+            );
         }
     };
     let mut guilty = Vec::new();
@@ -249,14 +250,12 @@ fn comparison_with(
     })
 }
 
-/// A search under way.
 struct Bisection<'a> {
     /// The request of all comparisons, without a head.
     request: Request,
     seed: u64,
     nodes: Vec<Node>,
     search: Search,
-    /// The commits that were tried.
     steps: Vec<BisectStep>,
     /// The file where they are stored, so that an interrupted search can continue.
     path: PathBuf,
@@ -344,7 +343,7 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, E
         }
         Some(Verdict::NoBaseline) => {
             let why = "it has no such benchmark, or does not build".to_owned();
-            return Err(Kind::Bisect { which: "good", why }.into());
+            return Err(FlowError::Bisect { which: "good", why }.into());
         }
     };
     let gating = || compared.metrics().filter(|(_, metric)| metric.verdict.is_some());
@@ -363,19 +362,24 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, E
 /// Whether a comparison failed because of its commit, so that other commits can
 /// still be tried.
 fn lies_in_the_commit(error: &Error) -> bool {
-    match error.kind() {
-        Kind::Build { side, .. }
-        | Kind::Manifests { side, .. }
-        | Kind::NotCommitted { side, .. }
-        | Kind::Benchmark { side, .. } => *side == Side::Head,
-        Kind::Settings(error) => {
-            !matches!(error, settings::Error::Bad { .. } | settings::Error::Disagree(_))
-        }
-        Kind::Cargo(cargo::Error::NoExecutable(_))
-        | Kind::NoBenchmark { .. }
-        | Kind::AllRemoved(_) => true,
-        _ => false,
+    if let Some(error) = error.as_kind() {
+        return matches!(
+            error,
+            WorkspaceError::Build { side: Side::Head, .. }
+                | WorkspaceError::Manifests { side: Side::Head, .. }
+                | WorkspaceError::NotCommitted { side: Side::Head, .. }
+        );
     }
+    if let Some(error) = error.as_kind() {
+        return matches!(error, ExecError::Benchmark { side: Side::Head, .. });
+    }
+    if let Some(error) = error.as_kind() {
+        return matches!(error, FlowError::NoBenchmark { .. } | FlowError::AllRemoved(_));
+    }
+    if let Some(error) = error.as_kind() {
+        return !matches!(error, settings::Error::Bad { .. } | settings::Error::Disagree(_));
+    }
+    matches!(error.as_kind(), Some(cargo::Error::NoExecutable(_)))
 }
 
 #[cfg(test)]

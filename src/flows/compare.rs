@@ -7,29 +7,34 @@ mod harnesses;
 mod layouts;
 mod lengths;
 mod longer;
+mod planning;
 mod program;
 mod same;
+mod sampling;
 mod session;
 mod unaffected;
+mod warm_up;
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::engine::event::{Event, Recorder, Reporter};
+use crate::engine::longer::length as longest_run;
 use crate::engine::remarks::remarks;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::model::explanation::Explain;
+use crate::flows::error::FlowError;
+use crate::flows::hooks::with_hooks;
+use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
 use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
-use crate::model::side::Side;
 use crate::settings::options::Benchmark;
 use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
 use program::ComparedProgram;
-use session::{Measured, Session};
+use session::Session;
 
 /// The options of a comparison.
 #[derive(Clone, Debug)]
@@ -58,6 +63,29 @@ pub struct Compared {
     pub gates: Vec<(String, Gate)>,
 }
 
+struct Measured {
+    programs: Vec<MeasuredProgram>,
+    stopped_by: StoppedBy,
+    /// See [`Outcome::likely_slower`].
+    likely_slower: Option<String>,
+    /// Seconds from the first measured pair to the last.
+    elapsed: f64,
+    explanations: Vec<Explanation>,
+    /// The gates, each with the name of its benchmark, except those of metrics
+    /// known without a run.
+    gates: Vec<(String, Gate)>,
+    /// Seconds from the start to the first measured pair.
+    prepare_seconds: f64,
+}
+
+/// What was measured of one program.
+struct MeasuredProgram {
+    /// Its index in the preparation.
+    number: usize,
+    found: Discovery,
+    results: Vec<BenchmarkResult>,
+}
+
 /// Compares the two sides. `on_event` is called with what happens, between runs only.
 ///
 /// # Errors
@@ -73,64 +101,21 @@ pub fn compare(
     let reporter = &mut Recorder::new(on_event);
     let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
     same::confirm(&mut preparation, options, context, reporter)?;
-    let programs = programs(&preparation, options.request.filter.as_deref(), reporter)?;
-    let Measured { sampled, explanations, discoveries, gates, prepare_seconds } =
-        if programs.is_empty() {
-            Measured::nothing(nothing_to_measure(&preparation), Vec::new(), start)
-        } else {
-            let names = preparation.benchmarks.iter().map(|one| one.benchmark.name.clone());
-            let mut session = Session {
-                programs,
-                context,
-                known_repetitions: preparation.cache.file("repetitions-v1"),
-                known_lengths: preparation.cache.file("run-lengths-v2"),
-                longest: Duration::ZERO,
-                reporter: &mut *reporter,
-                start,
-                names: names.collect(),
-                moves: &preparation.moves,
-            };
-            session.run(&preparation.settings, options)?
-        };
-    for notice in remarks(&sampled.benchmarks) {
+    let mut programs =
+        program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
+    let measured = with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
+        let session = &mut Session { programs, context, start, reporter: &mut *reporter };
+        measure(session, &preparation, options)
+    })?;
+    for notice in remarks(measured.results()) {
         reporter.notice(notice);
     }
-    for notice in changed_functions(&preparation, &sampled.benchmarks, &discoveries) {
+    for notice in changed_functions(&programs, &measured, preparation.changed_crates.as_ref()) {
         reporter.notice(notice);
     }
-    let verdict = match sampled.stopped_by {
-        StoppedBy::Identical => Some(Verdict::Identical),
-        StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
-        // The verdict is that of all shards together.
-        _ if options.shard.is_some() => None,
-        _ => Some(sampled.verdict()),
-    };
-    let mut removed = preparation.removed.clone();
-    removed.extend(discoveries.iter().flat_map(Discovery::removed));
     let notices = std::mem::take(&mut reporter.notices);
-    let selecting = notices.iter().filter_map(|notice| match notice {
-        Notice::RunDiffers(differs) => Some(differs.selecting()),
-        _ => None,
-    });
-    let outcome = Outcome {
-        verdict,
-        stopped_by: sampled.stopped_by,
-        elapsed_seconds: Some(sampled.elapsed),
-        prepare_seconds: Some(prepare_seconds),
-        rows: None,
-        benchmarks: all_benchmarks(&preparation, sampled.benchmarks, discoveries),
-        likely_slower: sampled.likely_slower,
-        sides: Some(preparation.sides),
-        toolchain: Some(preparation.toolchain),
-        policy: preparation.settings.policy,
-        limits: preparation.settings.limits,
-        seed: Some(options.seed),
-        shard: Some(options.shard),
-        removed,
-        explanations,
-        selecting: selecting.flatten().map(str::to_owned).collect(),
-        notices,
-    };
+    let gates = measured.gates.clone();
+    let outcome = outcome(options, &preparation, measured, notices);
     let prepared = preparation.benchmarks.into_iter();
     let programs = prepared.map(|prepared| prepared.benchmark).collect();
     Ok(Compared { outcome, programs, gates })
@@ -150,6 +135,81 @@ pub fn preview(
     Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
 }
 
+/// Warms up, samples what the change may affect, and explains what has regressed.
+fn measure(
+    session: &mut Session<'_, '_>,
+    preparation: &Preparation,
+    options: &Options,
+) -> Result<Measured, Error> {
+    let (settings, cache) = (&preparation.settings, &preparation.cache);
+    if session.programs.is_empty() {
+        return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
+    }
+    let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
+    let longest = longest_run(settings.limits.time, benchmarks);
+    unaffected::leave_out(session, &mut found, options, preparation, longest)?;
+    let mut plan = planning::plan(session, &found, settings, options)?;
+    if let Some(stopped_by) = planning::reason_not_to_sample(&plan, &found)? {
+        return Ok(Measured::nothing(stopped_by, session, found));
+    }
+    lengths::choose(session, &mut plan, &cache.file("run-lengths-v3"))?;
+    planning::check_feasible(session, &mut plan, settings.policy.layouts)?;
+    let prepare_seconds = session.seconds();
+    let sampled = sampling::sample(session, &plan, longest)?;
+    if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
+        return Err(FlowError::NoPair(plan.time_limit).into());
+    }
+    let results = plan.by_program(sampled.benchmarks, found.len());
+    let explanations = explain::explain(session, options.explain, &found, &results)?;
+    let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
+        benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
+    });
+    Ok(Measured {
+        programs: measured_programs(session.programs, found, results),
+        stopped_by: sampled.stopped_by,
+        likely_slower: sampled.likely_slower,
+        elapsed: sampled.elapsed,
+        explanations,
+        gates: gates.collect(),
+        prepare_seconds,
+    })
+}
+
+/// Puts together what was found in each program and what its pairs show.
+fn measured_programs(
+    programs: &[ComparedProgram<'_>],
+    found: Vec<Discovery>,
+    results: Vec<Vec<BenchmarkResult>>,
+) -> Vec<MeasuredProgram> {
+    let all = programs.iter().zip(found.into_iter().zip(results));
+    all.map(|(program, (mut found, mut results))| {
+        found.add_exact(&program.execution.benchmark.name, &mut results);
+        MeasuredProgram { number: program.number, found, results }
+    })
+    .collect()
+}
+
+impl Measured {
+    /// The result without sampling.
+    fn nothing(stopped_by: StoppedBy, session: &Session<'_, '_>, found: Vec<Discovery>) -> Self {
+        let results = found.iter().map(|_| Vec::new()).collect();
+        Measured {
+            programs: measured_programs(session.programs, found, results),
+            stopped_by,
+            likely_slower: None,
+            elapsed: 0.0,
+            explanations: Vec::new(),
+            gates: Vec::new(),
+            prepare_seconds: session.seconds(),
+        }
+    }
+
+    fn results(&self) -> impl Iterator<Item = &BenchmarkResult> {
+        self.programs.iter().flat_map(|program| &program.results)
+    }
+}
+
 /// Why there is no benchmark to measure.
 fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     let lacking = |state: &State| matches!(state, State::NoBaseline);
@@ -160,52 +220,61 @@ fn nothing_to_measure(preparation: &Preparation) -> StoppedBy {
     }
 }
 
-/// The programs that can be run. Reports what is special about their harnesses.
-fn programs<'a>(
-    preparation: &'a Preparation,
-    filter: Option<&'a str>,
-    reporter: &mut dyn Reporter,
-) -> Result<Vec<ComparedProgram<'a>>, Error> {
-    let several = preparation.benchmarks.len() > 1;
-    let mut programs = Vec::new();
-    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
-        let scratch = preparation.scratch.path();
-        if let Some(program) = ComparedProgram::of(prepared, scratch, number, filter, several)? {
-            for notice in harnesses::notices(prepared, program.dialects()) {
-                reporter.notice(notice);
-            }
-            programs.push(program);
-        }
-    }
-    // A program that takes no filter is selected by its name, if there are others.
-    let takes =
-        |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
-    match filter {
-        Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
-            Err(Kind::NoFilter(filter.to_owned()).into())
-        }
-        _ => Ok(programs),
+fn outcome(
+    options: &Options,
+    preparation: &Preparation,
+    measured: Measured,
+    notices: Vec<Notice>,
+) -> Outcome {
+    let likely_slower = measured.likely_slower.as_deref();
+    let verdict = match measured.stopped_by {
+        StoppedBy::Identical => Some(Verdict::Identical),
+        StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
+        // The verdict is that of all shards together.
+        _ if options.shard.is_some() => None,
+        _ => Some(Verdict::of_benchmarks(measured.results(), likely_slower)),
+    };
+    let mut removed = preparation.removed.clone();
+    removed.extend(measured.programs.iter().flat_map(|program| program.found.removed()));
+    let selecting = notices.iter().filter_map(|notice| match notice {
+        Notice::RunDiffers(differs) => Some(differs.selecting()),
+        _ => None,
+    });
+    Outcome {
+        verdict,
+        stopped_by: measured.stopped_by,
+        elapsed_seconds: Some(measured.elapsed),
+        prepare_seconds: Some(measured.prepare_seconds),
+        rows: None,
+        benchmarks: all_benchmarks(preparation, &measured.programs),
+        likely_slower: measured.likely_slower,
+        sides: Some(preparation.sides.clone()),
+        toolchain: Some(preparation.toolchain.clone()),
+        policy: preparation.settings.policy.clone(),
+        limits: preparation.settings.limits.clone(),
+        seed: Some(options.seed),
+        shard: Some(options.shard),
+        removed,
+        explanations: measured.explanations,
+        selecting: selecting.flatten().map(str::to_owned).collect(),
+        notices,
     }
 }
 
-/// Which functions differ in programs with a regressed benchmark, if that is known.
+/// Which functions differ in programs with a regressed benchmark, if that is known. `edited` are
+/// the crates whose source differs.
 fn changed_functions(
-    preparation: &Preparation,
-    measured: &[BenchmarkResult],
-    discoveries: &[Discovery],
+    programs: &[ComparedProgram<'_>],
+    measured: &Measured,
+    edited: Option<&BTreeSet<String>>,
 ) -> Vec<Notice> {
-    let mut measured = measured.iter();
-    let ready = preparation.benchmarks.iter().filter_map(|prepared| match &prepared.state {
-        State::Ready(programs) | State::Same(programs, _) => Some((prepared, programs)),
-        State::Identical(_) | State::NoBaseline => None,
-    });
     let mut notices = Vec::new();
-    for ((prepared, programs), found) in ready.zip(discoveries) {
-        let own: Vec<_> = measured.by_ref().take(found.results).collect();
-        let regressed = own.into_iter().filter(|result| result.has_regressed());
+    for (program, MeasuredProgram { found, results, .. }) in programs.iter().zip(&measured.programs)
+    {
+        let regressed = results.iter().filter(|result| result.has_regressed());
         let entered: Vec<_> = regressed.map(|result| found.entered.get(&result.name)).collect();
         if !entered.is_empty()
-            && let Some(changed) = prepared.changed.of(programs)
+            && let Some(changed) = program.changed_functions()
         {
             let mut changed = changed.to_vec();
             let is_known = entered.iter().all(Option::is_some);
@@ -214,11 +283,10 @@ fn changed_functions(
                 function.runs = Some(all.any(|entered| entered.contains(&function.name)));
             }
             for function in &mut changed {
-                let crates = preparation.changed_crates.as_ref();
-                function.is_edited = crates.and_then(|crates| names_any(&function.name, crates));
+                function.is_edited = edited.and_then(|crates| names_any(&function.name, crates));
             }
             sort_by_relevance(&mut changed);
-            let benchmark = prepared.benchmark.name.clone();
+            let benchmark = program.execution.benchmark.name.clone();
             notices.push(Notice::Functions { benchmark, changed });
         }
     }
@@ -239,33 +307,15 @@ fn names_any(function: &str, crates: &BTreeSet<String>) -> Option<bool> {
 }
 
 /// The measured benchmarks, together with those that had nothing to measure.
-fn all_benchmarks(
-    preparation: &Preparation,
-    measured: Vec<BenchmarkResult>,
-    discoveries: Vec<Discovery>,
-) -> Vec<BenchmarkResult> {
-    let (mut measured, mut discoveries) = (measured.into_iter(), discoveries.into_iter());
+fn all_benchmarks(preparation: &Preparation, measured: &[MeasuredProgram]) -> Vec<BenchmarkResult> {
     let mut all = Vec::new();
-    for prepared in &preparation.benchmarks {
+    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         let name = &prepared.benchmark.name;
         match &prepared.state {
             State::Ready(_) | State::Same(..) => {
-                let Some(found) = discoveries.next() else { continue };
-                for result in measured.by_ref().take(found.results) {
-                    let shown = prepared.benchmark.shown.clone();
-                    all.push(BenchmarkResult { shown, ..found.with_one_sided(result) });
+                for program in measured.iter().filter(|program| program.number == number) {
+                    all.extend(benchmarks_of(program, &prepared.benchmark.shown));
                 }
-                let side = |side| if side == Side::Head { Status::New } else { Status::Removed };
-                let unaffected = found.unaffected.iter();
-                all.extend(unaffected.map(|(name, reason)| {
-                    BenchmarkResult::same(name, Status::Unaffected, reason.clone())
-                }));
-                all.extend(
-                    found
-                        .one_sided
-                        .iter()
-                        .map(|one| BenchmarkResult::new(&one.name, side(one.side))),
-                );
             }
             State::Identical(reason) => {
                 all.push(BenchmarkResult::same(name, Status::Compared, reason.clone()));
@@ -277,6 +327,24 @@ fn all_benchmarks(
     }
     let removed = preparation.removed.iter();
     all.extend(removed.map(|gone| BenchmarkResult::new(&gone.benchmark, Status::Removed)));
+    all
+}
+
+/// All benchmarks of a program. The metrics that are `shown` were requested without a gate.
+fn benchmarks_of(program: &MeasuredProgram, shown: &[String]) -> Vec<BenchmarkResult> {
+    let MeasuredProgram { found, results, .. } = program;
+    let mut all = Vec::new();
+    for result in results {
+        let shown = shown.to_vec();
+        all.push(BenchmarkResult { shown, ..found.with_one_sided(result.clone()) });
+    }
+    all.extend(
+        found
+            .unaffected
+            .iter()
+            .map(|(name, reason)| BenchmarkResult::same(name, Status::Unaffected, reason.clone())),
+    );
+    all.extend(found.one_sided_results());
     all
 }
 

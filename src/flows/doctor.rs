@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use crate::engine::schedule::Schedule;
 use crate::engine::test::MetricTest;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Refusal};
 use crate::exec::process::{Command, RunFault, Sink};
+use crate::flows::error::FlowError;
 use crate::model::estimator::Estimator;
 use crate::model::metric::{DEFAULT_METRIC, Metric, Unit};
 use crate::model::side::{Pair, Side};
@@ -213,7 +214,7 @@ impl NoiseTest {
         for side in [first, first.other()] {
             let outcome = context.helper.run(&self.command, context.interrupt)?;
             if !outcome.exit.success() {
-                return Err(Kind::Command {
+                return Err(FlowError::Command {
                     label: "the work of doctor".to_owned(),
                     fault: RunFault::Exit(outcome.exit),
                     command: self.command.shown(),

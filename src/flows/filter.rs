@@ -7,38 +7,35 @@ use crate::model::dialect::Dialect;
 
 /// The part of a program that a filter selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part<'a> {
-    /// All of it.
+pub(super) enum Selection<'a> {
     All,
     /// What its harness matches with this text.
     Matching(&'a str),
-    /// Nothing.
     Nothing,
 }
 
-impl<'a> Part<'a> {
+impl<'a> Selection<'a> {
     /// What `filter` selects of the program `name`. With `several`, the names of benchmarks
     /// begin with that of their program.
     pub(super) fn of(filter: Option<&'a str>, name: &str, dialect: Dialect, several: bool) -> Self {
-        let Some(filter) = filter else { return Part::All };
+        let Some(filter) = filter else { return Selection::All };
         let rest = match filter.strip_prefix(name) {
-            Some("" | "/") if several => return Part::All,
+            Some("" | "/") if several => return Selection::All,
             Some(rest) if several => rest.strip_prefix('/'),
             _ => None,
         };
         match dialect.filters() {
-            true => Part::Matching(rest.unwrap_or(filter)),
+            true => Selection::Matching(rest.unwrap_or(filter)),
             // A harness without filters runs as a whole or not at all.
-            false if !several || rest.is_some() || name.contains(filter) => Part::All,
-            false => Part::Nothing,
+            false if !several || rest.is_some() || name.contains(filter) => Selection::All,
+            false => Selection::Nothing,
         }
     }
 
-    /// The filter for the harness.
     pub(super) fn filter(self) -> Option<&'a str> {
         match self {
-            Part::Matching(filter) => Some(filter),
-            Part::All | Part::Nothing => None,
+            Selection::Matching(filter) => Some(filter),
+            Selection::All | Selection::Nothing => None,
         }
     }
 }
@@ -49,19 +46,19 @@ mod tests {
 
     #[test]
     fn a_name_as_it_is_printed_reaches_its_program_only() {
-        let harness = |filter, several| Part::of(filter, "fib", Dialect::Criterion, several);
-        assert_eq!(harness(None, true), Part::All);
-        assert_eq!(harness(Some("fib/rec/20"), true), Part::Matching("rec/20"));
-        assert_eq!(harness(Some("fib/rec/20"), false), Part::Matching("fib/rec/20"));
-        assert_eq!(harness(Some("other/rec"), true), Part::Matching("other/rec"));
-        assert_eq!(harness(Some("fibonacci"), true), Part::Matching("fibonacci"));
-        assert_eq!(harness(Some("fib"), true), Part::All);
-        assert_eq!(harness(Some("fib"), false), Part::Matching("fib"));
-        let plain = |filter, several| Part::of(Some(filter), "work", Dialect::Plain, several);
-        assert_eq!(plain("work", true), Part::All);
-        assert_eq!(plain("wo", true), Part::All);
-        assert_eq!(plain("work/x", true), Part::All);
-        assert_eq!(plain("other", true), Part::Nothing);
-        assert_eq!(plain("other", false), Part::All);
+        let harness = |filter, several| Selection::of(filter, "fib", Dialect::Criterion, several);
+        assert_eq!(harness(None, true), Selection::All);
+        assert_eq!(harness(Some("fib/rec/20"), true), Selection::Matching("rec/20"));
+        assert_eq!(harness(Some("fib/rec/20"), false), Selection::Matching("fib/rec/20"));
+        assert_eq!(harness(Some("other/rec"), true), Selection::Matching("other/rec"));
+        assert_eq!(harness(Some("fibonacci"), true), Selection::Matching("fibonacci"));
+        assert_eq!(harness(Some("fib"), true), Selection::All);
+        assert_eq!(harness(Some("fib"), false), Selection::Matching("fib"));
+        let plain = |filter, several| Selection::of(Some(filter), "work", Dialect::Plain, several);
+        assert_eq!(plain("work", true), Selection::All);
+        assert_eq!(plain("wo", true), Selection::All);
+        assert_eq!(plain("work/x", true), Selection::All);
+        assert_eq!(plain("other", true), Selection::Nothing);
+        assert_eq!(plain("other", false), Selection::All);
     }
 }

@@ -4,14 +4,15 @@
 mod manifest;
 mod trial;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::system::{Place, canonical};
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::target::{Package, Target, TargetKind};
+use crate::model::words::words;
 use crate::settings;
 use crate::settings::choice::Choice;
 use crate::settings::options::{self, Subject};
@@ -72,14 +73,7 @@ impl TableOwner {
     }
 }
 
-impl fmt::Display for TableOwner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TableOwner::Package => "package",
-            TableOwner::Workspace => "workspace",
-        })
-    }
-}
+words!(TableOwner { Package = "package", Workspace = "workspace" });
 
 /// Where the table goes, and its content.
 #[derive(Clone, Debug)]
@@ -150,11 +144,11 @@ impl Proposal {
     pub fn edited_manifest(&self) -> Result<(String, String), Error> {
         let path = &self.manifest;
         if let Some(owner) = self.existing {
-            return Err(Kind::Configured { path: path.clone(), table: owner.table() }.into());
+            return Err(FlowError::Configured { path: path.clone(), table: owner.table() }.into());
         }
         let before = fs_err::read_to_string(path).map_err(Error::io("read", path))?;
         let after = manifest::with_table(&before, self.owner, &self.table.entries());
-        let after = after.map_err(|why| Kind::Manifest { path: path.clone(), why })?;
+        let after = after.map_err(|why| FlowError::Manifest { path: path.clone(), why })?;
         Ok((before, after))
     }
 }
@@ -169,7 +163,7 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
     let flags = &request.flags;
     let chosen = choose(&workspace, &request.folder, flags);
     let (chosen, others) =
-        chosen.map_err(|error| workspace::told_of_folders(error, &workspace, &root))?;
+        chosen.map_err(|error| workspace::with_folder_hint(error, &workspace, &root))?;
     let named = chosen.as_ref().map(|chosen| chosen.package.clone());
     let named = named.or(flags.package.clone());
     let package = match &named {

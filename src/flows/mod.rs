@@ -3,8 +3,10 @@
 pub mod bisect;
 pub mod compare;
 pub mod doctor;
+pub(crate) mod error;
 mod filter;
 pub mod history;
+mod hooks;
 pub mod init;
 mod one_sided;
 pub mod sample;

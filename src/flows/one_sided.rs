@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};
 use crate::exec::meter;
-use crate::exec::process::Interrupt;
 use crate::exec::program::Program;
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
@@ -20,7 +20,6 @@ use crate::settings::options::Benchmark;
 pub(super) struct OneSided<'a> {
     pub(super) execution: Execution<'a>,
     program: SideProgram,
-    /// The filter for its harness.
     pub(super) filter: Option<&'a str>,
 }
 
@@ -40,16 +39,21 @@ impl<'a> OneSided<'a> {
         self.program.harness.dialect
     }
 
+    /// Runs the user's commands of one kind.
+    pub(super) fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
+        self.program.hook(hook, self.execution.benchmark, context)
+    }
+
     /// Whether it was found, and not selected by name.
     pub(super) fn is_found(&self) -> bool {
         self.execution.benchmark.is_found
     }
 
     /// The error that it has no benchmark.
-    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> Kind {
+    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
         let benchmark = self.execution.benchmark.name.clone();
         let (harness, filter) = (self.dialect().name(), filter.map(str::to_owned));
-        Kind::NoBenchmark { benchmark, harness, filter }
+        FlowError::NoBenchmark { benchmark, harness, filter }
     }
 
     /// The number of unmeasured runs at the beginning.
@@ -57,7 +61,6 @@ impl<'a> OneSided<'a> {
         self.execution.warmup([&self.program])
     }
 
-    /// Runs the program once.
     pub(super) fn run(&mut self, context: Context<'_>) -> Result<Vec<Reading>, Error> {
         let OneSided { execution, program, filter } = self;
         execution.run_all(program, RunLength::LONG, *filter, context).map_err(Stop::into_error)
@@ -122,7 +125,7 @@ impl<'a> OneSided<'a> {
         let gates = gates(asked, &measured, &[]);
         if gates.is_empty() {
             let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
-            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
         }
         Ok(gates)
     }
@@ -130,22 +133,4 @@ impl<'a> OneSided<'a> {
 
 fn metric_names(run: &[Reading]) -> Vec<String> {
     run.iter().flat_map(|reading| reading.values.metrics()).collect()
-}
-
-/// Calls a function with programs, between the user's set-up and cleanup commands.
-/// Cleanup happens even after an error or an interrupt.
-pub(super) fn with_hooks<'a, T>(
-    programs: &mut [OneSided<'a>],
-    context: Context<'_>,
-    run: impl FnOnce(&mut [OneSided<'a>]) -> Result<T, Error>,
-) -> Result<T, Error> {
-    let hook = |programs: &[OneSided<'a>], hook, context| {
-        programs.iter().try_for_each(|one| one.program.hook(hook, one.execution.benchmark, context))
-    };
-    let ran = hook(programs, Hook::Setup, context).and_then(|()| run(programs));
-    let never = Interrupt::never().map_err(Kind::Listen)?;
-    let cleaned = hook(programs, Hook::Cleanup, Context { interrupt: &never, ..context });
-    let ran = ran?;
-    cleaned?;
-    Ok(ran)
 }

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::engine::event::Event;
 use crate::engine::schedule::Rounds;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{Context, Failure, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
+use crate::flows::error::FlowError;
 use crate::model::metric::{DEFAULT_METRIC, unfit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{Limits, StoppedBy};
@@ -100,7 +101,7 @@ pub fn sample<E: From<Error>>(
                 runs.run(pass, &commands[number], scratch.path(), deadline, |failure| {
                     let Failure { fault, command, stderr } = failure;
                     let label = labels[number].to_owned();
-                    Kind::Command { label, fault, command, stderr }.into()
+                    FlowError::Command { label, fault, command, stderr }.into()
                 })?;
             all.extend(values);
         }
@@ -161,7 +162,7 @@ pub fn sample<E: From<Error>>(
 fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     let known: Vec<String> = meter::of_runs().map(|metric| metric.name).collect();
     if let Some(metric) = sampling.metrics.iter().find(|name| !known.contains(name)) {
-        return Err(Kind::UnknownMetric { metric: metric.clone(), known }.into());
+        return Err(FlowError::UnknownMetric { metric: metric.clone(), known }.into());
     }
     let path = sampling.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.as_os_str());

@@ -138,7 +138,7 @@ impl Metric {
         KnownMetric::of(name).map_or(Metric::cost(name, Unit::Unknown), KnownMetric::metric)
     }
 
-    /// The same, with its unit and direction from `units`.
+    /// Takes unit and direction from `units`, if they are configured there.
     #[must_use]
     pub(crate) fn with(self, units: &Units) -> Self {
         match units.get(&self.name) {
@@ -177,7 +177,7 @@ impl Metric {
 
 /// Where the values of a known metric come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum MetricSource {
     /// What the kernel reports about every process that has ended.
     Usage,
     /// A counter of the processor or the kernel.
@@ -200,14 +200,14 @@ pub(crate) struct KnownMetric {
     /// Which way is better.
     pub(crate) better: Better,
     /// Where its values come from.
-    pub(crate) source: Source,
+    pub(crate) source: MetricSource,
 }
 
 /// The known metrics, in the order of the outputs.
 pub(crate) static KNOWN: [KnownMetric; 27] = {
-    use Source::{Cachegrind, Counter, Executable, Harness, Usage};
+    use MetricSource::{Cachegrind, Counter, Executable, Harness, Usage};
     use Unit::{Bytes, Count, Seconds};
-    const fn cost(name: &'static str, unit: Unit, source: Source) -> KnownMetric {
+    const fn cost(name: &'static str, unit: Unit, source: MetricSource) -> KnownMetric {
         KnownMetric { name, unit, better: Better::Lower, source }
     }
     [
@@ -248,11 +248,10 @@ impl KnownMetric {
     }
 
     /// Those whose values come from `source`, in the order of the outputs.
-    pub(crate) fn from(source: Source) -> impl Iterator<Item = &'static Self> {
+    pub(crate) fn from(source: MetricSource) -> impl Iterator<Item = &'static Self> {
         KNOWN.iter().filter(move |known| known.source == source)
     }
 
-    /// The same as a metric.
     pub(crate) fn metric(&self) -> Metric {
         Metric { name: self.name.to_owned(), unit: self.unit.clone(), better: self.better }
     }

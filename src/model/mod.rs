@@ -16,4 +16,5 @@ pub(crate) mod run_length;
 pub mod shard;
 pub mod side;
 pub mod target;
+pub mod time;
 pub(crate) mod words;

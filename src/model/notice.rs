@@ -1,5 +1,7 @@
 //! What the user should know about a result. The binary words it.
 
+#![expect(missing_docs, reason = "a field has a comment where its name leaves a question")]
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -32,23 +34,13 @@ pub struct ChangedFunction {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// The working tree has uncommitted changes, which were not measured.
-    DirtyTree {
-        /// How many files.
-        files: usize,
-    },
+    DirtyTree { files: usize },
     /// The head is the base.
-    NothingToCompare {
-        /// BASE.
-        base: String,
-    },
+    NothingToCompare { base: String },
     /// BASE is not in this clone; the merge commit's first parent is used instead.
-    MergeRef {
-        /// BASE.
-        base: String,
-    },
+    MergeRef { base: String },
     /// The tables of the two sides differ in settings that decide.
     PolicyDiffers {
-        /// The keys.
         keys: Vec<&'static str>,
         /// The side whose table is used.
         from: Side,
@@ -60,7 +52,6 @@ pub enum Notice {
     /// Benchmarks are built with different features or profiles, because the base's manifest
     /// lacks or requires others than the head's.
     BuildDiffers {
-        /// The benchmarks.
         benchmarks: Vec<String>,
         /// The arguments of cargo that choose these on each side.
         args: Pair<Vec<String>>,
@@ -69,7 +60,6 @@ pub enum Notice {
     Alias,
     /// Which functions differ between the sides of a program that regressed.
     Functions {
-        /// The program.
         benchmark: String,
         /// The functions: first those that run in a regressed benchmark, of these first those
         /// whose source may have changed, and those in order of their change in length.
@@ -77,66 +67,32 @@ pub enum Notice {
     },
     /// Some benchmarks run no code that differs between the sides, and were not measured.
     Unaffected {
-        /// How many.
         benchmarks: usize,
-        /// How many there are.
         of: usize,
         /// Whether no function and no constant of any program differs.
         has_same_code: bool,
     },
     /// The base has no such benchmark, or does not build.
-    NoBaseline {
-        /// The benchmark.
-        benchmark: String,
-        /// Why.
-        why: String,
-    },
+    NoBaseline { benchmark: String, why: String },
     /// A bench target that was not selected by name does not build.
-    LeftOut {
-        /// The benchmark.
-        benchmark: String,
-        /// Why.
-        why: String,
-    },
+    LeftOut { benchmark: String, why: String },
     /// Bench targets are built with required features that are not enabled otherwise.
-    Required {
-        /// The benchmarks.
-        benchmarks: Vec<String>,
-        /// The features.
-        features: Vec<String>,
-    },
+    Required { benchmarks: Vec<String>, features: Vec<String> },
     /// Only the head has this benchmark.
-    New {
-        /// The benchmark.
-        benchmark: String,
-    },
+    New { benchmark: String },
     /// Only one side measures this metric.
-    OneSided {
-        /// The benchmark.
-        benchmark: String,
-        /// The metric.
-        metric: String,
-        /// The side.
-        side: Side,
-    },
+    OneSided { benchmark: String, metric: String, side: Side },
     /// No benchmark measures a metric whose unit is configured.
-    UnusedUnit {
-        /// The metric.
-        metric: String,
-    },
+    UnusedUnit { metric: String },
     /// These gate on the base, but the head does not measure them.
     Removed(Vec<Removed>),
     /// Only the base has this benchmark, and none of its metrics gates.
-    OnlyBase {
-        /// The benchmark.
-        benchmark: String,
-    },
+    OnlyBase { benchmark: String },
     /// Something about what the runs did, and whether it was the same on both
     /// sides.
     Run(RunNotice),
     /// Both sides of this benchmark are the same program.
     Identical {
-        /// The benchmark.
         benchmark: String,
         /// In how many places the two differ only in source locations, such as line
         /// numbers.
@@ -145,64 +101,45 @@ pub enum Notice {
     /// Both sides of this benchmark are the same program, which may do something else on each
     /// because of other files that differ, so it is measured.
     SameProgram {
-        /// The benchmark.
         benchmark: String,
         /// What it does that may not be the same, worded as the end of a sentence.
         why: String,
     },
     /// Files of a side are pointers of git-lfs, without their content.
-    Pointers {
-        /// Whose.
-        side: Side,
-        /// How many.
-        count: usize,
-        /// One of them.
-        example: String,
-    },
+    Pointers { side: Side, count: usize, example: String },
     /// `--max-pairs` is smaller than the minimum for a verdict.
     TooFewPairs {
         /// The minimum number of pairs for a verdict.
         least: u64,
     },
     /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
-    NotAsked {
+    BelowMinimumPairs {
         /// How many did not reach it.
         benchmarks: usize,
-        /// One of them.
         example: String,
     },
     /// Benchmarks passed in short runs only: there was no time for longer ones.
     OnlyShort {
-        /// How many.
         benchmarks: usize,
-        /// One of them.
         example: String,
         /// How long the longer runs should have measured, seconds.
         length: f64,
     },
     /// A requested metric that does not gate can't be measured here.
     NotMeasured {
-        /// The benchmark.
         benchmark: String,
-        /// Which one, and why.
         why: String,
         /// What the user can do about it.
         hint: Option<String>,
     },
     /// An executable can't be linked again, so its other layouts are copies in memory.
     NotLinked {
-        /// The benchmark.
         benchmark: String,
         /// Why not, worded as the end of a sentence.
         why: String,
     },
     /// A run left processes behind, which were killed.
-    LeftBehind {
-        /// The benchmark.
-        benchmark: String,
-        /// How many in all.
-        processes: u64,
-    },
+    LeftBehind { benchmark: String, processes: u64 },
     /// The configuration names another base than the CI job does.
     ConfiguredBase {
         /// The configured base, which is used.
@@ -214,57 +151,38 @@ pub enum Notice {
     },
     /// The head has a waiver that the base does not have.
     NewWaiver {
-        /// The metric.
         metric: String,
         /// Its ceiling, as it is written.
         ceiling: String,
-        /// Its reason.
         reason: String,
     },
     /// A waiver has expired.
     ExpiredWaiver(Waiver),
     /// Something about the result of a metric.
-    Metric {
-        /// The benchmark.
-        benchmark: String,
-        /// The metric.
-        metric: String,
-        /// The remark.
-        remark: Remark,
-    },
+    Metric { benchmark: String, metric: String, remark: Remark },
     /// A verdict within the limit is unlikely.
     Unlikely(Unlikely),
     /// What would help to reach the verdicts that are undecided.
     Advice(Advice),
     /// Samples of one side of a benchmark, without any of the other side.
-    Alone {
-        /// The label.
-        label: String,
-    },
+    Alone { label: String },
     /// The rows of two labels no longer alternate in pairs.
     Unpaired {
-        /// The comparison.
         benchmark: String,
         /// The first line where they don't.
         line: u64,
     },
     /// A sentence about the tables, from the companions of the shards.
-    OfShards {
-        /// The sentence.
-        text: String,
-    },
+    OfShards { text: String },
     /// Shards of a comparison that are missing.
-    MissingShards {
-        /// Their numbers.
-        numbers: Vec<u64>,
-    },
+    MissingShards { numbers: Vec<u64> },
     /// The intervals are valid for a single look.
     OneLook,
 }
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subject<'a> {
+pub struct NoticeSubject<'a> {
     /// The benchmark.
     pub benchmark: &'a str,
     /// The metric of it, for a notice about one.
@@ -306,10 +224,10 @@ impl Notice {
     }
 
     /// The one benchmark that it is about, if it may be equal for others.
-    pub fn subject(&self) -> Option<Subject<'_>> {
+    pub fn subject(&self) -> Option<NoticeSubject<'_>> {
         let benchmark = match self {
             Notice::Metric { benchmark, metric, .. } => {
-                return Some(Subject { benchmark, metric: Some(metric) });
+                return Some(NoticeSubject { benchmark, metric: Some(metric) });
             }
             Notice::Functions { benchmark, .. }
             | Notice::NoBaseline { benchmark, .. }
@@ -337,7 +255,7 @@ impl Notice {
             ) => benchmark,
             _ => return None,
         };
-        Some(Subject { benchmark, metric: None })
+        Some(NoticeSubject { benchmark, metric: None })
     }
 
     /// Whether it is about what only longer runs show.
@@ -369,31 +287,20 @@ impl Notice {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remark {
     /// It passes, but is beyond the warning level.
-    Warned {
-        /// The change.
-        change: Option<f64>,
-    },
+    Warned { change: Option<f64> },
     /// It passes with a waiver, needed or not.
     Waived {
-        /// The change.
         change: Option<f64>,
         /// Whether the change is beyond the threshold without the waiver.
         needed: bool,
-        /// The waiver.
         waiver: Waived,
-        /// The metric's direction.
         better: Better,
     },
     /// The placement of code alone could cause such a change.
     SmallChange,
     /// The executables as built differ by more than the threshold, but over layouts
     /// they do not, or there were too few layouts to decide.
-    Placement {
-        /// The result as built.
-        as_built: Summary,
-        /// The result over layouts.
-        over: OverLayouts,
-    },
+    Placement { as_built: Summary, over: OverLayouts },
     /// It is worse in longer runs than in short ones, or looks worse.
     Longer {
         /// The change in short runs.
@@ -406,15 +313,9 @@ pub enum Remark {
         verdict: Verdict,
     },
     /// The estimate comes from a slow tail, not from the typical run.
-    Tail {
-        /// The mean's change.
-        average: f64,
-        /// The typical run's change.
-        typical: f64,
-    },
+    Tail { average: f64, typical: f64 },
     /// Many pairs have exactly the change of the threshold.
     Ties {
-        /// How many of them.
         ties: u64,
         /// How many pairs there are.
         pairs: u64,
@@ -423,7 +324,6 @@ pub enum Remark {
     Noise(Finding),
     /// Another estimator would have needed less than half of the pairs.
     Earlier {
-        /// The other estimator.
         estimator: Estimator,
         /// The pairs that it would have needed.
         needed: u64,
@@ -446,14 +346,12 @@ pub struct AtLength {
 pub enum RunNotice {
     /// The source of the benchmark itself differs between the sides.
     BenchChanged {
-        /// The benchmark.
         benchmark: String,
         /// A file of it that differs, relative to the root.
         path: String,
     },
     /// Both sides were built with the benchmark sources of one.
     BenchFrom {
-        /// Whose.
         side: Side,
         /// The folders copied over those of the other side, relative to the root.
         folders: Vec<String>,
@@ -462,16 +360,13 @@ pub enum RunNotice {
     },
     /// A library that provides a harness has different versions on the two sides.
     HarnessChanged {
-        /// The benchmark.
         benchmark: String,
-        /// The library.
         library: String,
         /// Its versions on each side; empty if a side does not use it.
         versions: Pair<Vec<String>>,
     },
     /// The sides have different harnesses.
     HarnessesDiffer {
-        /// The benchmark.
         benchmark: String,
         /// The harness of each side.
         dialects: Pair<Dialect>,
@@ -479,7 +374,6 @@ pub enum RunNotice {
     /// The whole process of a bench target is measured, since its harness is unknown,
     /// although the target measures times itself.
     OwnTiming {
-        /// The benchmark.
         benchmark: String,
         /// The word in its source that suggests it.
         word: &'static str,
@@ -488,7 +382,6 @@ pub enum RunNotice {
     },
     /// A pair takes long, because the code of the benchmarks sets its own measurement times.
     OwnTimes {
-        /// The benchmark.
         benchmark: String,
         /// How long a pair of it takes, seconds.
         pair_seconds: f64,
@@ -497,50 +390,36 @@ pub enum RunNotice {
     },
     /// The harness prints too few digits to show small changes.
     Coarse {
-        /// The benchmark.
         benchmark: String,
-        /// The value, seconds.
         value: f64,
         /// The resolution, as a fraction of this value.
         step: f64,
-        /// The harness.
         dialect: Dialect,
     },
     /// The two sides print different things.
     OutputDiffers {
-        /// The benchmark.
         benchmark: String,
         /// The first line that differs, counted from 1.
         line: u64,
     },
     /// A side prints something different each time, so the outputs can't be compared.
     OutputVaries {
-        /// The benchmark.
         benchmark: String,
-        /// The side.
         side: Side,
         /// The first line that differs, counted from 1.
         line: u64,
     },
     /// Names of benchmarks change with every run, and are replaced by stable ones.
-    NamesVary {
-        /// The program.
-        benchmark: String,
-        /// The stable names.
-        names: Vec<String>,
-    },
+    NamesVary { benchmark: String, names: Vec<String> },
     /// A run is too short for the clock of a metric, and was repeated.
     Repeated {
-        /// The benchmark.
         benchmark: String,
         /// How many runs make a measurement.
         runs: u32,
     },
     /// The page cache still holds part of a file that should be cold.
     StillCached {
-        /// The benchmark.
         benchmark: String,
-        /// The file.
         file: PathBuf,
         /// How much of it, 0 to 1.
         share: f64,

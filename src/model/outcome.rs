@@ -66,11 +66,11 @@ impl Verdict {
     }
 
     /// The verdict on benchmarks, of which one may be [likely slower](Outcome::likely_slower).
-    pub(crate) fn of_benchmarks(
-        benchmarks: &[BenchmarkResult],
+    pub(crate) fn of_benchmarks<'a>(
+        benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
         likely_slower: Option<&str>,
     ) -> Self {
-        let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+        let metrics = benchmarks.into_iter().flat_map(|benchmark| &benchmark.metrics);
         match likely_slower {
             Some(_) => Verdict::Regression,
             None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
@@ -156,6 +156,15 @@ pub struct Removed {
     pub benchmark: String,
     /// Its metric; `None` if the whole benchmark was removed.
     pub metric: Option<String>,
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.metric {
+            Some(metric) => write!(f, "`{metric}` of `{}`", self.benchmark),
+            None => write!(f, "`{}`", self.benchmark),
+        }
+    }
 }
 
 /// The estimates from the pairs so far. Nothing in it is NaN.
@@ -374,7 +383,7 @@ pub struct BenchmarkResult {
     pub layouts: BTreeMap<String, OverLayouts>,
     /// Why it was not measured, if it does the same on both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<SameReason>,
 }
 
 impl BenchmarkResult {
@@ -396,7 +405,7 @@ impl BenchmarkResult {
     }
 
     /// A benchmark that does the same on both sides.
-    pub(crate) fn same(name: &str, status: Status, reason: Reason) -> Self {
+    pub(crate) fn same(name: &str, status: Status, reason: SameReason) -> Self {
         BenchmarkResult { reason: Some(reason), ..BenchmarkResult::new(name, status) }
     }
 
@@ -408,7 +417,7 @@ impl BenchmarkResult {
 
 /// What shows that a benchmark does the same on both sides, so that it was not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct SameReason {
     /// The functions of its program; `None` if the executables are equal in all that is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionCounts>,
@@ -448,17 +457,6 @@ impl Sampled {
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())
-    }
-
-    /// Whether a metric regressed.
-    pub(crate) fn names_a_regression(&self) -> bool {
-        self.benchmarks.iter().any(BenchmarkResult::has_regressed)
-    }
-
-    /// Whether every gating metric has its verdict.
-    pub(crate) fn is_decided(&self) -> bool {
-        let metrics = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
     }
 
     /// The complete pairs of all benchmarks.

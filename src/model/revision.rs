@@ -29,7 +29,7 @@ pub struct Sides {
     pub head: Revision,
     /// How the base commit was found.
     #[serde(rename = "merge_base")]
-    pub rule: Rule,
+    pub rule: BaseRule,
     /// Where BASE's name came from.
     #[serde(skip)]
     pub origin: Origin,
@@ -59,7 +59,7 @@ impl Sides {
 /// base is the merge-base, and not BASE itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "bool", into = "bool")]
-pub enum Rule {
+pub enum BaseRule {
     /// It is the merge-base of BASE and the head.
     MergeBase,
     /// The head is a merge onto BASE (a CI merge ref): its first parent.
@@ -70,15 +70,15 @@ pub enum Rule {
     Itself,
 }
 
-impl From<Rule> for bool {
-    fn from(rule: Rule) -> Self {
-        matches!(rule, Rule::MergeBase | Rule::FirstParent)
+impl From<BaseRule> for bool {
+    fn from(rule: BaseRule) -> Self {
+        matches!(rule, BaseRule::MergeBase | BaseRule::FirstParent)
     }
 }
 
-impl From<bool> for Rule {
+impl From<bool> for BaseRule {
     fn from(is_merge_base: bool) -> Self {
-        if is_merge_base { Rule::MergeBase } else { Rule::Exact }
+        if is_merge_base { BaseRule::MergeBase } else { BaseRule::Exact }
     }
 }
 

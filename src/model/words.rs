@@ -44,7 +44,7 @@ pub(crate) fn one_of(words: &[&str]) -> String {
     expected(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())
 }
 
-/// The same, for words that are already formatted.
+/// [`one_of`] for words that are already code.
 pub(crate) fn expected<W: Borrow<str>>(words: &[W]) -> String {
     let (last, others) = words.split_last().expect("an enum with words has one");
     format!("it must be {} or {}", others.join(", "), last.borrow())

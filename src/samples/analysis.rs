@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::comparison::Comparison;
+use super::comparison::LabelComparison;
 use super::labels::{Labels, Role};
 use super::rows::{self, RowSink};
 use super::{Error, Flow, Position, Spec};
@@ -59,7 +59,6 @@ impl MetricSums {
 struct LabelSums {
     /// For each metric.
     sums: Vec<MetricSums>,
-    /// The first row.
     first: Vec<Option<f64>>,
 }
 
@@ -67,7 +66,6 @@ struct LabelSums {
 #[derive(Debug)]
 pub struct Analysis {
     spec: Spec,
-    /// The number of files.
     files: usize,
     /// The number of files begun so far.
     begun: usize,
@@ -76,7 +74,7 @@ pub struct Analysis {
     /// For each label, by its number.
     sums: Vec<LabelSums>,
     /// For each two labels that are compared, in the order of `labels.pairs`.
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<LabelComparison>,
     /// The tests, once their number is known.
     family: Option<Family>,
     /// The number of comparisons, if known beforehand.
@@ -110,9 +108,9 @@ impl Analysis {
         }
     }
 
-    /// Whether [`scout`](Analysis::scout) should be called first: whether verdicts
+    /// Whether [`first_pass`](Analysis::first_pass) should be called first: whether verdicts
     /// depend on the number of labels.
-    pub fn wants_scouting(&self) -> bool {
+    pub fn needs_first_pass(&self) -> bool {
         self.spec.gates.is_some() && !self.spec.judges
     }
 
@@ -121,15 +119,15 @@ impl Analysis {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn scout<'a, R: Read>(
+    pub fn first_pass<'a, R: Read>(
         &mut self,
         files: impl Iterator<Item = (&'a str, R)>,
     ) -> Result<(), Error> {
-        let mut scout = Scout { labels: Labels::new(self.spec.base.clone()) };
+        let mut reader = LabelReader { labels: Labels::new(self.spec.base.clone()) };
         for (name, mut file) in files {
-            rows::read(&mut file, name, &mut scout)?;
+            rows::read(&mut file, name, &mut reader)?;
         }
-        let comparisons = scout.labels.pairs.len();
+        let comparisons = reader.labels.pairs.len();
         self.family = Some(self.family_of(comparisons));
         self.expected = Some(comparisons);
         Ok(())
@@ -163,6 +161,7 @@ impl Analysis {
         {
             return Err(Error::NoBase { base: base.clone(), labels: names() });
         }
+        // After the named base, whose absence explains more.
         if let [only] = self.labels.all.as_slice() {
             return Err(Error::OneLabel(only.name.clone()));
         }
@@ -238,7 +237,7 @@ impl Analysis {
         for label in self.labels.unpaired() {
             notices.push(Notice::Alone { label: label.to_owned() });
         }
-        for pair in self.labels.pairs.iter().filter(|_| self.wants_scouting()) {
+        for pair in self.labels.pairs.iter().filter(|_| self.needs_first_pass()) {
             if let Some(line) = pair.broken {
                 notices.push(Notice::Unpaired { benchmark: pair.name.clone(), line });
             }
@@ -270,9 +269,9 @@ impl Analysis {
     fn weigh(&mut self, number: usize, before: f64) {
         let Some(family) = &mut self.family else { return };
         family.weigh(before, self.comparisons[number].evidence());
-        let is_found = |test: &MetricTest| test.verdict() == Some(Verdict::Regression);
-        if self.comparisons[number].tests().iter().any(is_found) {
-            let tests = self.comparisons.iter_mut().flat_map(Comparison::tests_mut);
+        // Only then can the number of regressions have grown, and there may be many tests.
+        if self.comparisons[number].tests().iter().any(MetricTest::is_regression) {
+            let tests = self.comparisons.iter_mut().flat_map(LabelComparison::tests_mut);
             step_down(family, &mut tests.collect::<Vec<_>>());
         }
     }
@@ -285,7 +284,7 @@ impl Analysis {
         }
         for pair in &self.labels.pairs[self.comparisons.len()..] {
             let half = pair.half.map(|side| self.sums[pair.labels[side]].first.clone());
-            self.comparisons.push(Comparison::new(
+            self.comparisons.push(LabelComparison::new(
                 &self.spec,
                 &self.metrics,
                 self.family.as_ref().map(Family::levels),
@@ -299,7 +298,6 @@ impl Analysis {
         Ok(())
     }
 
-    /// Adds a row.
     fn take(&mut self, number: usize, line: u64) {
         let logarithms = self.spec.policy.estimator == Estimator::GeometricMean;
         let label = &mut self.sums[number];
@@ -328,9 +326,11 @@ impl Analysis {
                 Role::Unpaired => comparison.give_up_pairs(),
             }
         }
-        if !taken.is_empty() && self.wants_scouting() {
-            if self.family.is_none() && self.is_due() {
-                self.settle();
+        // Without a first pass, pairs are kept until the first verdict is possible: as late as
+        // possible, so that as many labels as possible have appeared and share the error.
+        if !taken.is_empty() && self.needs_first_pass() {
+            if self.family.is_none() && self.should_test() {
+                self.finish_family();
             } else {
                 taken.into_iter().for_each(|(number, before)| self.weigh(number, before));
             }
@@ -339,14 +339,14 @@ impl Analysis {
     }
 
     /// Fixes the error probabilities, now that a verdict is possible.
-    fn settle(&mut self) {
+    fn finish_family(&mut self) {
         let mut family = self.family_of(self.comparisons.len());
         let levels = family.levels();
         for comparison in &mut self.comparisons {
-            comparison.settle(&self.spec, &self.metrics, levels);
+            comparison.begin_tests(&self.spec, &self.metrics, levels);
             family.weigh(0.0, comparison.evidence());
         }
-        let tests = self.comparisons.iter_mut().flat_map(Comparison::tests_mut);
+        let tests = self.comparisons.iter_mut().flat_map(LabelComparison::tests_mut);
         step_down(&mut family, &mut tests.collect::<Vec<_>>());
         self.family = Some(family);
     }
@@ -354,24 +354,23 @@ impl Analysis {
     /// Whether every test is decided and no more tests can be added.
     fn is_closed(&self) -> bool {
         let complete = self.expected.is_none_or(|number| number == self.comparisons.len());
-        complete && self.family.is_some() && !self.comparisons.iter().any(Comparison::is_open)
+        complete && self.family.is_some() && !self.comparisons.iter().any(LabelComparison::is_open)
     }
 
     /// Whether a verdict is possible with the pairs that are kept.
-    fn is_due(&self) -> bool {
+    fn should_test(&self) -> bool {
         let Policy { estimator, confidence, .. } = self.spec.policy;
         let least = estimator.least_pairs(Levels::new(confidence, 1));
-        let most = self.comparisons.iter().map(Comparison::waiting).max();
+        let most = self.comparisons.iter().map(LabelComparison::waiting).max();
         most.zip(least).is_some_and(|(most, least)| most >= least)
     }
 }
 
-/// Collects labels only.
-struct Scout {
+struct LabelReader {
     labels: Labels,
 }
 
-impl RowSink for Scout {
+impl RowSink for LabelReader {
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
         // Negative values are rejected when the rows are analysed.
         Ok(vec![true; metrics.len()])
@@ -388,7 +387,6 @@ impl RowSink for Scout {
     }
 }
 
-/// Reads one file.
 struct FileReading<'a, 'b> {
     analysis: &'a mut Analysis,
     file: &'a str,

@@ -13,65 +13,63 @@ use crate::stats::judge::{judge, ratio};
 use crate::stats::moments::PairMoments;
 
 /// The value of each metric in a row; `None` for empty cells.
-type Values = Vec<Option<f64>>;
+type MetricCells = Vec<Option<f64>>;
 
-/// A comparison of two labels.
 #[derive(Clone, Debug)]
-pub(super) struct Comparison {
+pub(super) struct LabelComparison {
     /// The number of pairs that count.
     pub(super) pairs: u64,
     /// The first row of a pair whose second row is still missing.
-    half: Values,
-    evidence: Evidence,
+    half: MetricCells,
+    mode: Mode,
 }
 
-/// How the rows are evaluated.
 #[derive(Clone, Debug)]
-enum Evidence {
+enum Mode {
     /// Not yet: the pairs are kept until the number of tests that share the error is known.
-    Waiting(Vec<(Side, Pair<Values>)>),
+    Waiting(Vec<(Side, Pair<MetricCells>)>),
     /// By a test for each metric, which gets the pairs.
-    Asking(Vec<MetricTest>),
+    Testing(Vec<MetricTest>),
     /// By the sums of the pairs, or of the pairs of logarithms, without a verdict.
     Summing { sums: Vec<PairMoments>, logarithms: bool },
     /// By the sums of the two labels: their rows do not form pairs, or need not.
     Unpaired,
 }
 
-impl Comparison {
+impl LabelComparison {
     /// A new comparison. `half` is the row of one of the labels before the other one
     /// appeared, if any. `levels` are known once the number of tests is.
     pub(super) fn new(
         spec: &Spec,
         metrics: &[Metric],
         levels: Option<Levels>,
-        half: Values,
+        half: MetricCells,
         is_broken: bool,
     ) -> Self {
-        let evidence = match (&spec.gates, levels) {
-            _ if spec.judges || is_broken => Evidence::Unpaired,
-            (Some(_), None) => Evidence::Waiting(Vec::new()),
-            (Some(_), Some(levels)) => Evidence::Asking(tests(spec, metrics, levels)),
-            (None, _) => Evidence::Summing {
+        let mode = match (&spec.gates, levels) {
+            _ if spec.judges || is_broken => Mode::Unpaired,
+            (Some(_), None) => Mode::Waiting(Vec::new()),
+            (Some(_), Some(levels)) => Mode::Testing(tests(spec, metrics, levels)),
+            (None, _) => Mode::Summing {
                 sums: vec![PairMoments::new(); metrics.len()],
                 logarithms: spec.policy.estimator == Estimator::GeometricMean,
             },
         };
-        Comparison { pairs: 0, half, evidence }
+        LabelComparison { pairs: 0, half, mode }
     }
 
     /// Adds the pairs that were kept to tests, now that the levels are known.
-    pub(super) fn settle(&mut self, spec: &Spec, metrics: &[Metric], levels: Levels) {
-        if let Evidence::Waiting(kept) = &self.evidence {
-            self.evidence = Evidence::Asking(asked(kept, spec, metrics, levels));
+    pub(super) fn begin_tests(&mut self, spec: &Spec, metrics: &[Metric], levels: Levels) {
+        if let Mode::Waiting(kept) = &self.mode {
+            self.mode = Mode::Testing(tests_of(kept, spec, metrics, levels));
         }
     }
 
     /// Adds the metrics of a further file.
     pub(super) fn widen(&mut self, spec: &Spec, metrics: &[Metric], levels: Option<Levels>) {
-        match (&mut self.evidence, levels) {
-            (Evidence::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::new()),
-            (Evidence::Asking(known), Some(levels)) => {
+        match (&mut self.mode, levels) {
+            (Mode::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::new()),
+            (Mode::Testing(known), Some(levels)) => {
                 known.extend(tests(spec, &metrics[known.len()..], levels));
             }
             _ => {}
@@ -80,12 +78,12 @@ impl Comparison {
 
     /// The tests, one for each metric, if there are any yet.
     pub(super) fn tests(&self) -> &[MetricTest] {
-        if let Evidence::Asking(tests) = &self.evidence { tests } else { &[] }
+        if let Mode::Testing(tests) = &self.mode { tests } else { &[] }
     }
 
-    /// See [`Comparison::tests`].
+    /// See [`LabelComparison::tests`].
     pub(super) fn tests_mut(&mut self) -> &mut [MetricTest] {
-        if let Evidence::Asking(tests) = &mut self.evidence { tests } else { &mut [] }
+        if let Mode::Testing(tests) = &mut self.mode { tests } else { &mut [] }
     }
 
     /// The sum of the evidence of the tests for regressions.
@@ -95,20 +93,19 @@ impl Comparison {
 
     /// Whether further pairs count.
     pub(super) fn takes_pairs(&self) -> bool {
-        !matches!(self.evidence, Evidence::Unpaired) && self.is_open()
+        !matches!(self.mode, Mode::Unpaired) && self.is_open()
     }
 
     /// Whether more rows can change the result.
     pub(super) fn is_open(&self) -> bool {
-        match &self.evidence {
-            Evidence::Asking(tests) => tests.iter().any(MetricTest::is_open),
+        match &self.mode {
+            Mode::Testing(tests) => tests.iter().any(MetricTest::is_open),
             _ => true,
         }
     }
 
-    /// How many pairs are kept.
     pub(super) fn waiting(&self) -> u64 {
-        if let Evidence::Waiting(kept) = &self.evidence { kept.len() as u64 } else { 0 }
+        if let Mode::Waiting(kept) = &self.mode { kept.len() as u64 } else { 0 }
     }
 
     /// Adds the first row of a pair.
@@ -124,12 +121,12 @@ impl Comparison {
             Side::Base => (self.half.as_slice(), values),
             Side::Head => (values, self.half.as_slice()),
         };
-        match &mut self.evidence {
-            Evidence::Waiting(kept) => {
+        match &mut self.mode {
+            Mode::Waiting(kept) => {
                 kept.push((first, Pair { base: base.to_vec(), head: head.to_vec() }));
             }
-            Evidence::Asking(tests) => push(tests, first, base, head),
-            Evidence::Summing { sums, logarithms } => {
+            Mode::Testing(tests) => push(tests, first, base, head),
+            Mode::Summing { sums, logarithms } => {
                 for ((base, head), sums) in base.iter().zip(head).zip(sums) {
                     let (Some(mut base), Some(mut head)) = (*base, *head) else { continue };
                     if *logarithms {
@@ -141,23 +138,23 @@ impl Comparison {
                     }
                 }
             }
-            Evidence::Unpaired => {}
+            Mode::Unpaired => {}
         }
     }
 
     /// Uses the sums of the labels from now on, since the rows do not form pairs.
     pub(super) fn give_up_pairs(&mut self) {
-        self.evidence = Evidence::Unpaired;
+        self.mode = Mode::Unpaired;
         self.pairs = 0;
     }
 
     /// How the labels are compared.
     pub(super) fn method(&self, spec: &Spec) -> Method {
-        match self.evidence {
+        match self.mode {
             _ if spec.judges => Method::Judge,
-            Evidence::Waiting(_) | Evidence::Asking(_) => Method::Sequential,
-            Evidence::Summing { .. } => Method::Paired,
-            Evidence::Unpaired => Method::Welch,
+            Mode::Waiting(_) | Mode::Testing(_) => Method::Sequential,
+            Mode::Summing { .. } => Method::Paired,
+            Mode::Unpaired => Method::Welch,
         }
     }
 
@@ -172,19 +169,19 @@ impl Comparison {
         let of = |number: usize| Pair { base: &sums.base[number], head: &sums.head[number] };
         let metrics_and_sums = metrics.iter().enumerate().map(|(n, metric)| (metric, of(n)));
         let end = |tests: &[MetricTest]| tests.iter().map(MetricTest::end).collect();
-        match &self.evidence {
-            Evidence::Asking(tests) => end(tests),
-            Evidence::Waiting(kept) => end(&asked(kept, spec, metrics, levels)),
-            Evidence::Summing { sums: pairs, .. } => metrics_and_sums
+        match &self.mode {
+            Mode::Testing(tests) => end(tests),
+            Mode::Waiting(kept) => end(&tests_of(kept, spec, metrics, levels)),
+            Mode::Summing { sums: pairs, .. } => metrics_and_sums
                 .zip(pairs)
                 .map(|((metric, sums), pairs)| {
                     measured(spec, metric, levels.whole(), sums, TwoSamples::Paired(pairs))
                 })
                 .collect(),
-            Evidence::Unpaired if spec.judges => {
+            Mode::Unpaired if spec.judges => {
                 metrics_and_sums.map(|(metric, sums)| judged(spec, metric, sums)).collect()
             }
-            Evidence::Unpaired => metrics_and_sums
+            Mode::Unpaired => metrics_and_sums
                 .map(|(metric, sums)| {
                     let apart = TwoSamples::Apart(&sums.base.moments, &sums.head.moments);
                     measured(spec, metric, levels.whole(), sums, apart)
@@ -202,8 +199,8 @@ fn tests(spec: &Spec, metrics: &[Metric], levels: Levels) -> Vec<MetricTest> {
 }
 
 /// Adds the pairs so far to new tests.
-fn asked(
-    kept: &[(Side, Pair<Values>)],
+fn tests_of(
+    kept: &[(Side, Pair<MetricCells>)],
     spec: &Spec,
     metrics: &[Metric],
     levels: Levels,

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::error::{Advise, Help};
 use crate::model::estimator::Estimator;
 use crate::model::outcome::StoppedBy;
 use crate::model::shard::Shard;
@@ -227,32 +228,30 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// What the user can do about it.
-    pub(crate) fn hint(&self) -> Option<String> {
+impl Advise for Error {
+    fn advice(&self) -> Option<Help> {
         let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("available: {}", list(names)),
         };
         match self {
-            Error::Shards(misfit) => Some(misfit.hint().to_owned()),
-            Error::NoBase { base, labels } => Some(among(base, labels)),
-            Error::NoMetric { metric, metrics } => Some(among(metric, metrics)),
-            Error::Crowd { .. } => Some("the first column names the side of a run".to_owned()),
-            Error::NoPair(_) => Some("choose one of them with `--base`".to_owned()),
-            Error::Late { .. } => Some(
+            Error::Shards(misfit) => Help::hint(misfit.hint()),
+            Error::NoBase { base, labels } => Help::hint(among(base, labels)),
+            Error::NoMetric { metric, metrics } => Help::hint(among(metric, metrics)),
+            Error::Crowd { .. } => Help::hint("the first column names the side of a run"),
+            Error::NoPair(_) => Help::hint("choose one of them with `--base`"),
+            Error::Late { .. } => Help::hint(
                 "the error is shared among all labels: pass the samples as files, which are \
-                 scanned for labels first"
-                    .to_owned(),
+                 scanned for labels first",
             ),
             Error::NoLabels { .. } => {
-                Some("the first line names the columns: `benchmark,wall_time,…`".to_owned())
+                Help::hint("the first line names the columns: `benchmark,wall_time,…`")
             }
-            Error::NeedsPairs { .. } => Some(
+            Error::NeedsPairs { .. } => Help::hint(
                 "use `--estimator mean` or `geometric-mean`; `median` needs a threshold and rows \
-                 that form pairs"
-                    .to_owned(),
+                 that form pairs",
             ),
+            // These name the file, the line and the column.
             _ => None,
         }
     }

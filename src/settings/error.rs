@@ -1,5 +1,6 @@
 //! What is wrong with a setting.
 
+use crate::error::{Advise, Help};
 use crate::model::side::Side;
 
 /// What is wrong with a setting.
@@ -109,6 +110,13 @@ impl Error {
                 Some(format!("set `{key}` in the table around the benchmarks, not in theirs"))
             }
         }
+    }
+}
+
+impl Advise for Error {
+    fn advice(&self) -> Option<Help> {
+        let step = "correct it; docs/configuration.md lists the keys, `--help` the options";
+        Help::of(self.hint(), step)
     }
 }
 

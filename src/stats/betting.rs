@@ -40,7 +40,6 @@
 //! - Waudby-Smith and Ramdas 2024, *Estimating means of bounded random variables by
 //!   betting*, J. R. Stat. Soc. B 86:1, for the mixture over bets.
 
-/// A way to bet.
 struct Bet {
     /// How steep it is: from effects that are small beside the noise to signs.
     slope: f64,
@@ -77,7 +76,6 @@ const RECENT: usize = 512;
 pub(super) enum Aim {
     /// That the change is above the candidate.
     Above,
-    /// That it is below.
     Below,
 }
 
@@ -175,13 +173,13 @@ impl Wager {
     }
 
     /// The results of the bets so far, to extrapolate them.
-    pub(super) fn fared(&self) -> Fared {
+    pub(super) fn growth(&self) -> BetGrowth {
         let before = self.aim.parts();
         let mut growths = [0.0; BETS.len()];
         for (growth, (now, before)) in growths.iter_mut().zip(self.parts.iter().zip(before)) {
             *growth = self.ln_unlimited + (now / before).ln();
         }
-        Fared { aim: self.aim, growths }
+        BetGrowth { aim: self.aim, growths }
     }
 
     /// The scale is kept for a twenty-fifth of the pairs, so that it costs little.
@@ -217,13 +215,12 @@ fn directed(value: f64, scale: f64) -> f64 {
 
 /// What each bet of a wager has made of its capital.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fared {
+pub(super) struct BetGrowth {
     aim: Aim,
-    /// The logarithms of the factors.
     growths: [f64; BETS.len()],
 }
 
-impl Fared {
+impl BetGrowth {
     /// The logarithm of the capital after `times` as many pairs if all of them go on like
     /// the ones so far.
     pub(super) fn ln_capital(&self, times: f64) -> f64 {
@@ -290,17 +287,14 @@ impl Guard {
         self.pairs = self.pairs.saturating_add(1);
     }
 
-    /// Whether the candidate is refuted.
     pub(super) fn is_won(&self) -> bool {
         self.most >= self.needed
     }
 
-    /// See [`Wager::relax`].
     pub(super) fn relax(&mut self, level: f64) {
         self.needed = needed(level);
     }
 
-    /// See [`Wager::capital`].
     pub(super) fn capital(&self) -> f64 {
         self.capitals.iter().sum::<f64>() / GUARD_SLOPES.len() as f64
     }
@@ -420,12 +414,12 @@ mod tests {
             let mut round = |times: usize| {
                 let pairs = pattern.repeat(times);
                 pairs.iter().for_each(|distance| wager.push(sign * distance));
-                (wager.fared(), wager.capital.ln())
+                (wager.growth(), wager.capital.ln())
             };
-            let (fared, now) = round(20);
-            assert!((fared.ln_capital(1.0) - now).abs() < 1e-9, "{now}");
+            let (growth, now) = round(20);
+            assert!((growth.ln_capital(1.0) - now).abs() < 1e-9, "{now}");
             let (_, later) = round(20);
-            let foretold = fared.ln_capital(2.0);
+            let foretold = growth.ln_capital(2.0);
             assert!((foretold / later - 1.0).abs() < 0.1, "{foretold} {later}");
         }
     }

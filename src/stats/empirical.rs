@@ -19,12 +19,17 @@ pub(crate) fn median(sorted: &[f64]) -> Option<f64> {
     Some(sorted[last / 2].midpoint(sorted[sorted.len() / 2]))
 }
 
+/// The median of values in any order; `None` of no values.
+pub(crate) fn median_of(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    median(&sorted(values))
+}
+
 /// The standard deviation of normal values that have the median absolute deviation of
 /// these: single values that are far off do not count. NaN of no values.
 pub fn typical_deviation(values: &[f64]) -> f64 {
-    let middle = |values: Vec<f64>| median(&values).unwrap_or(f64::NAN);
-    let center = middle(sorted(values.iter().copied()));
-    NORMAL * middle(sorted(values.iter().map(|value| (value - center).abs())))
+    let center = median_of(values.iter().copied()).unwrap_or(f64::NAN);
+    let deviations = values.iter().map(|value| (value - center).abs());
+    NORMAL * median_of(deviations).unwrap_or(f64::NAN)
 }
 
 /// The median absolute deviation of normal values is their standard deviation divided by

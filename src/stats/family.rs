@@ -14,7 +14,6 @@ use super::estimator::{Levels, RESERVED};
 #[derive(Clone, Debug)]
 pub struct Family {
     confidence: f64,
-    /// How many tests there are.
     tests: usize,
     /// How many of them were found to be regressions.
     found: usize,

@@ -74,7 +74,6 @@ pub struct PairMoments {
 }
 
 impl PairMoments {
-    /// The moments of no pair.
     pub(crate) fn new() -> Self {
         PairMoments::default()
     }
@@ -86,7 +85,6 @@ impl PairMoments {
         self.products += before * (head - self.head.mean);
     }
 
-    /// How many pairs there are.
     pub(crate) fn count(&self) -> u64 {
         self.base.count
     }

@@ -18,7 +18,6 @@ pub(super) trait Element: Copy {
     /// The largest number of the element.
     fn most(self) -> f64;
 
-    /// An element with one number.
     fn of(value: f64) -> Self;
 
     /// Adds a number that is not above the largest one, unless it belongs into a new
@@ -98,12 +97,10 @@ impl<E: Element> Ordered<E> {
         self.len
     }
 
-    /// How many elements there are.
     pub(super) fn elements(&self) -> usize {
         self.elements
     }
 
-    /// The elements in ascending order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = E> {
         self.blocks.iter().flatten().copied()
     }

@@ -109,7 +109,6 @@ impl Sketch {
         self.fences.push(fence);
     }
 
-    /// How many numbers there are.
     pub(super) fn len(&self) -> usize {
         match &self.numbers {
             Numbers::All(values) => values.len(),

@@ -14,26 +14,27 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::PrepareContext;
-use super::build::{Runnable, is_the_codes};
+use super::build::{BuiltProgram, Runnable, is_fault_of_code};
 use super::checkout::apply_filters;
+use super::context::PrepareContext;
 use super::diagnose::{self, Tool};
 use super::environment::all_but_session;
 use super::files::{remove, walk};
 use super::folder_record::{FolderRecord, Restored, Strangers, is_git, outline};
 use super::inputs::configuration::Configuration;
-use super::inputs::foundation::Foundation;
+use super::inputs::toolchain::ToolchainFingerprint;
 use super::inputs::traces::stored_output;
 use super::relink::record::BUILD_SCRIPT;
 use super::setup::SideSetup;
 use super::target_folder::{is_incremental, is_later};
 use crate::engine::event::Event;
-use crate::error::{Cause, Error, Kind};
+use crate::error::Error;
 use crate::exec::process::{Command, Exit, RunError, Sink};
 use crate::exec::program::Program;
 use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
+use crate::workspace::error::{Cause, WorkspaceError};
 use crate::workspace::git::worktree::{Checkout, Store};
 
 /// The subcommands of cargo that build, and that track their inputs.
@@ -57,14 +58,12 @@ const OF_SHELL: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
 /// Everything on which the results of build commands depend, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct BuiltFrom {
-    /// The commit, or the tree of a dirty one, and what the worktree lacks.
-    identity: String,
-    /// A digest of the lock file.
-    lock: String,
-    /// A digest of the environment, the compiler and whatever else affects builds.
-    environment: String,
-    /// A digest of each build command with its folder, in the order in which they ran.
-    commands: Vec<String>,
+    /// The commit, or the tree of a dirty one, with what the worktree lacks, and a digest of
+    /// the lock file.
+    sources: String,
+    /// A digest of the commands in their order, the environment, the compiler and whatever
+    /// else affects builds.
+    build: String,
 }
 
 /// The build that filled a worktree of build commands.
@@ -105,8 +104,7 @@ impl BuildCommand {
 }
 
 impl CommandWorktree {
-    /// What to run for a benchmark with the command `words`, or why there is nothing
-    /// to run.
+    /// What to run for a benchmark with the command `words`.
     pub(super) fn runnable(
         &self,
         context: &PrepareContext<'_>,
@@ -114,12 +112,15 @@ impl CommandWorktree {
         benchmark: &Benchmark,
         words: &[String],
         build: Option<&[String]>,
-    ) -> Result<Runnable, String> {
-        let folder = &setup.package(&benchmark.package)?.folder;
+    ) -> Runnable {
+        let folder = match setup.package(&benchmark.package) {
+            Ok(package) => &package.folder,
+            Err(why) => return Runnable::Nothing { why },
+        };
         let failure =
             build.and_then(|build| self.failed.get(&BuildCommand::new(setup, folder, build)));
         if let Some(why) = failure {
-            return Err(why.clone());
+            return Runnable::Nothing { why: why.clone() };
         }
         let folder = self.root.join(setup.inside(folder));
         let mut command = command(context, setup, words, &folder, &self.own_folders);
@@ -136,7 +137,7 @@ impl CommandWorktree {
             records: None,
             comparisons: None,
         };
-        Ok(Runnable { program, artifact: None })
+        Runnable::Program(Box::new(BuiltProgram { program, artifact: None }))
     }
 }
 
@@ -145,10 +146,10 @@ impl CommandWorktree {
 /// baseline.
 ///
 /// # Errors
-/// [`Kind::Build`] if the head's code does not compile or lacks a command.
+/// [`WorkspaceError::Build`] if the head's code does not compile or lacks a command.
 pub(super) fn prepare(
     context: &mut PrepareContext<'_>,
-    foundation: &mut Foundation,
+    toolchain: &mut ToolchainFingerprint,
     setup: &SideSetup,
     benchmarks: &[Benchmark],
 ) -> Result<CommandWorktree, Error> {
@@ -177,18 +178,15 @@ pub(super) fn prepare(
     if steps.is_empty() {
         return Ok(CommandWorktree { root, own_folders, failed: BTreeMap::new() });
     }
-    let foundation = foundation.digest(&side_folder, &setup.rustc, &configuration)?;
+    let fingerprint = toolchain.digest(&side_folder, &setup.rustc, &configuration)?;
     let env = all_but_session(&context.tools.env);
     let SideSetup { identity, lock, rustc, toolchain, .. } = setup;
-    let environment =
-        format!("{env}\n{toolchain:?}\n{rustc}\n{foundation}\n{}", configuration.text());
-    let commands = steps.iter().map(|(step, _)| digest(format!("{step:?}").as_bytes()));
-    let built_from = BuiltFrom {
-        identity: identity.clone(),
-        lock: lock.clone(),
-        environment: digest(environment.as_bytes()),
-        commands: commands.collect(),
-    };
+    let configuration = configuration.text();
+    let commands: Vec<_> = steps.iter().map(|(step, _)| step).collect();
+    let build =
+        format!("{commands:?}\n{env}\n{toolchain:?}\n{rustc}\n{fingerprint}\n{configuration}");
+    let built_from =
+        BuiltFrom { sources: format!("{identity} {lock}"), build: digest(build.as_bytes()) };
     let mut build = CommandBuild { context, setup, root, own_folders, steps };
     let failed = build.run(built_from)?;
     let CommandBuild { root, own_folders, .. } = build;
@@ -218,7 +216,7 @@ fn own_folders(
         };
         if let Some(Benchmark { name, .. }) = benchmarks.iter().find(runs_it) {
             let (benchmark, folder) = (name.clone(), folder.clone());
-            return Err(Kind::SharedFolder { benchmark, folder }.into());
+            return Err(WorkspaceError::SharedFolder { benchmark, folder }.into());
         }
         own.push((variable, target.to_owned()));
     }
@@ -261,15 +259,13 @@ impl CommandBuild<'_, '_> {
         let keep = self.reusable_target_folder(record, &built_from)?;
         remove(&at)?;
         let workspace = self.setup.root_inside();
-        let (mut failed, mut before) = (BTreeMap::new(), BTreeMap::new());
+        self.clean(keep.as_slice())?;
+        let before = outline(&self.root, workspace)?;
+        let mut failed = BTreeMap::new();
         for (number, (step, name)) in self.steps.clone().into_iter().enumerate() {
             self.context.event(Event::Building(side, name));
-            if number == 0 {
-                self.clean(keep.as_slice())?;
-                before = outline(&self.root, workspace)?;
-            }
             match self.run_step(number, &failed) {
-                Err(error) if side == Side::Base && is_the_codes(&error) => {
+                Err(error) if side == Side::Base && is_fault_of_code(&error) => {
                     failed.insert(step, error.to_string());
                 }
                 ran => ran?,
@@ -335,7 +331,7 @@ impl CommandBuild<'_, '_> {
         let exit = match self.context.tools.stream(command.clone(), Sink::Stderr) {
             Err(error) if lacks(&self.root, &command, &error) => {
                 let exit = Exit::Code(127);
-                return Err(Kind::Build { side, command: shown, exit }.into());
+                return Err(WorkspaceError::Build { side, command: shown, exit }.into());
             }
             exit => exit?,
         };
@@ -351,7 +347,7 @@ impl CommandBuild<'_, '_> {
             let exit = self.context.tools.stream(command, Sink::Stderr)?;
             if !exit.success() {
                 let source = Cause::of("it succeeded a moment ago".to_owned());
-                return Err(Kind::Unbuilt { side, command: shown, exit, source }.into());
+                return Err(WorkspaceError::Unbuilt { side, command: shown, exit, source }.into());
             }
         }
         let tools = &self.context.tools;
@@ -371,9 +367,7 @@ impl CommandBuild<'_, '_> {
         let is_cargos = self.steps.iter().all(|(step, _)| builds_with_cargo(&step.words));
         let fits = |record: &WorktreeRecord| {
             let CommandsRun { from, wrote_as_cargo } = &record.filled_from;
-            *wrote_as_cargo
-                && from.environment == built_from.environment
-                && from.commands == built_from.commands
+            *wrote_as_cargo && from.build == built_from.build
         };
         let Some(mut record) = record.filter(|record| is_cargos && fits(record)) else {
             return Ok(None);
@@ -412,7 +406,7 @@ fn command(
 /// Whether a command could not be started because it is a missing file of the
 /// worktree.
 fn lacks(worktree: &Path, command: &Command, error: &Error) -> bool {
-    let Kind::Process(RunError::Spawn { source, .. }) = error.kind() else { return false };
+    let Some(RunError::Spawn { source, .. }) = error.as_kind() else { return false };
     let program = command.argv.first().map(|program| command.cwd.join(program));
     let is_named = command.argv.first().is_some_and(|p| p.as_encoded_bytes().contains(&b'/'));
     source.kind() == std::io::ErrorKind::NotFound

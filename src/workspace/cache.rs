@@ -23,7 +23,7 @@
 //! those paths, `t-SPEC` is a link: to the folder that cargo fills while building,
 //! to the published artifact while measuring.
 
-mod artifact;
+pub(crate) mod artifact;
 mod cleaning;
 #[cfg(test)]
 mod tests;
@@ -248,6 +248,14 @@ pub(crate) struct Lock {
     _file: File,
 }
 
+enum TryLock {
+    Taken(Lock),
+    /// Another process has it, which describes itself so.
+    Held {
+        holder: String,
+    },
+}
+
 impl RepositoryCache {
     /// Its folder.
     pub fn path(&self) -> &Path {
@@ -336,16 +344,14 @@ impl RepositoryCache {
     ) -> Result<Lock, E> {
         loop {
             match self.try_lock(about)? {
-                Ok(lock) => return Ok(lock),
-                Err(holder) => wait(&holder)?,
+                TryLock::Taken(lock) => return Ok(lock),
+                TryLock::Held { holder } => wait(&holder)?,
             }
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Takes the lock if it is free; else returns the holder's description of
-    /// itself.
-    fn try_lock(&self, about: &str) -> Result<Result<Lock, String>, Error> {
+    fn try_lock(&self, about: &str) -> Result<TryLock, Error> {
         let path = self.path.join("lock");
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
@@ -354,12 +360,12 @@ impl RepositoryCache {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let holder = std::fs::read_to_string(&path).unwrap_or_default();
-                return Ok(Err(holder.trim().to_owned()));
+                return Ok(TryLock::Held { holder: holder.trim().to_owned() });
             }
             Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
         }
         let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
         written.map_err(io_error("write", &path))?;
-        Ok(Ok(Lock { _file: file }))
+        Ok(TryLock::Taken(Lock { _file: file }))
     }
 }

@@ -1,5 +1,7 @@
 //! Cargo's arguments and its output: metadata and messages. Nothing is run here.
 
+mod invocation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{BufRead, Read};
@@ -8,6 +10,9 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
 use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand};
 use serde_json::Value;
+
+pub(crate) use invocation::RecordedCall;
+pub use invocation::{Invocation, invocation_from_log, record_invocation};
 
 use crate::model::target::{BuildOptions, Package, Target, TargetKind};
 
@@ -299,16 +304,24 @@ pub(crate) struct BuildScript {
 /// messages.
 const LONGEST: u64 = 64 << 20;
 
-/// Reads the next line, and returns the message in it, if it is one. At the end, the line
-/// is empty. Other programs print into the stream, too, so some lines are not messages.
-/// (`Message::parse_stream` would parse objects of any depth, until the stack overflows.)
-fn next_message(
-    from: &mut impl BufRead,
-    line: &mut Vec<u8>,
-) -> Result<Option<Message>, std::io::Error> {
-    line.clear();
-    from.take(LONGEST).read_until(b'\n', line)?;
-    Ok(serde_json::from_slice(line).ok())
+/// The messages in what cargo printed. Other programs print into the stream, too, so some lines
+/// are none. (`Message::parse_stream` would parse objects of any depth, until the stack
+/// overflows.)
+fn messages(mut from: impl BufRead) -> impl Iterator<Item = Result<Message, Error>> {
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match from.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
+                Ok(0) => return None,
+                Err(error) => return Some(Err(Error::Messages(error))),
+                Ok(_) => {}
+            }
+            if let Ok(message) = serde_json::from_slice(&line) {
+                return Some(Ok(message));
+            }
+        }
+    })
 }
 
 /// Reads the messages of a build of `target` of the package in `folder`.
@@ -316,7 +329,7 @@ fn next_message(
 /// # Errors
 /// If they can't be read, or contain no executable for it.
 pub fn read_messages(
-    mut messages: impl BufRead,
+    printed: impl BufRead,
     target: &Target,
     folder: &Path,
 ) -> Result<Built, Error> {
@@ -324,14 +337,9 @@ pub fn read_messages(
     let mut built = Built::default();
     let mut folders = BTreeMap::new();
     let mut scripts = Vec::new();
-    let mut line = Vec::new();
-    loop {
-        let message = next_message(&mut messages, &mut line).map_err(Error::Messages)?;
-        if line.is_empty() {
-            break;
-        }
-        match message {
-            Some(Message::CompilerArtifact(artifact)) => {
+    for message in messages(printed) {
+        match message? {
+            Message::CompilerArtifact(artifact) => {
                 let is_it = kind(&artifact.target) == Some(target.kind)
                     && artifact.target.name == target.name
                     && artifact.manifest_path.parent().is_some_and(|parent| parent == folder);
@@ -355,7 +363,7 @@ pub fn read_messages(
                 };
                 built.files.extend(files.filter(dynamic).map(PathBuf::from));
             }
-            Some(Message::BuildScriptExecuted(script)) => scripts.push(script),
+            Message::BuildScriptExecuted(script) => scripts.push(script),
             _ => {}
         }
     }
@@ -381,21 +389,16 @@ pub fn read_messages(
 ///
 /// # Errors
 /// If the messages can't be read.
-pub(crate) fn has_built_library(mut messages: impl BufRead, folder: &Path) -> Result<bool, Error> {
-    let mut line = Vec::new();
-    loop {
-        let message = next_message(&mut messages, &mut line).map_err(Error::Messages)?;
-        match message {
-            _ if line.is_empty() => return Ok(false),
-            Some(Message::CompilerArtifact(artifact))
-                if is_library(&artifact.target)
-                    && artifact.manifest_path.parent().is_some_and(|parent| parent == folder) =>
-            {
-                return Ok(true);
-            }
-            _ => {}
+pub(crate) fn has_built_library(printed: impl BufRead, folder: &Path) -> Result<bool, Error> {
+    for message in messages(printed) {
+        if let Message::CompilerArtifact(artifact) = message?
+            && is_library(&artifact.target)
+            && artifact.manifest_path.parent().is_some_and(|parent| parent == folder)
+        {
+            return Ok(true);
         }
     }
+    Ok(false)
 }
 
 /// An error that rustc reported.
@@ -432,43 +435,6 @@ pub(crate) fn compiler_errors(messages: &str) -> Vec<CompilerError> {
 /// `native=/usr/lib`.
 fn without_kind(text: &str) -> String {
     text.split_once('=').map_or(text, |(_, rest)| rest).to_owned()
-}
-
-/// How cargo runs an executable: `before`, the executable, the user's
-/// arguments, `after`, with `env` added to the environment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Invocation {
-    /// The runner that the user configured.
-    pub(crate) before: Vec<String>,
-    /// Arguments that cargo adds, such as `--bench`.
-    pub(crate) after: Vec<String>,
-    /// The variables that cargo sets.
-    pub(crate) env: Vec<(String, String)>,
-}
-
-/// Finds the invocation of `executable` in the output of `cargo -vv`: its line ``Running
-/// `NAME=value … runner executable --bench` ``. This is needed if the user's
-/// configuration has a runner.
-pub fn invocation_from_log(log: &str, executable: &Path) -> Option<Invocation> {
-    let line = log.lines().rev().find_map(|line| {
-        let (_, command) = line.split_once("Running `")?;
-        let words = shlex::split(command.strip_suffix('`')?)?;
-        words.iter().any(|word| Path::new(word) == executable).then_some(words)
-    })?;
-    let assignments = line.iter().take_while(|word| is_assignment(word)).count();
-    let (env, rest) = line.split_at(assignments);
-    let at = rest.iter().position(|word| Path::new(word) == executable)?;
-    let pair = |word: &String| word.split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned()));
-    Some(Invocation {
-        before: rest[..at].to_vec(),
-        after: rest[at + 1..].to_vec(),
-        env: env.iter().filter_map(pair).collect(),
-    })
-}
-
-fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map_or("", |(name, _)| name);
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]

@@ -6,20 +6,23 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::context::PrepareContext;
+use super::fetch;
 use super::files::{is_damage, remove};
 use super::target_folder::remove_later;
 use super::tools::Captured;
-use super::{PrepareContext, fetch};
 use crate::engine::event::Event;
-use crate::error::{Error, Kind};
+use crate::error::{Error, FileError};
 use crate::exec::system::{digest, digest_file};
 use crate::model::notice::Notice;
 use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::make_dir;
-use crate::workspace::git::filters::{Filtered, Pointer};
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::git::filters::{self, Filtered, Pointer};
 use crate::workspace::git::worktree::{Checkout, Store};
 use crate::workspace::git::{self, Repo};
+use crate::workspace::git::{remote, snapshot};
 
 /// The maximum length of paths in one call of git, bytes.
 const LONGEST: usize = 50_000;
@@ -65,13 +68,13 @@ impl Worktree {
 /// Asks the installed git what has changed in the working tree, if libgit2 can't read the
 /// index.
 pub(super) fn ask_git_for_changes(context: &mut PrepareContext<'_>) -> Result<(), Error> {
-    if context.repo.supports_index() {
+    if snapshot::supports_index(&context.repo) {
         return Ok(());
     }
     let scratch = &context.tools.scratch;
     let folder = tempfile::Builder::new().prefix("index-").tempdir_in(scratch);
     let folder = folder.map_err(Error::io("create a folder in", scratch))?;
-    context.repo.copy_index(folder.path())?;
+    snapshot::copy_index(&context.repo, folder.path())?;
     let root = context.repo.root();
     let mut args = set(["core.fsmonitor=false", "core.hooksPath=/dev/null"]);
     for (option, value) in [("--git-dir=", folder.path()), ("--work-tree=", root)] {
@@ -85,7 +88,7 @@ pub(super) fn ask_git_for_changes(context: &mut PrepareContext<'_>) -> Result<()
     command.set_var("GIT_NO_LAZY_FETCH", "1");
     command.set_var("GIT_OPTIONAL_LOCKS", "0");
     let printed = context.tools.output(command)?;
-    context.repo.set_changes(&printed);
+    snapshot::set_changes(&mut context.repo, &printed);
     Ok(())
 }
 
@@ -121,11 +124,12 @@ pub(super) fn unless_damaged<T>(
 }
 
 fn may_be_damage(error: &Error) -> bool {
-    match error.kind() {
-        Kind::Git(git::Error::Git { .. }) => true,
-        Kind::Git(git::Error::File(error)) | Kind::File(error) => is_damage(error.source.kind()),
-        _ => false,
-    }
+    let file = match error.as_kind() {
+        Some(git::Error::Git { .. }) => return true,
+        Some(git::Error::File(error)) => Some(error),
+        _ => error.as_kind::<FileError>(),
+    };
+    file.is_some_and(|error| is_damage(error.source.kind()))
 }
 
 fn check_out_both(
@@ -135,7 +139,8 @@ fn check_out_both(
     let store = Store::open(&context.cache.git(), &context.repo)?;
     if context.request.dirty {
         ask_git_for_changes(context)?;
-        sides.head.tree = context.tools.interrupt.bound(|| context.repo.snapshot(&store))?;
+        sides.head.tree =
+            context.tools.interrupt.bound(|| snapshot::take(&context.repo, &store))?;
         if context.request.aa {
             sides.base.tree.clone_from(&sides.head.tree);
         }
@@ -215,7 +220,7 @@ pub(super) fn apply_filters(
     tree: &Path,
     revision: &Revision,
 ) -> Result<Vec<PathBuf>, Error> {
-    let filtered = store.filtered(&context.repo, tree, revision)?;
+    let filtered = filters::filtered(store, &context.repo, tree, revision)?;
     let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN));
     args.extend(["checkout-index", "--force", "--index", "--"].map(OsString::from));
     for paths in chunks(&filtered.raw) {
@@ -231,20 +236,20 @@ pub(super) fn apply_filters(
         let Captured { exit, stderr, .. } = context.tools.capture(command)?;
         if !exit.success() {
             let example = paths.first().map_or(String::new(), |path| path.display().to_string());
-            return Err(Kind::Filter { side, example, exit, stderr }.into());
+            return Err(WorkspaceError::Filter { side, example, exit, stderr }.into());
         }
     }
     if !filtered.raw.is_empty() {
-        store.settle(tree)?;
+        filters::settle(tree)?;
     }
-    let mut missing = fill_pointers(store, tree, &filtered)?;
+    let mut missing = fill_pointers(tree, &filtered)?;
     if !missing.is_empty() && context.request.fetch {
         let (remote, what) = ("origin", format!("large files of {}", revision.rev));
         match fetch::git(context, remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
             Err(error) if error.is_interrupt() => return Err(error),
             // Without git-lfs, or without a server that has them, they stay pointers,
             // and a notice is given.
-            _ => missing = fill_pointers(store, tree, &filtered)?,
+            _ => missing = fill_pointers(tree, &filtered)?,
         }
     }
     Ok(missing)
@@ -253,7 +258,7 @@ pub(super) fn apply_filters(
 /// Replaces pointers of git-lfs by their files, as far as the clone has them;
 /// returns the others. (git-lfs itself would write into the clone, and ask the
 /// server.)
-fn fill_pointers(store: &Store, tree: &Path, filtered: &Filtered) -> Result<Vec<PathBuf>, Error> {
+fn fill_pointers(tree: &Path, filtered: &Filtered) -> Result<Vec<PathBuf>, Error> {
     let (mut filled, mut missing) = (Vec::new(), Vec::new());
     for path in &filtered.lfs {
         let full = tree.join(path);
@@ -271,7 +276,7 @@ fn fill_pointers(store: &Store, tree: &Path, filtered: &Filtered) -> Result<Vec<
         filled.push(path.clone());
     }
     if !filled.is_empty() {
-        store.accept(tree, &filled)?;
+        filters::accept(tree, &filled)?;
     }
     Ok(missing)
 }
@@ -281,7 +286,7 @@ fn fetch_missing_objects(
     context: &mut PrepareContext<'_>,
     revision: &Revision,
 ) -> Result<(), Error> {
-    let Some(remote) = context.repo.promisor() else { return Ok(()) };
+    let Some(remote) = remote::promisor(&context.repo) else { return Ok(()) };
     let rev = revision.rev.clone();
     let commit = context.repo.at(Some(&revision.commit))?;
     // Only existing trees show what they contain.
@@ -307,7 +312,7 @@ fn fetch_missing_objects(
 
 /// The objects below a tree that the clone is known to lack.
 fn missing_objects(context: &PrepareContext<'_>, tree: &str) -> Result<Vec<String>, Error> {
-    if !context.repo.holds(tree) {
+    if !remote::holds(&context.repo, tree) {
         return Ok(vec![tree.to_owned()]);
     }
     let args = ["rev-list", "--objects", "--missing=print", tree];

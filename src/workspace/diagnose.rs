@@ -18,10 +18,11 @@
 use std::path::{Path, PathBuf};
 
 use super::tools::{Captured, Tools};
-use crate::error::{Cause, Error, Kind, shortage_in_text};
+use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
 use crate::workspace::cargo::{CompilerError, compiler_errors};
+use crate::workspace::error::{Cause, WorkspaceError};
 
 /// Whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,9 +124,9 @@ pub(super) fn run_again(
         },
     };
     Err(match blame {
-        Blame::Code => Kind::Build { side, command: shown, exit }.into(),
+        Blame::Code => WorkspaceError::Build { side, command: shown, exit }.into(),
         Blame::Machine(why) => {
-            Kind::Unbuilt { side, command: shown, exit, source: Cause::of(why) }.into()
+            WorkspaceError::Unbuilt { side, command: shown, exit, source: Cause::of(why) }.into()
         }
     })
 }
@@ -158,7 +159,7 @@ pub(super) fn of_manifests(exit: Exit, stderr: &str) -> Blame {
 
 /// Whether a failed tool reports something that no code and no setting can
 /// change, such as a lack of file descriptors.
-pub(super) fn is_the_machines(exit: Exit, stderr: &str) -> bool {
+pub(super) fn is_fault_of_machine(exit: Exit, stderr: &str) -> bool {
     matches!(exit, Exit::Signal(_)) || stderr.lines().any(is_of_machine)
 }
 
@@ -375,9 +376,9 @@ mod tests {
     #[test]
     fn a_lack_of_descriptors_and_a_signal_are_the_machines_fault() {
         let lack = "error: could not read the settings: Too many open files (os error 24)";
-        assert!(is_the_machines(Exit::Code(1), lack));
-        assert!(is_the_machines(Exit::Signal(9), ""));
-        assert!(!is_the_machines(Exit::Code(1), "error: no active toolchain"));
+        assert!(is_fault_of_machine(Exit::Code(1), lack));
+        assert!(is_fault_of_machine(Exit::Signal(9), ""));
+        assert!(!is_fault_of_machine(Exit::Code(1), "error: no active toolchain"));
     }
 
     #[test]

@@ -25,13 +25,13 @@ const LIBRARY_PATHS: &str = "DYLD_FALLBACK_LIBRARY_PATH LD_LIBRARY_PATH";
 
 /// Prefixes of variables that affect a build and that cargo tracks: it builds
 /// again if one of them changes.
-const WATCHED: &str = "CARGO_BUILD_ CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_ CARGO_TARGET_ \
+const TRACKED: &str = "CARGO_BUILD_ CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_ CARGO_TARGET_ \
     RUSTFLAGS RUST_TARGET_PATH";
 
 /// Prefixes of variables that affect a build but that cargo does not track: it
 /// considers builds with other values up to date. Some build scripts declare
 /// some of them; linkers and compilers declare none.
-const UNWATCHED: &str = "AR AS CARGO_INCREMENTAL CARGO_UNSTABLE_ CC CFLAGS COMPILER_PATH CPATH \
+const UNTRACKED: &str = "AR AS CARGO_INCREMENTAL CARGO_UNSTABLE_ CC CFLAGS COMPILER_PATH CPATH \
     CPLUS_INCLUDE_PATH CPPFLAGS CXX CXXFLAGS C_INCLUDE_PATH DYLD_FALLBACK_LIBRARY_PATH \
     GCC_EXEC_PREFIX HOST_ IPHONEOS_DEPLOYMENT_TARGET LDFLAGS LD_LIBRARY_PATH LD_RUN_PATH \
     LIBRARY_PATH MACOSX_DEPLOYMENT_TARGET NASM NVCC PKG_CONFIG RANLIB RUSTC SDKROOT \
@@ -115,15 +115,15 @@ pub(super) fn all_but_session(env: &Environment) -> String {
 }
 
 /// The variables that affect a build and that cargo tracks.
-pub(super) fn watched(env: &Environment) -> String {
-    lines(env, |name| WATCHED.split_ascii_whitespace().any(|prefix| name.starts_with(prefix)))
+pub(super) fn tracked_by_cargo(env: &Environment) -> String {
+    lines(env, |name| TRACKED.split_ascii_whitespace().any(|prefix| name.starts_with(prefix)))
 }
 
 /// The variables that affect a build but that cargo does not track. `AR` includes
 /// `AR_x86_64-unknown-linux-gnu`, but not `ARCHIVE`.
-pub(super) fn unwatched(env: &Environment) -> String {
+pub(super) fn untracked(env: &Environment) -> String {
     lines(env, |name| {
-        UNWATCHED.split_ascii_whitespace().any(|prefix| {
+        UNTRACKED.split_ascii_whitespace().any(|prefix| {
             let rest = name.strip_prefix(prefix);
             let is_letter = |c: char| c.is_ascii_alphabetic();
             rest.is_some_and(|rest| prefix.ends_with('_') || !rest.starts_with(is_letter))

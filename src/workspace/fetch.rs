@@ -2,14 +2,17 @@
 //! is fetched into the user's clone with the installed git, if the user allows
 //! it.
 
+use super::base_request;
+use super::context::PrepareContext;
 use super::tools::Captured;
-use super::{PrepareContext, base_request};
 use crate::engine::event::Event;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::model::revision::Sides;
 use crate::settings::table::Table;
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::base::{BaseRequest, start_of};
 use crate::workspace::git::{self, Absence, Repo};
+use crate::workspace::git::{line, remote};
 
 /// By how many commits a shallow clone is deepened in each step; after these,
 /// by all of them.
@@ -84,7 +87,7 @@ fn resolve_fetching(
 /// Fetches a commit, a branch or a tag of the remote, if it has this name. Of a name like
 /// `main~3`, it is where that starts.
 fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error> {
-    let (remote, branch) = context.repo.remote_of(start_of(name));
+    let (remote, branch) = remote::remote_of(&context.repo, start_of(name));
     // The next attempt to resolve it returns an error with the right hint.
     if branch.is_empty() || branch.starts_with('-') || branch.contains([':', ' ']) {
         return Ok(());
@@ -109,7 +112,7 @@ fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error>
     let mut args = OPTIONS.to_vec();
     // With a depth, git would cut off existing history; a complete clone is never
     // cut off.
-    if context.repo.is_shallow() && !context.repo.holds(&tip) {
+    if line::is_shallow(&context.repo) && !remote::holds(&context.repo, &tip) {
         args.push("--depth=1");
     }
     args.extend(["--", &remote, &refspec]);
@@ -123,10 +126,10 @@ fn deepen(
     head: &str,
     step: Option<u32>,
 ) -> Result<(), Error> {
-    let (remote, _) = context.repo.remote_of(base);
+    let (remote, _) = remote::remote_of(&context.repo, base);
     // Requested from where the history ends: the remote may not have the tips, but it has
     // the ends.
-    let ends = context.repo.ends_of_history(&[base, head])?;
+    let ends = remote::ends_of_history(&context.repo, &[base, head])?;
     let (depth, what) = match step {
         Some(step) => (format!("--deepen={step}"), format!("{step} more commits of the history")),
         None => ("--unshallow".to_owned(), "the whole history".to_owned()),
@@ -153,19 +156,19 @@ pub(super) fn git(
     what: &str,
     args: &[&str],
 ) -> Result<String, Error> {
-    if !context.repo.has_remote(remote) {
-        return Err(Kind::NoRemote(remote.to_owned()).into());
+    if !remote::has_remote(&context.repo, remote) {
+        return Err(WorkspaceError::NoRemote(remote.to_owned()).into());
     }
     if args.contains(&"fetch") {
         context.event(Event::Fetching(what, remote));
     }
     let mut command = context.tools.command("git", args, context.repo.root(), None);
-    command.env = context.repo.remote_env(&context.request.env);
+    command.env = remote::remote_env(&context.repo, &context.request.env);
     let shown = command.shown();
     let Captured { exit, stdout, stderr } = context.tools.capture(command)?;
     if exit.success() {
         return Ok(stdout);
     }
     let (what, remote) = (what.to_owned(), remote.to_owned());
-    Err(Kind::Fetch { what, remote, command: shown, exit, stderr }.into())
+    Err(WorkspaceError::Fetch { what, remote, command: shown, exit, stderr }.into())
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::FileError;
-use crate::exec::system::{Place, seal, unseal};
+use crate::exec::system::Memo;
 
 /// Everything below the folder `root`, by relative paths; a folder comes before
 /// its content. What `is_skipped` is left out, with its content. Links are not
@@ -69,9 +69,6 @@ pub(super) fn unless_damaged<T>(read: io::Result<T>, path: &Path) -> Result<Opti
     }
 }
 
-/// The key of sealed records; see [`seal`].
-const RECORD: &str = env!("CARGO_PKG_VERSION");
-
 /// Whether an error shows that something is missing, damaged, or another kind of file.
 pub(super) fn is_damage(kind: ErrorKind) -> bool {
     matches!(
@@ -88,17 +85,10 @@ pub(super) fn is_damage(kind: ErrorKind) -> bool {
 /// Reads a record. `None` if there is none, or none that was written completely
 /// by this version, or a damaged one.
 pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FileError> {
-    let sealed = unless_damaged(std::fs::read(path), path)?;
-    Ok(sealed.and_then(|sealed| serde_json::from_slice(unseal(RECORD, &sealed)?).ok()))
+    Ok(unless_damaged(Memo::new(path.to_owned(), "").read(), path)?.flatten())
 }
 
 /// Writes a record in one step.
 pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
-    let write = || {
-        if path.is_dir() {
-            std::fs::remove_dir_all(path)?;
-        }
-        Place::find(path)?.replace(&seal(RECORD, &serde_json::to_vec(record)?))
-    };
-    write().map_err(FileError::new("write", path))
+    Memo::new(path.to_owned(), "").write(record).map_err(FileError::new("write", path))
 }

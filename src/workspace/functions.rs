@@ -26,13 +26,12 @@ use crate::exec::program::{Program, Relink, RelinkInput};
 use crate::exec::system::digest;
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
-use crate::workspace::identical::{LineMoves, MovedLocation, replace};
-use comparison::{Comparison, Naming, Objects, Renamed};
+use crate::workspace::identical::{MovedLocation, Moves, replace};
+use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
-use executable::{Executable, LinkedName};
+use executable::{ElfExecutable, LinkedName};
 use object_file::ObjectFile;
 pub(crate) use object_file::shown;
-use stored::StoredComparison;
 
 /// The suffixes of files that rustc makes and puts in an order of its own.
 const RUSTCS: [&str; 2] = [".rlib", ".rcgu.o"];
@@ -71,21 +70,20 @@ fn stored_or<T: Serialize + DeserializeOwned>(
     more: &str,
     compare: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, String> {
-    let stored = StoredComparison::of(kind, programs, more);
-    if let Some(comparison) = stored.as_ref().and_then(StoredComparison::read) {
+    let memo = stored::memo(kind, programs, more);
+    if let Some(comparison) = memo.as_ref().and_then(|memo| memo.read().ok().flatten()) {
         return Ok(comparison);
     }
     let comparison = compare()?;
-    if let Some(stored) = stored {
-        stored.write(&comparison);
-    }
+    // Failures to store it are ignored: it only saves time.
+    let _ = memo.map(|memo| memo.write(&comparison));
     Ok(comparison)
 }
 
 /// The functions that differ; only those that were linked in, if that is known.
 fn different(contents: &Pair<Files>, linked: &Pair<BTreeSet<String>>) -> Vec<ChangedFunction> {
     let sides = contents.as_ref().map(|contents| objects(contents, Naming::Shown).0);
-    let changed = Comparison::new(sides.as_ref(), &|_| true).changed_functions();
+    let changed = FunctionComparison::new(sides.as_ref(), &|_| true).changed_functions();
     let mut changed: Vec<ChangedFunction> = changed
         .into_iter()
         .map(|name| {
@@ -122,7 +120,7 @@ pub(crate) struct FunctionPlaces {
 /// Why that is not known: what else differs between the programs, or is unknown.
 pub(crate) fn places(
     programs: &Pair<Program>,
-    moves: &LineMoves,
+    moves: &Moves,
 ) -> Result<Pair<FunctionPlaces>, String> {
     let links = links(programs)?;
     same_call(&links)?;
@@ -134,19 +132,19 @@ pub(crate) fn places(
     })?
 }
 
-/// The same, from what was read.
+/// The addresses, from files and executables that were read.
 fn places_in(
     contents: &Pair<Files>,
-    executables: &Pair<Executable>,
-    moves: &LineMoves,
+    executables: &Pair<ElfExecutable>,
+    moves: &Moves,
 ) -> Result<Pair<FunctionPlaces>, String> {
     let (sides, others) = exact_sides(contents)?;
     let explains = |moved: &MovedLocation| moves.explains(moved);
-    let mut comparison = Comparison::new(sides.as_ref(), &explains);
+    let mut comparison = FunctionComparison::new(sides.as_ref(), &explains);
     if let Some(what) = comparison.other_change(&others) {
         return Err(format!("{what} differs"));
     }
-    if let Some(section) = Executable::other_order(executables) {
+    if let Some(section) = ElfExecutable::other_order(executables) {
         return Err(format!("the order of what is linked into the section `{section}` differs"));
     }
     // Where a symbol has a version, that is no part of its name in executables.
@@ -175,18 +173,18 @@ fn places_in(
 ///
 /// # Errors
 /// When one can't be read, or is not the one that cargo built.
-fn executables(programs: &Pair<Program>) -> Result<Pair<Executable>, String> {
+fn executables(programs: &Pair<Program>) -> Result<Pair<ElfExecutable>, String> {
     Pair::try_both(|side| {
         let Program { executable, executable_sha256, .. } = &programs[side];
         let path = executable.as_ref().ok_or("cargo did not build it")?;
-        Ok(Executable::read(&read(path, executable_sha256.as_deref())?))
+        Ok(ElfExecutable::read(&read(path, executable_sha256.as_deref())?))
     })
 }
 
 /// The object files of both sides, as linkers know their functions, and the names in those
 /// files that both have.
 fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<String>), String> {
-    let is_shared = |side: Side, file: &Rc<Content>| {
+    let is_shared = |side: Side, file: &Rc<OriginFile>| {
         contents[side.other()].iter().any(|other| Rc::ptr_eq(file, other))
     };
     let parsed = |side: Side| {
@@ -202,7 +200,7 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
     let ordered = ordered(&parsed);
     let sides = Pair::try_both(|side| {
         let counts =
-            |file: &&Rc<Content>| !is_shared(side, file) || ordered.contains(&Rc::as_ptr(file));
+            |file: &&Rc<OriginFile>| !is_shared(side, file) || ordered.contains(&Rc::as_ptr(file));
         match objects(contents[side].iter().filter(counts), Naming::Exact(Renamed::new())) {
             (objects, false) => Ok(objects),
             (_, true) => Err(format!("a library of the {side} has an unknown format")),
@@ -217,7 +215,7 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
 /// The files of both sides for which it matters where they are linked: those with sections
 /// that programs go through in order, and those with a definition that another one defines
 /// differently. They are compared like files that differ.
-fn ordered(parsed: &[(bool, &Rc<Content>, ObjectFile<'_>)]) -> HashSet<*const Content> {
+fn ordered(parsed: &[(bool, &Rc<OriginFile>, ObjectFile<'_>)]) -> HashSet<*const OriginFile> {
     let has_roots = parsed.iter().filter(|(_, _, object)| object.roots().next().is_some());
     let mut ordered: HashSet<_> = has_roots.map(|(_, file, _)| Rc::as_ptr(file)).collect();
     let mut defined: HashMap<String, Vec<_>> = HashMap::new();
@@ -275,10 +273,10 @@ fn plain(word: &OsStr, relink: &Relink) -> Option<String> {
 }
 
 /// A file: the name of the crate from which it was compiled, and its content.
-type Content = (String, Vec<u8>);
+type OriginFile = (String, Vec<u8>);
 
 /// Files in the order of the link.
-type Files = Vec<Rc<Content>>;
+type Files = Vec<Rc<OriginFile>>;
 
 /// The kept files of each side; those that both have are the same in memory. Of files that
 /// only one has, the side's own path is replaced by the base's. Without `with_shared`, there
@@ -289,7 +287,7 @@ fn files(
     with_shared: bool,
 ) -> Result<Pair<Files>, String> {
     let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
-    let mut shared: HashMap<&Option<String>, Rc<Content>> = HashMap::new();
+    let mut shared: HashMap<&Option<String>, Rc<OriginFile>> = HashMap::new();
     Pair::try_both(|side| {
         let others: HashSet<_> =
             kept_files(links[side.other()]).map(|input| &input.sha256).collect();
@@ -316,7 +314,7 @@ fn kept_files(link: &Relink) -> impl Iterator<Item = &RelinkInput> {
     link.inputs.iter().filter(|input| input.sha256.is_some())
 }
 
-fn content_of(input: &RelinkInput) -> Result<Content, String> {
+fn content_of(input: &RelinkInput) -> Result<OriginFile, String> {
     let name = input.path.file_name().unwrap_or_default().to_string_lossy();
     // The hash follows the last hyphen, as in `libname-0123456789abcdef.rlib`.
     let name = name.split('.').next().unwrap_or_default();
@@ -327,7 +325,7 @@ fn content_of(input: &RelinkInput) -> Result<Content, String> {
 
 /// The object files in files, and whether a file is of another form.
 fn objects<'c>(
-    contents: impl IntoIterator<Item = &'c Rc<Content>>,
+    contents: impl IntoIterator<Item = &'c Rc<OriginFile>>,
     naming: Naming,
 ) -> (Objects<'c>, bool) {
     let mut all = Vec::new();

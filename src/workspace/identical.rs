@@ -10,7 +10,7 @@
 //!
 //! 1. *The executables* ([`locations`]; ELF only): everything that is loaded is equal, except
 //!    for numbers at places where line and column follow the name of a source.
-//! 2. *The sources* ([`code`]): every source that differs between the commits has the same
+//! 2. *The sources* ([`moves`]): every source that differs between the commits has the same
 //!    code on both sides, character by character, apart from comments and white space. So
 //!    nobody edited such a number: data in the form of a location, such as a table in the
 //!    user's code, is code, and changing it is a change.
@@ -24,7 +24,6 @@
 //! other line numbers, as a panic does.
 
 mod code;
-mod line_moves;
 mod locations;
 mod moves;
 
@@ -32,11 +31,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, SectionFlags};
+use object::{Object, ObjectSection, SectionFlags, elf};
 
-pub(crate) use line_moves::LineMoves;
-pub(crate) use locations::{MovedLocation, place};
-pub(super) use moves::Moves;
+pub(crate) use code::SourcePosition;
+pub(crate) use locations::{MovedLocation, position};
+pub(crate) use moves::Moves;
 
 use crate::error::Error;
 use crate::exec::process::Command;
@@ -139,7 +138,7 @@ const HASH: usize = 16;
 
 /// How two programs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Difference {
+pub(super) enum ProgramDifference {
     /// They don't differ in anything that counts.
     None,
     /// They differ in what may be locations of code in its sources.
@@ -155,9 +154,9 @@ pub(super) fn difference(
     base_path: &Path,
     head: &Artifact,
     head_path: &Path,
-) -> Result<Difference, Error> {
+) -> Result<ProgramDifference, Error> {
     if !base.paths().eq(head.paths()) {
-        return Ok(Difference::Other);
+        return Ok(ProgramDifference::Other);
     }
     let paths = [base_path, head_path].map(|path| path.as_os_str().as_encoded_bytes());
     let mut all = Vec::new();
@@ -167,33 +166,33 @@ pub(super) fn difference(
             fs_err::read(&full).map_err(Error::io("read", &full))
         };
         match of_files(read(base)?, read(head)?, paths) {
-            Difference::None => {}
-            Difference::Locations(found) => all.extend(found),
-            Difference::Other => return Ok(Difference::Other),
+            ProgramDifference::None => {}
+            ProgramDifference::Locations(found) => all.extend(found),
+            ProgramDifference::Other => return Ok(ProgramDifference::Other),
         }
     }
-    Ok(if all.is_empty() { Difference::None } else { Difference::Locations(all) })
+    Ok(if all.is_empty() { ProgramDifference::None } else { ProgramDifference::Locations(all) })
 }
 
 fn of_files(
     mut base: Vec<u8>,
     mut head: Vec<u8>,
     [base_path, head_path]: [&[u8]; 2],
-) -> Difference {
+) -> ProgramDifference {
     if base == head {
-        return Difference::None;
+        return ProgramDifference::None;
     }
     if base_path.len() != head_path.len() {
-        return Difference::Other;
+        return ProgramDifference::Other;
     }
     // In both, because a side that was copied from the other one's target
     // folder has dependencies that contain the other's path.
     replace(&mut base, head_path, base_path);
     replace(&mut head, head_path, base_path);
     if base == head {
-        return Difference::None;
+        return ProgramDifference::None;
     }
-    of_programs(&base, &head).unwrap_or(Difference::Other)
+    of_programs(&base, &head).unwrap_or(ProgramDifference::Other)
 }
 
 /// Replaces every `old` in `bytes` by `new`, which has the same length.
@@ -213,23 +212,23 @@ pub(crate) fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
 
 /// How two ELF files differ in what they load: the entry point and every section in
 /// memory, except the build-id. `None` if they are not ELF files.
-fn of_programs(base: &[u8], head: &[u8]) -> Option<Difference> {
-    let (base, head) = (elf(base)?, elf(head)?);
+fn of_programs(base: &[u8], head: &[u8]) -> Option<ProgramDifference> {
+    let (base, head) = (parsed(base)?, parsed(head)?);
     if base.entry() != head.entry()
         || base.architecture() != head.architecture()
         || base.kind() != head.kind()
     {
-        return Some(Difference::Other);
+        return Some(ProgramDifference::Other);
     }
     let (base_loads, head_loads) = (loaded(&base)?, loaded(&head)?);
     if base_loads == head_loads {
-        return Some(Difference::None);
+        return Some(ProgramDifference::None);
     }
     let moved = locations::moved(&base, &base_loads, &head_loads);
-    Some(moved.map_or(Difference::Other, Difference::Locations))
+    Some(moved.map_or(ProgramDifference::Other, ProgramDifference::Locations))
 }
 
-fn elf(bytes: &[u8]) -> Option<object::File<'_>> {
+fn parsed(bytes: &[u8]) -> Option<object::File<'_>> {
     object::File::parse(bytes).ok().filter(|file| file.format() == object::BinaryFormat::Elf)
 }
 
@@ -239,18 +238,18 @@ struct Section<'a> {
     name: &'a str,
     address: u64,
     size: u64,
-    flags: u64,
+    flags: elf::SectionFlags,
     data: &'a [u8],
 }
 
 fn loaded<'a>(file: &'a object::File<'a>) -> Option<Vec<Section<'a>>> {
     let mut sections = Vec::new();
     for section in file.sections() {
-        let SectionFlags::Elf { sh_flags } = section.flags() else {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
             return None;
         };
         let name = section.name().ok()?;
-        if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0 && name != ".note.gnu.build-id" {
+        if sh_flags.contains(elf::SHF_ALLOC) && name != ".note.gnu.build-id" {
             let (address, size) = (section.address(), section.size());
             let data = section.data().ok()?;
             sections.push(Section { name, address, size, flags: sh_flags, data });
@@ -267,8 +266,9 @@ mod tests {
 
     #[test]
     fn a_files_own_path_is_no_difference_and_any_other_byte_is() {
-        let same =
-            |base: &str, head: &str| of_files(base.into(), head.into(), PATHS) == Difference::None;
+        let same = |base: &str, head: &str| {
+            of_files(base.into(), head.into(), PATHS) == ProgramDifference::None
+        };
         assert!(same("x /cache/base/a", "x /cache/head/a"));
         assert!(same("/cache/base//cache/base/", "/cache/head//cache/head/"));
         // The base was copied from the head's folder, and only its own crate
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn of_a_program_only_what_is_loaded_counts() {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        if elf(&program).is_none() {
+        if parsed(&program).is_none() {
             // For other programs, every byte counts.
             return;
         }
@@ -353,7 +353,7 @@ mod tests {
         let differs_at = |offset: usize| {
             let mut other = program.clone();
             other[offset] ^= 1;
-            of_files(program.clone(), other, PATHS) != Difference::None
+            of_files(program.clone(), other, PATHS) != ProgramDifference::None
         };
         assert!(differs_at(at(".text")), "code");
         assert!(differs_at(at(".rodata")), "constants");

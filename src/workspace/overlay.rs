@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::PrepareContext;
+use super::context::PrepareContext;
 use super::files::{remove, walk};
 use super::setup::Manifests;
 use crate::error::Error;

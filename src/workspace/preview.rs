@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
+use super::Request;
 use super::cargo::TargetCall;
+use super::context::PrepareContext;
+use super::prepare::{SetUp, set_up_sides};
 use super::setup::{Setup, SideSetup};
-use super::{PrepareContext, Request, SetUp, set_up_sides};
 use crate::engine::event::Reporter;
 use crate::error::Error;
 use crate::exec::process::{Helper, Interrupt};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::PrepareContext;
+use super::context::PrepareContext;
 use super::identical::replace;
 use super::setup::SideSetup;
 use crate::error::Error;

@@ -31,9 +31,9 @@ pub(super) fn side_table<'a>(
 /// How many levels of folders are searched for packages of their own.
 const DEPTH: usize = 3;
 
-/// An error of the settings. If there is nothing to run, its hint names the packages with
+/// Adds a hint to an error of the settings: where there is nothing to run, the packages with
 /// benches in other workspaces of the repository with root `root`.
-pub(crate) fn told_of_folders(
+pub(crate) fn with_folder_hint(
     error: settings::Error,
     workspace: &Workspace,
     root: &Path,

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::context::{PrepareContext, UserTree};
 use super::diagnose::{self, Blame};
 use super::files::remove;
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
-use super::{PrepareContext, UserTree, overlay, settings, unstable};
-use crate::error::{Cause, Error, Kind};
+use super::{overlay, settings, unstable};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::system::digest;
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
@@ -23,6 +25,7 @@ use crate::settings::values::Toolchain;
 use crate::workspace::cache::RepositoryCache;
 use crate::workspace::cargo::{self, Workspace};
 use crate::workspace::checkout::Worktree;
+use crate::workspace::error::{Cause, WorkspaceError};
 
 /// The profiles that cargo has by itself.
 const PROFILES: [&str; 4] = ["dev", "release", "test", "bench"];
@@ -183,7 +186,7 @@ pub(super) fn set_up(
     let folders = Pair::both(|side| context.cache.worktree(side).join(&user.inside));
     if !folders.head.is_dir() {
         let folder = user.inside.display().to_string();
-        return Err(Kind::NotCommitted { side: Side::Head, folder }.into());
+        return Err(WorkspaceError::NotCommitted { side: Side::Head, folder }.into());
     }
     // The action, the hook and others call the program in the user's tree.
     if Configuration::read([&*user.folder], &[], &context.tools.env)?.has_alias {
@@ -278,12 +281,14 @@ impl Manifests {
             Err(String::new())
         } else if folders.base.is_dir() {
             match of(Side::Base) {
-                Err(error) if matches!(error.kind(), Kind::Manifests { .. }) => Err(why(&error)),
+                Err(error) if matches!(error.as_kind(), Some(WorkspaceError::Manifests { .. })) => {
+                    Err(why(&error))
+                }
                 read => Ok(read?),
             }
         } else {
             let folder = inside.display().to_string();
-            Err(Error::from(Kind::NotCommitted { side: Side::Base, folder }).to_string())
+            Err(Error::from(WorkspaceError::NotCommitted { side: Side::Base, folder }).to_string())
         };
         context.tools.interrupt.check()?;
         if let Ok(base) = &base {
@@ -333,7 +338,7 @@ impl Manifests {
         let head = SideTable { choice, table: head_table };
         let resolved = resolve(flags, &head, base.as_ref(), context.request.policy_from);
         let tree = context.cache.worktree(Side::Head);
-        Ok(resolved.map_err(|error| settings::told_of_folders(error, &self.head, &tree))?)
+        Ok(resolved.map_err(|error| settings::with_folder_hint(error, &self.head, &tree))?)
     }
 }
 
@@ -348,7 +353,7 @@ fn why(error: &Error) -> String {
 /// The workspace of a side's worktree.
 ///
 /// # Errors
-/// [`Kind::Manifests`] if its manifests are invalid.
+/// [`WorkspaceError::Manifests`] if its manifests are invalid.
 fn workspace_of(
     context: &PrepareContext<'_>,
     side: Side,
@@ -356,12 +361,16 @@ fn workspace_of(
     toolchain: Option<&str>,
 ) -> Result<Workspace, Error> {
     context.workspace(folder, toolchain).map_err(|error| {
-        let Kind::Tool { command, exit, stderr, .. } = error.kind() else { return error };
+        let Some(ExecError::Tool { command, exit, stderr, .. }) = error.as_kind() else {
+            return error;
+        };
         let (command, exit) = (command.clone(), *exit);
         match diagnose::of_manifests(exit, stderr) {
-            Blame::Code => Kind::Manifests { side, command, exit, stderr: stderr.clone() }.into(),
+            Blame::Code => {
+                WorkspaceError::Manifests { side, command, exit, stderr: stderr.clone() }.into()
+            }
             Blame::Machine(why) => {
-                Kind::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
+                WorkspaceError::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
             }
         }
     })
@@ -385,7 +394,7 @@ fn check_path_dependencies(
             let user = context.repo.root().join(inside);
             let folder = seen_from(&user, folder, &package.folder);
             let (package, needed) = (package.name.clone(), needed.clone());
-            return Err(Kind::OutsideDependency { side, package, needed, folder }.into());
+            return Err(WorkspaceError::OutsideDependency { side, package, needed, folder }.into());
         }
     }
     Ok(())
@@ -476,9 +485,9 @@ fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Optio
         return Ok(None);
     };
     context.tools.interrupt.check()?;
-    if !exit.success() && diagnose::is_the_machines(exit, &stderr) {
+    if !exit.success() && diagnose::is_fault_of_machine(exit, &stderr) {
         let folder = folder.to_owned();
-        return Err(Kind::Tool { command: shown, folder, exit, stderr }.into());
+        return Err(ExecError::Tool { command: shown, folder, exit, stderr }.into());
     }
     let name = stdout.split_whitespace().next().filter(|_| exit.success());
     Ok(name.map(str::to_owned))

@@ -31,8 +31,8 @@ const COARSE_STEP: Duration = Duration::from_secs(1);
 pub(super) struct TargetRecord {
     /// The folder's path at that time, which becomes part of what is built.
     folder: PathBuf,
-    /// The inputs of everything in it; see [`super::inputs::foundation`].
-    foundation: String,
+    /// The inputs of everything in it; see [`super::inputs::toolchain`].
+    toolchain: String,
     /// When the latest finished build in it ended.
     pub(super) built: Option<SystemTime>,
     /// What that build has read.
@@ -44,12 +44,12 @@ pub(super) struct TargetRecord {
     pub(super) wrote_elsewhere: bool,
     /// What the folder held at the start of the current build.
     #[serde(skip)]
-    pub(super) start: Start,
+    pub(super) start: FolderStart,
 }
 
 /// What a target folder holds before a build, and so whether a failure may be due to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Start {
+pub(super) enum FolderStart {
     /// Nothing: the build depends on no other.
     Empty,
     /// What a finished build left, in this folder or in the other side's, of which it is a copy.
@@ -61,8 +61,8 @@ pub(super) enum Start {
 
 impl TargetRecord {
     /// Whether cargo can detect what has changed since in `folder`.
-    fn is_fit(&self, folder: &Path, foundation: &str) -> Result<bool, Error> {
-        if self.folder != folder || self.foundation != foundation {
+    fn is_fit(&self, folder: &Path, toolchain: &str) -> Result<bool, Error> {
+        if self.folder != folder || self.toolchain != toolchain {
             return Ok(false);
         }
         Ok(match self.built {
@@ -85,13 +85,13 @@ impl TargetFolder<'_> {
         self.cache.target_folder(self.side, self.spec)
     }
 
-    /// Prepares the folder for a build on `foundation`: keeps it, or creates it
+    /// Prepares the folder for a build on `toolchain`: keeps it, or creates it
     /// again, as a copy of the other side's if possible, so that dependencies are
     /// compiled once for both. Returns its record, which is empty for an empty
     /// folder.
-    pub(super) fn get_ready(&self, foundation: &str) -> Result<TargetRecord, Error> {
+    pub(super) fn get_ready(&self, toolchain: &str) -> Result<TargetRecord, Error> {
         if self.path().exists()
-            && let Some(record) = self.fit_record(self.side, foundation)?
+            && let Some(record) = self.fit_record(self.side, toolchain)?
         {
             if record.wrote_elsewhere {
                 // Makes cargo run the build scripts of these sources again.
@@ -99,13 +99,13 @@ impl TargetFolder<'_> {
             }
             return Ok(record);
         }
-        let other = self.fit_record(self.side.other(), foundation)?;
-        self.make(foundation, other.map(|record| record.start))
+        let other = self.fit_record(self.side.other(), toolchain)?;
+        self.make(toolchain, other.map(|record| record.start))
     }
 
     /// Creates the folder again, empty.
-    pub(super) fn empty(&self, foundation: &str) -> Result<TargetRecord, Error> {
-        self.make(foundation, None)
+    pub(super) fn empty(&self, toolchain: &str) -> Result<TargetRecord, Error> {
+        self.make(toolchain, None)
     }
 
     pub(super) fn write(&self, record: &TargetRecord) -> Result<(), FileError> {
@@ -126,10 +126,10 @@ impl TargetFolder<'_> {
     }
 
     /// What a build in a side's folder would start with; `None` if the folder is damaged.
-    fn start(&self, side: Side) -> Result<Option<Start>, Error> {
+    fn start(&self, side: Side) -> Result<Option<FolderStart>, Error> {
         let path = self.files_path(side);
         let Some(mut files) = FolderRecord::<()>::read(&path)? else {
-            return Ok(Some(Start::Unknown));
+            return Ok(Some(FolderStart::Unknown));
         };
         let check = || Ok::<_, Error>(self.interrupt.check()?);
         let (folder, all) = (self.cache.target_folder(side, self.spec), Path::new(""));
@@ -137,11 +137,11 @@ impl TargetFolder<'_> {
         if restored == Restored::Reread {
             files.write(&path)?;
         }
-        Ok((restored != Restored::Changed).then_some(Start::Intact))
+        Ok((restored != Restored::Changed).then_some(FolderStart::Intact))
     }
 
     /// Creates the folder again, as a copy of the other side's if that has a build to `start` with.
-    fn make(&self, foundation: &str, start: Option<Start>) -> Result<TargetRecord, Error> {
+    fn make(&self, toolchain: &str, start: Option<FolderStart>) -> Result<TargetRecord, Error> {
         let path = self.path();
         remove(&self.record_path(self.side))?;
         remove(&path)?;
@@ -150,10 +150,10 @@ impl TargetFolder<'_> {
         fs_err::create_dir_all(&new).map_err(Error::io("create", &new))?;
         let start = match start {
             Some(start) if self.copy_other(&new)? => start,
-            _ => Start::Empty,
+            _ => FolderStart::Empty,
         };
-        let (folder, foundation) = (path.clone(), foundation.to_owned());
-        let record = TargetRecord { folder, foundation, start, ..TargetRecord::default() };
+        let (folder, toolchain) = (path.clone(), toolchain.to_owned());
+        let record = TargetRecord { folder, toolchain, start, ..TargetRecord::default() };
         // The record comes first, since a folder without one is removed.
         self.write(&record)?;
         fs_err::rename(&new, &path).map_err(Error::io("create", &path))?;
@@ -161,11 +161,11 @@ impl TargetFolder<'_> {
     }
 
     /// The record of a side's folder, if that is not damaged and can be used for a build on
-    /// `foundation`.
-    fn fit_record(&self, side: Side, foundation: &str) -> Result<Option<TargetRecord>, Error> {
+    /// `toolchain`.
+    fn fit_record(&self, side: Side, toolchain: &str) -> Result<Option<TargetRecord>, Error> {
         let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
         let Some(record) = record else { return Ok(None) };
-        if !record.is_fit(&self.cache.target_folder(side, self.spec), foundation)? {
+        if !record.is_fit(&self.cache.target_folder(side, self.spec), toolchain)? {
             return Ok(None);
         }
         Ok(self.start(side)?.map(|start| TargetRecord { start, ..record }))

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Exit, Helper, Interrupt, Sink, stderr_tail};
+use crate::workspace::error::WorkspaceError;
 
 /// What is needed to run a tool.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl Tools<'_> {
         let stderr = stderr_tail(&err);
         if outcome.printed_too_much {
             let (shown, folder) = (command.shown(), command.cwd);
-            return Err(Kind::TooMuchOutput { command: shown, folder, stderr }.into());
+            return Err(WorkspaceError::TooMuchOutput { command: shown, folder, stderr }.into());
         }
         let printed = fs_err::read(&out).map_err(Error::io("read", &out))?;
         check_whole(&out)?;
@@ -70,7 +72,7 @@ impl Tools<'_> {
         if exit.success() {
             return Ok(stdout);
         }
-        Err(Kind::Tool { command: shown, folder, exit, stderr }.into())
+        Err(ExecError::Tool { command: shown, folder, exit, stderr }.into())
     }
 
     /// Runs a command whose standard error streams through to ours; standard output

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::PrepareContext;
+use super::context::PrepareContext;
 use super::setup::{Manifests, rustc_version};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::model::notice::Notice;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
+use crate::workspace::error::WorkspaceError;
 
 /// The beginning of a source line that requests what only nightly compilers have.
 const UNSTABLE: &str = "#![feature(";
@@ -49,7 +50,7 @@ pub(super) fn leave_out(
         std::mem::take(benchmarks).into_iter().partition(is_unstable);
     if rest.is_empty() {
         let benchmarks = out.into_iter().map(|benchmark| benchmark.name).collect();
-        return Err(Kind::NeedsNightly { benchmarks, release }.into());
+        return Err(WorkspaceError::NeedsNightly { benchmarks, release }.into());
     }
     *benchmarks = rest;
     for Benchmark { name: benchmark, .. } in out {

@@ -81,5 +81,6 @@ mod traps;
 #[cfg(target_os = "linux")]
 mod unaffected;
 mod waivers;
+mod walk;
 #[cfg(target_os = "linux")]
 mod warm;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The layers, top to bottom: a file imports only from its own and from
 /// those above. As in the map.
 const LAYERS: [&str; 9] =
-    ["model", "stats", "settings", "engine", "error", "exec", "workspace", "samples", "flows"];
+    ["model", "error", "stats", "settings", "engine", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
 const OWNERS: [(&[&str], &[&str]); 19] = [
@@ -56,16 +56,16 @@ const OWNERS: [(&[&str], &[&str]); 19] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_400),
-    ("engine", 1_600),
-    ("error", 550),
-    ("exec", 6_550),
-    ("flows", 5_600),
-    ("model", 1_600),
-    ("samples", 1_950),
-    ("settings", 1_700),
-    ("stats", 2_550),
-    ("workspace", 10_300),
+    ("bin", 10_600),
+    ("engine", 1_700),
+    ("error", 600),
+    ("exec", 6_800),
+    ("flows", 6_000),
+    ("model", 1_700),
+    ("samples", 2_050),
+    ("settings", 1_800),
+    ("stats", 2_650),
+    ("workspace", 10_600),
 ];
 
 fn root() -> PathBuf {
@@ -179,8 +179,7 @@ fn each_foreign_crate_has_one_owner() {
 fn no_file_imports_from_a_layer_below_it() {
     let rank = |name: &str| LAYERS.iter().position(|layer| *layer == name);
     for (path, text) in sources("src") {
-        // Errors of all rooms meet in one.
-        if path.starts_with("src/bin/") || ["src/lib.rs", "src/error.rs"].contains(&path.as_str()) {
+        if path.starts_with("src/bin/") || path == "src/lib.rs" {
             continue;
         }
         let own = rank(layer(&path)).unwrap_or_else(|| panic!("{path} is in no layer"));

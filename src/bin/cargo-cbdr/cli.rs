@@ -149,9 +149,9 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "REV", help_heading = SIDES)]
     pub(crate) head: Option<String>,
 
-    /// The base where the head lies on BASE.
+    /// Used as base if the head is an ancestor of BASE.
     #[arg(skip)]
-    pub(crate) instead: Option<String>,
+    pub(crate) fallback_base: Option<String>,
 
     /// Compare the working tree as it is, untracked files included
     #[arg(long, conflicts_with = "head", help_heading = SIDES)]

@@ -72,7 +72,7 @@ impl Exit {
         let policy = &outcome.policy;
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
         let not_asked =
-            outcome.notices.iter().any(|notice| matches!(notice, Notice::NotAsked { .. }));
+            outcome.notices.iter().any(|notice| matches!(notice, Notice::BelowMinimumPairs { .. }));
         let exit = match outcome.verdict {
             None => return Exit::Success,
             Some(Verdict::Regression) => Exit::Regression,

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::estimator::Estimator;
 use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
-use crate::model::outcome::Summary;
+use crate::model::outcome::{Summary, Verdict};
 use crate::stats::estimator::{Levels, ROUNDING};
 use crate::stats::noise::TestNoise;
 
@@ -323,7 +323,7 @@ fn what_looks_slower_for_long_is_set_aside_and_the_rest_goes_on() {
             experiment.set_aside(&|test, least| {
                 test.looks_slower(least) && test.metric().name == "wall_time"
             });
-            told.extend(experiment.to_ask_again().map(|id| (id, turn.group)));
+            told.extend(experiment.to_test_again().map(|id| (id, turn.group)));
         },
     );
     assert_eq!(told, [(BenchmarkId(0), 0)]);
@@ -396,11 +396,11 @@ fn what_has_too_few_pairs_for_any_verdict_at_the_end_is_named() {
         let row = |side| Row { benchmark: turn.wanted[0], side, values: vec![(MetricId(0), 1.0)] };
         experiment.push(&turn, &Side::BOTH.map(row), now);
     }
-    let names = experiment.not_asked();
+    let names = experiment.below_minimum_pairs();
     assert_eq!(names, ["it"]);
     assert_eq!(experiment.finish(StoppedBy::TimeLimit).benchmarks[2].pairs, 1);
     let shard = Experiment::new(Plan { decides: false, ..plan }, 0.0);
-    assert_eq!(shard.not_asked(), Vec::<&str>::new());
+    assert_eq!(shard.below_minimum_pairs(), Vec::<&str>::new());
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Context;
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Isolation, Sink, pages, stderr_tail};
 use crate::exec::system::is_pipe;
 use crate::model::notice::RunNotice;
@@ -128,7 +129,7 @@ impl RunHooks {
         let command = Command { argv, ..self.template.clone() };
         let outcome = context.helper.run(&command, context.interrupt)?;
         let Some(fault) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
-        Err(Kind::Hook {
+        Err(ExecError::Hook {
             side: self.side,
             hook: hook.name(),
             benchmark: benchmark.name.clone(),
@@ -146,7 +147,7 @@ impl RunHooks {
 fn check_readable(path: &Path) -> Result<(), Error> {
     let metadata = path.metadata().map_err(Error::io("open", path))?;
     if is_pipe(&metadata) {
-        return Err(Kind::Pipe(path.to_owned()).into());
+        return Err(ExecError::Pipe(path.to_owned()).into());
     }
     fs_err::File::open(path).map(drop).map_err(Error::io("open", path))
 }

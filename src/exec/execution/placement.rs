@@ -9,7 +9,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, SideProgram};
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::process::{Sink, stderr_tail};
 use crate::exec::program::Relink;
 use crate::exec::system::remove_by;
@@ -114,7 +115,7 @@ impl SideProgram {
             return Ok(());
         }
         let stderr = stderr_tail(&stderr);
-        Err(Kind::Tool { command: command.shown(), folder: command.cwd, exit, stderr }.into())
+        Err(ExecError::Tool { command: command.shown(), folder: command.cwd, exit, stderr }.into())
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::hooks::RunHooks;
 use super::placement::Placement;
 use super::{Context, Hook, VaryingNames};
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::harness::{self, Harness, OutputPaths};
 use crate::exec::meter;
 use crate::exec::process::{Command, Isolation, stderr_tail};
@@ -196,7 +197,7 @@ impl SideProgram {
 
     /// The error for output that can't be parsed.
     pub(crate) fn unreadable(&self, benchmark: &str, source: harness::Error) -> Error {
-        Kind::Output {
+        ExecError::Output {
             side: self.side,
             benchmark: benchmark.to_owned(),
             command: self.command.shown(),
@@ -236,7 +237,7 @@ fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error
         (None, Some(executable)) => match harness::unusable(&executable) {
             Some(harness) => {
                 let benchmark = benchmark.name.clone();
-                return Err(Kind::UnusableHarness { benchmark, harness }.into());
+                return Err(ExecError::UnusableHarness { benchmark, harness }.into());
             }
             None => Harness::detect(&executable),
         },

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use super::{Context, Execution, SideProgram, Stop};
-use crate::error::Kind;
+use crate::exec::error::ExecError;
 use crate::exec::meter::Pass;
 use crate::model::row::Reading;
 use crate::model::run_length::RunLength;
@@ -157,7 +157,9 @@ impl Execution<'_> {
         program.select(RunLength::Probe, arguments);
         match self.run_process(Pass::Plain, program, None, context) {
             Ok(_) => Ok(program.harness.listed(&program.paths).unwrap_or_default()),
-            Err(Stop::Error(error)) if matches!(error.kind(), Kind::Benchmark { .. }) => {
+            Err(Stop::Error(error))
+                if matches!(error.as_kind(), Some(ExecError::Benchmark { .. })) =>
+            {
                 Ok(Vec::new())
             }
             Err(stop) => Err(stop),

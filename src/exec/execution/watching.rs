@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use super::SideProgram;
 use crate::exec::machine;
 use crate::exec::process::Command;
 use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
-use crate::exec::system::{digest, digest_file, make_private_dir, seal, stamp, unseal};
+use crate::exec::system::{Memo, digest, digest_file, stamp};
 
 /// What belongs to the process and not to the machine, changes all the time, or is not a
 /// regular file. (The features in `/proc/cpuinfo` are part of the key.)
@@ -39,10 +39,8 @@ const OF_KERNEL: [&str; 2] = ["/proc", "/sys"];
 #[derive(Debug)]
 pub(crate) struct Watching {
     tracing: Tracing,
-    /// The file of the traces; `None` if they are not stored.
-    path: Option<PathBuf>,
-    /// A digest of the configuration in which the runs are made.
-    key: String,
+    /// The file of the traces of runs in this configuration; `None` if they are not stored.
+    memo: Option<Memo>,
     /// The traces, by the runs' arguments.
     seen: BTreeMap<String, SeenRun>,
     has_new: bool,
@@ -80,18 +78,17 @@ impl Watching {
         let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
         let call = call.replace(&*known[0].to_string_lossy(), "");
         let given = stdin.as_deref().and_then(fingerprint);
-        let (version, machine) = (env!("CARGO_PKG_VERSION"), machine::identity());
-        let granted = machine::granted();
-        let key = format!("{version}\n{machine}\n{granted}\n{call}\n{given:?}\n{breakpoints:?}");
-        let key = digest(key.as_bytes());
+        let (machine, granted) = (machine::identity(), machine::granted());
+        let key = format!("{machine}\n{granted}\n{call}\n{given:?}\n{breakpoints:?}");
         // One file per program, regardless of its environment.
         let name = digest(format!("{words:?}").as_bytes());
-        let path =
-            program.records.as_ref().map(|folder| folder.join(format!("{}.json", &name[..16])));
-        let kept = path.as_ref().and_then(|path| std::fs::read(path).ok());
-        let kept = kept.and_then(|kept| serde_json::from_slice(unseal(&key, &kept)?).ok());
+        let records = program.records.as_ref();
+        let memo = records.map(|folder| {
+            Memo::new(folder.join(format!("{}.json", &name[..16])), &digest(key.as_bytes()))
+        });
+        let kept = memo.as_ref().and_then(|memo| memo.read().ok().flatten());
         let (seen, entered_before) = (kept.unwrap_or_default(), BTreeSet::new());
-        Ok(Watching { tracing, path, key, seen, has_new: false, entered_before, known })
+        Ok(Watching { tracing, memo, seen, has_new: false, entered_before, known })
     }
 
     /// Assumes from now on that every run enters these functions.
@@ -136,15 +133,9 @@ impl Watching {
 
     /// Stores the traces. Errors are ignored.
     pub(crate) fn keep(&self) {
-        let Some(path) = self.path.as_ref().filter(|_| self.has_new) else { return };
-        let Some(folder) = path.parent() else { return };
-        let keep = || {
-            make_private_dir(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&seal(&self.key, &serde_json::to_vec(&self.seen)?))?;
-            file.persist(path).map_err(io::Error::from)
-        };
-        let _ = keep();
+        if let Some(memo) = self.memo.as_ref().filter(|_| self.has_new) {
+            let _ = memo.write(&self.seen);
+        }
     }
 
     /// The arguments that distinguish runs of the program.

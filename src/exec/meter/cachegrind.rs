@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::{Error, Refusal};
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::replace;
-use crate::model::metric::{KnownMetric, Metric, Source};
+use crate::model::metric::{KnownMetric, Metric, MetricSource};
 use crate::model::row::Values;
 
 pub(super) const INSTRUCTIONS: &str = "instructions_cachegrind";
@@ -47,7 +47,8 @@ impl Cachegrind {
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
         let is_asked = |known: &&KnownMetric| names.iter().any(|asked| asked == known.name);
-        let metrics: Vec<_> = KnownMetric::from(Source::Cachegrind).filter(is_asked).collect();
+        let metrics: Vec<_> =
+            KnownMetric::from(MetricSource::Cachegrind).filter(is_asked).collect();
         if metrics.is_empty() {
             return Ok(None);
         }
@@ -229,7 +230,7 @@ mod tests {
         summary: 1000 10 4 300 20 5 200 30 6\n";
 
     fn both() -> Cachegrind {
-        let metrics = KnownMetric::from(Source::Cachegrind).collect();
+        let metrics = KnownMetric::from(MetricSource::Cachegrind).collect();
         Cachegrind { valgrind: "/usr/bin/valgrind".into(), metrics }
     }
 

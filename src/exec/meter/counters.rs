@@ -14,7 +14,7 @@ use crate::exec::machine::{Machine, Processor};
 use crate::exec::process::counter::{
     Counter, CounterEvent, CounterReading, HardwareEvent, Reason, SoftwareEvent, probe, reason,
 };
-use crate::model::metric::{KnownMetric, Metric, Source, Unit};
+use crate::model::metric::{KnownMetric, Metric, MetricSource, Unit};
 use crate::model::row::Values;
 
 /// A metric and the places of its counters.
@@ -39,7 +39,8 @@ impl CounterMeter {
     /// # Errors
     /// If this machine does not count it.
     pub(super) fn add(&mut self, name: &str, machine: &Machine) -> Result<(), Refusal> {
-        let Some(metric) = KnownMetric::from(Source::Counter).find(|known| known.name == name)
+        let Some(metric) =
+            KnownMetric::from(MetricSource::Counter).find(|known| known.name == name)
         else {
             return Ok(());
         };
@@ -209,7 +210,7 @@ mod tests {
     fn meter(names: &[&'static str]) -> CounterMeter {
         let processor = processor("GenuineIntel", 6, 143);
         let mut meter = CounterMeter::default();
-        for metric in KnownMetric::from(Source::Counter).filter(|m| names.contains(&m.name)) {
+        for metric in KnownMetric::from(MetricSource::Counter).filter(|m| names.contains(&m.name)) {
             let (counter, minus) = counters(metric.name, &processor);
             meter.push(metric, counter, minus.and_then(Result::ok));
         }

@@ -27,7 +27,7 @@ pub(crate) use size::{program, size, sizes};
 
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, Outcome, TELLS_FAULTS_AND_SWITCHES};
-use crate::model::metric::{KNOWN, KnownMetric, Metric, Source};
+use crate::model::metric::{KNOWN, KnownMetric, Metric, MetricSource};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 use crate::model::row::Values;
 
@@ -126,7 +126,7 @@ pub(crate) struct Meters {
 /// Every metric that is measured here, on this machine or another, in the order
 /// of the outputs.
 pub(crate) fn all() -> impl Iterator<Item = Metric> {
-    KNOWN.iter().filter(|known| known.source != Source::Harness).map(KnownMetric::metric)
+    KNOWN.iter().filter(|known| known.source != MetricSource::Harness).map(KnownMetric::metric)
 }
 
 /// The metrics of [`all`] that come from runs.
@@ -148,15 +148,15 @@ pub(crate) fn here(path: Option<&OsStr>, machine: &Machine) -> Vec<(Metric, Opti
 
 /// Whether the metric is known without a run.
 pub(crate) fn needs_no_run(metric: &str) -> bool {
-    KnownMetric::of(metric).is_some_and(|known| known.source == Source::Executable)
+    KnownMetric::of(metric).is_some_and(|known| known.source == MetricSource::Executable)
 }
 
 /// The kind of run that measures a metric. A metric of unknown source may be
 /// printed by the program in a plain run. `None` if it needs no run.
 pub(crate) fn pass(metric: &str) -> Option<Pass> {
     match KnownMetric::of(metric).map(|known| known.source) {
-        Some(Source::Executable) => None,
-        Some(Source::Cachegrind) => Some(Pass::Cachegrind),
+        Some(MetricSource::Executable) => None,
+        Some(MetricSource::Cachegrind) => Some(Pass::Cachegrind),
         _ => Some(Pass::Plain),
     }
 }

@@ -4,7 +4,7 @@
 
 use super::Refusal;
 use crate::exec::process::{Outcome, TELLS_FAULTS_AND_SWITCHES};
-use crate::model::metric::{KnownMetric, Metric, Source};
+use crate::model::metric::{KnownMetric, Metric, MetricSource};
 use crate::model::row::Values;
 
 /// The metrics that not every system has.
@@ -13,12 +13,14 @@ const RARE: [&str; 4] =
 
 /// The metrics of this system.
 pub(super) fn metrics() -> impl Iterator<Item = Metric> {
-    KnownMetric::from(Source::Usage).filter(|known| is_told(known.name)).map(KnownMetric::metric)
+    KnownMetric::from(MetricSource::Usage)
+        .filter(|known| is_told(known.name))
+        .map(KnownMetric::metric)
 }
 
 /// Whether this system has the metric.
 pub(super) fn is_told(metric: &str) -> bool {
-    KnownMetric::from(Source::Usage).any(|known| known.name == metric)
+    KnownMetric::from(MetricSource::Usage).any(|known| known.name == metric)
         && refusal(metric, TELLS_FAULTS_AND_SWITCHES).is_none()
 }
 
@@ -57,7 +59,7 @@ mod tests {
 
     #[test]
     fn what_a_system_does_not_tell_is_refused_by_name() {
-        for metric in KnownMetric::from(Source::Usage).map(|known| known.name) {
+        for metric in KnownMetric::from(MetricSource::Usage).map(|known| known.name) {
             assert!(refusal(metric, true).is_none());
             let refused = refusal(metric, false).map(|refusal| refusal.to_string());
             let expected = RARE.contains(&metric).then(|| {

@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, SectionKind};
 use super::Error;
 use crate::exec::process::Command;
 use crate::exec::system::canonical;
-use crate::model::metric::{KnownMetric, Metric, Source};
+use crate::model::metric::{KnownMetric, Metric, MetricSource};
 use crate::model::side::Pair;
 
 const TEXT: &str = "text_bytes";
@@ -40,7 +40,7 @@ pub(crate) fn size(metric: &str, program: &Path) -> Result<Option<(Metric, f64)>
 }
 
 fn of_executable(metric: &str) -> Option<&'static KnownMetric> {
-    KnownMetric::from(Source::Executable).find(|known| known.name == metric)
+    KnownMetric::from(MetricSource::Executable).find(|known| known.name == metric)
 }
 
 fn value(known: &KnownMetric, path: &Path) -> Result<f64, Error> {

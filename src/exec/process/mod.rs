@@ -59,6 +59,8 @@ pub use windows::{Helper, Interrupt, die_of, standard_input};
 #[cfg(windows)]
 pub(crate) use windows::{host_name, is_full, may_write, user_id};
 
+use crate::model::time;
+
 /// How many bytes a program may print to a file, on standard output or on
 /// standard error. A program that prints more is ended before it fills the disk.
 pub(crate) const MOST_OUTPUT: u64 = 256 << 20;
@@ -77,17 +79,6 @@ const LEAST_SPACE: u64 = 1 << 20;
 /// Whether this system reports page faults by kind and context switches of a
 /// program. If not, [`Usage`] has zeros there.
 pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
-
-/// The numbers of the errors that report that no more files can be opened.
-#[cfg(unix)]
-const TOO_MANY_FILES: [i32; 2] = [libc::ENFILE, libc::EMFILE];
-#[cfg(windows)]
-const TOO_MANY_FILES: [i32; 1] = [4];
-
-/// Whether an error reports that no more files can be opened.
-pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(|number| TOO_MANY_FILES.contains(&number))
-}
 
 /// The environment of this process. On Windows, where the case of a name means
 /// nothing, all names are in capitals.
@@ -291,7 +282,7 @@ impl std::fmt::Display for RunFault {
         match self {
             RunFault::TooMuchOutput => write!(f, "printed more than {} MiB", MOST_OUTPUT >> 20),
             RunFault::TimedOut(limit) => {
-                write!(f, "ran longer than {}", humantime::format_duration(*limit))
+                write!(f, "ran longer than {}", time::exact(*limit))
             }
             RunFault::Exit(exit) => exit.fmt(f),
         }

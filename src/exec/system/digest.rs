@@ -29,38 +29,9 @@ pub fn digest_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// A content under the digest of a key and of the content.
-pub(crate) fn seal(key: &str, content: &[u8]) -> Vec<u8> {
-    [seal_of(key, content).as_bytes(), b"\n", content].concat()
-}
-
-/// The content that was [sealed](seal), if the key is the same and nothing is damaged.
-pub(crate) fn unseal<'a>(key: &str, sealed: &'a [u8]) -> Option<&'a [u8]> {
-    let end = sealed.iter().position(|&byte| byte == b'\n')?;
-    let content = &sealed[end + 1..];
-    (sealed[..end] == *seal_of(key, content).as_bytes()).then_some(content)
-}
-
-fn seal_of(key: &str, content: &[u8]) -> String {
-    digest(&[key.as_bytes(), b"\n", content].concat())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_sealed_is_returned_whole_or_not_at_all() {
-        let sealed = seal("key", b"a\nb");
-        assert_eq!(unseal("key", &sealed), Some(&b"a\nb"[..]));
-        assert_eq!(unseal("kez", &sealed), None);
-        for at in 0..sealed.len() {
-            assert_eq!(unseal("key", &sealed[..at]), None, "{at} bytes");
-            let mut flipped = sealed.clone();
-            flipped[at] ^= 1;
-            assert_eq!(unseal("key", &flipped), None, "byte {at}");
-        }
-    }
 
     #[test]
     fn digests_are_those_of_sha_256() {

@@ -8,7 +8,6 @@ use super::StepOutcome;
 /// persists.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
-    /// The parents of each commit.
     parents: Vec<Vec<usize>>,
     /// The outcome of each commit, if known.
     outcomes: Vec<Option<StepOutcome>>,

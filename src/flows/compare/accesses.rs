@@ -19,7 +19,6 @@ const VOLATILE: [&str; 3] = ["/proc", "/dev", "/sys"];
 pub(super) struct Folders<'a> {
     /// The repository's part of the cache.
     cache: PathBuf,
-    /// The worktrees.
     trees: Pair<PathBuf>,
     /// The folders with what cargo built, where that is known.
     built: Pair<Option<PathBuf>>,

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::harnesses::coarse;
 use super::program::{ComparedProgram, WarmUp};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::gates;
 use crate::exec::meter;
+use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{DEFAULT_METRIC, Metric};
 use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Reason, Removed, Status, Summary};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary};
 use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
@@ -23,21 +24,16 @@ pub(super) struct Discovery {
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
     /// The names of benchmarks that are unaffected by the change, and how that is known.
-    pub(super) unaffected: Vec<(String, Reason)>,
+    pub(super) unaffected: Vec<(String, SameReason)>,
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
-    /// Benchmarks of one side only.
-    pub(super) one_sided: Vec<OneSidedBenchmark>,
-    /// Metrics of one side only, of benchmarks that both have.
-    one_sided_metrics: Vec<OneSidedMetric>,
+    /// Benchmarks, and then metrics.
+    one_sided: Vec<Unmatched>,
     /// Notices about benchmarks that are measured too coarsely.
     coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
     inner_names: Vec<String>,
-    /// The number of its results: one for each compared benchmark, and one for what is
-    /// known without a run, if that belongs to none of them.
-    pub(super) results: usize,
     /// The number of benchmarks that a run of each side reports.
     pub(super) reported: Pair<usize>,
     /// Metrics of the program that are known without a run, such as its size.
@@ -51,7 +47,6 @@ pub(super) struct Discovery {
 /// A benchmark that both sides have.
 #[derive(Debug)]
 pub(super) struct Discovered {
-    /// Its name in the outputs.
     pub(super) name: String,
     /// The harness's name for it; `None` for the program itself.
     pub(super) inner: Option<String>,
@@ -60,22 +55,14 @@ pub(super) struct Discovered {
     pub(super) gates: Vec<Gate>,
 }
 
-/// A benchmark of one side only.
+/// What only one side has: a benchmark, or a metric of a benchmark that both have.
 #[derive(Debug)]
-pub(super) struct OneSidedBenchmark {
-    pub(super) name: String,
-    /// The harness's name for it; `None` for the program itself.
-    inner: Option<String>,
-    pub(super) side: Side,
-    /// Whether one of its metrics gates there.
-    has_gates: bool,
-}
-
-/// A metric of one side only, of a benchmark that both have.
-#[derive(Debug)]
-struct OneSidedMetric {
+struct Unmatched {
     benchmark: String,
-    metric: Metric,
+    /// The harness's name for the benchmark; `None` for the program itself.
+    inner: Option<String>,
+    /// `None` for the whole benchmark.
+    metric: Option<Metric>,
     side: Side,
     /// The largest change that would pass, if it gates there.
     threshold: Option<f64>,
@@ -105,9 +92,7 @@ impl Discovery {
         let is_alone = !several || filter.is_none() && !benchmark.is_found;
         let is_filtered = filter.is_some() && readings.base.is_empty();
         if readings.head.is_empty() && is_alone && !is_filtered {
-            let (harness, filter) = (harness.name(), filter.map(str::to_owned));
-            let benchmark = benchmark.name.clone();
-            return Err(Kind::NoBenchmark { benchmark, harness, filter }.into());
+            return Err(program.no_benchmark(filter).into());
         }
         let name_of = |reading: &Reading| match &reading.benchmark {
             Some(name) if several => format!("{}/{name}", benchmark.name),
@@ -118,10 +103,8 @@ impl Discovery {
         let mut discovery = Discovery {
             benchmarks: Vec::new(),
             unaffected: Vec::new(),
-            results: 0,
             entered: BTreeMap::new(),
             one_sided: Vec::new(),
-            one_sided_metrics: Vec::new(),
             coarse: Vec::new(),
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
@@ -138,15 +121,19 @@ impl Discovery {
                         discovery.add_compared(benchmark, name_of(reading), both, harness);
                     }
                     Some(_) => {}
-                    None => discovery.one_sided.push(OneSidedBenchmark {
-                        has_gates: !gates_of(benchmark, reading, &name_of(reading)).is_empty(),
-                        name: name_of(reading),
+                    None => discovery.one_sided.push(Unmatched {
+                        threshold: gates_of(benchmark, reading, &name_of(reading))
+                            .first()
+                            .map(Gate::limit),
+                        benchmark: name_of(reading),
                         inner: reading.benchmark.clone(),
+                        metric: None,
                         side,
                     }),
                 }
             }
         }
+        discovery.one_sided.sort_by_key(|only| only.metric.is_some());
         discovery.check(program, &readings)?;
         // Every bench target uses libtest unless its manifest disables that.
         if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
@@ -166,13 +153,11 @@ impl Discovery {
             printed == name || inner.is_some_and(|inner| inner == name)
         };
         self.benchmarks.retain(|one| is_it(&one.name, one.inner.as_ref()));
-        self.one_sided.retain(|one| is_it(&one.name, one.inner.as_ref()));
-        let rest = &self.benchmarks;
-        self.one_sided_metrics.retain(|only| rest.iter().any(|one| one.name == only.benchmark));
+        self.one_sided.retain(|one| is_it(&one.benchmark, one.inner.as_ref()));
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
-    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, Reason>) {
+    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, SameReason>) {
         self.benchmarks.retain(|one| match unaffected.remove_entry(&one.name) {
             Some(left_out) => {
                 self.unaffected.push(left_out);
@@ -197,9 +182,10 @@ impl Discovery {
             for only in readings[side].values.metrics() {
                 if !has(side.other(), &only) {
                     let gate = gates.iter().find(|gate| gate.metric == only);
-                    self.one_sided_metrics.push(OneSidedMetric {
+                    self.one_sided.push(Unmatched {
                         benchmark: name.clone(),
-                        metric: metric(&only),
+                        inner: readings[side].benchmark.clone(),
+                        metric: Some(metric(&only)),
                         side,
                         threshold: gate.map(Gate::limit),
                     });
@@ -229,7 +215,7 @@ impl Discovery {
 
     /// Adds what is known without a run to the result of the program, or as a
     /// separate result if the results are those of its benchmarks.
-    fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+    pub(super) fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
         if self.exact.is_empty() {
             return;
         }
@@ -239,12 +225,6 @@ impl Discovery {
         if let Some(own) = results.last_mut() {
             own.metrics.append(&mut self.exact);
         }
-    }
-
-    /// Adds what is known without a run, and counts the results.
-    pub(super) fn complete(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
-        self.add_exact(program, results);
-        self.results = results.len();
     }
 
     /// The number of benchmarks in a run of all, at least 1.
@@ -265,7 +245,7 @@ impl Discovery {
     /// Whether either side measures a metric, in any benchmark that can be compared.
     pub(super) fn measures(&self, metric: &str) -> bool {
         let both = self.benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
-        let one = self.one_sided_metrics.iter().map(|only| &only.metric);
+        let one = self.one_sided.iter().filter_map(|only| only.metric.as_ref());
         both.chain(one).any(|known| known.name == metric)
     }
 
@@ -273,23 +253,21 @@ impl Discovery {
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
         let compared = compared.chain(self.unaffected.iter().map(|(name, _)| name));
-        let one_sided = self.one_sided.iter().map(|benchmark| &benchmark.name);
+        let one_sided = self.one_sided.iter().map(|only| &only.benchmark);
         compared.chain(one_sided).chain(&self.inner_names)
     }
 
     /// What the user should know about it.
     pub(super) fn notices(&self) -> Vec<Notice> {
-        let benchmarks = self.one_sided.iter().filter_map(|only| {
-            let benchmark = only.name.clone();
-            match only.side {
-                Side::Head => Some(Notice::New { benchmark }),
-                Side::Base => (!only.has_gates).then_some(Notice::OnlyBase { benchmark }),
+        let one_sided = self.one_sided.iter().filter(|only| !only.is_removed()).map(|only| {
+            let (benchmark, side) = (only.benchmark.clone(), only.side);
+            match (&only.metric, side) {
+                (Some(metric), _) => {
+                    Notice::OneSided { benchmark, metric: metric.name.clone(), side }
+                }
+                (None, Side::Head) => Notice::New { benchmark },
+                (None, Side::Base) => Notice::OnlyBase { benchmark },
             }
-        });
-        let metrics = self.one_sided_metrics.iter().filter(|only| !only.is_removed());
-        let metrics = metrics.map(|only| {
-            let (benchmark, metric) = (only.benchmark.clone(), only.metric.name.clone());
-            Notice::OneSided { benchmark, metric, side: only.side }
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
@@ -298,39 +276,38 @@ impl Discovery {
             Notice::LeftOut { benchmark: benchmark.clone(), why }
         });
         let coarse = self.coarse.iter().cloned();
-        benchmarks.chain(metrics).chain(removed).chain(lacking).chain(coarse).collect()
+        one_sided.chain(removed).chain(lacking).chain(coarse).collect()
     }
 
     /// What gates on the base but is not measured on the head.
     pub(super) fn removed(&self) -> Vec<Removed> {
-        let gone = self.one_sided.iter().filter(|only| only.side == Side::Base && only.has_gates);
-        let gone = gone.map(|only| Removed { benchmark: only.name.clone(), metric: None });
-        let metrics = self.one_sided_metrics.iter().filter(|only| only.is_removed()).map(|only| {
-            let metric = Some(only.metric.name.clone());
-            Removed { benchmark: only.benchmark.clone(), metric }
+        let removed = self.one_sided.iter().filter(|only| only.is_removed());
+        let removed = removed.map(|only| Removed {
+            benchmark: only.benchmark.clone(),
+            metric: only.metric.as_ref().map(|metric| metric.name.clone()),
         });
-        gone.chain(metrics).collect()
+        removed.collect()
     }
 
     /// Whether something gates on the head that the base does not measure.
     pub(super) fn has_new(&self) -> bool {
-        let is_new = |only: &OneSidedMetric| only.side == Side::Head && only.threshold.is_some();
-        self.one_sided.iter().any(|only| only.side == Side::Head && only.has_gates)
-            || self.one_sided_metrics.iter().any(is_new)
+        self.one_sided.iter().any(|only| only.side == Side::Head && only.threshold.is_some())
+    }
+
+    /// The results of the benchmarks that only one side has, without estimates.
+    pub(super) fn one_sided_results(&self) -> impl Iterator<Item = BenchmarkResult> {
+        let benchmarks = self.one_sided.iter().filter(|only| only.metric.is_none());
+        benchmarks.map(|only| BenchmarkResult::new(&only.benchmark, only.status()))
     }
 
     /// A result, extended by the metrics that only one side has, without estimates.
     pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
-        let own = self.one_sided_metrics.iter().filter(|only| only.benchmark == result.name);
-        result.metrics.extend(own.map(|only| {
+        let own = self.one_sided.iter().filter(|only| only.benchmark == result.name);
+        result.metrics.extend(own.filter_map(|only| {
             let threshold = only.threshold.filter(|_| only.is_removed());
-            let status = match only.side {
-                Side::Head => Status::New,
-                Side::Base => Status::Removed,
-            };
-            let summary = Summary::default();
-            let result = MetricResult::new(only.metric.clone(), threshold, summary, None);
-            MetricResult { status, ..result }
+            let result =
+                MetricResult::new(only.metric.clone()?, threshold, Summary::default(), None);
+            Some(MetricResult { status: only.status(), ..result })
         }));
         result
     }
@@ -359,7 +336,7 @@ impl Discovery {
         let missing = benchmark.shown.iter().find(|metric| !is_known(metric) && !is_meters(metric));
         if let Some(metric) = missing {
             let (benchmark, metric) = (benchmark.name.clone(), metric.clone());
-            return Err(Kind::NoMetric { benchmark, metric, measured }.into());
+            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
         }
         let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
         if measured.is_empty() || is_gating && benchmark.gates_are_default {
@@ -372,16 +349,23 @@ impl Discovery {
         let is_of_process = harness.filters() && is_meters(&metric);
         let benchmark = benchmark.name.clone();
         Err(match is_of_process {
-            true => Kind::OfProcess { benchmark, metric, harness: harness.name() }.into(),
-            false => Kind::NoMetric { benchmark, metric, measured }.into(),
+            true => FlowError::OfProcess { benchmark, metric, harness: harness.name() }.into(),
+            false => FlowError::NoMetric { benchmark, metric, measured }.into(),
         })
     }
 }
 
-impl OneSidedMetric {
-    /// Whether it gates on the base, and the head does not measure it.
+impl Unmatched {
+    /// Whether it gates on the base, and the head does not have it.
     fn is_removed(&self) -> bool {
         self.side == Side::Base && self.threshold.is_some()
+    }
+
+    fn status(&self) -> Status {
+        match self.side {
+            Side::Head => Status::New,
+            Side::Base => Status::Removed,
+        }
     }
 }
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Sampling, Stop};
+use crate::exec::execution::{Context, Sampling, Stop, Unknown};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{Profiler, Sampler};
 use crate::model::explanation::{Cost, Evidence, Explain, Explanation, FunctionCost};
@@ -19,6 +19,7 @@ use crate::model::metric::{Better, Unit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 use crate::model::side::{Pair, Side};
+use crate::stats::empirical::{median, sorted};
 use crate::workspace::functions;
 
 /// The maximum number of regressions to explain, the largest first.
@@ -50,75 +51,96 @@ enum Found {
     Samples(Pair<Costs>, Pair<Vec<f64>>),
 }
 
-/// Why nothing was found, and what the user can do about it.
-struct NotFound {
-    why: String,
-    hint: Option<String>,
+enum NotFound {
+    /// For this reason, and what the user can do about it.
+    Because {
+        why: String,
+        hint: Option<String>,
+    },
+    Failed(Error),
 }
 
-impl Session<'_, '_> {
-    /// Which functions of the largest regressions cost more.
-    pub(super) fn explain(
-        &mut self,
-        when: Explain,
-        discoveries: &[Discovery],
-        results: &[BenchmarkResult],
-    ) -> Result<Vec<Explanation>, Error> {
-        let mut results = results.iter();
-        let mut regressed = Vec::new();
-        for (number, found) in discoveries.iter().enumerate() {
-            let own = results.by_ref().take(found.benchmarks.len()).zip(&found.benchmarks);
-            let own = own.filter(|(result, _)| result.has_regressed());
-            regressed.extend(own.map(|(result, found)| (number, result, found.inner.clone())));
-        }
-        regressed.sort_by(|(_, one, _), (_, other, _)| worst(other).total_cmp(&worst(one)));
-        let is_asked = when == Explain::Always;
-        let deadline = (!is_asked).then(|| Instant::now() + CHEAP);
-        let mut differing_in = BTreeMap::new();
-        let mut explanations = Vec::new();
-        for (number, result, inner) in regressed.into_iter().take(MOST) {
-            match self.find_why(number, result, inner.as_deref(), deadline)? {
-                Ok(found) => {
-                    let differing = differing_in
-                        .entry(number)
-                        .or_insert_with(|| differing(&self.programs[number]));
-                    explanations.push(found.explanation(&result.name, differing.as_ref()));
-                }
-                Err(NotFound { why, hint }) if is_asked => {
-                    let benchmark = result.name.clone();
-                    self.notice(Notice::NotMeasured { benchmark, why, hint });
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(explanations)
+impl From<Stop> for NotFound {
+    fn from(stop: Stop) -> Self {
+        NotFound::Failed(stop.into_error())
     }
+}
 
+/// Which functions of the largest regressions cost more. The results are those of each program.
+pub(super) fn explain(
+    session: &mut Session<'_, '_>,
+    when: Explain,
+    discoveries: &[Discovery],
+    results: &[Vec<BenchmarkResult>],
+) -> Result<Vec<Explanation>, Error> {
+    if when == Explain::Never {
+        return Ok(Vec::new());
+    }
+    let mut regressed = Vec::new();
+    for (number, (found, results)) in discoveries.iter().zip(results).enumerate() {
+        let own = results.iter().zip(&found.benchmarks);
+        let own = own.filter(|(result, _)| result.has_regressed());
+        regressed.extend(own.map(|(result, found)| (number, result, found.inner.as_deref())));
+    }
+    regressed.sort_by(|(_, one, _), (_, other, _)| worst(other).total_cmp(&worst(one)));
+    let is_requested = when == Explain::Always;
+    let deadline = (!is_requested).then(|| Instant::now() + CHEAP);
+    let mut differing_in = BTreeMap::new();
+    let mut explanations = Vec::new();
+    for (number, result, inner) in regressed.into_iter().take(MOST) {
+        let Session { programs, context, reporter, .. } = session;
+        let program = &mut programs[number];
+        let mut search = CostSearch { program, inner, deadline, context: *context };
+        match search.find_why(result, *reporter) {
+            Ok(found) => {
+                let differing =
+                    differing_in.entry(number).or_insert_with(|| differing(&programs[number]));
+                explanations.push(found.explanation(&result.name, differing.as_ref()));
+            }
+            Err(NotFound::Because { why, hint }) if is_requested => {
+                let benchmark = result.name.clone();
+                reporter.notice(Notice::NotMeasured { benchmark, why, hint });
+            }
+            Err(NotFound::Because { .. }) => {}
+            Err(NotFound::Failed(error)) => return Err(error),
+        }
+    }
+    Ok(explanations)
+}
+
+/// The search for the functions of one benchmark that cost more.
+struct CostSearch<'s, 'a> {
+    program: &'s mut ComparedProgram<'a>,
+    /// The harness's name for the benchmark; `None` for the program itself.
+    inner: Option<&'s str>,
+    deadline: Option<Instant>,
+    context: Context<'s>,
+}
+
+impl CostSearch<'_, '_> {
     /// What the functions of a benchmark cost: in instructions, or else in time.
     fn find_why(
         &mut self,
-        program: usize,
         result: &BenchmarkResult,
-        inner: Option<&str>,
-        deadline: Option<Instant>,
-    ) -> Result<Result<Found, NotFound>, Error> {
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        reporter: &mut dyn Reporter,
+    ) -> Result<Found, NotFound> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             let why = "which functions take longer was not found out in time".to_owned();
-            return Ok(Err(NotFound { why, hint: None }));
+            return Err(NotFound::Because { why, hint: None });
         }
         let benchmark = &result.name;
-        let path = self.programs[program].path_variable();
-        let profiler = Profiler::find(path.as_deref());
-        let (not_counted, hint) = match profiler {
+        let path = self.program.sides.head.path_variable();
+        let can_execute_once = self.program.both_sides(|side| side.harness.once().is_some());
+        let (not_counted, hint) = match Profiler::find(path.as_deref()) {
             Err(refusal) => (refusal.why, refusal.hint),
-            Ok(_) if !self.programs[program].can_execute_once() => {
+            Ok(_) if !can_execute_once => {
                 ("its harness can't execute it just once".to_owned(), None)
             }
             Ok(profiler) => {
                 let evidence = Evidence::Instructions;
-                self.reporter.event(Event::Explaining { benchmark, evidence });
-                if let Some(costs) = self.count_instructions(program, inner, &profiler, deadline)? {
-                    return Ok(Ok(Found::Instructions(costs)));
+                reporter.event(Event::Explaining { benchmark, evidence });
+                if let Some(costs) = self.count_instructions(&profiler)? {
+                    return Ok(Found::Instructions(costs));
                 }
                 ("a run of valgrind failed or took too long".to_owned(), None)
             }
@@ -128,38 +150,30 @@ impl Session<'_, '_> {
                 "which functions take longer is not known: instructions can't be counted \
                  ({not_counted}), and samples can't be taken ({not_sampled})"
             );
-            NotFound { why, hint: hint.clone().or(other_hint) }
+            NotFound::Because { why, hint: hint.clone().or(other_hint) }
         };
         let Some(metric) = time_metric(result) else {
-            return Ok(Err(not_found("its regression is not one of a time", None)));
+            return Err(not_found("its regression is not one of a time", None));
         };
-        let sampler = match Sampler::find(path.as_deref(), &Machine::read(Path::new("/"))) {
-            Ok(sampler) => sampler,
-            Err(refusal) => return Ok(Err(not_found(&refusal.why, refusal.hint))),
-        };
+        let sampler = Sampler::find(path.as_deref(), &Machine::read(Path::new("/")))
+            .map_err(|refusal| not_found(&refusal.why, refusal.hint))?;
         let evidence = Evidence::Samples;
-        self.reporter.event(Event::Explaining { benchmark, evidence });
-        Ok(match self.take_samples(program, inner, &sampler, metric, deadline)? {
+        reporter.event(Event::Explaining { benchmark, evidence });
+        match self.take_samples(&sampler, metric) {
             Ok(found) => Ok(found),
-            Err(why) => Err(not_found(why, None)),
-        })
+            Err(unknown) => Err(not_found(&unknown.reason()?, None)),
+        }
     }
 
     /// The instructions of the functions of both sides. `None` if they can't be counted,
     /// or not before the deadline.
-    fn count_instructions(
-        &mut self,
-        program: usize,
-        benchmark: Option<&str>,
-        profiler: &Profiler,
-        deadline: Option<Instant>,
-    ) -> Result<Option<Pair<Costs>>, Error> {
+    fn count_instructions(&mut self, profiler: &Profiler) -> Result<Option<Pair<Costs>>, Stop> {
+        let CostSearch { program, inner, deadline, context } = self;
         let mut both = Pair::<Costs>::default();
         for run in 0..COUNTED_RUNS {
             for side in Side::BOTH {
-                let program = &mut self.programs[program];
-                let counts = program.profile(side, benchmark, profiler, deadline, self.context);
-                let Some(counts) = counts.map_err(Stop::into_error)? else { return Ok(None) };
+                let counts = program.profile(side, *inner, profiler, *deadline, *context)?;
+                let Some(counts) = counts else { return Ok(None) };
                 for (name, instructions) in counts {
                     add(&mut both[side], &name, run, COUNTED_RUNS, instructions as f64);
                 }
@@ -168,43 +182,29 @@ impl Session<'_, '_> {
         Ok(Some(both))
     }
 
-    /// The shares of the functions of both sides in the time that `metric` measures; or why they
-    /// are not known, at least not before the deadline.
-    fn take_samples(
-        &mut self,
-        program: usize,
-        benchmark: Option<&str>,
-        sampler: &Sampler,
-        metric: &MetricResult,
-        deadline: Option<Instant>,
-    ) -> Result<Result<Found, &'static str>, Error> {
+    /// The shares of the functions of both sides in the time that `metric` measures.
+    fn take_samples(&mut self, sampler: &Sampler, metric: &MetricResult) -> Result<Found, Unknown> {
+        let CostSearch { program, inner, deadline, context } = self;
         let begin = Instant::now();
         let (mut both, mut times) = (Pair::<Costs>::default(), Pair::<Vec<f64>>::default());
         for run in 0..SAMPLED_RUNS {
             for side in Side::BOTH {
-                let program = &mut self.programs[program];
                 let sampling = Sampling { sampler, metric: &metric.name, run };
-                let samples = program.sample(side, benchmark, sampling, deadline, self.context);
-                let (samples, reported) = match samples.map_err(Stop::into_error)? {
-                    Ok(samples) => samples,
-                    Err(why) => return Ok(Err(why)),
-                };
+                let sampled = program.sample(side, *inner, sampling, *deadline, *context)?;
                 // A process without a report has the time of perf in its own.
                 let usual = Pair { base: metric.summary.base, head: metric.summary.head };
-                let Some(time) = reported.or(usual[side]) else {
-                    return Ok(Err("its time is not known"));
-                };
-                times[side].push(time);
-                for (name, share) in samples.shares() {
+                let time = sampled.reported.or(usual[side]);
+                times[side].push(time.ok_or("its time is not known")?);
+                for (name, share) in sampled.samples.shares() {
                     add(&mut both[side], name, run, SAMPLED_RUNS, share);
                 }
             }
             let needed = begin.elapsed().mul_f64(SAMPLED_RUNS as f64 / (run + 1) as f64);
             if deadline.is_some_and(|deadline| begin + needed > deadline) {
-                return Ok(Err("that would take too long"));
+                return Err("that would take too long".into());
             }
         }
-        Ok(Ok(Found::Samples(both, times)))
+        Ok(Found::Samples(both, times))
     }
 }
 
@@ -237,12 +237,14 @@ impl Found {
         let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
         let total = match self {
             Found::Instructions(costs) => costs.as_ref().map(median_sum),
-            Found::Samples(_, times) => times.as_ref().map(|times| Runs::of(Some(times)).median),
+            Found::Samples(_, times) => {
+                times.as_ref().map(|times| CostRange::of(Some(times)).median)
+            }
         };
         let names: BTreeSet<&String> =
             Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
         let changed = names.into_iter().filter_map(|name| {
-            let runs = Pair::both(|side| Runs::of(costs[side].get(name)));
+            let runs = Pair::both(|side| CostRange::of(costs[side].get(name)));
             let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
             let cost = match self {
                 Found::Instructions(_) => runs.map(|runs| runs.median),
@@ -270,8 +272,7 @@ impl Found {
     fn is_large(&self, cost: Pair<f64>, total: Pair<f64>) -> bool {
         let Found::Samples(_, times) = self else { return true };
         let spread = |side: Side| {
-            let mut times = times[side].clone();
-            times.sort_by(f64::total_cmp);
+            let times = sorted(times[side].iter().copied());
             // Twice the range of all but the least and the largest.
             2.0 * (times[times.len() - 2] - times[1]) / times[times.len() / 2]
         };
@@ -290,18 +291,18 @@ impl Found {
 
 /// What a function costs in several runs.
 #[derive(Clone, Copy)]
-struct Runs {
+struct CostRange {
     least: f64,
     median: f64,
     most: f64,
 }
 
-impl Runs {
+impl CostRange {
     /// Those of a function; none means that no run entered it.
     fn of(costs: Option<&Vec<f64>>) -> Self {
-        let mut costs = costs.cloned().unwrap_or_else(|| vec![0.0]);
-        costs.sort_by(f64::total_cmp);
-        Runs { least: costs[0], median: costs[costs.len() / 2], most: costs[costs.len() - 1] }
+        let costs = sorted(costs.map_or(&[0.0][..], Vec::as_slice).iter().copied());
+        let median = median(&costs).unwrap_or_default();
+        CostRange { least: costs[0], median, most: costs[costs.len() - 1] }
     }
 }
 
@@ -310,7 +311,7 @@ fn median_sum(costs: &Costs) -> f64 {
     let runs = costs.values().map(Vec::len).max().unwrap_or_default();
     let sum = |run: usize| costs.values().map(|runs| runs[run]).sum::<f64>();
     let sums: Vec<f64> = (0..runs).map(sum).collect();
-    Runs::of((!sums.is_empty()).then_some(&sums)).median
+    CostRange::of((!sums.is_empty()).then_some(&sums)).median
 }
 
 #[cfg(test)]

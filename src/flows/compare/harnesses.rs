@@ -8,7 +8,7 @@ use crate::model::row::Reading;
 use crate::model::side::{Pair, Side};
 use crate::model::target::TargetKind;
 use crate::settings::options::Subject;
-use crate::workspace::{Prepared, Source};
+use crate::workspace::{Prepared, SourceFile};
 
 /// Strings in the source of a benchmark that measures times itself: with the standard
 /// library, or with libraries whose results can't be parsed here.
@@ -71,7 +71,7 @@ fn code(source: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The text of a source; empty if it can't be read.
-fn read(source: &Source) -> String {
+fn read(source: &SourceFile) -> String {
     std::fs::read_to_string(&source.path).unwrap_or_default()
 }
 
@@ -80,7 +80,7 @@ fn read(source: &Source) -> String {
 const OWN_TIMES: [&str; 3] = [".measurement_time(", ".sample_size(", ".warm_up_time("];
 
 /// Where a source sets its own times, each as file and line.
-pub(super) fn own_times(source: &Source) -> Vec<String> {
+pub(super) fn own_times(source: &SourceFile) -> Vec<String> {
     let file = source.inside.display();
     own_times_in(&read(source)).into_iter().map(|line| format!("{file}:{line}")).collect()
 }
@@ -93,7 +93,7 @@ fn own_times_in(text: &str) -> Vec<usize> {
 
 /// Whether a source configures criterion to measure for less than a second, judging by
 /// its text. Old versions of criterion do so unless the command line overrides it.
-pub(super) fn asks_for_short_runs(source: &Source) -> bool {
+pub(super) fn asks_for_short_runs(source: &SourceFile) -> bool {
     asks_for_short_runs_in(&read(source))
 }
 

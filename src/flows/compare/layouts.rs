@@ -3,11 +3,13 @@
 
 use std::time::Instant;
 
+use super::lengths::ratios;
 use super::program::ComparedProgram;
-use super::session::{Session, run};
-use crate::engine::event::Event;
-use crate::engine::experiment::{Experiment, Turn};
-use crate::engine::layouts::{LayoutNoise, LayoutPlan, combined, middle_rows};
+use super::sampling::run;
+use super::session::Session;
+use crate::engine::event::{Event, Reporter};
+use crate::engine::experiment::{Experiment, Progress, Turn};
+use crate::engine::layouts::{LayoutNoise, LayoutPlan, combined, median_rows};
 use crate::engine::plan::{Group, Plan, PlannedBenchmark};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop};
@@ -19,7 +21,7 @@ use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
+use crate::model::side::Pair;
 
 /// The assumed time of linking both sides before it is known, seconds.
 const LINKS: f64 = 0.5;
@@ -27,7 +29,7 @@ const LINKS: f64 = 0.5;
 /// What was tested over layouts so far, and the results.
 #[derive(Default)]
 pub(super) struct LayoutResults {
-    asked: Vec<(BenchmarkId, String)>,
+    tested: Vec<(BenchmarkId, String)>,
     /// The benchmarks with their gating metrics over layouts.
     results: Vec<(BenchmarkId, BenchmarkResult, Placing)>,
     /// When the last unit ended, seconds since the start of the session.
@@ -39,56 +41,54 @@ pub(super) struct LayoutResults {
 }
 
 impl LayoutResults {
-    /// Whether a test is a regression over layouts, too.
-    pub(super) fn confirm_any(&self) -> bool {
+    /// Whether any test is a regression over layouts, too.
+    pub(super) fn confirms_any(&self) -> bool {
         let metrics = self.results.iter().flat_map(|(_, result, _)| &result.metrics);
         metrics.filter_map(|metric| metric.verdict).any(|verdict| verdict == Verdict::Regression)
     }
 
-    /// Combines the results with those of the executables as built.
-    pub(super) fn put_into(self, benchmarks: &mut [BenchmarkResult]) {
-        for (id, over, placing) in self.results {
-            let gating = over.metrics.into_iter().filter(|metric| metric.gates);
-            for metric in gating {
+    /// The results of the executables as built, combined with these.
+    pub(super) fn combined_with(&self, as_built: Vec<BenchmarkResult>) -> Vec<BenchmarkResult> {
+        let mut benchmarks = as_built;
+        for (id, over, placing) in &self.results {
+            for metric in over.metrics.iter().filter(|metric| metric.gates) {
                 let BenchmarkResult { metrics, layouts, .. } = &mut benchmarks[id.0];
                 let mut all = metrics.iter_mut();
                 if let Some(as_built) = all.find(|known| known.name == metric.name) {
-                    *as_built = combined(as_built, &metric, placing);
-                    layouts.extend(as_built.layouts.map(|over| (metric.name, over)));
+                    *as_built = combined(as_built, metric, *placing);
+                    layouts.extend(as_built.layouts.map(|over| (metric.name.clone(), over)));
                 }
             }
         }
+        benchmarks
     }
 }
 
 /// The gates to test over layouts: with `auto` those with a regression or set
 /// aside, with a number all of them.
-pub(super) fn questions(
+pub(super) fn gates_to_test(
     experiment: &Experiment,
     plan: &Plan,
     programs: &[ComparedProgram<'_>],
-    layouts: Layouts,
     known: &LayoutResults,
 ) -> Vec<(BenchmarkId, Gate)> {
-    let mut asked = Vec::new();
+    let mut gates = Vec::new();
     for group in plan.groups.iter().filter(|group| programs[group.program].can_be_placed()) {
         for id in group.benchmarks.clone().map(BenchmarkId) {
             for (test, gate) in experiment.gating(id) {
-                let wanted = match layouts {
+                let wanted = match plan.layouts {
                     Layouts::Off => false,
-                    Layouts::Auto => {
-                        test.is_set_aside() || test.verdict() == Some(Verdict::Regression)
-                    }
+                    Layouts::Auto => test.is_set_aside() || test.is_regression(),
                     Layouts::Number(_) => true,
                 };
-                let is_known = known.asked.contains(&(id, gate.metric.clone()));
+                let is_known = known.tested.contains(&(id, gate.metric.clone()));
                 if wanted && depends_on_layout(test.metric()) && !is_known {
-                    asked.push((id, gate.clone()));
+                    gates.push((id, gate.clone()));
                 }
             }
         }
     }
-    asked
+    gates
 }
 
 /// Whether a metric depends on the placement of code and is measured by running the program.
@@ -110,74 +110,66 @@ pub(super) fn time_needed(plan: &Plan, found: &[BenchmarkId]) -> f64 {
     (1.5 * needed).min(0.5 * plan.time_limit.as_secs_f64())
 }
 
-impl Session<'_, '_> {
-    /// Tests `gates` of the comparison `plan` over layouts, after `spent` seconds of its
-    /// time limit, and adds the results to `results`.
-    pub(super) fn ask_over_layouts(
-        &mut self,
-        plan: &Plan,
-        gates: &[(BenchmarkId, Gate)],
-        spent: f64,
-        layouts: Layouts,
-        results: &mut LayoutResults,
-    ) -> Result<StoppedBy, Error> {
-        let most = match layouts {
-            Layouts::Number(number) => Some(u64::from(number)),
-            _ => None,
-        };
-        let asked = LayoutPlan::new(plan, gates, most);
-        let placings: Vec<Placing> = (0..self.programs.len())
-            .map(|number| match asked.plan.groups.iter().any(|group| group.program == number) {
-                true => self.placing(number),
-                false => Placing::Copied,
-            })
-            .collect();
-        self.reporter.event(Event::OverLayouts(&asked.plan));
-        let Session { programs, context, reporter, start, .. } = self;
-        let clock = || start.elapsed().as_secs_f64();
-        let mut experiment = Experiment::new(asked.plan.clone(), clock()).after(spent);
-        let mut runs = LayoutRuns {
-            programs: &mut *programs,
-            placings: &placings,
-            plan,
-            asked: &asked,
-            noise: asked.plan.benchmarks.iter().map(noise).collect(),
-            context: *context,
-        };
-        let ended = run(
-            &mut experiment,
-            &clock,
-            &mut |turn, _| runs.measure(turn),
-            *reporter,
-            &mut |_, _| {},
-        );
-        results.ended = clock();
-        let restored = runs.restore();
-        let stopped_by = ended?;
-        restored?;
-        results.advice = experiment.advice();
-        let over = experiment.finish(stopped_by);
-        results.likely_slower = results.likely_slower.take().or(over.likely_slower);
-        for ((number, over), id) in over.benchmarks.into_iter().enumerate().zip(&asked.of) {
-            let group = asked.plan.groups.iter().find(|one| one.benchmarks.contains(&number));
-            let placing = group.map_or(Placing::Copied, |group| placings[group.program]);
-            results.results.push((*id, over, placing));
-        }
-        results.asked.extend(gates.iter().map(|(id, gate)| (*id, gate.metric.clone())));
-        Ok(stopped_by)
+/// Tests `gates` of the comparison `plan` over layouts, after `spent` seconds of its
+/// time limit, and adds the results to `results`.
+pub(super) fn sample(
+    session: &mut Session<'_, '_>,
+    plan: &Plan,
+    gates: &[(BenchmarkId, Gate)],
+    spent: f64,
+    results: &mut LayoutResults,
+) -> Result<StoppedBy, Error> {
+    let most = match plan.layouts {
+        Layouts::Number(number) => Some(u64::from(number)),
+        _ => None,
+    };
+    let over = LayoutPlan::new(plan, gates, most);
+    let is_sampled = |number: usize| over.plan.groups.iter().any(|one| one.program == number);
+    let placings: Vec<Placing> = (0..session.programs.len())
+        .map(|number| match is_sampled(number) {
+            true => placing(&session.programs[number], session.reporter),
+            false => Placing::Copied,
+        })
+        .collect();
+    session.reporter.event(Event::OverLayouts(&over.plan));
+    let Session { programs, context, start, reporter } = session;
+    let clock = || start.elapsed().as_secs_f64();
+    let mut experiment = Experiment::new(over.plan.clone(), clock()).after(spent);
+    let mut runs = LayoutRuns {
+        programs,
+        placings: &placings,
+        plan,
+        over: &over,
+        noise: over.plan.benchmarks.iter().map(noise).collect(),
+        context: *context,
+    };
+    let measure = &mut |turn: &Turn, _: &Progress<'_>| runs.measure(turn);
+    let ended = run(&mut experiment, &clock, measure, *reporter, &mut |_, _| {});
+    results.ended = clock();
+    let restored = runs.restore();
+    let stopped_by = ended?;
+    restored?;
+    results.advice = experiment.advice();
+    let sampled = experiment.finish(stopped_by);
+    results.likely_slower = results.likely_slower.take().or(sampled.likely_slower);
+    for ((number, result), id) in sampled.benchmarks.into_iter().enumerate().zip(&over.of) {
+        let group = over.plan.groups.iter().find(|one| one.benchmarks.contains(&number));
+        let placing = group.map_or(Placing::Copied, |group| placings[group.program]);
+        results.results.push((*id, result, placing));
     }
+    results.tested.extend(gates.iter().map(|(id, gate)| (*id, gate.metric.clone())));
+    Ok(stopped_by)
+}
 
-    /// How other layouts of a program's executables are made; a notice states why they
-    /// can't be linked again.
-    fn placing(&mut self, number: usize) -> Placing {
-        let program = &self.programs[number];
-        match program.check_relink() {
-            Ok(()) => Placing::Linked,
-            Err(why) => {
-                let benchmark = program.execution.benchmark.name.clone();
-                self.notice(Notice::NotLinked { benchmark, why });
-                Placing::Copied
-            }
+/// How other layouts of a program's executables are made; a notice states why they
+/// can't be linked again.
+fn placing(program: &ComparedProgram<'_>, reporter: &mut dyn Reporter) -> Placing {
+    match program.check_relink() {
+        Ok(()) => Placing::Linked,
+        Err(why) => {
+            let benchmark = program.execution.benchmark.name.clone();
+            reporter.notice(Notice::NotLinked { benchmark, why });
+            Placing::Copied
         }
     }
 }
@@ -187,9 +179,8 @@ struct LayoutRuns<'s, 'a> {
     programs: &'s mut [ComparedProgram<'a>],
     /// For each program, how its layouts are made.
     placings: &'s [Placing],
-    /// The comparison as built.
     plan: &'s Plan,
-    asked: &'s LayoutPlan,
+    over: &'s LayoutPlan,
     /// For each benchmark that is tested.
     noise: Vec<LayoutNoise>,
     context: Context<'s>,
@@ -197,7 +188,7 @@ struct LayoutRuns<'s, 'a> {
 
 impl LayoutRuns<'_, '_> {
     fn measure(&mut self, turn: &Turn) -> Result<Vec<Row>, Stop> {
-        let number = self.asked.plan.groups[turn.group].program;
+        let number = self.over.plan.groups[turn.group].program;
         let begin = Instant::now();
         let deadline = begin + turn.left;
         let program = &mut self.programs[number];
@@ -219,7 +210,7 @@ impl LayoutRuns<'_, '_> {
         link_seconds: f64,
         deadline: Instant,
     ) -> Result<Vec<Row>, Stop> {
-        let as_built = |id: &BenchmarkId| self.asked.of[id.0];
+        let as_built = |id: &BenchmarkId| self.over.of[id.0];
         let is_in = |id: &&BenchmarkId| group.benchmarks.contains(&as_built(id).0);
         let wanted: Vec<BenchmarkId> = turn.wanted.iter().filter(is_in).copied().collect();
         let of: Vec<BenchmarkId> = wanted.iter().map(as_built).collect();
@@ -238,9 +229,11 @@ impl LayoutRuns<'_, '_> {
         for (id, of) in wanted.iter().zip(&of) {
             let own: Vec<Row> =
                 measured.iter().filter(|row| row.benchmark == *of).cloned().collect();
-            let ratios = ratios(&self.asked.plan, *id, &own);
+            let decisive = first_gate(&self.over.plan.benchmarks[id.0]);
+            let ratios = decisive.map(|(metric, ..)| ratios(&own, *of, metric).collect());
+            let ratios: Vec<f64> = ratios.unwrap_or_default();
             self.noise[id.0].push(&ratios, link_seconds, pair_seconds);
-            rows.extend(middle_rows(&own, *id, turn.first));
+            rows.extend(median_rows(&own, *id, turn.first));
         }
         Ok(rows)
     }
@@ -251,26 +244,16 @@ impl LayoutRuns<'_, '_> {
     }
 }
 
-/// The first metric of a benchmark that gates, and its gate.
-fn first_gate(benchmark: &PlannedBenchmark) -> Option<(&(MetricId, Metric), &Gate)> {
-    let gate = benchmark.gates.first()?;
-    let metric = benchmark.metrics.iter().find(|(_, metric)| gate.metric == metric.name)?;
-    Some((metric, gate))
+/// The first gate of a benchmark, and its metric.
+fn first_gate(benchmark: &PlannedBenchmark) -> Option<(MetricId, &Metric, &Gate)> {
+    let first = benchmark.gates.first()?;
+    benchmark.gating().find(|(.., gate)| gate.metric == first.metric)
 }
 
 /// The noise of a benchmark, before anything is known of it.
 fn noise(benchmark: &PlannedBenchmark) -> LayoutNoise {
-    let limit =
-        first_gate(benchmark).map(|((_, metric), gate)| metric.better.limit(gate.threshold));
+    let limit = first_gate(benchmark).map(|(_, metric, gate)| metric.better.limit(gate.threshold));
     LayoutNoise::new(limit.unwrap_or(0.0))
-}
-
-/// The ratio head/base of the first gating metric, in each pair.
-fn ratios(plan: &Plan, id: BenchmarkId, rows: &[Row]) -> Vec<f64> {
-    let Some(((metric, _), _)) = first_gate(&plan.benchmarks[id.0]) else { return Vec::new() };
-    let values = |side| rows.iter().filter(move |row| row.side == side).map(|row| row.get(*metric));
-    let both = values(Side::Base).zip(values(Side::Head));
-    both.filter_map(|(base, head)| Some(head? / base?)).collect()
 }
 
 /// The seeds of the layouts of a unit: the two halves of its own seed.

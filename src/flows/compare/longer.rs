@@ -2,79 +2,94 @@
 
 use std::time::Duration;
 
-use super::session::{Session, run};
+use super::sampling::run;
+use super::session::Session;
 use crate::engine::event::Event;
 use crate::engine::experiment::Experiment;
 use crate::engine::longer::{self, Shown, passes, replace};
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::model::notice::{AtLength, Notice, Remark};
-use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
+use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
 use crate::model::row::BenchmarkId;
 
 /// How long these runs may take, as a fraction of the time limit, in addition to what is left
 /// of it.
 const PART: f64 = 0.1;
 
-impl Session<'_, '_> {
-    /// Tests with longer runs what has not regressed in those of the comparison `short`, which
-    /// began at the time `began`, and replaces the results that do not hold there. Returns why
-    /// that stopped.
-    pub(super) fn run_longer(
-        &mut self,
-        short: &Plan,
-        began: f64,
-        sampled: &mut Sampled,
-    ) -> Result<StoppedBy, Error> {
-        let Some(mut plan) = longer::plan(short, &sampled.benchmarks, self.longest) else {
-            return Ok(StoppedBy::Verdict);
-        };
-        let spent = Duration::from_secs_f64(self.start.elapsed().as_secs_f64() - began);
-        let left = short.time_limit.saturating_sub(spent);
-        plan.time_limit = left.saturating_add(short.time_limit.mul_f64(PART));
-        self.reporter.event(Event::Longer(&plan));
-        let Session { programs, context, reporter, start, .. } = self;
-        let clock = || start.elapsed().as_secs_f64();
-        let mut experiment = Experiment::new(plan.clone(), clock());
-        let stopped_by = run(
-            &mut experiment,
-            &clock,
-            &mut |turn, progress| {
-                let group = &plan.groups[turn.group];
-                programs[group.program].measure(turn, group, progress, *context)
-            },
-            *reporter,
-            &mut |_, experiment| experiment.set_aside(&|test, _| passes(test)),
-        )?;
-        sampled.elapsed = clock() - began;
-        let over = experiment.finish(stopped_by);
-        sampled.likely_slower = sampled.likely_slower.take().or(over.likely_slower);
-        let mut too_few = Vec::new();
-        for (id, long) in over.benchmarks.into_iter().enumerate() {
-            let shown = experiment.gating(BenchmarkId(id));
-            let shown = shown.map(|(test, gate)| (gate.metric.clone(), Shown::by(test)));
-            let shown: Vec<(String, Shown)> = shown.collect();
-            let worse = shown.iter().filter(|(_, shown)| *shown == Shown::Worse);
-            let worse: Vec<&str> = worse.map(|(metric, _)| metric.as_str()).collect();
-            let result = &mut sampled.benchmarks[id];
-            let passed = |metric: &str| {
-                let metric = result.metrics.iter().find(|one| one.name == metric);
-                metric.is_some_and(|metric| metric.verdict == Some(Verdict::NoRegression))
-            };
-            if shown.iter().any(|(metric, shown)| *shown == Shown::TooFew && passed(metric)) {
-                too_few.push(long.name.clone());
-            }
-            for notice in worse.iter().filter_map(|metric| differs(metric, result, &long)) {
-                self.notice(notice);
-            }
-            replace(result, long, &worse);
-        }
-        if let (Some(example), benchmarks) = (too_few.first().cloned(), too_few.len()) {
-            let length = self.longest.as_secs_f64();
-            self.notice(Notice::OnlyShort { benchmarks, example, length });
-        }
-        Ok(stopped_by)
+/// The results after the longer runs.
+pub(super) struct LongerRuns {
+    pub(super) benchmarks: Vec<BenchmarkResult>,
+    pub(super) stopped_by: StoppedBy,
+    /// See [`Sampled::likely_slower`](crate::model::outcome::Sampled).
+    pub(super) likely_slower: Option<String>,
+    /// Seconds from the first pair of the short runs to the last of these, if there were any.
+    pub(super) elapsed: Option<f64>,
+}
+
+impl LongerRuns {
+    /// Without any run, those of the short ones.
+    pub(super) fn none(benchmarks: Vec<BenchmarkResult>) -> Self {
+        let (likely_slower, elapsed) = (None, None);
+        LongerRuns { benchmarks, stopped_by: StoppedBy::Verdict, likely_slower, elapsed }
     }
+}
+
+/// Tests with runs of the length `longest` what has not regressed in those of the comparison
+/// `short`, which began at the time `began`, and replaces the results that do not hold there.
+pub(super) fn sample(
+    session: &mut Session<'_, '_>,
+    short: &Plan,
+    mut benchmarks: Vec<BenchmarkResult>,
+    longest: Duration,
+    began: f64,
+) -> Result<LongerRuns, Error> {
+    let Some(mut plan) = longer::plan(short, &benchmarks, longest) else {
+        return Ok(LongerRuns::none(benchmarks));
+    };
+    let spent = Duration::from_secs_f64(session.seconds() - began);
+    let left = short.time_limit.saturating_sub(spent);
+    plan.time_limit = left.saturating_add(short.time_limit.mul_f64(PART));
+    session.reporter.event(Event::Longer(&plan));
+    let Session { programs, context, start, reporter } = session;
+    let clock = || start.elapsed().as_secs_f64();
+    let mut experiment = Experiment::new(plan.clone(), clock());
+    let stopped_by = run(
+        &mut experiment,
+        &clock,
+        &mut |turn, progress| {
+            let group = &plan.groups[turn.group];
+            programs[group.program].measure(turn, group, progress, *context)
+        },
+        *reporter,
+        &mut |_, experiment| experiment.set_aside(&|test, _| passes(test)),
+    )?;
+    let elapsed = Some(clock() - began);
+    let over = experiment.finish(stopped_by);
+    let mut too_few = Vec::new();
+    for (id, (result, long)) in benchmarks.iter_mut().zip(over.benchmarks).enumerate() {
+        let shown = experiment.gating(BenchmarkId(id));
+        let shown: Vec<(&str, Shown)> =
+            shown.map(|(test, gate)| (gate.metric.as_str(), Shown::by(test))).collect();
+        let of = |which| shown.iter().filter(move |(_, shown)| *shown == which);
+        let passed = |metric: &str| {
+            let metric = result.metrics.iter().find(|one| one.name == metric);
+            metric.is_some_and(|metric| metric.verdict == Some(Verdict::NoRegression))
+        };
+        if of(Shown::TooFew).any(|(metric, _)| passed(metric)) {
+            too_few.push(long.name.clone());
+        }
+        let worse: Vec<&str> = of(Shown::Worse).map(|(metric, _)| *metric).collect();
+        for notice in worse.iter().filter_map(|metric| differs(metric, result, &long)) {
+            reporter.notice(notice);
+        }
+        replace(result, long, &worse);
+    }
+    if let (Some(example), count) = (too_few.first().cloned(), too_few.len()) {
+        let length = longest.as_secs_f64();
+        reporter.notice(Notice::OnlyShort { benchmarks: count, example, length });
+    }
+    Ok(LongerRuns { benchmarks, stopped_by, likely_slower: over.likely_slower, elapsed })
 }
 
 /// A notice about a metric that differs between short and long runs.

@@ -2,36 +2,37 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
-use super::discovery::{Discovered, Discovery};
-use super::harnesses::{asks_for_short_runs, own_times};
+use super::discovery::Discovered;
+use super::harnesses::{self, asks_for_short_runs};
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::{
-    Context, Execution, Hook, Sampling, SideProgram, Stop, VaryingNames, Watching, waived,
+    Context, Execution, Hook, SampledRuns, Sampling, SideProgram, Stop, Unknown, VaryingNames,
+    Watching, waived,
 };
 use crate::exec::harness;
-use crate::exec::meter::{self, Profiler, Samples};
-use crate::exec::process::trace::{Breakpoints, Watched};
+use crate::exec::meter::{self, Profiler};
+use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
-use crate::flows::filter::Part;
+use crate::flows::error::FlowError;
+use crate::flows::filter::Selection;
 use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
-use crate::model::notice::{ChangedFunction, RunNotice};
+use crate::model::notice::{ChangedFunction, Notice, RunNotice};
 use crate::model::outcome::MetricResult;
 use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
-use crate::workspace::{Prepared, SameRun, Source, State};
+use crate::workspace::{Preparation, SameRun, SourceFile, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux limits a
 /// single argument to 128 KiB.
@@ -51,20 +52,20 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
     /// The built programs of both sides.
     pub(super) built: &'a Pair<Program>,
+    /// Its index in the preparation.
+    pub(super) number: usize,
     /// Whether both sides are called in the same way, or why not.
     same_run: &'a Result<SameRun, String>,
     changed: &'a ChangedFunctions,
-    sides: Pair<SideProgram>,
+    pub(super) sides: Pair<SideProgram>,
     /// The part of it that the user's filter selects.
-    part: Part<'a>,
+    part: Selection<'a>,
     /// The number of benchmarks in a complete run.
-    reported: Pair<usize>,
+    pub(super) reported: Pair<usize>,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
-    start_up: f64,
-    /// How long a run that is traced measures a benchmark.
-    pub(super) longest: Duration,
+    pub(super) start_up: f64,
     /// The source of the head's target, if any.
-    source: Option<&'a Source>,
+    pub(super) source: Option<&'a SourceFile>,
     /// The benchmarks that both sides have, known after the warm-up: consecutive ones
     /// of the plan.
     cases: Vec<Case>,
@@ -87,33 +88,68 @@ pub(super) struct WarmUp {
     pub(super) pair_seconds: f64,
 }
 
+impl WarmUp {
+    /// The metrics that either side reported.
+    pub(super) fn metrics(&self) -> Vec<String> {
+        let both = self.readings.iter().flat_map(|pair| [&pair.base, &pair.head]);
+        both.flatten().flat_map(|reading| reading.values.metrics()).collect()
+    }
+}
+
+/// The programs that can be run. Reports what is special about their harnesses.
+pub(super) fn programs<'a>(
+    preparation: &'a Preparation,
+    filter: Option<&'a str>,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<ComparedProgram<'a>>, Error> {
+    let several = preparation.benchmarks.len() > 1;
+    let mut programs = Vec::new();
+    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
+        if let Some(program) = ComparedProgram::of(preparation, number, filter)? {
+            let dialects = program.sides.as_ref().map(|side| side.harness.dialect);
+            for notice in harnesses::notices(prepared, dialects) {
+                reporter.notice(notice);
+            }
+            programs.push(program);
+        }
+    }
+    // A program that takes no filter is selected by its name, if there are others.
+    let takes =
+        |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
+    match filter {
+        Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
+            Err(FlowError::NoFilter(filter.to_owned()).into())
+        }
+        _ => Ok(programs),
+    }
+}
+
 impl<'a> ComparedProgram<'a> {
-    /// The program of a benchmark, unless there is nothing to run. `number`
-    /// distinguishes its files in `scratch` from those of others.
+    /// The program of this number in a preparation, unless there is nothing to run.
     pub(super) fn of(
-        prepared: &'a Prepared,
-        scratch: &std::path::Path,
+        preparation: &'a Preparation,
         number: usize,
         filter: Option<&'a str>,
-        several: bool,
     ) -> Result<Option<Self>, Error> {
+        let (prepared, scratch) = (&preparation.benchmarks[number], preparation.scratch.path());
+        let several = preparation.benchmarks.len() > 1;
         let (State::Ready(programs) | State::Same(programs, _)) = &prepared.state else {
             return Ok(None);
         };
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
         let dialect = sides.head.harness.dialect;
-        let part = Part::of(filter, &prepared.benchmark.name, dialect, several);
+        let part = Selection::of(filter, &prepared.benchmark.name, dialect, several);
         let execution = Execution::new(&prepared.benchmark, &sides.head)?;
         Ok(Some(ComparedProgram {
             execution,
             built: programs,
+            number,
             same_run: &prepared.same_run,
             changed: &prepared.changed,
             sides,
             part,
             reported: Pair::default(),
             start_up: 0.0,
-            longest: Duration::ZERO,
             source: prepared.source.as_ref(),
             cases: Vec::new(),
         }))
@@ -124,29 +160,34 @@ impl<'a> ComparedProgram<'a> {
         self.changed.of(self.built)
     }
 
-    /// The `PATH` of its runs.
-    pub(super) fn path_variable(&self) -> Option<OsString> {
-        self.sides.head.path_variable()
-    }
-
     /// Whether the user's filter selects nothing of it.
     pub(super) fn is_left_out(&self) -> bool {
-        self.part == Part::Nothing
+        self.part == Selection::Nothing
     }
 
-    /// The harness of the head.
     pub(super) fn dialect(&self) -> Dialect {
         self.sides.head.harness.dialect
     }
 
-    /// The version of the harness with which its runs could be much shorter.
-    pub(super) fn version_with_short_runs(&self) -> Option<&'static str> {
-        self.sides.head.harness.version_with_short_runs()
+    /// The error that it has no benchmark.
+    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
+        let benchmark = self.execution.benchmark.name.clone();
+        let (harness, filter) = (self.dialect().name(), filter.map(str::to_owned));
+        FlowError::NoBenchmark { benchmark, harness, filter }
     }
 
-    /// The harnesses of both sides.
-    pub(super) fn dialects(&self) -> Pair<Dialect> {
-        self.sides.as_ref().map(|side| side.harness.dialect)
+    /// Reports the processes that its runs have left behind.
+    pub(super) fn report_left_behind(&self, reporter: &mut dyn Reporter) {
+        let (benchmark, processes) =
+            (self.execution.benchmark.name.clone(), self.execution.left_behind);
+        if processes > 0 {
+            reporter.notice(Notice::LeftBehind { benchmark, processes });
+        }
+    }
+
+    /// Whether something holds for the program of each side.
+    pub(super) fn both_sides(&self, holds: impl Fn(&SideProgram) -> bool) -> bool {
+        Side::BOTH.into_iter().all(|side| holds(&self.sides[side]))
     }
 
     /// Runs the user's commands of one kind, on both sides.
@@ -243,25 +284,23 @@ impl<'a> ComparedProgram<'a> {
     /// measurement, as requested. `known` is a file with earlier results.
     pub(super) fn tune(
         &mut self,
-        discovery: &Discovery,
-        warm_up: &WarmUp,
-        known: PathBuf,
+        gates: Vec<String>,
+        warm_up: Option<&Pair<Vec<Reading>>>,
+        known: &Path,
         context: Context<'_>,
     ) -> Result<(), Error> {
         let ComparedProgram { execution, sides, part, .. } = self;
         let filter = part.filter();
-        let (gates, readings) = (discovery.own_gates(), warm_up.readings.as_ref());
         execution
             .check_output(sides, filter, context)
-            .and_then(|()| execution.tune(sides, gates, readings, filter, &known, context))
+            .and_then(|()| execution.tune(sides, gates, warm_up, filter, known, context))
             .map_err(Stop::into_error)
     }
 
     /// Whether a run can be limited to some benchmarks. Not if the user gave
     /// arguments, since those may select benchmarks, too.
-    pub(super) fn can_leave(&self) -> bool {
-        let able = |side| self.sides[side].harness.can_leave();
-        self.execution.benchmark.args.is_empty() && Side::BOTH.into_iter().all(able)
+    pub(super) fn can_select_benchmarks(&self) -> bool {
+        self.execution.benchmark.args.is_empty() && self.both_sides(|side| side.harness.can_leave())
     }
 
     /// The metrics of the two programs that are known without a run.
@@ -279,36 +318,31 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
-    /// The latest start-up time of a process that runs no benchmark, seconds.
-    pub(super) fn known_start_up(&self) -> f64 {
-        self.start_up
-    }
-
-    /// Where the code of the benchmarks sets its own times, each as file and line.
-    pub(super) fn own_times(&self) -> Vec<String> {
-        self.source.map(own_times).unwrap_or_default()
-    }
-
-    /// Whether both harnesses accept how long to measure.
-    pub(super) fn takes_time(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.sides[side].takes_time())
-    }
-
     /// Whether runs are shorter with the times set in the benchmarks' code than with the
     /// shortest time that the harness accepts.
     pub(super) fn runs_as_coded(&self) -> bool {
-        let can_be_told = Side::BOTH.into_iter().all(|side| !self.sides[side].takes_seconds_only());
-        !can_be_told && self.source.is_some_and(asks_for_short_runs)
+        let is_obeyed = self.both_sides(|side| !side.takes_seconds_only());
+        !is_obeyed && self.source.is_some_and(asks_for_short_runs)
     }
 
-    /// Whether both harnesses have a mode that ends regardless of the times set in the code.
-    pub(super) fn can_be_capped(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.sides[side].can_be_capped())
+    /// The length of a run of this time, or that of the code if it is shorter.
+    fn unless_as_coded(&self, time: Duration) -> RunLength {
+        if self.runs_as_coded() { RunLength::Own } else { RunLength::Time(time) }
+    }
+
+    /// The arguments that run one benchmark alone, or all of the program if `None`; `None` if
+    /// that is impossible.
+    fn arguments(&self, side: Side, benchmark: Option<&str>) -> Option<Vec<OsString>> {
+        let program = &self.sides[side];
+        match benchmark {
+            Some(name) => program.only(&[name]),
+            None => Some(program.all(self.part.filter())),
+        }
     }
 
     /// Whether its executables can be given other layouts.
     pub(super) fn can_be_placed(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.sides[side].can_be_placed())
+        self.both_sides(SideProgram::can_be_placed)
     }
 
     /// Checks that both executables can be linked again, or returns why not.
@@ -335,22 +369,8 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_as_built())
     }
 
-    /// Keys that identify what both sides run and how.
-    pub(super) fn identities(&self) -> Vec<String> {
-        let of = |side: Side| {
-            let program = &self.sides[side];
-            [program.identity.clone(), program.command_shown()]
-        };
-        Side::BOTH.into_iter().flat_map(of).collect()
-    }
-
-    /// Notes the number of benchmarks in a complete run.
-    pub(super) fn expect(&mut self, discovery: &Discovery) {
-        self.reported = discovery.reported;
-    }
-
     /// The time of a process that runs no benchmark, seconds: the minimum of a few runs.
-    pub(super) fn start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
+    pub(super) fn measure_start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
         let mut least = f64::INFINITY;
         let begin = Instant::now();
         while begin.elapsed() < START_UP || least.is_infinite() {
@@ -366,42 +386,26 @@ impl<'a> ComparedProgram<'a> {
         Ok(least)
     }
 
-    /// Traces what a side does when it runs a benchmark, or all of them if `None`. `None`
-    /// if that can't be traced before the deadline.
+    /// Traces what a side does when it runs a benchmark for `length`, or all of them if `None`.
+    /// `None` if that can't be traced before the deadline.
     pub(super) fn watch(
         &mut self,
         side: Side,
         benchmark: Option<&str>,
         watching: &mut Watching,
+        length: Duration,
         deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
-        let length = match self.runs_as_coded() {
-            true => RunLength::Own,
-            false => RunLength::Time(self.longest),
-        };
+        let Some(arguments) = self.arguments(side, benchmark) else { return Ok(None) };
+        let length = self.unless_as_coded(length);
         let program = &mut self.sides[side];
-        let arguments = match benchmark {
-            Some(name) => program.only(&[name]),
-            None => Some(program.all(self.part.filter())),
-        };
-        let Some(arguments) = arguments else { return Ok(None) };
         program.select(length, arguments);
         let mut watched = self.execution.watch(program, watching, deadline, context)?;
         if let Some(watched) = &mut watched {
             self.opened_before(side).for_each(|path| watched.note_given(&path));
         }
         Ok(watched)
-    }
-
-    /// How the runs of a side are traced; `tracer` is the command of the tracing program.
-    pub(super) fn watching(
-        &self,
-        side: Side,
-        tracer: &[OsString],
-        breakpoints: &Breakpoints,
-    ) -> io::Result<Watching> {
-        Watching::new(&self.sides[side], tracer, breakpoints)
     }
 
     /// The folders with all that its runs may access, of which `changed` are the files that
@@ -436,11 +440,6 @@ impl<'a> ComparedProgram<'a> {
         stdin.cloned().into_iter().chain(runner).map(|path| folder.join(path))
     }
 
-    /// Whether both harnesses can execute a benchmark just once.
-    pub(super) fn can_execute_once(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.sides[side].harness.once().is_some())
-    }
-
     /// The instructions of each function of a side that executes a benchmark once, by the
     /// names that linkers know. `None` where that can't be counted, or not until the deadline.
     pub(super) fn profile(
@@ -451,9 +450,9 @@ impl<'a> ComparedProgram<'a> {
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
+        let Some(arguments) = self.arguments(side, benchmark) else { return Ok(None) };
         let program = &mut self.sides[side];
-        let arguments = benchmark.map_or(Some(Vec::new()), |name| program.only(&[name]));
-        match arguments.is_some_and(|arguments| program.select_once(arguments)) {
+        match program.select_once(arguments) {
             true => self.execution.profile(program, profiler, deadline, context),
             false => Ok(None),
         }
@@ -467,19 +466,15 @@ impl<'a> ComparedProgram<'a> {
         sampling: Sampling<'_>,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Result<(Samples, Option<f64>), &'static str>, Stop> {
+    ) -> Result<SampledRuns, Unknown> {
         if self.dialect() == Dialect::Gungraun {
-            return Ok(Err("they would be of valgrind, under which its harness runs it"));
+            return Err("they would be of valgrind, under which its harness runs it".into());
         }
-        let length = match self.runs_as_coded() {
-            true => RunLength::Own,
-            false => RunLength::Time(SAMPLED),
+        let Some(arguments) = self.arguments(side, benchmark) else {
+            return Err("its harness does not run it alone".into());
         };
+        let length = self.unless_as_coded(SAMPLED);
         let program = &mut self.sides[side];
-        let arguments = benchmark.map_or(Some(Vec::new()), |name| program.only(&[name]));
-        let Some(arguments) = arguments else {
-            return Ok(Err("its harness does not run it alone"));
-        };
         program.select(length, arguments);
         self.execution.sample(program, sampling, deadline, context)
     }
@@ -493,7 +488,7 @@ impl<'a> ComparedProgram<'a> {
         pair_seconds: f64,
         plan: &mut Plan,
     ) {
-        plan.add_group(number, self.can_leave(), pair_seconds);
+        plan.add_group(number, self.can_select_benchmarks(), pair_seconds);
         for benchmark in benchmarks {
             let (name, gates) = (&benchmark.name, benchmark.gates.clone());
             let id = plan.add_benchmark(name, &benchmark.metrics, gates);
@@ -560,7 +555,8 @@ impl<'a> ComparedProgram<'a> {
     /// The arguments that run the wanted benchmarks.
     fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
         let program = &self.sides[side];
-        if wanted.len() < self.reported.base.max(self.reported.head) && self.can_leave() {
+        if wanted.len() < self.reported.base.max(self.reported.head) && self.can_select_benchmarks()
+        {
             let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
             let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
             let fits = |only: &Vec<OsString>| {
@@ -614,5 +610,5 @@ fn row(
 }
 
 fn omitted(benchmark: &str, side: Side, what: String) -> Error {
-    Kind::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
+    FlowError::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
 }

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use super::Options;
 use super::program::ComparedProgram;
-use super::unaffected::Watcher;
+use super::unaffected::ProgramTracer;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Watching};
+use crate::exec::execution::{Context, Stop, Unknown};
 use crate::model::notice::Notice;
-use crate::model::outcome::Reason;
+use crate::model::outcome::SameReason;
 use crate::workspace::{Preparation, State};
 
 /// Decides about all such programs.
@@ -24,46 +24,43 @@ pub(super) fn confirm(
         let prepared = &preparation.benchmarks[number];
         let State::Same(_, moved) = prepared.state else { continue };
         let benchmark = prepared.benchmark.name.clone();
-        let seen = look_at(preparation, number, options, context, reporter);
-        let notice = match seen.map_err(Stop::into_error)? {
+        let notice = match trace_both(preparation, number, options, context, reporter) {
             Ok(reason) => {
                 preparation.benchmarks[number].state = State::Identical(reason);
                 Notice::Identical { benchmark, moved }
             }
-            Err(why) => Notice::SameProgram { benchmark, why },
+            Err(unknown) => {
+                let why = unknown.reason().map_err(Stop::into_error)?;
+                Notice::SameProgram { benchmark, why }
+            }
         };
         reporter.notice(notice);
     }
     Ok(())
 }
 
-/// Whether a run of the program of this number does the same on both sides, or why that is not
-/// known.
-fn look_at(
+/// How it is known that a run of the program of this number does the same on both sides.
+fn trace_both(
     preparation: &Preparation,
     number: usize,
     options: &Options,
     context: Context<'_>,
     reporter: &mut dyn Reporter,
-) -> Result<Result<Reason, String>, Stop> {
+) -> Result<SameReason, Unknown> {
     let changed = &preparation.moves.changed;
-    let (filter, several) = (options.request.filter.as_deref(), preparation.benchmarks.len() > 1);
-    let (prepared, scratch) = (&preparation.benchmarks[number], preparation.scratch.path());
-    let program = ComparedProgram::of(prepared, scratch, number, filter, several)?;
-    let unrun = Reason { changed_files: changed.len(), ..Reason::default() };
-    let Some(mut program) = program else { return Ok(Ok(unrun)) };
+    let program = ComparedProgram::of(preparation, number, options.request.filter.as_deref());
+    let unrun = SameReason { changed_files: changed.len(), ..SameReason::default() };
+    let Some(mut program) = program.map_err(Stop::from)? else { return Ok(unrun) };
     if program.is_left_out() || program.execution.needs_no_run() {
-        return Ok(Ok(unrun));
+        return Ok(unrun);
     }
-    reporter.event(Event::Watching { program: &prepared.benchmark.name, place: None });
+    let name = &preparation.benchmarks[number].benchmark.name;
+    reporter.event(Event::Watching { program: name, place: None });
     // A run that takes longer could not be measured, either.
     let deadline = Instant::now() + preparation.settings.limits.time;
     let tracer = &options.request.trace;
-    let mut watcher = match Watcher::of_equal(&mut program, changed, tracer, deadline, context) {
-        Ok(watcher) => watcher,
-        Err(why) => return Ok(Err(why)),
-    };
-    let seen = watcher.look_at_all();
-    watcher.watching.as_ref().map(Watching::keep);
+    let mut traced = ProgramTracer::of_equal(&mut program, changed, tracer, deadline, context)?;
+    let seen = traced.see_all();
+    traced.keep();
     seen
 }

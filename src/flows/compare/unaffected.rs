@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 
 use super::Options;
 use super::accesses::Folders;
-use super::discovery::Discovery;
-use super::lengths::spread;
+use super::discovery::{Discovered, Discovery};
+use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Watching};
+use crate::exec::execution::{Context, Stop, Unknown, Watching};
 use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
-use crate::model::outcome::{FunctionCounts, Reason};
+use crate::model::outcome::{FunctionCounts, SameReason};
 use crate::model::side::{Pair, Side};
-use crate::workspace::{LineMoves, functions};
+use crate::workspace::{Moves, Preparation, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
@@ -33,79 +33,96 @@ const PART: f64 = 0.1;
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
 
-/// Why a run is not known to be the same on both sides, as the end of a sentence about the
-/// program.
-type Unknown = String;
-
-impl Session<'_, '_> {
-    /// Leaves out the unaffected benchmarks, until a part of the time `limit` is used up.
-    pub(super) fn leave_unaffected(
-        &mut self,
-        discoveries: &mut [Discovery],
-        options: &Options,
-        limit: Duration,
-    ) -> Result<(), Error> {
-        let request = &options.request;
-        if request.aa || request.always_run || request.measure_all || options.shard.is_some() {
-            return Ok(());
+/// Leaves out the unaffected benchmarks of all programs, until a part of the time limit is used
+/// up. What is traced runs for `length`.
+pub(super) fn leave_out(
+    session: &mut Session<'_, '_>,
+    discoveries: &mut [Discovery],
+    options: &Options,
+    preparation: &Preparation,
+    length: Duration,
+) -> Result<(), Error> {
+    let request = &options.request;
+    if request.aa || request.always_run || request.measure_all || options.shard.is_some() {
+        return Ok(());
+    }
+    let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
+    let mut has_same_code = true;
+    let mut budget = Budget::new(preparation.settings.limits.time);
+    let tracer = &request.trace;
+    for (program, discovery) in session.programs.iter_mut().zip(&mut *discoveries) {
+        if discovery.benchmarks.is_empty() {
+            continue;
         }
-        let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
-        let mut has_same_code = true;
-        let mut deadline = Instant::now() + limit.mul_f64(PART);
-        for (number, discovery) in discoveries.iter_mut().enumerate() {
-            let Session { programs, context, reporter, moves, .. } = self;
-            let program = &mut programs[number];
-            if discovery.benchmarks.is_empty() {
+        let begin = Instant::now();
+        let traced =
+            ProgramTracer::new(program, &preparation.moves, tracer, length, session.context);
+        // Only runs count.
+        budget.extend(begin);
+        let mut traced = match traced {
+            Ok(traced) => traced,
+            Err(why) => {
+                let benchmark = &preparation.benchmarks[program.number].benchmark.name;
+                session.reporter.event(Event::AllMeasured { benchmark, why: &why });
+                has_same_code = false;
                 continue;
             }
-            let begin = Instant::now();
-            let mut watcher = match Watcher::new(program, moves, &request.trace, *context) {
-                Ok(watcher) => watcher,
-                Err(why) => {
-                    let benchmark = &program.execution.benchmark.name;
-                    reporter.event(Event::AllMeasured { benchmark, why: &why });
-                    has_same_code = false;
-                    continue;
-                }
-            };
-            // Only runs count.
-            deadline += begin.elapsed();
-            watcher.deadline = deadline;
-            let is_same_code = watcher.has_same_code();
-            let begin = Instant::now();
-            if is_same_code {
-                // It is traced once on each side, which takes about as long as a pair and saves
-                // all of its pairs.
-                let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
-                watcher.deadline = deadline.max(begin + pairs);
-            }
-            let looked = watcher.look_at(discovery, *reporter);
-            watcher.watching.as_ref().map(Watching::keep);
-            looked.map_err(Stop::into_error)?;
-            if is_same_code {
-                deadline += begin.elapsed();
-            }
-            has_same_code &= is_same_code;
+        };
+        let is_same_code = traced.has_same_code();
+        let begin = Instant::now();
+        traced.deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        let looked = traced.look_at(discovery, session.reporter);
+        traced.keep();
+        looked.map_err(Stop::into_error)?;
+        if is_same_code {
+            budget.extend(begin);
         }
-        let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
-        if benchmarks > 0 {
-            has_same_code &= benchmarks == all;
-            self.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
-        }
-        Ok(())
+        has_same_code &= is_same_code;
+    }
+    let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
+    if benchmarks > 0 {
+        has_same_code &= benchmarks == all;
+        session.reporter.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
+    }
+    Ok(())
+}
+
+/// Until when programs are traced.
+struct Budget {
+    deadline: Instant,
+}
+
+impl Budget {
+    fn new(limit: Duration) -> Self {
+        Budget { deadline: Instant::now() + limit.mul_f64(PART) }
+    }
+
+    /// Does not count the time since `begin`.
+    fn extend(&mut self, begin: Instant) {
+        self.deadline += begin.elapsed();
+    }
+
+    /// The deadline of the next program, with the time of a pair if it has no changed function.
+    /// It is then traced once on each side, which takes about as long as a pair and saves all
+    /// of its pairs: that is worth it even if the time is up.
+    fn deadline(&self, pair_seconds: Option<f64>) -> Instant {
+        let pairs = pair_seconds.map(|pair| Duration::from_secs_f64(MOST_PAIRS * pair));
+        pairs.map_or(self.deadline, |pairs| self.deadline.max(Instant::now() + pairs))
     }
 }
 
 /// Traces the benchmarks of a program.
-pub(super) struct Watcher<'w, 'a> {
+pub(super) struct ProgramTracer<'w, 'a> {
     program: &'w mut ComparedProgram<'a>,
-    pub(super) watching: Pair<Watching>,
+    watching: Pair<Watching>,
     /// The functions that differ between the sides: their addresses and names.
     changed: Pair<BTreeMap<u64, String>>,
     /// The number of functions of each side, if they were compared.
     compared: Option<Pair<usize>>,
     folders: Folders<'w>,
-    pub(super) deadline: Instant,
+    /// How long a run measures a benchmark.
+    length: Duration,
+    deadline: Instant,
     context: Context<'w>,
 }
 
@@ -118,17 +135,18 @@ struct Seen {
     accessed: BTreeSet<String>,
 }
 
-impl<'w, 'a> Watcher<'w, 'a> {
-    /// That of a program whose functions may differ.
+impl<'w, 'a> ProgramTracer<'w, 'a> {
+    /// Of a program whose functions may differ.
     ///
     /// # Errors
     /// Why all of its benchmarks have to be measured.
     fn new(
         program: &'w mut ComparedProgram<'a>,
-        moves: &'w LineMoves,
+        moves: &'w Moves,
         tracer: &[OsString],
+        length: Duration,
         context: Context<'w>,
-    ) -> Result<Self, Unknown> {
+    ) -> Result<Self, String> {
         let folders = program.folders(&moves.changed)?;
         if let Some(runner) = Side::BOTH.into_iter().find_map(|side| program.runner(side)) {
             return Err(format!("`{}` runs them, and is traced instead", runner.display()));
@@ -139,10 +157,19 @@ impl<'w, 'a> Watcher<'w, 'a> {
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
         let changed = places.map(|places| places.changed);
         let deadline = Instant::now();
-        Ok(Watcher { program, watching, changed, compared, folders, deadline, context })
+        Ok(ProgramTracer {
+            program,
+            watching,
+            changed,
+            compared,
+            folders,
+            length,
+            deadline,
+            context,
+        })
     }
 
-    /// That of a program whose executables are equal in all that is loaded.
+    /// Of a program whose executables are equal in all that is loaded.
     ///
     /// # Errors
     /// Why it has to be measured.
@@ -153,20 +180,34 @@ impl<'w, 'a> Watcher<'w, 'a> {
         deadline: Instant,
         context: Context<'w>,
     ) -> Result<Self, Unknown> {
-        let folders = program.folders(changed)?.of_equal(program.built);
+        let folders = program.folders(changed).map_err(Unknown::Because)?.of_equal(program.built);
         let none = Breakpoints::default();
-        let watching = watching(program, tracer, Pair { base: &none, head: &none })?;
-        let changed = Pair::default();
-        Ok(Watcher { program, watching, changed, compared: None, folders, deadline, context })
+        let watching = watching(program, tracer, Pair { base: &none, head: &none });
+        let watching = watching.map_err(Unknown::Because)?;
+        let (changed, compared, length) = (Pair::default(), None, Duration::ZERO);
+        Ok(ProgramTracer {
+            program,
+            watching,
+            changed,
+            compared,
+            folders,
+            length,
+            deadline,
+            context,
+        })
     }
 
-    /// Whether a run of all its benchmarks does the same on both sides, and how that is known.
-    pub(super) fn look_at_all(&mut self) -> Result<Result<Reason, Unknown>, Stop> {
-        Ok(self.see(None)?.map(|seen| self.reason(&seen)))
+    /// How it is known that a run of all its benchmarks does the same on both sides.
+    pub(super) fn see_all(&mut self) -> Result<SameReason, Unknown> {
+        self.see(None).map(|seen| self.reason(&seen))
+    }
+
+    pub(super) fn keep(&self) {
+        self.watching.as_ref().map(Watching::keep);
     }
 
     /// How it is known that a run does the same on both sides.
-    fn reason(&self, seen: &Seen) -> Reason {
+    fn reason(&self, seen: &Seen) -> SameReason {
         let most = |number: &dyn Fn(Side) -> usize| number(Side::Base).max(number(Side::Head));
         let functions = self.compared.map(|compared| FunctionCounts {
             compared: most(&|side| compared[side]),
@@ -174,7 +215,7 @@ impl<'w, 'a> Watcher<'w, 'a> {
             entered: most(&|side| seen.entered[side].len()),
         });
         let changed_files = self.folders.changed.len();
-        Reason { functions, changed_files, accessed: Some(seen.accessed.clone()) }
+        SameReason { functions, changed_files, accessed: Some(seen.accessed.clone()) }
     }
 
     /// Removes the unaffected benchmarks from a discovery.
@@ -183,73 +224,105 @@ impl<'w, 'a> Watcher<'w, 'a> {
         discovery: &mut Discovery,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
-        let count = discovery.benchmarks.len();
-        let names: Vec<Option<String>> =
-            discovery.benchmarks.iter().map(|one| one.inner.clone()).collect();
-        let is_alone = count == 1 || !self.program.can_leave();
-        let has_more = count < discovery.most_reported() && self.program.can_leave();
-        let only = names.first().filter(|_| count == 1 && has_more);
-        let only = only.and_then(Option::as_deref);
+        let can_select = self.program.can_select_benchmarks();
+        let is_alone = discovery.benchmarks.len() == 1 || !can_select;
+        // If no function differs, one run mostly answers for all of them.
         if is_alone || self.has_same_code() {
-            let program = &self.program.execution.benchmark.name;
-            reporter.event(Event::Watching { program, place: None });
-            let all: BTreeSet<_> =
-                discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
-            match self.see(only)?.map(|seen| (self.changed_of(&seen), self.reason(&seen))) {
-                Ok((entered, reason)) if entered.is_empty() => {
-                    discovery.leave_out(all.into_iter().map(|one| (one, reason.clone())).collect());
-                    return Ok(());
-                }
-                Ok((entered, _)) if count == 1 => {
-                    discovery.entered.extend(all.into_iter().map(|name| (name, entered.clone())));
-                }
-                Err(why) if is_alone => {
-                    let benchmark = &self.program.execution.benchmark.name;
-                    reporter.event(Event::AllMeasured { benchmark, why: &why });
-                }
-                _ => {}
-            }
+            self.look_at_whole(discovery, is_alone, reporter)?;
         }
-        if is_alone {
+        // One run says nothing about each if they enter something that differs.
+        if is_alone || discovery.benchmarks.is_empty() {
             return Ok(());
         }
-        // What is entered before the first benchmark is entered by all.
-        let before = self.see(Some(NO_BENCHMARK))?.and_then(|seen| {
-            match self.changed_of(&seen).pop_first() {
-                Some(name) => Err(format!("it enters `{name}`, which differs")),
-                None => Ok(seen),
-            }
-        });
-        match before {
-            Ok(before) => {
-                for side in Side::BOTH {
-                    // If this fails, tracing only takes longer.
-                    let _ = self.watching[side].leave_out(&before.entered[side]);
+        let Err(unknown) = self.skip_what_all_enter() else {
+            return self.look_at_each(discovery, reporter);
+        };
+        let benchmark = &self.program.execution.benchmark.name;
+        let why = format!("before the first of them, {}", unknown.reason()?);
+        reporter.event(Event::AllMeasured { benchmark, why: &why });
+        Ok(())
+    }
+
+    /// Looks at one run of all benchmarks.
+    fn look_at_whole(
+        &mut self,
+        discovery: &mut Discovery,
+        is_alone: bool,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Stop> {
+        let program = &self.program.execution.benchmark.name;
+        reporter.event(Event::Watching { program, place: None });
+        let names = discovery.benchmarks.iter().map(|one| one.name.clone());
+        let names: Vec<String> = names.collect();
+        // Other benchmarks of the program may be on one side only.
+        let has_more =
+            discovery.most_reported() > names.len() && self.program.can_select_benchmarks();
+        let only = discovery.benchmarks.first().filter(|_| names.len() == 1 && has_more);
+        let only = only.and_then(|one| one.inner.clone());
+        let seen = match self.see(only.as_deref()) {
+            Ok(seen) => seen,
+            Err(unknown) => {
+                let why = unknown.reason()?;
+                if is_alone {
+                    reporter.event(Event::AllMeasured { benchmark: program, why: &why });
                 }
-            }
-            Err(why) => {
-                let benchmark = &self.program.execution.benchmark.name;
-                let why = format!("before the first of them, {why}");
-                reporter.event(Event::AllMeasured { benchmark, why: &why });
                 return Ok(());
             }
+        };
+        let entered = self.changed_of(&seen);
+        if entered.is_empty() {
+            let reason = self.reason(&seen);
+            discovery.leave_out(names.into_iter().map(|one| (one, reason.clone())).collect());
+        } else if let [only] = names.as_slice() {
+            discovery.entered.insert(only.clone(), entered);
         }
+        Ok(())
+    }
+
+    /// Does not trace again what the program enters before the first benchmark, since all
+    /// benchmarks enter that.
+    fn skip_what_all_enter(&mut self) -> Result<(), Unknown> {
+        let before = self.see(Some(NO_BENCHMARK))?;
+        if let Some(name) = self.changed_of(&before).pop_first() {
+            return Err(Unknown::Because(format!("it enters `{name}`, which differs")));
+        }
+        for side in Side::BOTH {
+            // If this fails, tracing only takes longer.
+            let _ = self.watching[side].leave_out(&before.entered[side]);
+        }
+        Ok(())
+    }
+
+    /// Looks at one benchmark after the other, until the deadline.
+    fn look_at_each(
+        &mut self,
+        discovery: &mut Discovery,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Stop> {
+        let count = discovery.benchmarks.len();
         let mut unaffected = BTreeMap::new();
-        for (done, place) in spread(count).enumerate() {
+        // Neighbours often enter the same functions: with too little time, see some of each kind.
+        for (done, number) in bit_reversed_order(count).enumerate() {
             if Instant::now() >= self.deadline {
                 break;
             }
             let program = &self.program.execution.benchmark.name;
             reporter.event(Event::Watching { program, place: Some((done + 1, count)) });
-            let found = &discovery.benchmarks[place];
+            let Discovered { name, inner, .. } = &discovery.benchmarks[number];
             // The program's own metrics belong to no benchmark.
-            let (Some(inner), name) = (&names[place], found.name.clone()) else { continue };
-            match self.see(Some(inner))?.map(|seen| (self.changed_of(&seen), self.reason(&seen))) {
-                Ok((entered, reason)) if entered.is_empty() => {
-                    unaffected.insert(name, reason);
+            let Some(inner) = inner else { continue };
+            match self.see(Some(inner)) {
+                Ok(seen) => {
+                    let entered = self.changed_of(&seen);
+                    match entered.is_empty() {
+                        true => drop(unaffected.insert(name.clone(), self.reason(&seen))),
+                        false => drop(discovery.entered.insert(name.clone(), entered)),
+                    }
                 }
-                Ok((entered, _)) => drop(discovery.entered.insert(name, entered)),
-                Err(why) => reporter.event(Event::Measured { benchmark: &name, why: &why }),
+                Err(unknown) => {
+                    let why = unknown.reason()?;
+                    reporter.event(Event::Measured { benchmark: name, why: &why });
+                }
             }
         }
         discovery.leave_out(unaffected);
@@ -271,22 +344,23 @@ impl<'w, 'a> Watcher<'w, 'a> {
     }
 
     /// What both sides do when they run a benchmark, or with `None` all of them.
-    fn see(&mut self, benchmark: Option<&str>) -> Result<Result<Seen, Unknown>, Stop> {
+    fn see(&mut self, benchmark: Option<&str>) -> Result<Seen, Unknown> {
         let mut both = Pair::default();
         for side in Side::BOTH {
-            let watching = &mut self.watching[side];
+            let (watching, length, deadline) =
+                (&mut self.watching[side], self.length, self.deadline);
             let watched =
-                self.program.watch(side, benchmark, watching, self.deadline, self.context)?;
+                self.program.watch(side, benchmark, watching, length, deadline, self.context)?;
             both[side] = match watched {
                 Some(watched) => watched,
                 None if Instant::now() >= self.deadline => {
-                    return Ok(Err("the time for tracing was over".to_owned()));
+                    return Err("the time for tracing was over".into());
                 }
-                None => return Ok(Err("it can't be traced".to_owned())),
+                None => return Err("it can't be traced".into()),
             };
         }
-        let accessed = self.folders.check(both.as_ref());
-        Ok(accessed.map(|accessed| Seen { entered: both.map(|one| one.entered), accessed }))
+        let accessed = self.folders.check(both.as_ref()).map_err(Unknown::Because)?;
+        Ok(Seen { entered: both.map(|one| one.entered), accessed })
     }
 }
 
@@ -295,9 +369,9 @@ fn watching(
     program: &ComparedProgram<'_>,
     tracer: &[OsString],
     breakpoints: Pair<&Breakpoints>,
-) -> Result<Pair<Watching>, Unknown> {
+) -> Result<Pair<Watching>, String> {
     Pair::try_both(|side| {
-        let watching = program.watching(side, tracer, breakpoints[side]);
+        let watching = Watching::new(&program.sides[side], tracer, breakpoints[side]);
         watching.map_err(|error| format!("it can't be traced: {error}"))
     })
 }

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use super::fingerprint::Fingerprint;
 use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
 use crate::model::metric::Metric;
 use crate::model::outcome::{OnDoubt, Verdict};
-use crate::model::revision::{Revision, Rule, Sides};
+use crate::model::revision::{BaseRule, Revision, Sides};
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
+use crate::workspace::git::line;
 use crate::workspace::git::line::Parents;
 use crate::workspace::git::{self, Repo};
 use crate::workspace::{self, Request};
@@ -143,14 +145,14 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
         None => usual_baseline(&repo, &workspace::base_request(request, Some(&table)), &revision)?,
     };
     let line = match &baseline {
-        Some((commit, _)) => repo.line(commit, WINDOW, options.parents)?,
+        Some((commit, _)) => line::commits(&repo, commit, WINDOW, options.parents)?,
         None => Vec::new(),
     };
     let change = change_since(&repo, &mut notes, &revision, baseline.as_ref());
     let past = notes.past(line);
     let named = request.flags.metrics.as_deref();
     check_names(&latest, named)?;
-    let judge = Judge { options, past: &past, change, named, is_shallow: repo.is_shallow() };
+    let judge = Judge { options, past: &past, change, named, is_shallow: line::is_shallow(&repo) };
     let results: Vec<CheckedResult> =
         latest.into_iter().map(|(key, noted)| judge.result(key, noted)).collect();
     Ok(CheckReport {
@@ -182,7 +184,7 @@ fn latest_results<'a>(
     if latest.is_empty() {
         let place = if all_machines { "" } else { " from this machine" };
         let (rev, commit) = (revision.rev.clone(), revision.commit.clone());
-        return Err(Kind::NoResult { rev, commit, place, others: own.results.len() }.into());
+        return Err(FlowError::NoResult { rev, commit, place, others: own.results.len() }.into());
     }
     Ok(latest)
 }
@@ -200,7 +202,7 @@ fn check_names(
     match named.find(|name| !measured.contains(name)) {
         Some(metric) if !measured.is_empty() => {
             let benchmark = latest.keys().next().map_or(String::new(), |key| key.case.full_name());
-            Err(Kind::NoMetric { benchmark, metric: metric.clone(), measured }.into())
+            Err(FlowError::NoMetric { benchmark, metric: metric.clone(), measured }.into())
         }
         _ => Ok(()),
     }
@@ -216,9 +218,9 @@ fn usual_baseline(
 ) -> Result<Option<(String, BaselineRule)>, Error> {
     Ok(match repo.resolve(asked) {
         Ok(Sides { head_is_base: true, .. }) | Err(git::Error::NoBase(_)) => {
-            repo.parent(&revision.commit)?.map(|commit| (commit, BaselineRule::Parent))
+            line::parent(repo, &revision.commit)?.map(|commit| (commit, BaselineRule::Parent))
         }
-        Ok(Sides { base, rule: Rule::FirstParent | Rule::MergeBase, .. }) => {
+        Ok(Sides { base, rule: BaseRule::FirstParent | BaseRule::MergeBase, .. }) => {
             Some((base.commit, BaselineRule::ForkPoint))
         }
         Ok(Sides { base, .. }) => Some((base.commit, BaselineRule::Named)),
@@ -236,8 +238,9 @@ fn change_since(
     revision: &Revision,
     baseline: Option<&(String, BaselineRule)>,
 ) -> Option<String> {
-    let between = baseline
-        .and_then(|(baseline, _)| repo.between(baseline, &revision.commit, Parents::All).ok());
+    let between = baseline.and_then(|(baseline, _)| {
+        line::between(repo, baseline, &revision.commit, Parents::All).ok()
+    });
     let between = between.unwrap_or_default().into_iter().map(|node| node.commit.id);
     // Without a baseline, or with a later one, the commit itself is left.
     let mut commits: Vec<String> = between.take(WINDOW).collect();

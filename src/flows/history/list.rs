@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::points;
 use super::note::{ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::flows::error::FlowError;
 use crate::model::metric::{Better, Metric};
 use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
+use crate::workspace::git::line;
 use crate::workspace::git::line::{Commit, Parents};
 
 /// What to list.
@@ -86,7 +88,7 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
     let revision = repo.at(request.head.as_deref())?;
-    let line = repo.line(&revision.commit, options.commits, options.parents)?;
+    let line = line::commits(&repo, &revision.commit, options.commits, options.parents)?;
     let mut notes = NoteReader::open(&repo)?;
     let past = notes.past(line);
     // The metrics of each kind of result, as in the newest result.
@@ -114,12 +116,12 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
         let names = metrics.values().flatten().map(|metric| metric.name.clone());
         let names: BTreeSet<String> = names.collect();
         return Err(match named.and_then(|named| named.first()) {
-            Some(metric) if !names.is_empty() => Kind::NoMetric {
+            Some(metric) if !names.is_empty() => FlowError::NoMetric {
                 benchmark: options.benchmark.clone().unwrap_or("any benchmark".to_owned()),
                 metric: metric.clone(),
                 measured: names.into_iter().collect(),
             },
-            _ => Kind::NoResult {
+            _ => FlowError::NoResult {
                 rev: revision.rev,
                 commit: revision.commit,
                 place: " or the commits before it",

@@ -17,10 +17,12 @@ use std::collections::BTreeMap;
 
 use note::{CommitNote, NoteLine, SkippedLines};
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::flows::error::FlowError;
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::Commit;
+use crate::workspace::git::notes;
 use crate::workspace::git::notes::Notes;
 
 /// Some commits, oldest first, and their notes.
@@ -34,7 +36,7 @@ struct NoteReader<'a> {
 
 impl<'a> NoteReader<'a> {
     fn open(repo: &'a Repo) -> Result<Self, Error> {
-        Ok(NoteReader { notes: repo.notes()?, skipped: SkippedLines::default() })
+        Ok(NoteReader { notes: notes::current(repo)?, skipped: SkippedLines::default() })
     }
 
     /// The note of a commit. An unreadable note counts as an unreadable line.
@@ -71,10 +73,10 @@ pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error
     let repo = Repo::discover(&request.folder)?;
     let commit = repo.at(Some(rev))?.commit;
     if why.trim().is_empty() {
-        return Err(Kind::Annotation("the text is empty: add a reason".to_owned()).into());
+        return Err(FlowError::Annotation("the text is empty: add a reason".to_owned()).into());
     }
-    let line = NoteLine::of_change(why.trim()).to_json().map_err(Kind::Annotation)?;
-    repo.add_lines(&[(commit.clone(), line)], "Annotate a change")?;
+    let line = NoteLine::of_change(why.trim()).to_json().map_err(FlowError::Annotation)?;
+    notes::add_lines(&repo, &[(commit.clone(), line)], "Annotate a change")?;
     Ok(commit)
 }
 
@@ -88,14 +90,14 @@ pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize
     let commit = repo.at(Some(rev))?.commit;
     let annotations = NoteReader::open(&repo)?.read(&commit).annotations;
     if annotations.is_empty() {
-        return Err(Kind::Annotation(format!("commit {commit} has no annotation")).into());
+        return Err(FlowError::Annotation(format!("commit {commit} has no annotation")).into());
     }
     let mut lines = Vec::new();
     for annotation in &annotations {
-        let line = NoteLine::of_removal(&annotation.id).to_json().map_err(Kind::Annotation)?;
+        let line = NoteLine::of_removal(&annotation.id).to_json().map_err(FlowError::Annotation)?;
         lines.push((commit.clone(), line));
     }
-    repo.add_lines(&lines, "Remove an annotation")?;
+    notes::add_lines(&repo, &lines, "Remove an annotation")?;
     Ok((commit, lines.len()))
 }
 

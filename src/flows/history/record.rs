@@ -3,11 +3,14 @@
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, StoredMetric, StoredResult};
 use crate::engine::event::{Event, Recorder, Reporter};
-use crate::error::{Error, Kind};
+use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::execution::{Context, gates};
 use crate::exec::process::may_write;
-use crate::flows::filter::Part;
-use crate::flows::one_sided::{OneSided, with_hooks};
+use crate::flows::error::FlowError;
+use crate::flows::filter::Selection;
+use crate::flows::hooks::with_hooks;
+use crate::flows::one_sided::OneSided;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::revision::Revision;
@@ -15,6 +18,7 @@ use crate::model::row::{Reading, Values};
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
+use crate::workspace::git::{notes, remote};
 use crate::workspace::{self, PreparedSide, Request};
 
 /// The maximum length of a stored error, characters.
@@ -60,7 +64,7 @@ pub fn record(
         workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter)?;
-    let records = with_hooks(&mut programs, context, |programs| {
+    let records = with_hooks(&mut programs, OneSided::hook, context, |programs| {
         let mut records = Vec::new();
         let several = programs.len() > 1;
         for program in &mut *programs {
@@ -96,7 +100,7 @@ pub fn record(
     for (program, record) in programs.iter().zip(&records) {
         let benchmark = program.execution.benchmark;
         let failed = StoredResult {
-            repository: repo.public_name(),
+            repository: remote::public_name(&repo),
             commit: side.revision.commit.clone(),
             case: BenchmarkCase {
                 benchmark: benchmark.name.clone(),
@@ -118,10 +122,10 @@ pub fn record(
     }
     let mut lines = Vec::new();
     for result in &results {
-        let line = NoteLine::of_result(result.clone()).to_json().map_err(Kind::Unstorable)?;
+        let line = NoteLine::of_result(result.clone()).to_json().map_err(FlowError::Unstorable)?;
         lines.push((side.revision.commit.clone(), line));
     }
-    repo.add_lines(&lines, "Record results")?;
+    notes::add_lines(&repo, &lines, "Record results")?;
     let notices = std::mem::take(&mut reporter.notices);
     Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }
@@ -135,15 +139,15 @@ fn programs<'a>(
     let mut is_taken = false;
     for (number, (benchmark, program)) in side.programs.iter().enumerate() {
         let mut program = OneSided::new(benchmark, program, side.scratch.path(), number)?;
-        let part = Part::of(filter, &benchmark.name, program.dialect(), several);
+        let part = Selection::of(filter, &benchmark.name, program.dialect(), several);
         program.filter = part.filter();
-        is_taken |= program.dialect().filters() || several && part != Part::Nothing;
-        if part != Part::Nothing {
+        is_taken |= program.dialect().filters() || several && part != Selection::Nothing;
+        if part != Selection::Nothing {
             programs.push(program);
         }
     }
     match filter {
-        Some(filter) if !is_taken => Err(Kind::NoFilter(filter.to_owned()).into()),
+        Some(filter) if !is_taken => Err(FlowError::NoFilter(filter.to_owned()).into()),
         _ => Ok(programs),
     }
 }
@@ -200,13 +204,13 @@ impl ProgramRecord {
             }
             Err(error) => error,
         };
-        let what = match error.kind() {
-            Kind::Benchmark { fault, stderr, .. } => {
+        let what = match error.as_kind() {
+            Some(ExecError::Benchmark { fault, stderr, .. }) => {
                 let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
                 format!("{fault}{last}")
             }
-            Kind::Output { .. } => error.to_string(),
+            Some(ExecError::Output { .. }) => error.to_string(),
             _ => return Err(error),
         };
         self.error.get_or_insert(what.chars().take(MAX_ERROR).collect());

@@ -3,10 +3,12 @@
 
 use std::ffi::OsString;
 
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
 use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
+use crate::workspace::git::{notes, remote};
 use crate::workspace::{Captured, Request, Tools};
 
 /// The number of attempts of a push.
@@ -46,7 +48,7 @@ pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pus
         let (pulled, theirs) = remote.pull()?;
         merged.lines += pulled.lines;
         merged.skipped = pulled.skipped;
-        let ours = repo.tip(REFERENCE)?;
+        let ours = notes::tip(&repo, REFERENCE)?;
         let Some(ours) = ours.filter(|ours| Some(ours) != theirs.as_ref()) else {
             return Ok(Pushed { merged, is_pushed: false });
         };
@@ -82,11 +84,11 @@ impl<'a> Remote<'a> {
     ) -> Result<Self, Error> {
         // Git would treat it as an option.
         if name.is_empty() || name.starts_with('-') {
-            return Err(Kind::RemoteName(name.to_owned()).into());
+            return Err(FlowError::RemoteName(name.to_owned()).into());
         }
         let scratch =
             tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
-        let env = repo.remote_env(&request.env);
+        let env = remote::remote_env(repo, &request.env);
         let Context { helper, interrupt } = context;
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
         Ok(Remote { repo, name, tools, _scratch: scratch })
@@ -103,7 +105,7 @@ impl<'a> Remote<'a> {
         }
         let preposition = if verb == "push" { "to" } else { "from" };
         let remote = self.name.to_owned();
-        Err(Kind::Remote { verb, preposition, remote, command: shown, exit, stderr }.into())
+        Err(FlowError::Remote { verb, preposition, remote, command: shown, exit, stderr }.into())
     }
 
     /// The commit of the remote's notes, if there are any.
@@ -123,9 +125,9 @@ impl<'a> Remote<'a> {
         let options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
         let rest = ["--refmap=", "--", self.name, &refspec];
         self.git("fetch", &[&["fetch"], &options[..], &rest].concat())?;
-        let theirs = self.repo.tip(&fetched)?;
-        let merged = self.repo.merge_notes(&fetched);
-        self.repo.forget(&fetched)?;
+        let theirs = notes::tip(self.repo, &fetched)?;
+        let merged = notes::merge_notes(self.repo, &fetched);
+        notes::forget(self.repo, &fetched)?;
         Ok((merged?, theirs))
     }
 

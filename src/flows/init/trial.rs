@@ -3,11 +3,14 @@
 
 use std::time::{Duration, Instant};
 
+use crate::engine::advice::SUGGESTED_THRESHOLDS;
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::test::{MetricTest, estimator};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::flows::one_sided::{OneSided, with_hooks};
+use crate::flows::error::FlowError;
+use crate::flows::hooks::with_hooks;
+use crate::flows::one_sided::OneSided;
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
 use crate::model::outcome::Policy;
@@ -37,8 +40,8 @@ const MOST_PAIRS: u64 = 500;
 /// short and the machine may be noisier later.
 const MARGIN: f64 = 1.25;
 
-/// The thresholds to suggest, fractions. A gate that allows more would be useless.
-const THRESHOLDS: [f64; 4] = [THRESHOLD.0, 0.03, 0.05, 0.1];
+/// The largest threshold to suggest, a fraction: a gate that allows more would be useless.
+const LARGEST_THRESHOLD: f64 = 0.1;
 
 /// The metrics to try if none is named, in order of preference: the mean comes before
 /// those that ignore slow iterations.
@@ -159,12 +162,12 @@ pub fn try_out(
     for (number, (benchmark, program)) in side.programs.iter().enumerate() {
         programs.push(OneSided::new(benchmark, program, side.scratch.path(), number)?);
     }
-    let samples = with_hooks(&mut programs, context, |programs| {
+    let samples = with_hooks(&mut programs, OneSided::hook, context, |programs| {
         let is_alone = programs.len() == 1;
         let mut all = Vec::new();
         for program in &mut *programs {
             reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
-            all.push(Samples::warm_up(program, is_alone, context)?);
+            all.push(TriedPairs::warm_up(program, is_alone, context)?);
         }
         // Each gets an equal part of the time, so that a slow one does not use up that of the
         // others.
@@ -181,23 +184,21 @@ pub fn try_out(
         }
         Ok(all)
     })?;
-    if samples.iter().any(Samples::is_measured) {
+    if samples.iter().any(TriedPairs::is_measured) {
         let limit = limits.time.as_secs_f64();
         let rules = Rules { policy: &policy, limit, given: given.map(|given| given.0) };
         return Ok(rules.choose(&samples));
     }
     match (programs.first(), samples.iter().find_map(|samples| samples.failed.clone())) {
-        (_, Some(why)) => Err(Kind::NothingToTry(why).into()),
+        (_, Some(why)) => Err(FlowError::NothingToTry(why).into()),
         (Some(program), None) => Err(program.no_benchmark(None).into()),
-        (None, None) => Err(Kind::NoPair(limits.time).into()),
+        (None, None) => Err(FlowError::NoPair(limits.time).into()),
     }
 }
 
-/// The trial of one target.
-struct Samples {
+struct TriedPairs {
     /// The result, as known before the choice.
     tried: Tried,
-    /// Its benchmarks.
     names: Vec<Option<String>>,
     /// The metrics that could decide, by preference, each with the pairs of each benchmark.
     metrics: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
@@ -208,14 +209,14 @@ struct Samples {
     failed: Option<String>,
 }
 
-impl Samples {
+impl TriedPairs {
     /// Runs a program for the first time. If it is the only one, it has to work.
     fn warm_up(
         program: &mut OneSided<'_>,
         is_alone: bool,
         context: Context<'_>,
     ) -> Result<Self, Error> {
-        let mut samples = Samples {
+        let mut samples = TriedPairs {
             tried: Tried {
                 name: program.execution.benchmark.name.clone(),
                 package: program.execution.benchmark.package.clone(),
@@ -348,7 +349,6 @@ impl Samples {
     }
 }
 
-/// The rules of a choice.
 struct Rules<'a> {
     policy: &'a Policy,
     /// How long sampling may take, seconds.
@@ -360,51 +360,19 @@ struct Rules<'a> {
 impl Rules<'_> {
     /// Chooses all targets that are quiet and short enough; if they take too long
     /// together, those with the most benchmarks per time.
-    fn choose(&self, samples: &[Samples]) -> Trial {
-        let mut tried: Vec<Tried> = samples.iter().map(|one| one.tried.clone()).collect();
-        for (one, tried) in samples.iter().zip(&mut tried) {
-            tried.runs = one.seconds.iter().map(Vec::len).max().unwrap_or(0);
-            (tried.run, tried.benchmarks) = (one.run_seconds(), one.names.len());
-            tried.standing = self.standing(one);
+    fn choose(&self, samples: &[TriedPairs]) -> Trial {
+        let mut tried: Vec<Tried> = samples.iter().map(|one| self.tried(one)).collect();
+        let all = readmit_noisy(&mut tried);
+        while let Some((left, standing)) = self.to_be_left(&chosen(&tried, samples), all) {
+            let mut chosen = tried.iter_mut().filter(|one| one.standing == Standing::Chosen);
+            chosen.nth(left).into_iter().for_each(|one| one.standing = standing.clone());
         }
-        let chosen = |tried: &[Tried]| -> Vec<usize> {
-            let all = (0..tried.len()).filter(|at| tried[*at].standing == Standing::Chosen);
-            all.collect()
-        };
-        let of =
-            |chosen: &[usize]| -> Vec<&Samples> { chosen.iter().map(|at| &samples[*at]).collect() };
-        // Noisy ones are left out if the others have most of the benchmarks. A gate over
-        // few benchmarks would be worth less than one that is often undecided.
-        let count = |of: &dyn Fn(&Tried) -> bool| -> usize {
-            tried.iter().filter(|tried| of(tried)).map(|tried| tried.benchmarks).sum()
-        };
-        let noisy = count(&|tried| matches!(tried.standing, Standing::Noisy(_)));
-        let quiet = count(&|tried| tried.standing == Standing::Chosen);
-        if quiet < noisy {
-            let noisy =
-                tried.iter_mut().filter(|tried| matches!(tried.standing, Standing::Noisy(_)));
-            noisy.for_each(|tried| tried.standing = Standing::Chosen);
+        if chosen(&tried, samples).is_empty()
+            && let Some(best) = least_bad(&tried, samples)
+        {
+            tried[best].standing = Standing::Chosen;
         }
-        while let Some((left, standing)) = self.to_be_left(&of(&chosen(&tried)), noisy + quiet) {
-            let at = chosen(&tried)[left];
-            tried[at].standing = standing;
-        }
-        if chosen(&tried).is_empty() {
-            // One that often ends inconclusive is better than none.
-            let quality = |at: &usize| match tried[*at].standing {
-                Standing::Noisy(reach) => reach.unwrap_or(f64::MAX),
-                _ => f64::INFINITY,
-            };
-            let measured = (0..samples.len()).filter(|at| samples[*at].is_measured());
-            let best = measured.min_by(|one, other| {
-                let run = |at: &usize| samples[*at].run_seconds();
-                quality(one).total_cmp(&quality(other)).then(run(one).total_cmp(&run(other)))
-            });
-            if let Some(best) = best {
-                tried[best].standing = Standing::Chosen;
-            }
-        }
-        let together = of(&chosen(&tried));
+        let together = chosen(&tried, samples);
         let metrics = self.compare_metrics(&together);
         let usual = together.first().and_then(|one| one.metrics.first());
         let is_unusual =
@@ -412,27 +380,38 @@ impl Rules<'_> {
         Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
     }
 
+    /// A target by itself.
+    fn tried(&self, one: &TriedPairs) -> Tried {
+        Tried {
+            runs: one.seconds.iter().map(Vec::len).max().unwrap_or(0),
+            run: one.run_seconds(),
+            benchmarks: one.names.len(),
+            standing: self.standing(one),
+            ..one.tried.clone()
+        }
+    }
+
     /// Which of several targets to leave out so that the others reach verdicts in time,
     /// and why: the one with the fewest benchmarks per time if the minimum sampling takes
     /// too long; else the noisiest one, if the others have most of `all` benchmarks.
-    fn to_be_left(&self, samples: &[&Samples], all: usize) -> Option<(usize, Standing)> {
+    fn to_be_left(&self, samples: &[&TriedPairs], all: usize) -> Option<(usize, Standing)> {
         if samples.len() < 2 {
             return None;
         }
-        let last = |cost: &dyn Fn(&Samples) -> f64| {
+        let last = |cost: &dyn Fn(&TriedPairs) -> f64| {
             let costs = samples.iter().map(|one| cost(one)).enumerate();
             costs.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
         };
         let least = self.least(samples);
         if least > LEAST_SHARE * self.limit {
-            let cost = |one: &Samples| one.run_seconds() / one.names.len() as f64;
+            let cost = |one: &TriedPairs| one.run_seconds() / one.names.len() as f64;
             return Some((last(&cost)?, Standing::Slow(least)));
         }
         let best = self.compare_metrics(samples).into_iter().next()?;
         if best.reach.is_none() || best.decides(self.largest()) {
             return None;
         }
-        let reach = |one: &Samples| {
+        let reach = |one: &TriedPairs| {
             let own = self.compare_metrics(&[one]).into_iter().next();
             own.and_then(|metric| metric.reach).unwrap_or(f64::INFINITY)
         };
@@ -443,13 +422,12 @@ impl Rules<'_> {
         (2 * rest >= all).then_some((noisiest, standing))
     }
 
-    /// The largest acceptable threshold.
     fn largest(&self) -> f64 {
-        self.given.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1])
+        self.given.unwrap_or(LARGEST_THRESHOLD)
     }
 
     /// The standing of a single target.
-    fn standing(&self, one: &Samples) -> Standing {
+    fn standing(&self, one: &TriedPairs) -> Standing {
         if let Some(why) = &one.failed {
             return Standing::Failed(why.clone());
         }
@@ -465,15 +443,15 @@ impl Rules<'_> {
         }
     }
 
-    fn levels(&self, samples: &[&Samples]) -> Levels {
+    fn levels(&self, samples: &[&TriedPairs]) -> Levels {
         let benchmarks = samples.iter().map(|one| one.names.len()).sum();
         Levels::new(self.policy.confidence, benchmarks)
     }
 
     /// How long the minimum sampling for verdicts on all of these takes, seconds.
-    fn least(&self, samples: &[&Samples]) -> f64 {
+    fn least(&self, samples: &[&TriedPairs]) -> f64 {
         let levels = self.levels(samples);
-        let least = |one: &&Samples| {
+        let least = |one: &&TriedPairs| {
             let metrics = one.metrics.iter().map(|(metric, _)| {
                 estimator(metric, self.policy.estimator).least_pairs(levels).unwrap_or(1)
             });
@@ -486,7 +464,7 @@ impl Rules<'_> {
     /// time limit, the best one first: the one with the smallest threshold that decides in
     /// time; among equal ones, the preferred one. If none decides, the one that comes
     /// closest.
-    fn compare_metrics(&self, samples: &[&Samples]) -> Vec<TriedMetric> {
+    fn compare_metrics(&self, samples: &[&TriedPairs]) -> Vec<TriedMetric> {
         let run: f64 = samples.iter().map(|one| one.run_seconds()).sum();
         let pairs = (self.limit / (2.0 * run)) as u64;
         let levels = self.levels(samples);
@@ -543,8 +521,43 @@ impl Rules<'_> {
     }
 }
 
+/// Chooses the noisy targets, too, if they have most of the benchmarks: a gate over few would be
+/// worth less than one that is often undecided. Returns the number of benchmarks of both kinds.
+fn readmit_noisy(tried: &mut [Tried]) -> usize {
+    let is_noisy = |one: &Tried| matches!(one.standing, Standing::Noisy(_));
+    let count = |is: &dyn Fn(&Tried) -> bool| -> usize {
+        tried.iter().filter(|one| is(one)).map(|one| one.benchmarks).sum()
+    };
+    let noisy = count(&is_noisy);
+    let quiet = count(&|one| one.standing == Standing::Chosen);
+    if quiet < noisy {
+        let noisy = tried.iter_mut().filter(|one| is_noisy(one));
+        noisy.for_each(|one| one.standing = Standing::Chosen);
+    }
+    noisy + quiet
+}
+
+fn chosen<'s>(tried: &[Tried], samples: &'s [TriedPairs]) -> Vec<&'s TriedPairs> {
+    let both = tried.iter().zip(samples);
+    both.filter(|(one, _)| one.standing == Standing::Chosen).map(|(_, one)| one).collect()
+}
+
+/// The best of targets that all were left out, since one that often ends inconclusive is better
+/// than none: the quietest, and of those that are too slow the fastest.
+fn least_bad(tried: &[Tried], samples: &[TriedPairs]) -> Option<usize> {
+    let cost = |number: &usize| match tried[*number].standing {
+        Standing::Noisy(reach) => (reach.unwrap_or(f64::MAX), tried[*number].run),
+        _ => (f64::INFINITY, tried[*number].run),
+    };
+    let measured = (0..samples.len()).filter(|number| samples[*number].is_measured());
+    measured.min_by(|one, other| {
+        let (one, other) = (cost(one), cost(other));
+        one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
+    })
+}
+
 /// Whether there are enough pairs to know the noise of at least one benchmark.
-fn is_known(one: &Samples) -> bool {
+fn is_known(one: &TriedPairs) -> bool {
     one.metrics.iter().flat_map(|(_, all)| all).any(|pairs| pairs.len() >= LEAST_KNOWN)
 }
 
@@ -557,9 +570,9 @@ fn of_nine_in_ten(reaches: Vec<Option<f64>>) -> Option<f64> {
 
 /// The smallest of the suggested thresholds at which an unchanged benchmark is far enough away.
 fn fitting(reach: Option<f64>) -> f64 {
-    let Some(reach) = reach else { return THRESHOLDS[0] };
-    let fits = THRESHOLDS.into_iter().find(|threshold| *threshold >= MARGIN * reach);
-    fits.unwrap_or(THRESHOLDS[THRESHOLDS.len() - 1])
+    let mut suggested = std::iter::once(THRESHOLD.0).chain(SUGGESTED_THRESHOLDS);
+    let fits = suggested.find(|threshold| *threshold >= MARGIN * reach.unwrap_or(0.0));
+    fits.unwrap_or(LARGEST_THRESHOLD).min(LARGEST_THRESHOLD)
 }
 
 #[cfg(test)]
@@ -597,13 +610,13 @@ mod tests {
         limits(&crate::settings::table::Table::default()).unwrap().0
     }
 
-    fn choose(samples: &[Samples], limit: f64, given: Option<f64>) -> Trial {
+    fn choose(samples: &[TriedPairs], limit: f64, given: Option<f64>) -> Trial {
         Rules { policy: &policy(), limit, given }.choose(samples)
     }
 
     /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise in each
     /// metric.
-    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> Samples {
+    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> TriedPairs {
         let metrics = noise.iter().map(|(metric, noise)| {
             let pair = |number: usize| {
                 let sign = [1.0, -1.0, 0.5, -0.7, 0.2][number % 5];
@@ -612,7 +625,7 @@ mod tests {
             let pairs: Vec<[f64; 2]> = (0..10).map(pair).collect();
             (Metric::cost(metric, Unit::Seconds), vec![pairs.clone(), pairs])
         });
-        Samples {
+        TriedPairs {
             tried: Tried {
                 name: name.to_owned(),
                 package: "package".to_owned(),
@@ -679,8 +692,8 @@ mod tests {
         let good = || samples("good", 0.1, &[("wall_time", 0.001)]);
         let noisy = || samples("noisy", 0.1, &[("wall_time", 60.0)]);
         let slow = || samples("slow", 60.0, &[("wall_time", 0.001)]);
-        let empty = Samples { names: Vec::new(), metrics: Vec::new(), ..good() };
-        let broken = Samples { failed: Some("it died".to_owned()), ..good() };
+        let empty = TriedPairs { names: Vec::new(), metrics: Vec::new(), ..good() };
+        let broken = TriedPairs { failed: Some("it died".to_owned()), ..good() };
         let trial = choose(&[noisy(), slow(), empty, broken, good()], 300.0, None);
         let said = standings(&trial);
         assert!(matches!(said[0], Standing::Noisy(_)), "{said:?}");
@@ -689,11 +702,11 @@ mod tests {
         assert_eq!(said[4], &Standing::Chosen);
         // If two do not fit together, the one with fewer benchmarks per time is left out.
         let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
-        let more = Samples { names: vec![None, None, None], ..half() };
+        let more = TriedPairs { names: vec![None, None, None], ..half() };
         let trial = choose(&[half(), more], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
         // If the noisy one has most of the benchmarks, it stays.
-        let most = Samples {
+        let most = TriedPairs {
             names: vec![None, None, None],
             ..samples("most", 0.1, &[("wall_time", 60.0)])
         };

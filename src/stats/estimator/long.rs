@@ -21,7 +21,7 @@ fn in_little_room(mut running: Running) -> Running {
 
 fn running(estimator: Estimator, direction: Better, threshold: f64) -> Running {
     let mut running = Running::new(estimator, direction, Levels::new(0.95, 1));
-    running.watch(threshold);
+    running.track(threshold);
     running
 }
 

@@ -7,7 +7,7 @@
 //!
 //! With more than 131,072 pairs the ends are bounds of those changes, outward by at most
 //! about a thousandth of their distance from the estimate. A decision about a change
-//! that is [watched](MedianOfRatios::watch) stays exact. See
+//! that is [tracked](MedianOfRatios::track) stays exact. See
 //! [`sketch`](crate::stats::sketch).
 //!
 //! # References
@@ -32,7 +32,7 @@ pub(super) struct MedianOfRatios {
 impl MedianOfRatios {
     /// Keeps decisions about `change` exact, however many pairs there will be. Call it
     /// before the first.
-    pub(super) fn watch(&mut self, change: f64) {
+    pub(super) fn track(&mut self, change: f64) {
         for fence in [change - ROUNDING, change, change + ROUNDING] {
             self.changes.fence(fence);
         }
@@ -79,7 +79,6 @@ impl MedianOfRatios {
         (above + below > 0).then_some(Signal::Signs { above, below })
     }
 
-    /// How many pairs there are.
     pub(super) fn pairs(&self) -> u64 {
         self.changes.len() as u64
     }
@@ -131,16 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_watched_is_counted_exactly_to_the_rounding_about_it() {
+    fn what_is_tracked_is_counted_exactly_to_the_rounding_about_it() {
         let (mut noise, change) = (TestNoise::seeded(12), 0.02);
         let mut sums = MedianOfRatios::default();
-        sums.watch(change);
+        sums.track(change);
         for sketch in [&mut sums.base, &mut sums.head, &mut sums.changes] {
             sketch.most = 256;
         }
         let mut naive = Vec::new();
         for _ in 0..4000 {
-            // A few differ from the watched change only by the rounding, far from the
+            // A few differ from the tracked change only by the rounding, far from the
             // middle, where buckets are merged.
             let near = change + 4.0 * ROUNDING * (2.0 * noise.uniform() - 1.0);
             let value = if noise.uniform() < 0.2 { near } else { 0.5 + noise.uniform() };

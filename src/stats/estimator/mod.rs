@@ -22,7 +22,7 @@ use crate::model::estimator::Estimator;
 use crate::model::metric::Better;
 use crate::model::outcome::Summary;
 
-use super::betting::Fared;
+use super::betting::BetGrowth;
 use super::sequential::{least_pairs, least_signs};
 
 impl Estimator {
@@ -69,15 +69,15 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The levels of each of this many `questions` (0 counts as 1), at a
+    /// The levels of each of this many `tests` (0 counts as 1), at a
     /// `confidence` between 0.5 and 1. Outside of that, nothing is ever decided.
     ///
     /// Only the alarms share the level (Bonferroni): one false alarm makes the whole
-    /// comparison wrong, while its all-clear needs those of all questions. They share it with
+    /// comparison wrong, while its all-clear needs those of all tests. They share it with
     /// the alarms of longer runs.
-    pub fn new(confidence: f64, questions: usize) -> Self {
+    pub fn new(confidence: f64, tests: usize) -> Self {
         let wrong = 1.0 - confidence;
-        Levels { alarm: (1.0 - RESERVED) * wrong / questions.max(1) as f64, clear: wrong }
+        Levels { alarm: (1.0 - RESERVED) * wrong / tests.max(1) as f64, clear: wrong }
     }
 
     /// The levels where there are no longer runs.
@@ -86,8 +86,8 @@ impl Levels {
         Levels { alarm: self.alarm / (1.0 - RESERVED), ..self }
     }
 
-    /// How many questions share the level of an alarm.
-    pub(crate) fn questions(&self) -> usize {
+    /// How many tests share the level of an alarm.
+    pub(crate) fn tests(&self) -> usize {
         ((1.0 - RESERVED) * self.clear / self.alarm).round() as usize
     }
 }
@@ -105,7 +105,7 @@ pub enum Decision {
 /// change that equals the threshold exactly, as with counters.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// One of the questions that make a verdict: either a single answer *above* decides, or
+/// One of the statements that make a verdict: either a single answer *above* decides, or
 /// all answers *below*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Prospect {
@@ -129,20 +129,15 @@ pub(super) enum Signal {
         share: f64,
     },
     /// The signs of the differences.
-    Signs {
-        /// How many are positive.
-        above: u64,
-        /// How many are negative.
-        below: u64,
-    },
+    Signs { above: u64, below: u64 },
     /// The wagers about the candidate.
     Bets {
         /// Whether the change is estimated above the candidate.
         higher: bool,
         /// Those on a change above it.
-        above: Fared,
+        above: BetGrowth,
         /// Those on a change below it.
-        below: Fared,
+        below: BetGrowth,
     },
 }
 
@@ -156,13 +151,13 @@ mod level_tests {
         assert!((levels.alarm - (1.0 - RESERVED) * 0.01).abs() < 1e-15);
         assert!((levels.clear - 0.05).abs() < 1e-15);
         assert_eq!(Levels::new(0.9, 0), Levels::new(0.9, 1));
-        assert!((1..400).all(|number| Levels::new(0.95, number).questions() == number));
+        assert!((1..400).all(|number| Levels::new(0.95, number).tests() == number));
     }
 
     #[test]
     fn the_least_pairs_are_those_of_the_easier_verdict() {
-        for questions in [1, 20] {
-            let levels = Levels::new(0.95, questions);
+        for tests in [1, 20] {
+            let levels = Levels::new(0.95, tests);
             assert_eq!(Estimator::Mean.least_pairs(levels), Some(8));
             assert_eq!(Estimator::Median.least_pairs(levels), Some(6));
             assert!(Estimator::Robust.least_pairs(levels).is_some_and(|n| n <= 14));

@@ -19,7 +19,7 @@
 //! minus the level (14 pairs at 5 %).
 //!
 //! The interval is what the same wagers do not refute, each candidate with wagers of its
-//! own, which are computed on demand from the kept pairs ([`Kept`]). What they refute need
+//! own, which are computed on demand from the kept pairs ([`KeptPairs`]). What they refute need
 //! not be contiguous: the interval ends where two candidates are both refuted, one of them
 //! twice as far from the estimate as the other.
 //!
@@ -41,7 +41,7 @@ const RARE: f64 = 0.2;
 const GUARD: f64 = 0.2;
 
 /// The logarithm of any ratio of two numbers is nearer to 0 than this.
-const FARTHEST: f64 = 1500.0;
+const MAX_LN_RATIO: f64 = 1500.0;
 
 /// How exact a bound is, as a part of its distance from the estimate.
 const EXACT: f64 = 0.004;
@@ -53,18 +53,17 @@ const IN_A_ROW: u32 = 2;
 #[derive(Clone, Debug)]
 pub(super) struct Robust {
     direction: Better,
-    /// The level of an alarm.
     alarm: f64,
     pub(super) typical: MedianOfRatios,
     mean: RatioOfMeans,
-    kept: Kept,
-    /// The questions that are evaluated after every pair.
-    watched: Vec<Question>,
+    kept: KeptPairs,
+    /// The wagers that are updated after every pair.
+    tracked: Vec<CandidateWagers>,
 }
 
 /// Whether the change is beyond a candidate, according to the wagers.
 #[derive(Clone, Debug)]
-struct Question {
+struct CandidateWagers {
     candidate: f64,
     levels: Levels,
     alarm: Wager,
@@ -72,9 +71,9 @@ struct Question {
     guard: Guard,
 }
 
-impl Question {
+impl CandidateWagers {
     fn new(candidate: f64, levels: Levels) -> Self {
-        Question {
+        CandidateWagers {
             candidate,
             levels,
             alarm: Wager::new(Aim::Above, part(levels.alarm)),
@@ -83,7 +82,7 @@ impl Question {
         }
     }
 
-    fn push(&mut self, pair: &Pairs) {
+    fn push(&mut self, pair: &PairMean) {
         let distance = pair.ln_ratio - ln_ratio(self.candidate);
         self.alarm.push(distance);
         self.clear.push(distance);
@@ -104,15 +103,15 @@ impl Question {
 
 /// A pair, or the average of several.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pairs {
+struct PairMean {
     base: f64,
     head: f64,
     ln_ratio: f64,
 }
 
-impl Pairs {
-    fn plus(self, other: Pairs) -> Self {
-        Pairs {
+impl PairMean {
+    fn plus(self, other: PairMean) -> Self {
+        PairMean {
             base: self.base + other.base,
             head: self.head + other.head,
             ln_ratio: self.ln_ratio + other.ln_ratio,
@@ -121,27 +120,25 @@ impl Pairs {
 
     fn over(self, count: usize) -> Self {
         let part = 1.0 / count as f64;
-        Pairs { base: part * self.base, head: part * self.head, ln_ratio: part * self.ln_ratio }
+        PairMean { base: part * self.base, head: part * self.head, ln_ratio: part * self.ln_ratio }
     }
 }
 
-/// The pairs in order, in bounded memory: if there are more than [`Kept::MOST`], neighbours
+/// The pairs in order, in bounded memory: if there are more than [`KeptPairs::MOST`], neighbours
 /// are merged. The average of neighbours is as symmetric as they are, so the theorem holds
 /// for it, too.
 #[derive(Clone, Debug, Default)]
-struct Kept {
-    /// The sums of neighbours.
-    sums: Vec<Pairs>,
-    /// How many pairs there are.
+struct KeptPairs {
+    sums: Vec<PairMean>,
     pairs: usize,
     /// How often the sums were merged in twos: each has two to this power.
     halvings: u32,
 }
 
-impl Kept {
+impl KeptPairs {
     const MOST: usize = 512;
 
-    fn push(&mut self, pair: Pairs) {
+    fn push(&mut self, pair: PairMean) {
         let width = 1 << self.halvings;
         match self.sums.last_mut().filter(|_| !self.pairs.is_multiple_of(width)) {
             Some(last) => *last = last.plus(pair),
@@ -154,7 +151,7 @@ impl Kept {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = Pairs> + '_ {
+    fn iter(&self) -> impl Iterator<Item = PairMean> + '_ {
         let width = 1 << self.halvings;
         let count = move |place: usize| width.min(self.pairs - place * width);
         self.sums.iter().enumerate().map(move |(place, sum)| sum.over(count(place)))
@@ -168,16 +165,16 @@ impl Robust {
             alarm,
             typical: MedianOfRatios::default(),
             mean: RatioOfMeans::default(),
-            kept: Kept::default(),
-            watched: Vec::new(),
+            kept: KeptPairs::default(),
+            tracked: Vec::new(),
         }
     }
 
     /// Makes decisions about `threshold` fast, and exact however many pairs there will
     /// be. Call it before the first.
-    pub(super) fn watch(&mut self, threshold: f64, levels: Levels) {
-        self.typical.watch(threshold);
-        self.watched.push(Question::new(threshold + ROUNDING, levels));
+    pub(super) fn track(&mut self, threshold: f64, levels: Levels) {
+        self.typical.track(threshold);
+        self.tracked.push(CandidateWagers::new(threshold + ROUNDING, levels));
     }
 
     pub(super) fn push(&mut self, base: f64, head: f64) {
@@ -186,9 +183,9 @@ impl Robust {
         self.mean.push(better, worse);
         // Exact where the change equals a candidate that is written in decimals.
         let change = if better == worse { 0.0 } else { (worse - better) / better };
-        let pair = Pairs { base: better, head: worse, ln_ratio: ln_ratio(change) };
+        let pair = PairMean { base: better, head: worse, ln_ratio: ln_ratio(change) };
         self.kept.push(pair);
-        self.watched.iter_mut().for_each(|question| question.push(&pair));
+        self.tracked.iter_mut().for_each(|wagers| wagers.push(&pair));
     }
 
     pub(super) fn base(&self) -> Option<f64> {
@@ -269,13 +266,13 @@ impl Robust {
     pub(super) fn decide(&self, threshold: f64, levels: Levels) -> Option<Decision> {
         let critical = threshold + ROUNDING;
         let typical = self.typical.change()?;
-        self.ask(critical, levels, |question| {
-            let slower = typical > critical && question.alarm.is_won();
+        self.at(critical, levels, |wagers| {
+            let slower = typical > critical && wagers.alarm.is_won();
             let tail = self.mean.change().map(shrunk);
-            if slower || tail.is_some_and(|tail| tail > critical) && question.guard.is_won() {
+            if slower || tail.is_some_and(|tail| tail > critical) && wagers.guard.is_won() {
                 return Some(Decision::Regression);
             }
-            let passes = typical <= critical && question.clear.is_won();
+            let passes = typical <= critical && wagers.clear.is_won();
             let clears = passes
                 && self.has_seen(levels.clear)
                 && self.mean.upper(levels.clear).is_some_and(|end| shrunk(end) <= critical);
@@ -286,12 +283,12 @@ impl Robust {
     /// Raises the level of an alarm.
     pub(super) fn relax(&mut self, levels: Levels) {
         self.alarm = levels.alarm;
-        self.watched.iter_mut().for_each(|question| question.relax(levels));
+        self.tracked.iter_mut().for_each(|wagers| wagers.relax(levels));
     }
 
     /// See [`Running::evidence`](super::Running::evidence).
     pub(super) fn evidence(&self, threshold: f64, levels: Levels) -> f64 {
-        self.ask(threshold + ROUNDING, levels, Question::evidence)
+        self.at(threshold + ROUNDING, levels, CandidateWagers::evidence)
     }
 
     /// How close an alarm is: 1 if there is one, negative if the typical change is not
@@ -299,7 +296,7 @@ impl Robust {
     pub(super) fn share_beyond(&self, threshold: f64, levels: Levels) -> Option<f64> {
         let critical = threshold + ROUNDING;
         let typical = self.typical.change()?;
-        let share = self.ask(critical, levels, |question| question.alarm.share());
+        let share = self.at(critical, levels, |wagers| wagers.alarm.share());
         let share = share.max(0.0).sqrt();
         Some(if typical > critical { share } else { -share })
     }
@@ -310,13 +307,13 @@ impl Robust {
         self.typical.pairs() >= pairs_to_see(clear)
     }
 
-    /// The questions that determine the verdict. A larger value is worse.
+    /// What determines the verdict. A larger value is worse.
     pub(super) fn prospects(&self, threshold: f64, levels: Levels) -> Vec<Option<Prospect>> {
         let Levels { alarm, clear } = levels;
         let critical = threshold + ROUNDING;
         let typical = self.typical.change().map(|typical| {
-            let (above, below) = self
-                .ask(critical, levels, |question| (question.alarm.fared(), question.clear.fared()));
+            let (above, below) =
+                self.at(critical, levels, |wagers| (wagers.alarm.growth(), wagers.clear.growth()));
             Signal::Bets { higher: typical > critical, above, below }
         });
         let guard = self.mean.signal(guarded(threshold) - 1.0);
@@ -335,15 +332,15 @@ impl Robust {
         alarm.into_iter().chain(clear).min()
     }
 
-    /// The result of the wagers about a candidate.
-    fn ask<T>(&self, candidate: f64, levels: Levels, answer: impl Fn(&Question) -> T) -> T {
-        let same = |one: &&Question| one.candidate == candidate && one.levels == levels;
-        if let Some(watched) = self.watched.iter().find(same) {
-            return answer(watched);
+    /// Reads the wagers about a candidate, which are made from the kept pairs if it is not tracked.
+    fn at<T>(&self, candidate: f64, levels: Levels, read: impl Fn(&CandidateWagers) -> T) -> T {
+        let same = |one: &&CandidateWagers| one.candidate == candidate && one.levels == levels;
+        if let Some(tracked) = self.tracked.iter().find(same) {
+            return read(tracked);
         }
-        let mut question = Question::new(candidate, levels);
-        self.kept.iter().for_each(|pair| question.push(&pair));
-        answer(&question)
+        let mut wagers = CandidateWagers::new(candidate, levels);
+        self.kept.iter().for_each(|pair| wagers.push(&pair));
+        read(&wagers)
     }
 
     /// The lower bound at the level of an alarm.
@@ -387,7 +384,7 @@ impl Robust {
             } else {
                 (near, row) = (far, 0);
             }
-            if far > 2.0 * FARTHEST && row == 0 {
+            if far > 2.0 * MAX_LN_RATIO && row == 0 {
                 return None;
             }
             far *= 2.0;
@@ -438,7 +435,7 @@ impl Robust {
 
 /// The logarithm of the ratio of a change, which is finite also where one side is 0.
 fn ln_ratio(change: f64) -> f64 {
-    change.ln_1p().clamp(-FARTHEST, FARTHEST)
+    change.ln_1p().clamp(-MAX_LN_RATIO, MAX_LN_RATIO)
 }
 
 /// The typical change's part of the level of an alarm.
@@ -561,15 +558,15 @@ mod tests {
 
     #[test]
     fn neighbours_are_put_together_only_where_there_are_many_pairs() {
-        let mut kept = Kept::default();
+        let mut kept = KeptPairs::default();
         for number in 1..=20_000_u32 {
             let value = f64::from(number);
-            kept.push(Pairs { base: value, head: 2.0 * value, ln_ratio: -value });
+            kept.push(PairMean { base: value, head: 2.0 * value, ln_ratio: -value });
             let width = 1 << kept.halvings;
             assert_eq!(kept.sums.len(), kept.pairs.div_ceil(width));
-            assert!(kept.sums.len() <= Kept::MOST, "{number}");
+            assert!(kept.sums.len() <= KeptPairs::MOST, "{number}");
         }
-        let all: Vec<Pairs> = kept.iter().collect();
+        let all: Vec<PairMean> = kept.iter().collect();
         assert_eq!((kept.halvings, all.len()), (6, 313));
         // The last one has only half of its pairs.
         for (place, pair) in all.iter().take(312).enumerate() {
@@ -580,18 +577,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_watched_is_what_the_kept_pairs_say() {
+    fn what_is_tracked_is_what_the_kept_pairs_say() {
         let mut noise = TestNoise::seeded(53);
         let levels = Levels { alarm: 0.01, clear: 0.05 };
         let mut decided = 0;
         for round in 0..12 {
             let mut sums = Robust::new(Better::Lower, levels.alarm);
-            sums.watch(0.02, levels);
+            sums.track(0.02, levels);
             for _ in 0..50 {
                 let effect = 0.01 * f64::from(round % 6);
                 sums.push(1.0 + 0.02 * noise.normal(), 1.0 + effect + 0.02 * noise.normal());
                 let mut asked = sums.clone();
-                asked.watched.clear();
+                asked.tracked.clear();
                 assert_eq!(sums.decide(0.02, levels), asked.decide(0.02, levels));
                 assert_eq!(sums.held_against(0.02, levels), asked.held_against(0.02, levels));
                 decided += usize::from(sums.decide(0.02, levels).is_some());

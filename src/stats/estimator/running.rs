@@ -18,7 +18,6 @@ pub struct Running {
     pub(super) sums: EstimatorSums,
 }
 
-/// The sums of the estimator.
 #[derive(Clone, Debug)]
 pub(super) enum EstimatorSums {
     Robust(Robust),
@@ -30,7 +29,7 @@ pub(super) enum EstimatorSums {
 }
 
 /// Calls the same method on whichever sums there are.
-macro_rules! ask {
+macro_rules! of_sums {
     ($sums:expr, $method:ident($($argument:expr),*)) => {
         match $sums {
             EstimatorSums::Robust(sums) => sums.$method($($argument),*),
@@ -58,10 +57,10 @@ impl Running {
     /// it before the first pair. Decisions about any other threshold take as long as all pairs
     /// together, and from 131,072 pairs on (512 for `robust`) are based on merged neighbours: as
     /// reliable, but perhaps a little later.
-    pub fn watch(&mut self, threshold: f64) {
+    pub fn track(&mut self, threshold: f64) {
         match (&mut self.sums, self.direction.critical_change(threshold)) {
-            (EstimatorSums::Robust(sums), Some(_)) => sums.watch(threshold, self.levels),
-            (EstimatorSums::Median(sums), Some(critical)) => sums.watch(critical),
+            (EstimatorSums::Robust(sums), Some(_)) => sums.track(threshold, self.levels),
+            (EstimatorSums::Median(sums), Some(critical)) => sums.track(critical),
             _ => {}
         }
     }
@@ -107,25 +106,22 @@ impl Running {
         }
     }
 
-    /// The current levels.
     pub(crate) fn levels(&self) -> Levels {
         self.levels
     }
 
-    /// The number of pairs.
     pub(crate) fn pairs(&self) -> u64 {
         self.pairs
     }
 
-    /// How the change is estimated.
     pub(crate) fn estimator(&self) -> Estimator {
         self.estimator
     }
 
     /// The estimate and its bounds.
     pub fn summary(&self) -> Summary {
-        let lower = ask!(&self.sums, lower(self.lower_level()));
-        self.bounded(lower, ask!(&self.sums, upper(self.upper_level())))
+        let lower = of_sums!(&self.sums, lower(self.lower_level()));
+        self.bounded(lower, of_sums!(&self.sums, upper(self.upper_level())))
     }
 
     /// The estimate and its bounds for a comparison with `threshold`: like
@@ -144,14 +140,14 @@ impl Running {
 
     fn bounded(&self, lower: Option<f64>, upper: Option<f64>) -> Summary {
         let finite = |value: &f64| value.is_finite();
-        let change = ask!(&self.sums, change()).filter(finite);
+        let change = of_sums!(&self.sums, change()).filter(finite);
         // Rounding must not put the estimate outside of its bounds.
         let within =
             |end: f64, other: fn(f64, f64) -> f64| change.map_or(end, |change| other(end, change));
         Summary {
             pairs: self.pairs,
-            base: ask!(&self.sums, base()).filter(finite),
-            head: ask!(&self.sums, head()).filter(finite),
+            base: of_sums!(&self.sums, base()).filter(finite),
+            head: of_sums!(&self.sums, head()).filter(finite),
             change,
             lower: lower.filter(|end| !end.is_nan()).map(|end| within(end, f64::min)),
             upper: upper.filter(finite).map(|end| within(end, f64::max)),
@@ -188,7 +184,7 @@ impl Running {
 
     /// Whether the estimate is beyond `threshold`, regardless of its bounds.
     pub(crate) fn exceeds(&self, threshold: f64) -> bool {
-        let change = ask!(&self.sums, change()).filter(|change| change.is_finite());
+        let change = of_sums!(&self.sums, change()).filter(|change| change.is_finite());
         match (change, self.direction.critical_change(threshold), self.direction) {
             (Some(change), Some(critical), Better::Lower) => change > critical,
             (Some(change), Some(critical), Better::Higher) => change < critical,
@@ -227,7 +223,7 @@ impl Running {
         self.pairs - above - below
     }
 
-    /// The questions that determine the verdict about `threshold`. `None` if the
+    /// What determines the verdict about `threshold`. `None` if the
     /// pairs show nothing about one of them.
     pub(in crate::stats) fn prospects(&self, threshold: f64) -> Option<Vec<Prospect>> {
         let critical = self.direction.critical_change(threshold)?;

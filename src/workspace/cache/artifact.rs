@@ -74,80 +74,78 @@ pub struct Executable {
     pub(crate) link: Result<Link, String>,
 }
 
-impl RepositoryCache {
-    /// The artifact of a key, if it exists and is intact, and all inputs of its build
-    /// are unchanged, including the environment `env`. Other artifacts are removed.
-    ///
-    /// # Errors
-    /// If a damaged one can't be removed, or one of its files can't be read, so that
-    /// it is not known whether it is damaged.
-    pub(crate) fn artifact(
-        &self,
-        key: &ArtifactKey,
-        env: &Environment,
-    ) -> Result<Option<Artifact>, Error> {
-        let path = self.builds().join(key.name());
-        if !path.try_exists().map_err(io_error("look at", &path))? {
-            return Ok(None);
+/// The artifact of a key, if it exists and is intact, and all inputs of its build
+/// are unchanged, including the environment `env`. Other artifacts are removed.
+///
+/// # Errors
+/// If a damaged one can't be removed, or one of its files can't be read, so that
+/// it is not known whether it is damaged.
+pub(crate) fn find(
+    cache: &RepositoryCache,
+    key: &ArtifactKey,
+    env: &Environment,
+) -> Result<Option<Artifact>, Error> {
+    let path = cache.builds().join(key.name());
+    if !path.try_exists().map_err(io_error("look at", &path))? {
+        return Ok(None);
+    }
+    match Artifact::read(&path, key, env)? {
+        Some(artifact) => {
+            let used = File::open(path.join(MANIFEST));
+            let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
+            Ok(Some(artifact))
         }
-        match Artifact::read(&path, key, env)? {
-            Some(artifact) => {
-                let used = File::open(path.join(MANIFEST));
-                let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
-                Ok(Some(artifact))
-            }
-            None => {
-                remove(&path)?;
-                Ok(None)
-            }
+        None => {
+            remove(&path)?;
+            Ok(None)
         }
     }
+}
 
-    /// Publishes what was built in the target folder `root` as the artifact of a key.
-    ///
-    /// # Errors
-    /// When a file can't be copied.
-    pub(crate) fn publish(
-        &self,
-        key: &ArtifactKey,
-        root: &Path,
-        contents: Contents,
-    ) -> Result<Artifact, Error> {
-        let builds = self.builds();
-        make_dir(&builds)?;
-        let staging = tempfile::Builder::new()
-            .prefix("new-")
-            .tempdir_in(&builds)
-            .map_err(io_error("create a folder in", &builds))?;
-        let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
-        let mut files = Vec::new();
-        for path in contents.files.iter().filter_map(relative) {
-            let (from, to) = (root.join(&path), staging.path().join("files").join(&path));
-            make_dir(to.parent().unwrap_or(staging.path()))?;
-            std::fs::copy(&from, &to).map_err(io_error("copy", &from))?;
-            let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
-            let about = to.metadata().map_err(io_error("look at", &to))?;
-            let executable = may_execute(&about);
-            files.push(PublishedFile { path, sha256, executable });
-        }
-        let folders: Vec<_> = contents.folders.iter().filter_map(relative).collect();
-        for folder in &folders {
-            make_dir(&staging.path().join("files").join(folder))?;
-        }
-        let Contents { mut executables, inputs, .. } = contents;
-        let links = staging.path().join(LINKS);
-        for executable in &mut executables {
-            let link = std::mem::replace(&mut executable.link, Err(String::new()));
-            executable.link = link.and_then(|link| link.publish(&links));
-        }
-        let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
-        write_record(&staging.path().join(MANIFEST), &manifest)?;
-        let path = builds.join(key.name());
-        std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
-        // There is nothing under that name that has to be removed.
-        let _ = staging.keep();
-        Ok(Artifact { path, manifest })
+/// Publishes what was built in the target folder `root` as the artifact of a key.
+///
+/// # Errors
+/// When a file can't be copied.
+pub(crate) fn publish(
+    cache: &RepositoryCache,
+    key: &ArtifactKey,
+    root: &Path,
+    contents: Contents,
+) -> Result<Artifact, Error> {
+    let builds = cache.builds();
+    make_dir(&builds)?;
+    let staging = tempfile::Builder::new()
+        .prefix("new-")
+        .tempdir_in(&builds)
+        .map_err(io_error("create a folder in", &builds))?;
+    let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
+    let mut files = Vec::new();
+    for path in contents.files.iter().filter_map(relative) {
+        let (from, to) = (root.join(&path), staging.path().join("files").join(&path));
+        make_dir(to.parent().unwrap_or(staging.path()))?;
+        std::fs::copy(&from, &to).map_err(io_error("copy", &from))?;
+        let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
+        let about = to.metadata().map_err(io_error("look at", &to))?;
+        let executable = may_execute(&about);
+        files.push(PublishedFile { path, sha256, executable });
     }
+    let folders: Vec<_> = contents.folders.iter().filter_map(relative).collect();
+    for folder in &folders {
+        make_dir(&staging.path().join("files").join(folder))?;
+    }
+    let Contents { mut executables, inputs, .. } = contents;
+    let links = staging.path().join(LINKS);
+    for executable in &mut executables {
+        let link = std::mem::replace(&mut executable.link, Err(String::new()));
+        executable.link = link.and_then(|link| link.publish(&links));
+    }
+    let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
+    write_record(&staging.path().join(MANIFEST), &manifest)?;
+    let path = builds.join(key.name());
+    std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
+    // There is nothing under that name that has to be removed.
+    let _ = staging.keep();
+    Ok(Artifact { path, manifest })
 }
 
 /// Gives a file back what archives and caches of CI services may lose.

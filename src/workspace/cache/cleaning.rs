@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{BUCKET, Cache, Error, REPOSITORY, RepositoryCache, io_error};
+use super::{BUCKET, Cache, Error, REPOSITORY, RepositoryCache, TryLock, io_error};
+use crate::workspace::files::remove;
 
 /// What can be recreated of a repository's part.
 const PARTS: [&str; 5] = ["builds", "base", "head", "git", "linker"];
@@ -126,8 +127,8 @@ impl RepositoryCache {
     pub fn clean(&self) -> Result<Cleaned, Error> {
         let about = format!("`cargo cbdr cache clean`, process {}", std::process::id());
         let _lock = match self.try_lock(&about)? {
-            Ok(lock) => lock,
-            Err(holder) => return Ok(Cleaned::InUse(holder)),
+            TryLock::Taken(lock) => lock,
+            TryLock::Held { holder } => return Ok(Cleaned::InUse(holder)),
         };
         let mut bytes = 0;
         for part in PARTS {
@@ -198,14 +199,6 @@ fn was_old(artifact: &Path, is_old: bool, now: SystemTime) -> bool {
     }
 }
 
-/// Removes a folder that may not exist.
-fn remove(path: &Path) -> Result<(), Error> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error("remove", path)(error)),
-        _ => Ok(()),
-    }
-}
-
 /// The bytes of all files in a folder.
 pub(super) fn size(path: &Path) -> u64 {
     let of = |entry: std::fs::DirEntry| match entry.file_type() {
@@ -218,7 +211,7 @@ pub(super) fn size(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::cache::{ArtifactKey, Cache, Contents};
+    use crate::workspace::cache::{ArtifactKey, Cache, Contents, artifact};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -228,7 +221,7 @@ mod tests {
             Cache::open(Some(folder.join("cache"))).unwrap().repository(folder, "r").unwrap();
         let artifact = |&age: &u64| {
             let key = ArtifactKey::new([("age", age.to_string())]);
-            repository.publish(&key, folder, Contents::default()).unwrap();
+            artifact::publish(&repository, &key, folder, Contents::default()).unwrap();
             let manifest = repository.builds().join(key.name()).join("manifest.json");
             let used = now - Duration::from_secs(age * DAY);
             File::open(manifest).unwrap().set_modified(used).unwrap();

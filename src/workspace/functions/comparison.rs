@@ -9,7 +9,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::object_file::{Named, ObjectFile, Piece, Target, shown};
+use object::elf::RelocationType;
+
+use super::object_file::{Named, ObjectFile, Piece, ReferenceTarget, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
@@ -32,21 +34,21 @@ pub(super) enum Naming {
 const OF_RUSTC: &str = "__rustc::";
 
 /// A part of the object file of this number.
-pub(super) type Place = (usize, Piece);
+pub(super) type FilePiece = (usize, Piece);
 
 /// The object files of one side.
 pub(super) struct Objects<'d> {
     pub(super) files: Vec<ObjectFile<'d>>,
     /// The functions by the names under which they are compared.
-    pub(super) functions: HashMap<String, Vec<(Place, Named)>>,
+    pub(super) functions: HashMap<String, Vec<(FilePiece, Named)>>,
     /// The names of those that are local to their object files.
     locals: HashSet<String>,
     /// The constants and variables to which other files can refer.
-    data: HashMap<String, Vec<(Place, Named)>>,
+    data: HashMap<String, Vec<(FilePiece, Named)>>,
     /// Those without a place.
     values: BTreeSet<(String, [u64; 2])>,
     /// The first definition of variables that have several, of which linkers keep one.
-    firsts: HashMap<Place, Place>,
+    firsts: HashMap<FilePiece, FilePiece>,
     /// The names of those to which code in other languages may refer.
     exported: BTreeSet<String>,
     naming: Naming,
@@ -54,8 +56,8 @@ pub(super) struct Objects<'d> {
 
 impl<'d> Objects<'d> {
     pub(super) fn new(files: Vec<ObjectFile<'d>>, naming: Naming) -> Self {
-        let mut functions: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
-        let mut data: HashMap<String, Vec<(Place, Named)>> = HashMap::new();
+        let mut functions: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
+        let mut data: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
         let (mut values, mut exported) = (BTreeSet::new(), BTreeSet::new());
         let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
         let all_named = naming == Naming::Shown;
@@ -101,39 +103,41 @@ impl<'d> Objects<'d> {
     }
 
     /// The parts that belong to a program even if nothing refers to them.
-    fn roots(&self) -> impl Iterator<Item = (String, Place)> {
+    fn roots(&self) -> impl Iterator<Item = (String, FilePiece)> {
         self.files.iter().enumerate().flat_map(|(number, file)| {
             file.roots().map(move |(name, piece)| (name, (number, piece)))
         })
     }
 
     /// What a part consists of: its bytes, and its relocations with their targets.
-    pub(super) fn content(&self, (number, piece): Place) -> Option<Content<'d>> {
+    pub(super) fn content(&self, (number, piece): FilePiece) -> Option<PieceContent<'d>> {
         let file = &self.files[number];
         let mut references = Vec::new();
         for (at, kind, target) in file.references(piece, self.naming == Naming::Shown)? {
             let mut add = |meaning| references.push((at, kind, meaning));
             match target {
-                Target::Entry(entry, offset) => add(Meaning::Entry(entry, offset)),
-                Target::Piece(piece, offset) => add(Meaning::Place((number, piece), offset)),
-                Target::Name(name, offset) => {
+                ReferenceTarget::Entry(entry, offset) => add(Referent::Entry(entry, offset)),
+                ReferenceTarget::Piece(piece, offset) => {
+                    add(Referent::Piece((number, piece), offset))
+                }
+                ReferenceTarget::Name(name, offset) => {
                     let name = self.naming.name(&name);
                     match self.defined(&name, offset) {
-                        [] => add(Meaning::Name(name, offset)),
+                        [] => add(Referent::Name(name, offset)),
                         // Linkers take one of them.
                         all => all.iter().for_each(|(place, named)| {
-                            add(Meaning::Place(*place, offset.saturating_add(named.offset())));
+                            add(Referent::Piece(*place, offset.saturating_add(named.offset())));
                         }),
                     }
                 }
             }
         }
         let (length, bytes) = (piece.length(), file.bytes(piece)?);
-        Some(Content { length, bytes, references })
+        Some(PieceContent { length, bytes, references })
     }
 
     /// The definitions of a name that count as parts of what refers to it, with an offset.
-    fn defined(&self, name: &str, offset: i64) -> &[(Place, Named)] {
+    fn defined(&self, name: &str, offset: i64) -> &[(FilePiece, Named)] {
         let is_inside = offset != 0 && self.naming != Naming::Shown;
         let functions = self.functions.get(name).filter(|_| is_inside);
         self.data.get(name).or(functions).map_or(&[], Vec::as_slice)
@@ -150,16 +154,16 @@ impl Naming {
 }
 
 /// What a part consists of.
-pub(super) struct Content<'d> {
+pub(super) struct PieceContent<'d> {
     pub(super) length: u64,
     pub(super) bytes: &'d [u8],
-    pub(super) references: Vec<(u64, u32, Meaning<'d>)>,
+    pub(super) references: Vec<(u64, RelocationType, Referent<'d>)>,
 }
 
 /// What a relocation means.
-pub(super) enum Meaning<'d> {
+pub(super) enum Referent<'d> {
     Name(String, i64),
-    Place(Place, i64),
+    Piece(FilePiece, i64),
     Entry(&'d [u8], i64),
 }
 
@@ -170,11 +174,11 @@ type Explains<'a> = dyn Fn(&MovedLocation) -> bool + 'a;
 type Variable = (usize, (usize, u64));
 
 /// The comparison of two sides.
-pub(super) struct Comparison<'a, 'd> {
+pub(super) struct FunctionComparison<'a, 'd> {
     sides: Pair<&'a Objects<'d>>,
     explains: &'a Explains<'a>,
     /// What has been found to be the same.
-    same: HashSet<(Place, Place)>,
+    same: HashSet<(FilePiece, FilePiece)>,
     /// The variable of the other side to which each variable corresponds, if known. What
     /// is written to one is read from no other, so it is at most one.
     variables: Pair<HashMap<Variable, Variable>>,
@@ -183,11 +187,11 @@ pub(super) struct Comparison<'a, 'd> {
 /// The maximum number of comparisons of functions with the same name.
 const MOST_NAMESAKES: usize = 10_000;
 
-impl<'a, 'd> Comparison<'a, 'd> {
+impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// `explains` decides which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
         let variables = Pair::default();
-        Comparison { sides, explains, same: HashSet::new(), variables }
+        FunctionComparison { sides, explains, same: HashSet::new(), variables }
     }
 
     /// The names of the compared functions that differ between the sides.
@@ -210,7 +214,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
 
     /// Whether each of the base's is the same as each of the head's, and there are some: a
     /// reference by name may mean any of them.
-    fn are_all_same(&mut self, base: &[(Place, Named)], head: &[(Place, Named)]) -> bool {
+    fn are_all_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
         let about = |named: &Named| (named.offset(), named.is_weak);
         !base.is_empty()
             && !head.is_empty()
@@ -260,8 +264,8 @@ impl<'a, 'd> Comparison<'a, 'd> {
     }
 
     /// Whether each of the base's has an equal one among the head's.
-    fn are_same(&mut self, base: &[(Place, Named)], head: &[(Place, Named)]) -> bool {
-        let mut head: Vec<Place> = head.iter().map(|(place, _)| *place).collect();
+    fn are_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
+        let mut head: Vec<FilePiece> = head.iter().map(|(place, _)| *place).collect();
         base.len() == head.len()
             && base.iter().all(|(one, _)| {
                 let found = head.iter().position(|other| self.is_same(*one, *other));
@@ -269,7 +273,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
             })
     }
 
-    fn is_same(&mut self, base: Place, head: Place) -> bool {
+    fn is_same(&mut self, base: FilePiece, head: FilePiece) -> bool {
         let mut assumed = HashSet::new();
         let mut variables = Pair::default();
         let mut open = vec![(base, head)];
@@ -296,10 +300,10 @@ impl<'a, 'd> Comparison<'a, 'd> {
     /// correspond; `assumed` are those that do from now on.
     fn are_no_other_variables(
         &self,
-        (base, head): (Place, Place),
+        (base, head): (FilePiece, FilePiece),
         assumed: &mut Pair<HashMap<Variable, Variable>>,
     ) -> bool {
-        let of = |side: Side, place: Place| {
+        let of = |side: Side, place: FilePiece| {
             let Objects { files, firsts, .. } = self.sides[side];
             let names = files[place.0].variable(place.1)?;
             let (file, piece) = *firsts.get(&place).unwrap_or(&place);
@@ -325,9 +329,9 @@ impl<'a, 'd> Comparison<'a, 'd> {
     }
 
     /// Whether both are the location of the same code in a source.
-    fn is_moved(&self, (base, head): (Place, Place)) -> bool {
+    fn is_moved(&self, (base, head): (FilePiece, FilePiece)) -> bool {
         let location =
-            |side: Side, (file, piece): Place| self.sides[side].files[file].location(piece);
+            |side: Side, (file, piece): FilePiece| self.sides[side].files[file].location(piece);
         let both = location(Side::Base, base).zip(location(Side::Head, head));
         both.is_some_and(|((source, base), (other, head))| {
             source == other && (self.explains)(&MovedLocation { source, base, head })
@@ -335,7 +339,7 @@ impl<'a, 'd> Comparison<'a, 'd> {
     }
 
     /// The parts that also have to be the same for two parts to be the same; `None` if they differ.
-    fn depends_on(&self, places: (Place, Place)) -> Option<Vec<(Place, Place)>> {
+    fn depends_on(&self, places: (FilePiece, FilePiece)) -> Option<Vec<(FilePiece, FilePiece)>> {
         let base = self.sides.base.content(places.0)?;
         let head = self.sides.head.content(places.1)?;
         if base.length != head.length
@@ -349,11 +353,13 @@ impl<'a, 'd> Comparison<'a, 'd> {
             base.references.into_iter().zip(head.references)
         {
             let is_same = match (one, other) {
-                (Meaning::Name(one, from), Meaning::Name(other, to)) => one == other && from == to,
-                (Meaning::Entry(one, from), Meaning::Entry(other, to)) => {
+                (Referent::Name(one, from), Referent::Name(other, to)) => {
                     one == other && from == to
                 }
-                (Meaning::Place(one, from), Meaning::Place(other, to)) => {
+                (Referent::Entry(one, from), Referent::Entry(other, to)) => {
+                    one == other && from == to
+                }
+                (Referent::Piece(one, from), Referent::Piece(other, to)) => {
                     more.push((one, other));
                     from == to
                 }

@@ -8,7 +8,7 @@
 //! to, and so on until nothing more can be distinguished (partition refinement: R. Paige and
 //! R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16, 1987).
 //! Functions may refer to each other in cycles. Those that differ are paired by what refers
-//! to them: what two paired functions call at the same place is a pair, too.
+//! to them: what two paired functions call at the same position is a pair, too.
 //!
 //! Pairs found here are compared like any functions with the same name. So a wrong guess
 //! makes equal functions differ, and never the reverse.
@@ -16,8 +16,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::comparison::{Meaning, Objects, Place, Renamed};
-use super::object_file::shown;
+use super::comparison::{FilePiece, Objects, Referent, Renamed};
+use super::object_file::{Named, shown};
 use crate::model::side::{Pair, Side};
 
 /// The maximum number of rounds of pairing functions that differ.
@@ -30,106 +30,129 @@ const MOST_CONSTANTS: usize = 1000;
 /// `others` are the names in the files that both sides have; what these refer to has the
 /// same name on both.
 pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) -> Pair<Renamed> {
-    let mut graphs = Pair::both(|side| Graph::new(sides[side], sides[side.other()], others));
-    if Side::BOTH.into_iter().any(|side| graphs[side].names.is_empty()) {
+    let mut graph = Graph::new(sides, others);
+    if Side::BOTH.into_iter().any(|side| graph.names.iter().all(|name| name.side != side)) {
         return Pair::default();
     }
-    let mut pairs = Vec::new();
-    pair_off(&mut graphs, &mut pairs, |graph, name| Some(graph.names[name].written));
-    let parts = Parts::new(&graphs);
-    let mut colours = parts.refined(&graphs);
+    pair_unique(&mut graph, |graph, name| Some(graph.own[name]));
+    let mut colours = refined(&graph);
     for _ in 0..MOST_PASSES {
-        let before = pairs.len();
-        for side in Side::BOTH {
-            let known: HashSet<usize> = colours[side.other()].iter().copied().collect();
-            graphs[side].find_matched(&colours[side], &known);
-        }
-        pair_off(&mut graphs, &mut pairs, |graph, name| graph.unmatched(name));
-        pair_off(&mut graphs, &mut pairs, |graph, name| {
-            Some(hash((graph.unmatched(name)?, graph.own(name))))
+        let before = graph.pairs.len();
+        graph.find_matched(&colours);
+        pair_unique(&mut graph, |graph, name| graph.unmatched(name));
+        pair_unique(&mut graph, |graph, name| {
+            Some(hash((graph.unmatched(name)?, graph.contents(name))))
         });
-        let guesses = [pair_same_callees, pair_other_callees, pair_in_order];
-        for guess in guesses {
-            if pairs.len() == before {
-                guess(&mut graphs, &mut pairs);
+        // The better the evidence, the earlier; the next one only where the last found none.
+        for guess in [pair_same_callees, pair_other_callees, pair_in_order] {
+            if graph.pairs.len() == before {
+                guess(&mut graph);
             }
         }
-        if pairs.len() == before {
+        if graph.pairs.len() == before {
             break;
         }
-        colours = parts.refined(&graphs);
+        // A new pair distinguishes what refers to it.
+        colours = refined(&graph);
     }
-    Pair::both(|side| graphs[side].renamed(&colours[side]))
+    graph.common_names(&colours)
 }
 
-/// Functions and all that they refer to.
+/// Numbers parts, which are names of functions, and pieces of object files: the definitions
+/// of these functions, and the constants to which they refer. Parts of both sides are in one
+/// sequence, the names first.
+#[derive(Default)]
 struct Graph<'o> {
-    /// The functions that have other names on the other side.
-    names: Vec<Name<'o>>,
-    nodes: Vec<Node>,
+    /// The functions that have other names on the other side. The number of a name is also
+    /// that of its part.
+    names: Vec<OwnName<'o>>,
+    /// For each part, a hash of what it is by itself: of a name, its demangled form and its
+    /// crate; of a piece, its content without what it refers to.
+    own: Vec<u64>,
+    /// What each part refers to, in order: a name to its definitions, a piece to names and
+    /// pieces.
+    references: Vec<Vec<usize>>,
+    /// The names that were found to correspond.
+    pairs: Vec<Pair<usize>>,
 }
 
 /// The name of a function that the other side lacks.
-struct Name<'o> {
+struct OwnName<'o> {
+    side: Side,
+    /// Mangled.
     name: &'o str,
-    /// A hash of its demangled name and of the crate with which it was compiled.
-    written: u64,
-    /// Its definitions.
-    nodes: Vec<usize>,
-    /// The number of its pair, if it is paired regardless of what it does.
+    /// The number of its pair, which was made regardless of what the two do.
     pair: Option<usize>,
     /// Whether a function of the other side does the same.
     is_matched: bool,
 }
 
-/// A function or a constant.
-struct Node {
-    /// A hash of its own content.
-    own: u64,
-    /// What it refers to, in order.
-    references: Vec<To>,
-}
-
-#[derive(Clone, Copy)]
-enum To {
-    Name(usize),
-    Node(usize),
-}
-
 impl<'o> Graph<'o> {
-    fn new(objects: &'o Objects<'_>, other: &Objects<'_>, others: &HashSet<String>) -> Self {
-        let is_own = |name: &str| {
-            !other.functions.contains_key(name) && !others.contains(name) && shown(name) != *name
-        };
-        let mut own: Vec<_> =
-            objects.functions.iter().filter(|(name, _)| is_own(name.as_str())).collect();
-        // In the order of the files, which are paired in order, too.
-        own.sort_unstable_by_key(|(name, all)| {
-            (all.first().map(|((file, piece), _)| (*file, piece.rank())), *name)
+    fn new(sides: Pair<&'o Objects<'_>>, others: &HashSet<String>) -> Self {
+        let mut graph = Graph::default();
+        let all = Pair::both(|side| own_names(sides[side], sides[side.other()], others));
+        let numbers = Pair::both(|side| {
+            let mut numbers = HashMap::new();
+            for (name, definitions) in &all[side] {
+                let first = definitions.first().map(|((file, _), _)| *file);
+                let origin = first.map(|file| sides[side].files[file].origin());
+                let number = graph.add(hash((origin, shown(name))));
+                graph.names.push(OwnName { side, name, pair: None, is_matched: false });
+                numbers.insert(*name, number);
+            }
+            numbers
         });
-        let numbers: HashMap<&str, usize> =
-            own.iter().enumerate().map(|(number, (name, _))| (name.as_str(), number)).collect();
-        let mut builder = Builder { objects, numbers, places: HashMap::new(), open: Vec::new() };
-        let names = own.into_iter().map(|(name, all)| {
-            let nodes: Vec<usize> = all.iter().map(|(place, _)| builder.node(*place)).collect();
-            let origin = all.first().map(|((file, _), _)| objects.files[*file].origin());
-            let written = hash((origin, shown(name)));
-            Name { name, written, nodes, pair: None, is_matched: false }
-        });
-        let names = names.collect();
-        Graph { names, nodes: builder.finish() }
+        for side in Side::BOTH {
+            let (objects, numbers) = (sides[side], &numbers[side]);
+            let (pieces, open) = (HashMap::new(), Vec::new());
+            let mut reader = PieceReader { objects, numbers, graph: &mut graph, pieces, open };
+            for (name, definitions) in &all[side] {
+                let pieces = definitions.iter().map(|(piece, _)| reader.part(*piece)).collect();
+                reader.graph.references[numbers[name]] = pieces;
+            }
+            reader.read_all();
+        }
+        graph
     }
 
-    fn find_matched(&mut self, colours: &[usize], known: &HashSet<usize>) {
-        for (name, colour) in self.names.iter_mut().zip(colours) {
-            name.is_matched = known.contains(colour);
+    /// Adds a part, and returns its number.
+    fn add(&mut self, own: u64) -> usize {
+        self.own.push(own);
+        self.references.push(Vec::new());
+        self.own.len() - 1
+    }
+
+    fn is_name(&self, part: usize) -> bool {
+        part < self.names.len()
+    }
+
+    fn pair(&mut self, both: Pair<usize>) {
+        for side in Side::BOTH {
+            let name = &mut self.names[both[side]];
+            (name.pair, name.is_matched) = (Some(self.pairs.len()), true);
+        }
+        self.pairs.push(both);
+    }
+
+    /// Finds out which functions do the same as one of the other side: those of one colour.
+    fn find_matched(&mut self, colours: &Colours) {
+        let mut sides: HashMap<usize, Pair<bool>> = HashMap::new();
+        for (name, colour) in self.names.iter().zip(&colours.of) {
+            sides.entry(*colour).or_default()[name.side] = true;
+        }
+        for (name, colour) in self.names.iter_mut().zip(&colours.of) {
+            name.is_matched = sides[colour][name.side.other()];
         }
     }
 
     /// The hashed name of a function without an equal one on the other side.
     fn unmatched(&self, name: usize) -> Option<u64> {
-        let name = &self.names[name];
-        (!name.is_matched).then_some(name.written)
+        (!self.names[name].is_matched).then_some(self.own[name])
+    }
+
+    /// The hashes of the contents of a function's definitions.
+    fn contents(&self, name: usize) -> Vec<u64> {
+        self.references[name].iter().map(|piece| self.own[*piece]).collect()
     }
 
     /// The functions without a counterpart that a function refers to, in order, and those
@@ -137,211 +160,166 @@ impl<'o> Graph<'o> {
     fn callees(&self, name: usize) -> Vec<usize> {
         let mut callees = Vec::new();
         let mut seen = HashSet::new();
-        let mut open: Vec<To> = self.names[name].nodes.iter().copied().map(To::Node).collect();
-        while let Some(to) = open.pop().filter(|_| seen.len() < MOST_CONSTANTS) {
-            match to {
-                To::Name(name) if self.unmatched(name).is_some() && !callees.contains(&name) => {
-                    callees.push(name);
+        let mut open = self.references[name].clone();
+        while let Some(part) = open.pop().filter(|_| seen.len() < MOST_CONSTANTS) {
+            if self.is_name(part) {
+                if self.unmatched(part).is_some() && !callees.contains(&part) {
+                    callees.push(part);
                 }
-                To::Node(node) if seen.insert(node) => {
-                    open.extend(self.nodes[node].references.iter().rev());
-                }
-                _ => {}
+            } else if seen.insert(part) {
+                open.extend(self.references[part].iter().rev());
             }
         }
         callees
     }
 
-    /// The hashes of a function's own content.
-    fn own(&self, name: usize) -> Vec<u64> {
-        self.names[name].nodes.iter().map(|node| self.nodes[*node].own).collect()
+    /// The names of each side that are in no pair, by a key.
+    fn by_key(&self, key: impl Fn(&Self, usize) -> Option<u64>) -> BTreeMap<u64, Pair<Vec<usize>>> {
+        let mut all: BTreeMap<u64, Pair<Vec<usize>>> = BTreeMap::new();
+        for (number, name) in self.names.iter().enumerate().filter(|(_, name)| name.pair.is_none())
+        {
+            if let Some(key) = key(self, number) {
+                all.entry(key).or_default()[name.side].push(number);
+            }
+        }
+        all
     }
 
-    fn renamed(&self, colours: &[usize]) -> Renamed {
-        let names = self.names.iter().zip(colours);
-        let renamed = names.map(|(name, colour)| {
+    /// What can't be distinguished has a common name.
+    fn common_names(&self, colours: &Colours) -> Pair<Renamed> {
+        let mut renamed = Pair::<Renamed>::default();
+        for (number, name) in self.names.iter().enumerate() {
             // No mangled name has this form.
-            let new = format!("{} {:016x} {colour}", shown(name.name), name.written);
-            (name.name.to_owned(), new)
-        });
-        renamed.collect()
+            let (own, colour) = (self.own[number], colours.of[number]);
+            let common = format!("{} {own:016x} {colour}", shown(name.name));
+            renamed[name.side].insert(name.name.to_owned(), common);
+        }
+        renamed
     }
 }
 
-/// Makes the nodes.
-struct Builder<'o, 'd> {
-    objects: &'o Objects<'d>,
-    numbers: HashMap<&'o str, usize>,
-    places: HashMap<Place, usize>,
-    /// The places of the nodes, in their order.
-    open: Vec<Place>,
+/// The functions of a side that have other names on the other one, in the order of the files,
+/// since they are paired in order, too.
+fn own_names<'o>(
+    objects: &'o Objects<'_>,
+    other: &Objects<'_>,
+    others: &HashSet<String>,
+) -> Vec<(&'o str, &'o [(FilePiece, Named)])> {
+    let all = objects.functions.iter().map(|(name, all)| (name.as_str(), all.as_slice()));
+    let mut own: Vec<_> = all
+        .filter(|(name, _)| {
+            !other.functions.contains_key(*name) && !others.contains(*name) && shown(name) != *name
+        })
+        .collect();
+    own.sort_unstable_by_key(|(name, all)| {
+        (all.first().map(|((file, piece), _)| (*file, piece.rank())), *name)
+    });
+    own
 }
 
-impl Builder<'_, '_> {
-    fn node(&mut self, place: Place) -> usize {
-        *self.places.entry(place).or_insert_with(|| {
-            self.open.push(place);
-            self.open.len() - 1
+/// Adds the pieces of one side to the graph.
+struct PieceReader<'r, 'o, 'd, 'g> {
+    objects: &'o Objects<'d>,
+    /// The numbers of the side's names.
+    numbers: &'r HashMap<&'o str, usize>,
+    graph: &'r mut Graph<'g>,
+    pieces: HashMap<FilePiece, usize>,
+    /// What was not read yet.
+    open: Vec<(usize, FilePiece)>,
+}
+
+impl PieceReader<'_, '_, '_, '_> {
+    /// The number of a piece.
+    fn part(&mut self, piece: FilePiece) -> usize {
+        *self.pieces.entry(piece).or_insert_with(|| {
+            let part = self.graph.add(0);
+            self.open.push((part, piece));
+            part
         })
     }
 
-    fn finish(mut self) -> Vec<Node> {
-        let mut nodes = Vec::new();
-        while let Some(place) = self.open.get(nodes.len()) {
-            nodes.push(self.read(*place));
+    fn read_all(&mut self) {
+        while let Some((part, piece)) = self.open.pop() {
+            let mut own = DefaultHasher::new();
+            self.graph.references[part] = self.read(piece, &mut own);
+            self.graph.own[part] = own.finish();
         }
-        nodes
     }
 
-    fn read(&mut self, place: Place) -> Node {
-        let (file, piece) = (&self.objects.files[place.0], place.1);
-        let mut own = DefaultHasher::new();
-        file.variable(piece).hash(&mut own);
-        if let Some((source, _)) = file.location(piece) {
-            // Its line may move.
-            source.hash(&mut own);
-            return Node { own: own.finish(), references: Vec::new() };
-        }
-        let Some(content) = self.objects.content(place) else {
-            return Node { own: own.finish(), references: Vec::new() };
-        };
-        (content.length, content.bytes).hash(&mut own);
+    fn read(&mut self, piece: FilePiece, own: &mut DefaultHasher) -> Vec<usize> {
+        let file = &self.objects.files[piece.0];
+        file.variable(piece.1).hash(own);
         let mut references = Vec::new();
+        if let Some((source, _)) = file.location(piece.1) {
+            // Its line may move.
+            source.hash(own);
+            return references;
+        }
+        let Some(content) = self.objects.content(piece) else { return references };
+        (content.length, content.bytes).hash(own);
         for (at, kind, meaning) in content.references {
-            (at, kind).hash(&mut own);
+            (at, kind).hash(own);
             match meaning {
-                Meaning::Name(name, from) => {
-                    from.hash(&mut own);
+                Referent::Name(name, from) => {
+                    from.hash(own);
                     match self.numbers.get(&*name) {
-                        Some(number) => references.push(To::Name(*number)),
-                        None => name.hash(&mut own),
+                        Some(number) => references.push(*number),
+                        None => name.hash(own),
                     }
                 }
-                Meaning::Place(place, from) => {
-                    from.hash(&mut own);
-                    references.push(To::Node(self.node(place)));
+                Referent::Piece(piece, from) => {
+                    from.hash(own);
+                    references.push(self.part(piece));
                 }
-                Meaning::Entry(entry, from) => (entry, from).hash(&mut own),
+                Referent::Entry(entry, from) => (entry, from).hash(own),
             }
         }
-        Node { own: own.finish(), references }
+        references
     }
 }
 
-/// The nodes and names of both sides in one sequence: the nodes of a side, then its names.
-struct Parts {
-    /// Where those of each side begin.
-    nodes: Pair<usize>,
-    names: Pair<usize>,
-    /// What each refers to, and what refers to it.
-    references: Links,
-    users: Links,
-}
-
-/// Links from parts to others.
-struct Links {
-    ends: Vec<usize>,
-    all: Vec<usize>,
-}
-
-impl Links {
-    fn new(links: impl Iterator<Item = impl Iterator<Item = usize>>) -> Self {
-        let (mut ends, mut all) = (Vec::new(), Vec::new());
-        for link in links {
-            all.extend(link);
-            ends.push(all.len());
+/// Distinguishes what can be distinguished, on both sides together. Paired names are the same
+/// by decision, whatever they refer to.
+fn refined(graph: &Graph<'_>) -> Colours {
+    let pair_of = |part: usize| graph.names.get(part).and_then(|name| name.pair);
+    let parts = 0..graph.own.len();
+    let own = parts.clone().map(|part| match pair_of(part) {
+        Some(pair) => hash(("pair", pair)),
+        None => graph.own[part],
+    });
+    let mut colours = Colours::new(own);
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); graph.own.len()];
+    for part in parts.clone() {
+        for to in &graph.references[part] {
+            users[*to].push(part);
         }
-        Links { ends, all }
     }
-
-    fn of(&self, part: usize) -> &[usize] {
-        let begin = part.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.all[begin..self.ends[part]]
-    }
-
-    /// The reversed links.
-    fn reversed(&self) -> Self {
-        let mut all: Vec<(usize, usize)> = Vec::with_capacity(self.all.len());
-        for part in 0..self.ends.len() {
-            all.extend(self.of(part).iter().map(|to| (*to, part)));
-        }
-        all.sort_unstable();
-        all.dedup();
-        let ends = (0..self.ends.len()).map(|part| all.partition_point(|(to, _)| *to <= part));
-        let ends = ends.collect();
-        Links { ends, all: all.into_iter().map(|(_, part)| part).collect() }
-    }
-}
-
-impl Parts {
-    fn new(graphs: &Pair<Graph<'_>>) -> Self {
-        let names = graphs.base.nodes.len();
-        let head = names + graphs.base.names.len();
-        let nodes = Pair { base: 0, head };
-        let names = Pair { base: names, head: head + graphs.head.nodes.len() };
-        let mut all: Vec<Vec<usize>> = Vec::new();
-        for side in Side::BOTH {
-            let place = |to: &To| match to {
-                To::Name(name) => names[side] + name,
-                To::Node(node) => nodes[side] + node,
-            };
-            let graph = &graphs[side];
-            all.extend(graph.nodes.iter().map(|node| node.references.iter().map(place).collect()));
-            let definitions = graph.names.iter().map(|name| &name.nodes);
-            all.extend(definitions.map(|all| all.iter().map(|node| nodes[side] + node).collect()));
-        }
-        let references = Links::new(all.into_iter().map(Vec::into_iter));
-        let users = references.reversed();
-        Parts { nodes, names, references, users }
-    }
-
-    /// Distinguishes what can be distinguished, on both sides together: a number for each
-    /// name, equal for those that can't be distinguished.
-    fn refined(&self, graphs: &Pair<Graph<'_>>) -> Pair<Vec<usize>> {
-        let count = self.references.ends.len();
-        let (mut is_name, mut is_paired) = (vec![false; count], vec![false; count]);
-        let mut own = vec![0; count];
-        for side in Side::BOTH {
-            let graph = &graphs[side];
-            for (number, node) in graph.nodes.iter().enumerate() {
-                own[self.nodes[side] + number] = node.own;
+    // The parts that may have to be distinguished from others of their colour. Those
+    // without a newly distinguished reference have not changed.
+    let mut open: Vec<usize> = parts.filter(|part| pair_of(*part).is_none()).collect();
+    while !open.is_empty() {
+        let traits = open.iter().map(|part| {
+            let mut references: Vec<usize> =
+                graph.references[*part].iter().map(|to| colours.of[*to]).collect();
+            if graph.is_name(*part) {
+                // Definitions have no order.
+                references.sort_unstable();
             }
-            for (number, name) in graph.names.iter().enumerate() {
-                let part = self.names[side] + number;
-                (is_name[part], is_paired[part]) = (true, name.pair.is_some());
-                own[part] = name.pair.map_or(name.written, |pair| hash(("pair", pair)));
-            }
-        }
-        let mut colours = Colours::new(own);
-        // The parts that may have to be distinguished from others of their colour. Those
-        // without a newly distinguished reference have not changed.
-        let mut open: Vec<usize> = (0..count).filter(|part| !is_paired[*part]).collect();
-        while !open.is_empty() {
-            let told = open.iter().map(|part| {
-                let references = self.references.of(*part).iter().map(|to| colours.of[*to]);
-                let mut references: Vec<usize> = references.collect();
-                if is_name[*part] {
-                    // Definitions have no order.
-                    references.sort_unstable();
-                }
-                (colours.of[*part], hash(references), *part)
-            });
-            let changed = colours.tell_apart(told.collect());
-            open.clear();
-            open.extend(changed.iter().flat_map(|part| self.users.of(*part)));
-            open.retain(|part| !is_paired[*part]);
-            open.sort_unstable();
-            open.dedup();
-        }
-        Pair::both(|side| {
-            let begin = self.names[side];
-            colours.of[begin..begin + graphs[side].names.len()].to_vec()
-        })
+            (colours.of[*part], hash(references), *part)
+        });
+        let changed = colours.split(traits.collect());
+        open.clear();
+        open.extend(changed.iter().flat_map(|part| &users[*part]));
+        open.retain(|part| pair_of(*part).is_none());
+        open.sort_unstable();
+        open.dedup();
     }
+    colours
 }
 
 /// Numbers that distinguish parts.
 struct Colours {
+    /// By part.
     of: Vec<usize>,
     /// The number of parts with each of them.
     counts: Vec<usize>,
@@ -349,10 +327,10 @@ struct Colours {
 
 impl Colours {
     /// Distinguishes parts by their own content.
-    fn new(own: Vec<u64>) -> Self {
+    fn new(own: impl Iterator<Item = u64>) -> Self {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let mut counts = Vec::new();
-        let of = own.into_iter().map(|own| {
+        let of = own.map(|own| {
             let number = *numbers.entry(own).or_insert(counts.len());
             if number == counts.len() {
                 counts.push(0);
@@ -363,12 +341,13 @@ impl Colours {
         Colours { of: of.collect(), counts }
     }
 
-    /// Splits colours: for each part, its colour is given and what distinguishes it now; the
-    /// other parts of a colour keep it. Returns the parts whose colour has changed.
-    fn tell_apart(&mut self, mut parts: Vec<(usize, u64, usize)>) -> Vec<usize> {
-        parts.sort_unstable();
+    /// Splits colours by what distinguishes their parts now: `traits` has each part with its
+    /// colour and a hash of that; the other parts of a colour keep it. Returns the parts whose
+    /// colour has changed.
+    fn split(&mut self, mut traits: Vec<(usize, u64, usize)>) -> Vec<usize> {
+        traits.sort_unstable();
         let mut changed = Vec::new();
-        for same in parts.chunk_by(|one, other| one.0 == other.0) {
+        for same in traits.chunk_by(|one, other| one.0 == other.0) {
             let colour = same[0].0;
             let groups: Vec<_> = same.chunk_by(|one, other| one.1 == other.1).collect();
             // Most keep their colour, so that little has to be checked again.
@@ -388,51 +367,45 @@ impl Colours {
     }
 }
 
-/// Pairs of functions, by their numbers in the graphs.
-type Pairs = Vec<Pair<usize>>;
-
-/// Pairs functions without a counterpart if each side has exactly one for a key.
-fn pair_off(
-    graphs: &mut Pair<Graph<'_>>,
-    pairs: &mut Pairs,
-    key: impl Fn(&Graph<'_>, usize) -> Option<u64>,
-) {
-    for both in by_key(graphs, key).into_values() {
+/// Pairs names if each side has exactly one of a key.
+fn pair_unique(graph: &mut Graph<'_>, key: impl Fn(&Graph<'_>, usize) -> Option<u64>) {
+    for both in graph.by_key(key).into_values() {
         if let (&[base], &[head]) = (&*both.base, &*both.head) {
-            pair(graphs, pairs, Pair { base, head });
+            graph.pair(Pair { base, head });
         }
     }
 }
 
 /// Pairs functions without a counterpart that have the same demangled name and to which
-/// both functions of a pair refer at the same place, in the same code.
-fn pair_same_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+/// both functions of a pair refer at the same position, in the same code.
+fn pair_same_callees(graph: &mut Graph<'_>) {
     let mut seen = HashSet::new();
     let mut done = 0;
-    while let Some(callers) = pairs.get(done) {
+    while let Some(callers) = graph.pairs.get(done) {
         done += 1;
-        let nodes = Pair::both(|side| &graphs[side].names[callers[side]].nodes);
-        let mut open: Vec<_> = nodes.base.iter().copied().zip(nodes.head.iter().copied()).collect();
+        let Pair { base, head } = callers.map(|caller| &graph.references[caller]);
+        if base.len() != head.len() {
+            continue;
+        }
+        let mut open: Vec<_> = base.iter().copied().zip(head.iter().copied()).collect();
         let mut found = Vec::new();
-        while let Some(both) = open.pop().filter(|_| nodes.base.len() == nodes.head.len()) {
-            let (one, other) = (&graphs.base.nodes[both.0], &graphs.head.nodes[both.1]);
-            if one.own != other.own || !seen.insert(both) {
+        while let Some((base, head)) = open.pop() {
+            if graph.own[base] != graph.own[head] || !seen.insert((base, head)) {
                 continue;
             }
-            for to in one.references.iter().zip(&other.references) {
-                match to {
-                    (To::Node(base), To::Node(head)) => open.push((*base, *head)),
-                    (To::Name(base), To::Name(head)) => {
-                        found.push(Pair { base: *base, head: *head });
-                    }
+            let both = graph.references[base].iter().zip(&graph.references[head]);
+            for (&base, &head) in both {
+                match (graph.is_name(base), graph.is_name(head)) {
+                    (false, false) => open.push((base, head)),
+                    (true, true) => found.push(Pair { base, head }),
                     _ => {}
                 }
             }
         }
         for both in found {
-            let written = Pair::both(|side| graphs[side].unmatched(both[side]));
-            if written.base.is_some() && written.base == written.head {
-                pair(graphs, pairs, both);
+            let names = both.map(|name| graph.unmatched(name));
+            if names.base.is_some() && names.base == names.head {
+                graph.pair(both);
             }
         }
     }
@@ -440,63 +413,33 @@ fn pair_same_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
 
 /// Pairs functions without a counterpart that have the same demangled name and to which
 /// both functions of a pair refer, in order, if both refer to the same number of them.
-fn pair_other_callees(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
+fn pair_other_callees(graph: &mut Graph<'_>) {
     let mut done = 0;
-    while let Some(callers) = pairs.get(done) {
+    while let Some(callers) = graph.pairs.get(done).copied() {
         done += 1;
         let mut all: BTreeMap<u64, Pair<Vec<usize>>> = BTreeMap::new();
         for side in Side::BOTH {
-            for name in graphs[side].callees(callers[side]) {
-                all.entry(graphs[side].names[name].written).or_default()[side].push(name);
+            for name in graph.callees(callers[side]) {
+                all.entry(graph.own[name]).or_default()[side].push(name);
             }
         }
-        pair_each(graphs, pairs, all);
+        pair_each(graph, all);
     }
 }
 
 /// Pairs functions without a counterpart that have the same demangled name, in order, if
 /// both sides have the same number of them.
-fn pair_in_order(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs) {
-    let all = by_key(graphs, |graph, name| graph.unmatched(name));
-    pair_each(graphs, pairs, all);
+fn pair_in_order(graph: &mut Graph<'_>) {
+    let all = graph.by_key(Graph::unmatched);
+    pair_each(graph, all);
 }
 
-fn pair_each(
-    graphs: &mut Pair<Graph<'_>>,
-    pairs: &mut Pairs,
-    all: BTreeMap<u64, Pair<Vec<usize>>>,
-) {
+fn pair_each(graph: &mut Graph<'_>, all: BTreeMap<u64, Pair<Vec<usize>>>) {
     for both in all.into_values().filter(|both| both.base.len() == both.head.len()) {
         for (base, head) in both.base.into_iter().zip(both.head) {
-            pair(graphs, pairs, Pair { base, head });
+            graph.pair(Pair { base, head });
         }
     }
-}
-
-/// The functions that are in no pair, by a key.
-fn by_key(
-    graphs: &Pair<Graph<'_>>,
-    key: impl Fn(&Graph<'_>, usize) -> Option<u64>,
-) -> BTreeMap<u64, Pair<Vec<usize>>> {
-    let mut all: BTreeMap<u64, Pair<Vec<usize>>> = BTreeMap::new();
-    for side in Side::BOTH {
-        let graph = &graphs[side];
-        for name in (0..graph.names.len()).filter(|name| graph.names[*name].pair.is_none()) {
-            if let Some(key) = key(graph, name) {
-                all.entry(key).or_default()[side].push(name);
-            }
-        }
-    }
-    all
-}
-
-fn pair(graphs: &mut Pair<Graph<'_>>, pairs: &mut Pairs, both: Pair<usize>) {
-    for side in Side::BOTH {
-        let name = &mut graphs[side].names[both[side]];
-        name.pair = Some(pairs.len());
-        name.is_matched = true;
-    }
-    pairs.push(both);
 }
 
 fn hash(value: impl Hash) -> u64 {

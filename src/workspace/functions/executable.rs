@@ -1,4 +1,4 @@
-//! An executable of ELF.
+//! An ELF executable.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ use crate::model::side::Pair;
 
 /// What an executable contains about itself.
 #[derive(Debug, Default)]
-pub(super) struct Executable {
+pub(super) struct ElfExecutable {
     /// Where it begins; `None` if its format is unknown.
     pub(super) entry: Option<u64>,
     /// The addresses and lengths of its functions; empty if it was stripped.
@@ -46,7 +46,7 @@ const PACKED_POINTERS: &str = ".relr.dyn";
 
 type File<'d> = ElfFile64<'d, LittleEndian>;
 
-impl Executable {
+impl ElfExecutable {
     pub(super) fn read(content: &[u8]) -> Self {
         let Ok(file) = ElfFile64::<LittleEndian>::parse(content) else { return Self::default() };
         let mut functions: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
@@ -56,7 +56,7 @@ impl Executable {
                 functions.entry(name).or_default().push((symbol.address(), symbol.size()));
             }
         }
-        Executable { entry: Some(file.entry()), functions, collected: collected(&file) }
+        ElfExecutable { entry: Some(file.entry()), functions, collected: collected(&file) }
     }
 
     /// The addresses and names of its functions, except for those that belong to others.

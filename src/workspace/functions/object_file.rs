@@ -16,13 +16,13 @@ use object::{
     RelocationTarget, SectionFlags, SectionIndex, SymbolIndex, SymbolKind, elf,
 };
 
-use crate::workspace::identical::place;
+use crate::workspace::identical::{SourcePosition, position};
 
 /// The size of a `core::panic::Location`, bytes, and the offsets of the name of the source,
 /// its length, the line and the column.
 const LOCATION: u64 = 24;
 const LENGTH: Range<usize> = 8..16;
-const PLACE: Range<usize> = 16..24;
+const POSITION: Range<usize> = 16..24;
 /// The suffix of the name of a source.
 const SOURCE: &str = ".rs";
 
@@ -34,7 +34,7 @@ const ROOTS: [&str; 7] =
 const NUMBERED: &str = "anon.";
 
 /// The prefix of the names of constants and variables that the compiler numbers.
-const MADE: [&str; 2] = [NUMBERED, ".L"];
+const COMPILER_PREFIXES: [&str; 2] = [NUMBERED, ".L"];
 
 /// The prefix of sections that define where functions continue when they unwind.
 const UNWINDING: &str = ".gcc_except_table";
@@ -89,7 +89,7 @@ impl Named {
 
 /// What a relocation points to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target<'d> {
+pub(super) enum ReferenceTarget<'d> {
     /// This many bytes after the beginning of something that has a name.
     Name(String, i64),
     /// This many bytes after the beginning of a part of the same file.
@@ -100,7 +100,7 @@ pub(super) enum Target<'d> {
 }
 
 /// A relocation: its offset in the piece, its kind, and its target.
-pub(super) type Reference<'d> = (u64, u32, Target<'d>);
+pub(super) type Reference<'d> = (u64, elf::RelocationType, ReferenceTarget<'d>);
 
 /// Functions of a section, sorted by address: beginning, end, symbol.
 type FunctionsIn = Vec<(u64, u64, SymbolIndex)>;
@@ -158,7 +158,8 @@ impl<'d> ObjectFile<'d> {
         for symbol in file.symbols() {
             let all = symbol.section_index().and_then(|section| variables.get_mut(&section));
             if let (Some(all), Some(name)) = (all, name_of(&symbol)) {
-                let is_numbered = name.is_empty() || MADE.iter().any(|made| name.starts_with(made));
+                let is_numbered = name.is_empty()
+                    || COMPILER_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
                 all.extend((!is_numbered).then(|| (symbol.address(), shown(&name))));
             }
         }
@@ -264,7 +265,7 @@ impl<'d> ObjectFile<'d> {
         // Unwinding refers to this, although the function does not.
         let unwinding = self.unwinding.get(&piece.section).map(|section| {
             let section = self.file.section_by_index(*section).ok()?;
-            Some((piece.length(), elf::R_X86_64_NONE, Target::Piece(whole(&section), 0)))
+            Some((piece.length(), elf::R_X86_64_NONE, ReferenceTarget::Piece(whole(&section), 0)))
         });
         own.chain(unwinding).collect()
     }
@@ -272,7 +273,8 @@ impl<'d> ObjectFile<'d> {
     /// What a part consists of, unless it refers to another part without a name.
     pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d>>)> {
         let references = self.references(piece, false)?;
-        let is_plain = references.iter().all(|(.., target)| !matches!(target, Target::Piece(..)));
+        let is_plain =
+            references.iter().all(|(.., target)| !matches!(target, ReferenceTarget::Piece(..)));
         is_plain.then_some((self.bytes(piece)?, references))
     }
 
@@ -292,38 +294,38 @@ impl<'d> ObjectFile<'d> {
     fn target(
         &self,
         relocation: &Relocation,
-        r_type: u32,
+        r_type: elf::RelocationType,
         from: Piece,
         all_named: bool,
-    ) -> Option<Target<'d>> {
+    ) -> Option<ReferenceTarget<'d>> {
         // A relative address counts from the end of the instruction, which is the end of
         // the relocation if only its own length is subtracted.
         let addend = relocation.addend().checked_add(behind(r_type))?;
-        let (section, place, is_section) = match relocation.target() {
+        let (section, start, is_section) = match relocation.target() {
             RelocationTarget::Section(section) => (section, 0, true),
             RelocationTarget::Symbol(index) => {
                 let symbol = self.file.symbol_by_index(index).ok()?;
                 let Some(section) = symbol.section_index() else {
-                    return Some(Target::Name(name_of(&symbol)?, addend));
+                    return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
                 };
                 if is_function(&symbol) {
                     return self.function_target(&symbol, addend, all_named);
                 }
                 if symbol.is_global() {
-                    return Some(Target::Name(name_of(&symbol)?, addend));
+                    return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
                 }
                 (section, symbol.address(), symbol.kind() == SymbolKind::Section)
             }
             _ => return None,
         };
-        let at = (place as i64).checked_add(addend)?;
+        let at = (start as i64).checked_add(addend)?;
         if let Some((symbol, offset)) = self.function_at(section, at) {
             return self.function_target(&symbol, offset, all_named);
         }
         let entry = match is_section {
             // Linkers select an entry by its symbol, whatever the addend.
             false => self
-                .entry(section, place)
+                .entry(section, start)
                 .and_then(|(entry, offset)| Some((entry, offset.checked_add(addend)?))),
             true if self.is_certain(from, r_type, addend) => {
                 self.entry(section, u64::try_from(at).ok()?)
@@ -331,17 +333,17 @@ impl<'d> ObjectFile<'d> {
             true => None,
         };
         Some(match entry {
-            Some((entry, offset)) => Target::Entry(entry, offset),
+            Some((entry, offset)) => ReferenceTarget::Entry(entry, offset),
             None => {
                 let section = self.file.section_by_index(section).ok()?;
-                Target::Piece(whole(&section), at)
+                ReferenceTarget::Piece(whole(&section), at)
             }
         })
     }
 
     /// Whether a relocation relative to the beginning of a section identifies its entry.
     /// Relative addresses in tables count from the beginning of the table.
-    fn is_certain(&self, from: Piece, r_type: u32, addend: i64) -> bool {
+    fn is_certain(&self, from: Piece, r_type: elf::RelocationType, addend: i64) -> bool {
         let is_code =
             self.file.section_by_index(from.section).is_ok_and(|section| is_code(&section));
         match r_type {
@@ -356,12 +358,12 @@ impl<'d> ObjectFile<'d> {
         symbol: &ElfSymbol64<'d, '_, LittleEndian>,
         offset: i64,
         all_named: bool,
-    ) -> Option<Target<'d>> {
+    ) -> Option<ReferenceTarget<'d>> {
         let named = self.named(symbol)?;
         // Who jumps into the middle of a function does not meet its beginning.
         Some(match all_named || !named.is_local && offset == 0 {
-            true => Target::Name(named.name, offset),
-            false => Target::Piece(named.piece, offset.checked_add(named.offset())?),
+            true => ReferenceTarget::Name(named.name, offset),
+            false => ReferenceTarget::Piece(named.piece, offset.checked_add(named.offset())?),
         })
     }
 
@@ -383,12 +385,11 @@ impl<'d> ObjectFile<'d> {
     /// in the entry.
     fn entry(&self, index: SectionIndex, at: u64) -> Option<(&'d [u8], i64)> {
         let section = self.file.section_by_index(index).ok()?;
-        let SectionFlags::Elf { sh_flags } = section.flags() else { return None };
-        if sh_flags & u64::from(elf::SHF_MERGE) == 0 {
+        if !has_flag(&section, elf::SHF_MERGE) {
             return None;
         }
         let size = section.elf_section_header().sh_entsize(LittleEndian);
-        if sh_flags & u64::from(elf::SHF_STRINGS) != 0 {
+        if has_flag(&section, elf::SHF_STRINGS) {
             return Some((up_to_zero(data_from(&section, at, 0)?, size as usize)?, 0));
         }
         let offset = at.checked_rem(size)?;
@@ -397,23 +398,23 @@ impl<'d> ObjectFile<'d> {
     }
 
     /// The source, line and column of a part that looks like a `core::panic::Location`.
-    pub(super) fn location(&self, piece: Piece) -> Option<(String, (u32, u32))> {
+    pub(super) fn location(&self, piece: Piece) -> Option<(String, SourcePosition)> {
         if (piece.start, piece.end) != (0, LOCATION) {
             return None;
         }
         let relocations = self.relocations_of(piece.section)?;
         let [(0, relocation)] = relocations.as_slice() else { return None };
         let bytes = self.bytes(piece)?;
-        let place = place(bytes.get(PLACE)?)?;
+        let position = position(bytes.get(POSITION)?)?;
         let length = u64::from_le_bytes(bytes.get(LENGTH)?.try_into().ok()?);
         let name = self.pointed_to(relocation)?.get(..usize::try_from(length).ok()?)?;
         let name = String::from_utf8(name.to_vec()).ok()?;
-        name.ends_with(SOURCE).then_some((name, place))
+        name.ends_with(SOURCE).then_some((name, position))
     }
 
     /// The bytes at the target of an absolute address, up to the end of the section.
     fn pointed_to(&self, relocation: &Relocation) -> Option<&'d [u8]> {
-        let (section, place) = match relocation.target() {
+        let (section, start) = match relocation.target() {
             RelocationTarget::Symbol(index) => {
                 let symbol = self.file.symbol_by_index(index).ok()?;
                 (symbol.section_index()?, symbol.address())
@@ -422,12 +423,12 @@ impl<'d> ObjectFile<'d> {
             _ => return None,
         };
         let section = self.file.section_by_index(section).ok()?;
-        data_from(&section, place, relocation.addend())
+        data_from(&section, start, relocation.addend())
     }
 }
 
 /// The distance from a relocation to the address from which it counts, bytes.
-fn behind(r_type: u32) -> i64 {
+fn behind(r_type: elf::RelocationType) -> i64 {
     match r_type {
         elf::R_X86_64_PC32
         | elf::R_X86_64_PLT32
@@ -457,9 +458,8 @@ pub(super) fn is_code(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
     has_flag(section, elf::SHF_EXECINSTR)
 }
 
-fn has_flag(section: &ElfSection64<'_, '_, LittleEndian>, flag: u32) -> bool {
-    let SectionFlags::Elf { sh_flags } = section.flags() else { return false };
-    sh_flags & u64::from(flag) != 0
+fn has_flag(section: &ElfSection64<'_, '_, LittleEndian>, flag: elf::SectionFlags) -> bool {
+    matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(flag))
 }
 
 fn whole(section: &ElfSection64<'_, '_, LittleEndian>) -> Piece {
@@ -469,10 +469,10 @@ fn whole(section: &ElfSection64<'_, '_, LittleEndian>) -> Piece {
 /// The bytes of a section from an offset after a position in it.
 fn data_from<'d>(
     section: &ElfSection64<'d, '_, LittleEndian>,
-    place: u64,
+    start: u64,
     behind: i64,
 ) -> Option<&'d [u8]> {
-    let at = i64::try_from(place).ok()?.checked_add(behind)?;
+    let at = i64::try_from(start).ok()?.checked_add(behind)?;
     section.data().ok()?.get(usize::try_from(at).ok()?..)
 }
 

@@ -1,19 +1,18 @@
 //! Libraries that rustc has compiled are compared.
 
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::comparison::Comparison;
-use super::executable::Executable;
+use super::comparison::FunctionComparison;
+use super::executable::ElfExecutable;
 use super::{Files, FunctionPlaces, changed as changed_names, different, exact_sides, places};
 use crate::exec::process::Command;
 use crate::exec::program::{Program, Relink, RelinkInput};
 use crate::exec::system::{LINKS_AS_GNU, digest_file, write};
 use crate::model::side::{Pair, Side};
-use crate::workspace::identical::LineMoves;
+use crate::workspace::identical::Moves;
 
 /// Functions that do some work each, two of which refer to something beside themselves.
 const LIBRARY: &str = r#"
@@ -115,7 +114,7 @@ fn exactly(base: &str, head: &str) -> (Option<String>, Vec<String>) {
 fn differences(libraries: &Pair<Files>, shared: &Files) -> (Option<String>, Vec<String>) {
     let all = libraries.as_ref().map(|own| own.iter().chain(shared).cloned().collect());
     let (sides, others) = exact_sides(&all).unwrap();
-    let mut comparison = Comparison::new(sides.as_ref(), &|_| false);
+    let mut comparison = FunctionComparison::new(sides.as_ref(), &|_| false);
     let other = comparison.other_change(&others);
     let changed = comparison.changed_functions().into_iter();
     let names = changed.flat_map(|name| {
@@ -431,11 +430,11 @@ fn an_executable_shows_the_order_in_which_its_parts_were_linked() {
         let mut rustc = std::process::Command::new("rustc");
         rustc.current_dir(folder.path()).args(["-O", "--edition=2021", "-L.", "main.rs"]);
         assert!(rustc.status().unwrap().success());
-        Executable::read(&std::fs::read(folder.path().join("main")).unwrap())
+        ElfExecutable::read(&std::fs::read(folder.path().join("main")).unwrap())
     };
     let order = |base: &str, head: &str| {
         let both = Pair { base: linked(base), head: linked(head) };
-        Executable::other_order(&both).map(str::to_owned)
+        ElfExecutable::other_order(&both).map(str::to_owned)
     };
     let first = "extern crate one; extern crate other; fn main() {}";
     let longer = first.replace("{}", "{ std::process::exit(std::env::args().count() as i32) }");
@@ -665,7 +664,7 @@ impl Linked {
     }
 
     /// The same comparison where nothing is stored.
-    fn fresh(&self, moves: &LineMoves) -> Result<Pair<FunctionPlaces>, String> {
+    fn fresh(&self, moves: &Moves) -> Result<Pair<FunctionPlaces>, String> {
         let programs =
             self.programs.as_ref().map(|program| Program { comparisons: None, ..program.clone() });
         places(&programs, moves)
@@ -673,10 +672,8 @@ impl Linked {
 }
 
 /// Line moves by so many lines.
-fn moved_by(lines: u32) -> LineMoves {
-    let lines = (1..50).map(|line| (line, line + lines)).collect();
-    let lines = BTreeMap::from([("library.rs".to_owned(), lines)]);
-    LineMoves { lines: OnceCell::from(lines), ..LineMoves::default() }
+fn moved_by(lines: u32) -> Moves {
+    Moves::of_lines("", "library.rs", (1..50).map(|line| (line, line + lines)).collect())
 }
 
 fn names(places: &Pair<FunctionPlaces>) -> BTreeSet<&str> {
@@ -704,12 +701,13 @@ fn a_stored_comparison_counts_while_all_that_it_depends_on_is_the_same() {
     assert_eq!(places(&linked.programs, &moves).as_ref(), Ok(&first));
     assert_eq!(changed_names(&linked.programs).as_ref(), Ok(&listed));
     // With anything else, they are read again, which fails.
-    let is_read = |programs: &Pair<Program>, moves: &LineMoves, about: &str| {
+    let is_read = |programs: &Pair<Program>, moves: &Moves, about: &str| {
         let error = places(programs, moves).expect_err(about);
         assert!(error.starts_with("could not read"), "{about}: {error}");
     };
     is_read(&linked.programs, &moved_by(2), "a moved line");
-    let elsewhere = LineMoves { workspace: "in".into(), ..moved_by(1) };
+    let elsewhere =
+        Moves::of_lines("in", "library.rs", (1..50).map(|line| (line, line + 1)).collect());
     is_read(&linked.programs, &elsewhere, "another workspace");
     type Change = fn(&mut Program);
     let changes: [(&str, Change); 5] = [
@@ -759,7 +757,7 @@ fn what_changed_is_compared_afresh_and_replaces_what_was_stored() {
     }
     let mut linked = Linked::new();
     let first = places(&linked.programs, &moved_by(1)).unwrap();
-    let check = |linked: &Linked, moves: &LineMoves, about: &str| {
+    let check = |linked: &Linked, moves: &Moves, about: &str| {
         let fresh = linked.fresh(moves);
         for _ in 0..2 {
             assert_eq!(places(&linked.programs, moves), fresh, "{about}");

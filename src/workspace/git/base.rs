@@ -3,8 +3,9 @@
 use git2::{ErrorCode, Oid, Repository};
 
 use super::{Absence, Error, Repo};
-use crate::model::revision::{Origin, Revision, Rule, Sides};
+use crate::model::revision::{BaseRule, Origin, Revision, Sides};
 use crate::settings::error::nearest;
+use crate::workspace::git::remote;
 
 /// The environment variables in which CI systems name a pull request's target
 /// branch.
@@ -37,7 +38,7 @@ pub(crate) struct BaseRequest {
     pub(crate) head: Option<String>,
     /// The base to use if the head is an ancestor of BASE: a branch that is
     /// pushed is compared with its state on the remote.
-    pub(crate) instead: Option<String>,
+    pub(crate) fallback: Option<String>,
     /// Use BASE itself, not the merge-base.
     pub(crate) exact: bool,
     /// The head is the working tree.
@@ -55,10 +56,10 @@ impl Repo {
     pub(crate) fn resolve(&self, request: &BaseRequest) -> Result<Sides, Error> {
         let head = self.head(request)?;
         if request.aa {
-            let (base, rule) = (head.clone(), Rule::Itself);
+            let (base, rule) = (head.clone(), BaseRule::Itself);
             let origin = Origin::Argument;
             let (head_is_base, base_is_guessed) = (false, false);
-            let repository = self.known_as();
+            let repository = remote::known_as(self);
             return Ok(Sides {
                 base,
                 head,
@@ -74,16 +75,16 @@ impl Repo {
             return self.merge_ref(request, head, head_oid);
         };
         let (commit, rule) = match request.exact {
-            true => (tip, Rule::Exact),
+            true => (tip, BaseRule::Exact),
             false => self.fork_point(&name, tip, &head.rev, head_oid)?,
         };
         let head_is_base = commit == head_oid;
-        if let (true, Some(instead)) = (head_is_base, &request.instead) {
-            let base = Some(instead.clone());
-            return self.resolve(&BaseRequest { base, instead: None, ..request.clone() });
+        if let (true, Some(fallback)) = (head_is_base, &request.fallback) {
+            let base = Some(fallback.clone());
+            return self.resolve(&BaseRequest { base, fallback: None, ..request.clone() });
         }
         let base = self.revision(name, commit)?;
-        let repository = self.known_as();
+        let repository = remote::known_as(self);
         Ok(Sides { base, head, rule, origin, repository, head_is_base, base_is_guessed: false })
     }
 
@@ -96,13 +97,13 @@ impl Repo {
             Some((variable, name)) => (Origin::Variable(variable), name.clone()),
             None => (Origin::Usual, parent.to_string()),
         };
-        let (base, rule) = (self.revision(name, parent)?, Rule::FirstParent);
+        let (base, rule) = (self.revision(name, parent)?, BaseRule::FirstParent);
         Ok(Sides {
             base,
             head,
             rule,
             origin,
-            repository: self.known_as(),
+            repository: remote::known_as(self),
             head_is_base: false,
             base_is_guessed: true,
         })
@@ -170,18 +171,18 @@ impl Repo {
         tip: Oid,
         head_name: &str,
         head: Oid,
-    ) -> Result<(Oid, Rule), Error> {
+    ) -> Result<(Oid, BaseRule), Error> {
         // Walking a long history is slow, and once is enough in most cases.
         let found = self.inner.merge_base(tip, head);
         let commit = self.commit(head)?;
         if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
             let parent = commit.parent_id(0).map_err(Error::git("read", head.to_string()))?;
             if self.is_on(parent, tip)? {
-                return Ok((parent, Rule::FirstParent));
+                return Ok((parent, BaseRule::FirstParent));
             }
         }
         match found {
-            Ok(commit) => Ok((commit, Rule::MergeBase)),
+            Ok(commit) => Ok((commit, BaseRule::MergeBase)),
             Err(_) if self.inner.is_shallow() => {
                 Err(Error::Shallow { base: base.to_owned(), head: head_name.to_owned() })
             }
@@ -248,8 +249,8 @@ impl Repo {
         }
         let names = self.names();
         let similar = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
-        let (remote, branch) = self.remote_of(start);
-        let remote = self.has_remote(&remote).then_some((remote, branch));
+        let (remote, branch) = remote::remote_of(self, start);
+        let remote = remote::has_remote(self, &remote).then_some((remote, branch));
         Absence::Name { similar, remote }
     }
 

@@ -30,79 +30,77 @@ pub(crate) struct Filtered {
     pub(crate) settings: Vec<String>,
 }
 
-impl Store {
-    /// The filtered files of the worktree at `path`, in which `revision` is
-    /// checked out.
-    pub(crate) fn filtered(
-        &self,
-        user: &Repo,
-        path: &Path,
-        revision: &Revision,
-    ) -> Result<Filtered, Error> {
-        let failed = || Error::git("find the filtered files of", path.display().to_string());
-        let worktree = Repository::open(path).map_err(failed())?;
-        let index = worktree.index().map_err(failed())?;
-        let database = self.repository().odb().map_err(failed())?;
-        if !speaks_of_filters(&index, &database, &own_attributes(&user.inner)) {
-            return Ok(Filtered::default());
-        }
-        let (known, settings) = drivers(&user.inner)?;
-        let storage = storage(&user.inner);
-        let mut filtered = Filtered { settings, storage, ..Filtered::default() };
-        let head = Oid::from_str(&revision.commit).and_then(|id| self.repository().find_commit(id));
-        let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
-        for entry in index.iter().filter(|entry| entry.mode & 0o170_000 == 0o100_000) {
-            let file = crate::exec::system::from_git(&entry.path);
-            let filter = worktree.get_attr(&file, "filter", AttrCheckFlags::INDEX_THEN_FILE);
-            let Ok(Some(filter)) = filter else { continue };
-            if filter == "lfs" {
-                let is_pointer = Pointer::read(&path.join(&file)).is_some();
-                filtered.lfs.push(file.clone());
-                // Replaced by content in the clone, since git-lfs itself would fetch.
-                if is_pointer {
-                    continue;
-                }
-            }
-            // The snapshot of a dirty tree has the unfiltered content of changed files.
-            let is_kept = || head.get_path(&file).is_ok_and(|kept| kept.id() == entry.id);
-            if !known.contains(filter) || (revision.dirty && !is_kept()) {
+/// The filtered files of the worktree at `path`, in which `revision` is
+/// checked out.
+pub(crate) fn filtered(
+    store: &Store,
+    user: &Repo,
+    path: &Path,
+    revision: &Revision,
+) -> Result<Filtered, Error> {
+    let failed = || Error::git("find the filtered files of", path.display().to_string());
+    let worktree = Repository::open(path).map_err(failed())?;
+    let index = worktree.index().map_err(failed())?;
+    let database = store.repository().odb().map_err(failed())?;
+    if !speaks_of_filters(&index, &database, &own_attributes(&user.inner)) {
+        return Ok(Filtered::default());
+    }
+    let (known, settings) = drivers(&user.inner)?;
+    let storage = storage(&user.inner);
+    let mut filtered = Filtered { settings, storage, ..Filtered::default() };
+    let head = Oid::from_str(&revision.commit).and_then(|id| store.repository().find_commit(id));
+    let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
+    for entry in index.iter().filter(|entry| entry.mode & 0o170_000 == 0o100_000) {
+        let file = crate::exec::system::from_git(&entry.path);
+        let filter = worktree.get_attr(&file, "filter", AttrCheckFlags::INDEX_THEN_FILE);
+        let Ok(Some(filter)) = filter else { continue };
+        if filter == "lfs" {
+            let is_pointer = Pointer::read(&path.join(&file)).is_some();
+            filtered.lfs.push(file.clone());
+            // Replaced by content in the clone, since git-lfs itself would fetch.
+            if is_pointer {
                 continue;
             }
-            let (size, _) = database.read_header(entry.id).map_err(failed())?;
-            if is_blob(&path.join(&file), entry.id, size as u64) {
-                filtered.raw.push(file);
-            }
         }
-        Ok(filtered)
-    }
-
-    /// Makes libgit2 trust the index of the worktree at `path`, which was just written: it
-    /// compares the contents of files that are as new as the index, and filters have
-    /// changed those.
-    pub(crate) fn settle(&self, path: &Path) -> Result<(), Error> {
-        let failed = Error::git("open", path.display().to_string());
-        let index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed)?;
-        super::times::settle(&index)
-    }
-
-    /// Notes in the index of the worktree at `path` that the `files` are correct, although
-    /// their blobs are only pointers. Like [`Store::settle`], makes libgit2 trust the
-    /// index.
-    pub(crate) fn accept(&self, path: &Path, files: &[PathBuf]) -> Result<(), Error> {
-        let failed = || Error::git("write the index of", path.display().to_string());
-        let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
-        for file in files {
-            let full = path.join(file);
-            let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
-            let (Some(mut entry), Some(stamp)) = (index.get_path(file, 0), stamp(&about)) else {
-                continue;
-            };
-            super::times::note(&mut entry, stamp);
-            entry.file_size = about.len() as u32;
-            index.add(&entry).map_err(failed())?;
+        // The snapshot of a dirty tree has the unfiltered content of changed files.
+        let is_kept = || head.get_path(&file).is_ok_and(|kept| kept.id() == entry.id);
+        if !known.contains(filter) || (revision.dirty && !is_kept()) {
+            continue;
         }
-        super::times::save(&mut index, path)
+        let (size, _) = database.read_header(entry.id).map_err(failed())?;
+        if is_blob(&path.join(&file), entry.id, size as u64) {
+            filtered.raw.push(file);
+        }
     }
+    Ok(filtered)
+}
+
+/// Makes libgit2 trust the index of the worktree at `path`, which was just written: it
+/// compares the contents of files that are as new as the index, and filters have
+/// changed those.
+pub(crate) fn settle(path: &Path) -> Result<(), Error> {
+    let failed = Error::git("open", path.display().to_string());
+    let index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed)?;
+    super::times::settle(&index)
+}
+
+/// Notes in the index of the worktree at `path` that the `files` are correct, although
+/// their blobs are only pointers. Like [`settle`], makes libgit2 trust the
+/// index.
+pub(crate) fn accept(path: &Path, files: &[PathBuf]) -> Result<(), Error> {
+    let failed = || Error::git("write the index of", path.display().to_string());
+    let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
+    for file in files {
+        let full = path.join(file);
+        let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
+        let (Some(mut entry), Some(stamp)) = (index.get_path(file, 0), stamp(&about)) else {
+            continue;
+        };
+        super::times::note(&mut entry, stamp);
+        entry.file_size = about.len() as u32;
+        index.add(&entry).map_err(failed())?;
+    }
+    super::times::save(&mut index, path)
 }
 
 /// Whether libgit2 would change some files of a tree when it writes them: with other line

@@ -34,28 +34,26 @@ pub struct Push {
     pub remote_commit: Option<String>,
 }
 
-impl Repo {
-    /// Where git looks for this repository's hooks: `core.hooksPath`, from the
-    /// root of the working tree if it is relative, else `hooks` in the folder that
-    /// all worktrees share.
-    ///
-    /// # Errors
-    /// When the configuration can't be read.
-    pub fn hooks(&self) -> Result<HookFolder, Error> {
-        let failed = || Error::git("read the setting", SETTING);
-        let config = self.inner.config().map_err(failed())?.snapshot().map_err(failed())?;
-        let entry = match config.get_entry(SETTING) {
-            Err(error) if error.code() == ErrorCode::NotFound => {
-                let path = self.common_dir().join("hooks");
-                return Ok(HookFolder { path, shared: false });
-            }
-            entry => entry.map_err(failed())?,
-        };
-        let local = [ConfigLevel::Local, ConfigLevel::Worktree, ConfigLevel::App];
-        let shared = !local.contains(&entry.level());
-        let path = config.get_path(SETTING).map_err(failed())?;
-        Ok(HookFolder { path: self.root().join(path), shared })
-    }
+/// Where git looks for this repository's hooks: `core.hooksPath`, from the
+/// root of the working tree if it is relative, else `hooks` in the folder that
+/// all worktrees share.
+///
+/// # Errors
+/// When the configuration can't be read.
+pub fn folder(repo: &Repo) -> Result<HookFolder, Error> {
+    let failed = || Error::git("read the setting", SETTING);
+    let config = repo.inner.config().map_err(failed())?.snapshot().map_err(failed())?;
+    let entry = match config.get_entry(SETTING) {
+        Err(error) if error.code() == ErrorCode::NotFound => {
+            let path = repo.common_dir().join("hooks");
+            return Ok(HookFolder { path, shared: false });
+        }
+        entry => entry.map_err(failed())?,
+    };
+    let local = [ConfigLevel::Local, ConfigLevel::Worktree, ConfigLevel::App];
+    let shared = !local.contains(&entry.level());
+    let path = config.get_path(SETTING).map_err(failed())?;
+    Ok(HookFolder { path: repo.root().join(path), shared })
 }
 
 /// The pushes that git writes to a pre-push hook: a line each of `<local ref>
@@ -64,7 +62,7 @@ impl Repo {
 /// several refs with the same commits.
 ///
 /// # Errors
-/// A line that has not these four words, as it is.
+/// The first line that does not have four fields, or whose objects are none.
 pub fn pushes(lines: &str) -> Result<Vec<Push>, String> {
     let mut pushes: Vec<Push> = Vec::new();
     for line in lines.lines().filter(|line| !line.trim().is_empty()) {

@@ -38,128 +38,125 @@ pub(crate) struct Node {
     pub(crate) parents: Vec<usize>,
 }
 
-impl Repo {
-    /// A commit and those before it, newest first, at most `limit` of them. In a shallow
-    /// clone, they end where it is cut off.
-    ///
-    /// # Errors
-    /// When a commit can't be read.
-    pub(crate) fn line(
-        &self,
-        from: &str,
-        limit: usize,
-        parents: Parents,
-    ) -> Result<Vec<Commit>, Error> {
-        let from = oid(from)?;
-        if parents == Parents::All {
-            let ids = self.walk(from, None)?;
-            return ids.take(limit).map(|id| self.described(id?)).collect();
-        }
-        let mut found = Vec::new();
-        let mut next = Some(from);
-        while let Some(id) = next.filter(|_| found.len() < limit) {
-            found.push(self.described(id)?);
-            next = self.first_parent(id)?;
-        }
-        Ok(found)
+/// A commit and those before it, newest first, at most `limit` of them. In a shallow
+/// clone, they end where it is cut off.
+///
+/// # Errors
+/// When a commit can't be read.
+pub(crate) fn commits(
+    repo: &Repo,
+    from: &str,
+    limit: usize,
+    parents: Parents,
+) -> Result<Vec<Commit>, Error> {
+    let from = oid(from)?;
+    if parents == Parents::All {
+        let ids = walk(repo, from, None)?;
+        return ids.take(limit).map(|id| described(repo, id?)).collect();
     }
+    let mut found = Vec::new();
+    let mut next = Some(from);
+    while let Some(id) = next.filter(|_| found.len() < limit) {
+        found.push(described(repo, id)?);
+        next = first_parent(repo, id)?;
+    }
+    Ok(found)
+}
 
-    /// The first parent of a commit, if it has one.
-    ///
-    /// # Errors
-    /// When the commit can't be read.
-    pub(crate) fn parent(&self, commit: &str) -> Result<Option<String>, Error> {
-        Ok(self.first_parent(oid(commit)?)?.map(|id| id.to_string()))
-    }
+/// The first parent of a commit, if it has one.
+///
+/// # Errors
+/// When the commit can't be read.
+pub(crate) fn parent(repo: &Repo, commit: &str) -> Result<Option<String>, Error> {
+    Ok(first_parent(repo, oid(commit)?)?.map(|id| id.to_string()))
+}
 
-    /// Whether the clone is shallow.
-    pub(crate) fn is_shallow(&self) -> bool {
-        self.inner.is_shallow()
-    }
+/// Whether the clone is shallow.
+pub(crate) fn is_shallow(repo: &Repo) -> bool {
+    repo.inner.is_shallow()
+}
 
-    /// The commits after `good` up to and including `bad`, parents before their
-    /// children.
-    ///
-    /// # Errors
-    /// When `good` is no ancestor of `bad`, or none along the `parents` that
-    /// are followed.
-    pub(crate) fn between(
-        &self,
-        good: &str,
-        bad: &str,
-        parents: Parents,
-    ) -> Result<Vec<Node>, Error> {
-        let (from, to) = (oid(good)?, oid(bad)?);
-        let (good, bad) = (good.to_owned(), bad.to_owned());
-        if from == to {
-            return Err(Error::Same { good, bad });
-        }
-        if !self.is_on(from, to)? {
-            return Err(Error::NotAncestor { good, bad, shallow: self.is_shallow() });
-        }
-        if parents == Parents::First {
-            return self.chain(from, to);
-        }
-        let mut ids = self.walk(to, Some(from))?.collect::<Result<Vec<_>, _>>()?;
-        ids.reverse();
-        let places: HashMap<Oid, usize> =
-            ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
-        let node = |id: &Oid| {
-            let commit = self.commit(*id)?;
-            let parents = commit.parent_ids().filter_map(|id| places.get(&id).copied()).collect();
-            Ok(Node { parents, commit: self.described(*id)? })
-        };
-        ids.iter().map(node).collect()
+/// The commits after `good` up to and including `bad`, parents before their
+/// children.
+///
+/// # Errors
+/// When `good` is no ancestor of `bad`, or none along the `parents` that
+/// are followed.
+pub(crate) fn between(
+    repo: &Repo,
+    good: &str,
+    bad: &str,
+    parents: Parents,
+) -> Result<Vec<Node>, Error> {
+    let (from, to) = (oid(good)?, oid(bad)?);
+    let (good, bad) = (good.to_owned(), bad.to_owned());
+    if from == to {
+        return Err(Error::Same { good, bad });
     }
+    if !repo.is_on(from, to)? {
+        return Err(Error::NotAncestor { good, bad, shallow: is_shallow(repo) });
+    }
+    if parents == Parents::First {
+        return chain(repo, from, to);
+    }
+    let mut ids = walk(repo, to, Some(from))?.collect::<Result<Vec<_>, _>>()?;
+    ids.reverse();
+    let places: HashMap<Oid, usize> = ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let node = |id: &Oid| {
+        let commit = repo.commit(*id)?;
+        let parents = commit.parent_ids().filter_map(|id| places.get(&id).copied()).collect();
+        Ok(Node { parents, commit: described(repo, *id)? })
+    };
+    ids.iter().map(node).collect()
+}
 
-    fn chain(&self, good: Oid, bad: Oid) -> Result<Vec<Node>, Error> {
-        let mut ids = Vec::new();
-        let mut next = Some(bad);
-        while let Some(id) = next.filter(|id| *id != good) {
-            ids.push(id);
-            next = self.first_parent(id)?;
-        }
-        if next.is_none() {
-            let (good, bad) = (good.to_string(), bad.to_string());
-            return Err(Error::OffTheLine { good, bad });
-        }
-        let node = |(at, id): (usize, &Oid)| {
-            let parents = at.checked_sub(1).into_iter().collect();
-            Ok(Node { parents, commit: self.described(*id)? })
-        };
-        ids.iter().rev().enumerate().map(node).collect()
+fn chain(repo: &Repo, good: Oid, bad: Oid) -> Result<Vec<Node>, Error> {
+    let mut ids = Vec::new();
+    let mut next = Some(bad);
+    while let Some(id) = next.filter(|id| *id != good) {
+        ids.push(id);
+        next = first_parent(repo, id)?;
     }
+    if next.is_none() {
+        let (good, bad) = (good.to_string(), bad.to_string());
+        return Err(Error::OffTheLine { good, bad });
+    }
+    let node = |(at, id): (usize, &Oid)| {
+        let parents = at.checked_sub(1).into_iter().collect();
+        Ok(Node { parents, commit: described(repo, *id)? })
+    };
+    ids.iter().rev().enumerate().map(node).collect()
+}
 
-    /// The commits of `from`, children before their parents, without `hidden`
-    /// and those before it.
-    fn walk(
-        &self,
-        from: Oid,
-        hidden: Option<Oid>,
-    ) -> Result<impl Iterator<Item = Result<Oid, Error>>, Error> {
-        let failed = move || Error::git("walk the history of", from.to_string());
-        let mut walk = self.inner.revwalk().map_err(failed())?;
-        walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME).map_err(failed())?;
-        walk.push(from).map_err(failed())?;
-        if let Some(hidden) = hidden {
-            walk.hide(hidden).map_err(failed())?;
-        }
-        Ok(walk.map(move |id| id.map_err(failed())))
+/// The commits of `from`, children before their parents, without `hidden`
+/// and those before it.
+fn walk(
+    repo: &Repo,
+    from: Oid,
+    hidden: Option<Oid>,
+) -> Result<impl Iterator<Item = Result<Oid, Error>>, Error> {
+    let failed = move || Error::git("walk the history of", from.to_string());
+    let mut walk = repo.inner.revwalk().map_err(failed())?;
+    walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME).map_err(failed())?;
+    walk.push(from).map_err(failed())?;
+    if let Some(hidden) = hidden {
+        walk.hide(hidden).map_err(failed())?;
     }
+    Ok(walk.map(move |id| id.map_err(failed())))
+}
 
-    fn first_parent(&self, id: Oid) -> Result<Option<Oid>, Error> {
-        // Where a shallow clone is cut off, libgit2 returns no parents.
-        Ok(self.commit(id)?.parent_ids().next())
-    }
+fn first_parent(repo: &Repo, id: Oid) -> Result<Option<Oid>, Error> {
+    // Where a shallow clone is cut off, libgit2 returns no parents.
+    Ok(repo.commit(id)?.parent_ids().next())
+}
 
-    fn described(&self, id: Oid) -> Result<Commit, Error> {
-        let commit = self.commit(id)?;
-        let summary = commit.summary_bytes().unwrap_or_default();
-        Ok(Commit {
-            id: id.to_string(),
-            summary: String::from_utf8_lossy(summary).into_owned(),
-            author: String::from_utf8_lossy(commit.author().name_bytes()).into_owned(),
-            time: commit.time().seconds(),
-        })
-    }
+fn described(repo: &Repo, id: Oid) -> Result<Commit, Error> {
+    let commit = repo.commit(id)?;
+    let summary = commit.summary_bytes().unwrap_or_default();
+    Ok(Commit {
+        id: id.to_string(),
+        summary: String::from_utf8_lossy(summary).into_owned(),
+        author: String::from_utf8_lossy(commit.author().name_bytes()).into_owned(),
+        time: commit.time().seconds(),
+    })
 }

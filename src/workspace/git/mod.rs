@@ -86,7 +86,7 @@ impl Repo {
     /// # Errors
     /// If the working tree can't be read.
     pub(crate) fn dirty_files(&self) -> Result<usize, Error> {
-        Ok(self.changes()?.len())
+        Ok(snapshot::changes(self)?.len())
     }
 }
 

@@ -45,188 +45,190 @@ pub struct Merged {
     pub skipped: usize,
 }
 
-impl Repo {
-    /// The current notes.
-    ///
-    /// # Errors
-    /// If they can't be read.
-    pub(crate) fn notes(&self) -> Result<Notes<'_>, Error> {
-        self.notes_at(self.reference(REFERENCE)?)
-    }
+/// The current notes.
+///
+/// # Errors
+/// If they can't be read.
+pub(crate) fn current(repo: &Repo) -> Result<Notes<'_>, Error> {
+    notes_at(repo, commit_of(repo, REFERENCE)?)
+}
 
-    fn notes_at(&self, tip: Option<Oid>) -> Result<Notes<'_>, Error> {
-        let tree = tip.map(|tip| self.commit(tip)?.tree().map_err(Error::git("read", REFERENCE)));
-        Ok(Notes { inner: &self.inner, tree: tree.transpose()? })
-    }
+fn notes_at(repo: &Repo, tip: Option<Oid>) -> Result<Notes<'_>, Error> {
+    let tree = tip.map(|tip| repo.commit(tip)?.tree().map_err(Error::git("read", REFERENCE)));
+    Ok(Notes { inner: &repo.inner, tree: tree.transpose()? })
+}
 
-    /// The commit of a reference, in hexadecimal, if it exists.
-    ///
-    /// # Errors
-    /// If it can't be read.
-    pub(crate) fn tip(&self, reference: &str) -> Result<Option<String>, Error> {
-        Ok(self.reference(reference)?.map(|id| id.to_string()))
-    }
+/// The commit of a reference, in hexadecimal, if it exists.
+///
+/// # Errors
+/// If it can't be read.
+pub(crate) fn tip(repo: &Repo, reference: &str) -> Result<Option<String>, Error> {
+    Ok(commit_of(repo, reference)?.map(|id| id.to_string()))
+}
 
-    fn reference(&self, name: &str) -> Result<Option<Oid>, Error> {
-        match self.inner.refname_to_id(name) {
-            Ok(id) => Ok(Some(id)),
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-            Err(error) => Err(Error::git("read", name)(error)),
-        }
+fn commit_of(repo: &Repo, name: &str) -> Result<Option<Oid>, Error> {
+    match repo.inner.refname_to_id(name) {
+        Ok(id) => Ok(Some(id)),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(Error::git("read", name)(error)),
     }
+}
 
-    /// Adds lines to the notes of commits. `message` is the message of the
-    /// notes' commit.
-    ///
-    /// # Errors
-    /// If the notes can't be written.
-    pub(crate) fn add_lines(&self, lines: &[(String, String)], message: &str) -> Result<(), Error> {
-        let mut added: BTreeMap<String, String> = BTreeMap::new();
-        for (commit, line) in lines {
-            let text = added.entry(commit.clone()).or_default();
-            text.push_str(line);
-            text.push('\n');
-        }
-        self.write(message, None, |notes| {
-            let mut blobs = BTreeMap::new();
-            for (commit, text) in &added {
-                let mut old = notes.text(commit)?;
-                if old.last().is_some_and(|last| *last != b'\n') {
-                    old.push(b'\n');
-                }
-                old.extend_from_slice(text.as_bytes());
-                if old.len() > MAX_NOTE {
-                    return Err(large(commit));
-                }
-                let blob = self.inner.blob(&old).map_err(Error::git("write", REFERENCE))?;
-                blobs.insert(commit.clone(), blob);
+/// Adds lines to the notes of commits. `message` is the message of the
+/// notes' commit.
+///
+/// # Errors
+/// If the notes can't be written.
+pub(crate) fn add_lines(
+    repo: &Repo,
+    lines: &[(String, String)],
+    message: &str,
+) -> Result<(), Error> {
+    let mut added: BTreeMap<String, String> = BTreeMap::new();
+    for (commit, line) in lines {
+        let text = added.entry(commit.clone()).or_default();
+        text.push_str(line);
+        text.push('\n');
+    }
+    write(repo, message, None, |notes| {
+        let mut blobs = BTreeMap::new();
+        for (commit, text) in &added {
+            let mut old = notes.text(commit)?;
+            if old.last().is_some_and(|last| *last != b'\n') {
+                old.push(b'\n');
             }
-            Ok(blobs)
-        })
-    }
-
-    /// Merges the notes under another reference into ours: each note gets the lines of
-    /// both.
-    pub(crate) fn merge_notes(&self, from: &str) -> Result<Merged, Error> {
-        let Some(theirs) = self.reference(from)? else { return Ok(Merged::default()) };
-        let ours = self.reference(REFERENCE)?;
-        if ours.is_some_and(|ours| self.is_on(theirs, ours).unwrap_or(false)) {
-            return Ok(Merged::default());
-        }
-        let is_behind = ours.is_none_or(|ours| self.is_on(ours, theirs).unwrap_or(false));
-        // Another writer may have removed some of our lines.
-        if is_behind
-            && let Some(news) = self.news(ours, theirs)?
-            && self.advance(ours, theirs, "Take the notes of a remote")?
-        {
-            return Ok(news);
-        }
-        let other = self.notes_at(Some(theirs))?;
-        let other_blobs = other.blobs()?;
-        let mut merged = Merged::default();
-        self.write("Merge the notes of a remote", Some(theirs), |notes| {
-            merged = Merged::default();
-            let own = notes.blobs()?;
-            let mut blobs = BTreeMap::new();
-            for (commit, theirs) in &other_blobs {
-                if own.get(commit) == Some(theirs) {
-                    continue;
-                }
-                let Ok(text) = other.text(commit) else {
-                    merged.skipped += 1;
-                    continue;
-                };
-                let mut union = notes.text(commit).unwrap_or_default();
-                let new = add_missing(&mut union, &text);
-                if union.len() > MAX_NOTE {
-                    merged.skipped += 1;
-                } else if new > 0 {
-                    merged.lines += new;
-                    let blob = self.inner.blob(&union).map_err(Error::git("write", REFERENCE))?;
-                    blobs.insert(commit.clone(), blob);
-                }
+            old.extend_from_slice(text.as_bytes());
+            if old.len() > MAX_NOTE {
+                return Err(large(commit));
             }
-            Ok(blobs)
-        })?;
-        Ok(merged)
-    }
+            let blob = repo.inner.blob(&old).map_err(Error::git("write", REFERENCE))?;
+            blobs.insert(commit.clone(), blob);
+        }
+        Ok(blobs)
+    })
+}
 
-    /// What the notes at `theirs` add to those at `ours`; `None` if they lack one of our
-    /// lines.
-    fn news(&self, ours: Option<Oid>, theirs: Oid) -> Result<Option<Merged>, Error> {
-        let (ours, theirs) = (self.notes_at(ours)?, self.notes_at(Some(theirs))?);
-        let (known, others) = (ours.blobs()?, theirs.blobs()?);
-        let mut merged = Merged::default();
-        for (commit, blob) in &others {
-            if known.get(commit) == Some(blob) {
+/// Merges the notes under another reference into ours: each note gets the lines of
+/// both.
+pub(crate) fn merge_notes(repo: &Repo, from: &str) -> Result<Merged, Error> {
+    let Some(theirs) = commit_of(repo, from)? else { return Ok(Merged::default()) };
+    let ours = commit_of(repo, REFERENCE)?;
+    if ours.is_some_and(|ours| repo.is_on(theirs, ours).unwrap_or(false)) {
+        return Ok(Merged::default());
+    }
+    let is_behind = ours.is_none_or(|ours| repo.is_on(ours, theirs).unwrap_or(false));
+    // Another writer may have removed some of our lines.
+    if is_behind
+        && let Some(news) = news(repo, ours, theirs)?
+        && advance(repo, ours, theirs, "Take the notes of a remote")?
+    {
+        return Ok(news);
+    }
+    let other = notes_at(repo, Some(theirs))?;
+    let other_blobs = other.blobs()?;
+    let mut merged = Merged::default();
+    write(repo, "Merge the notes of a remote", Some(theirs), |notes| {
+        merged = Merged::default();
+        let own = notes.blobs()?;
+        let mut blobs = BTreeMap::new();
+        for (commit, theirs) in &other_blobs {
+            if own.get(commit) == Some(theirs) {
                 continue;
             }
-            match (ours.text(commit), theirs.text(commit)) {
-                (Ok(ours), Ok(theirs)) if add_missing(&mut theirs.clone(), &ours) > 0 => {
-                    return Ok(None);
-                }
-                (Ok(mut ours), Ok(theirs)) => merged.lines += add_missing(&mut ours, &theirs),
-                _ if known.contains_key(commit) => return Ok(None),
-                _ => merged.skipped += 1,
+            let Ok(text) = other.text(commit) else {
+                merged.skipped += 1;
+                continue;
+            };
+            let mut union = notes.text(commit).unwrap_or_default();
+            let new = add_missing(&mut union, &text);
+            if union.len() > MAX_NOTE {
+                merged.skipped += 1;
+            } else if new > 0 {
+                merged.lines += new;
+                let blob = repo.inner.blob(&union).map_err(Error::git("write", REFERENCE))?;
+                blobs.insert(commit.clone(), blob);
             }
         }
-        Ok(known.keys().all(|commit| others.contains_key(commit)).then_some(merged))
-    }
+        Ok(blobs)
+    })?;
+    Ok(merged)
+}
 
-    /// Removes a temporary reference.
-    pub(crate) fn forget(&self, reference: &str) -> Result<(), Error> {
-        match self.inner.find_reference(reference) {
-            Ok(mut found) => found.delete().map_err(Error::git("remove", reference)),
-            Err(_) => Ok(()),
+/// What the notes at `theirs` add to those at `ours`; `None` if they lack one of our
+/// lines.
+fn news(repo: &Repo, ours: Option<Oid>, theirs: Oid) -> Result<Option<Merged>, Error> {
+    let (ours, theirs) = (notes_at(repo, ours)?, notes_at(repo, Some(theirs))?);
+    let (known, others) = (ours.blobs()?, theirs.blobs()?);
+    let mut merged = Merged::default();
+    for (commit, blob) in &others {
+        if known.get(commit) == Some(blob) {
+            continue;
         }
-    }
-
-    /// Creates a new commit of the notes with the blobs that `change` returns, on top of
-    /// the current one and of `theirs`; retries as long as another writer is faster.
-    fn write(
-        &self,
-        message: &str,
-        theirs: Option<Oid>,
-        mut change: impl FnMut(&Notes<'_>) -> Result<BTreeMap<String, Oid>, Error>,
-    ) -> Result<(), Error> {
-        let failed = || Error::git("write", REFERENCE);
-        let ours = |_| Signature::now("cargo cbdr", "cargo-cbdr@localhost");
-        let who = self.inner.signature().or_else(ours).map_err(failed())?;
-        for attempt in 0..ATTEMPTS {
-            let tip = self.reference(REFERENCE)?;
-            let notes = self.notes_at(tip)?;
-            let blobs: Vec<_> = change(&notes)?.into_iter().collect();
-            if blobs.is_empty() && theirs.is_none() {
-                return Ok(());
+        match (ours.text(commit), theirs.text(commit)) {
+            (Ok(ours), Ok(theirs)) if add_missing(&mut theirs.clone(), &ours) > 0 => {
+                return Ok(None);
             }
-            let tree = notes.with(notes.tree.as_ref(), 0, &blobs)?;
-            let tree = self.inner.find_tree(tree).map_err(failed())?;
-            let parents = tip.into_iter().chain(theirs).map(|id| self.commit(id));
-            let parents: Vec<Commit<'_>> = parents.collect::<Result<_, _>>()?;
-            let parents: Vec<&Commit<'_>> = parents.iter().collect();
-            let new = self.inner.commit(None, &who, &who, message, &tree, &parents);
-            let new = new.map_err(failed())?;
-            if self.advance(tip, new, message)? {
-                return Ok(());
-            }
-            std::thread::sleep(pause(std::process::id(), attempt));
+            (Ok(mut ours), Ok(theirs)) => merged.lines += add_missing(&mut ours, &theirs),
+            _ if known.contains_key(commit) => return Ok(None),
+            _ => merged.skipped += 1,
         }
-        let lock = self.inner.commondir().join(format!("{REFERENCE}.lock"));
-        Err(Error::Contended { reference: REFERENCE, lock })
     }
+    Ok(known.keys().all(|commit| others.contains_key(commit)).then_some(merged))
+}
 
-    /// Moves the reference from `tip` to `new`, or creates it; false if it is no longer at
-    /// `tip`, or another writer holds its lock.
-    fn advance(&self, tip: Option<Oid>, new: Oid, message: &str) -> Result<bool, Error> {
-        let moved = match tip {
-            Some(tip) => self.inner.reference_matching(REFERENCE, new, true, tip, message),
-            None => self.inner.reference(REFERENCE, new, false, message),
-        };
-        match moved {
-            Ok(_) => Ok(true),
-            Err(error) if is_race(error.code()) => Ok(false),
-            Err(error) => Err(Error::git("write", REFERENCE)(error)),
+/// Removes a temporary reference.
+pub(crate) fn forget(repo: &Repo, reference: &str) -> Result<(), Error> {
+    match repo.inner.find_reference(reference) {
+        Ok(mut found) => found.delete().map_err(Error::git("remove", reference)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Creates a new commit of the notes with the blobs that `change` returns, on top of
+/// the current one and of `theirs`; retries as long as another writer is faster.
+fn write(
+    repo: &Repo,
+    message: &str,
+    theirs: Option<Oid>,
+    mut change: impl FnMut(&Notes<'_>) -> Result<BTreeMap<String, Oid>, Error>,
+) -> Result<(), Error> {
+    let failed = || Error::git("write", REFERENCE);
+    let ours = |_| Signature::now("cargo cbdr", "cargo-cbdr@localhost");
+    let who = repo.inner.signature().or_else(ours).map_err(failed())?;
+    for attempt in 0..ATTEMPTS {
+        let tip = commit_of(repo, REFERENCE)?;
+        let notes = notes_at(repo, tip)?;
+        let blobs: Vec<_> = change(&notes)?.into_iter().collect();
+        if blobs.is_empty() && theirs.is_none() {
+            return Ok(());
         }
+        let tree = notes.with(notes.tree.as_ref(), 0, &blobs)?;
+        let tree = repo.inner.find_tree(tree).map_err(failed())?;
+        let parents = tip.into_iter().chain(theirs).map(|id| repo.commit(id));
+        let parents: Vec<Commit<'_>> = parents.collect::<Result<_, _>>()?;
+        let parents: Vec<&Commit<'_>> = parents.iter().collect();
+        let new = repo.inner.commit(None, &who, &who, message, &tree, &parents);
+        let new = new.map_err(failed())?;
+        if advance(repo, tip, new, message)? {
+            return Ok(());
+        }
+        std::thread::sleep(pause(std::process::id(), attempt));
+    }
+    let lock = repo.inner.commondir().join(format!("{REFERENCE}.lock"));
+    Err(Error::Contended { reference: REFERENCE, lock })
+}
+
+/// Moves the reference from `tip` to `new`, or creates it; false if it is no longer at
+/// `tip`, or another writer holds its lock.
+fn advance(repo: &Repo, tip: Option<Oid>, new: Oid, message: &str) -> Result<bool, Error> {
+    let moved = match tip {
+        Some(tip) => repo.inner.reference_matching(REFERENCE, new, true, tip, message),
+        None => repo.inner.reference(REFERENCE, new, false, message),
+    };
+    match moved {
+        Ok(_) => Ok(true),
+        Err(error) if is_race(error.code()) => Ok(false),
+        Err(error) => Err(Error::git("write", REFERENCE)(error)),
     }
 }
 

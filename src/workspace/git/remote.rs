@@ -20,103 +20,101 @@ const PLAIN: [(&str, &str); 4] = [
     ("maintenance.auto", "false"),
 ];
 
-impl Repo {
-    /// Splits a name into a remote and a name there: `upstream/main` is `main` of `upstream`
-    /// if there is such a remote; everything else is a name of `origin`.
-    pub(crate) fn remote_of(&self, name: &str) -> (String, String) {
-        let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
-        // A remote's name may itself have slashes.
-        let split = |(at, _): (usize, &str)| name.split_at(at);
-        let mut splits = name.rmatch_indices('/').map(split);
-        let is_remote = |(remote, _): &(&str, &str)| self.inner.find_remote(remote).is_ok();
-        if let Some((remote, rest)) = splits.find(is_remote) {
-            return (remote.to_owned(), rest.trim_start_matches('/').to_owned());
-        }
-        ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
+/// Splits a name into a remote and a name there: `upstream/main` is `main` of `upstream`
+/// if there is such a remote; everything else is a name of `origin`.
+pub(crate) fn remote_of(repo: &Repo, name: &str) -> (String, String) {
+    let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
+    // A remote's name may itself have slashes.
+    let split = |(at, _): (usize, &str)| name.split_at(at);
+    let mut splits = name.rmatch_indices('/').map(split);
+    let is_remote = |(remote, _): &(&str, &str)| repo.inner.find_remote(remote).is_ok();
+    if let Some((remote, rest)) = splits.find(is_remote) {
+        return (remote.to_owned(), rest.trim_start_matches('/').to_owned());
     }
+    ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
+}
 
-    /// Whether there is a remote of this name. Git would treat any other name as a folder,
-    /// which a branch may contain.
-    pub(crate) fn has_remote(&self, name: &str) -> bool {
-        self.inner.find_remote(name).is_ok()
-    }
+/// Whether there is a remote of this name. Git would treat any other name as a folder,
+/// which a branch may contain.
+pub(crate) fn has_remote(repo: &Repo, name: &str) -> bool {
+    repo.inner.find_remote(name).is_ok()
+}
 
-    /// The commits at which the history of `names` is cut off in a shallow clone, in hexadecimal.
-    ///
-    /// # Errors
-    /// If a name can't be resolved or the history can't be read.
-    pub(crate) fn ends_of_history(&self, names: &[&str]) -> Result<Vec<String>, Error> {
-        let path = self.common_dir().join("shallow");
-        let listed = fs_err::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let tips = names.iter().map(|name| oid(&self.at(Some(name))?.commit));
-        let tips = tips.collect::<Result<Vec<_>, Error>>()?;
-        let mut ends = Vec::new();
-        for line in listed.lines() {
-            let end = oid(line)?;
-            for tip in &tips {
-                if self.is_on(end, *tip)? {
-                    ends.push(line.to_owned());
-                    break;
-                }
+/// The commits at which the history of `names` is cut off in a shallow clone, in hexadecimal.
+///
+/// # Errors
+/// If a name can't be resolved or the history can't be read.
+pub(crate) fn ends_of_history(repo: &Repo, names: &[&str]) -> Result<Vec<String>, Error> {
+    let path = repo.common_dir().join("shallow");
+    let listed = fs_err::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let tips = names.iter().map(|name| oid(&repo.at(Some(name))?.commit));
+    let tips = tips.collect::<Result<Vec<_>, Error>>()?;
+    let mut ends = Vec::new();
+    for line in listed.lines() {
+        let end = oid(line)?;
+        for tip in &tips {
+            if repo.is_on(end, *tip)? {
+                ends.push(line.to_owned());
+                break;
             }
         }
-        Ok(ends)
     }
+    Ok(ends)
+}
 
-    /// The remote with the objects that a partial clone lacks, if this is one.
-    pub(crate) fn promisor(&self) -> Option<String> {
-        let config = self.inner.config().ok()?;
-        let mut entries = config.entries(Some("^remote\\..*\\.promisor$")).ok()?;
-        while let Some(Ok(entry)) = entries.next() {
-            let name = entry.name().ok()?.strip_prefix("remote.")?.strip_suffix(".promisor")?;
-            if config.get_bool(entry.name().ok()?).unwrap_or(false) {
-                return Some(name.to_owned());
-            }
+/// The remote with the objects that a partial clone lacks, if this is one.
+pub(crate) fn promisor(repo: &Repo) -> Option<String> {
+    let config = repo.inner.config().ok()?;
+    let mut entries = config.entries(Some("^remote\\..*\\.promisor$")).ok()?;
+    while let Some(Ok(entry)) = entries.next() {
+        let name = entry.name().ok()?.strip_prefix("remote.")?.strip_suffix(".promisor")?;
+        if config.get_bool(entry.name().ok()?).unwrap_or(false) {
+            return Some(name.to_owned());
         }
-        None
     }
+    None
+}
 
-    /// Whether the clone has an object, named in hexadecimal.
-    pub(crate) fn holds(&self, object: &str) -> bool {
-        let database = self.inner.odb();
-        let id = git2::Oid::from_str(object);
-        matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))
-    }
+/// Whether the clone has an object, named in hexadecimal.
+pub(crate) fn holds(repo: &Repo, object: &str) -> bool {
+    let database = repo.inner.odb();
+    let id = git2::Oid::from_str(object);
+    matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))
+}
 
-    /// Host and path of the remote `origin`, without scheme, user and password; for a
-    /// folder, only its name. Empty without such a remote.
-    pub(crate) fn public_name(&self) -> String {
-        let origin = self.inner.find_remote("origin").ok();
-        let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
-        url.map_or(String::new(), |url| public(&url))
-    }
+/// Host and path of the remote `origin`, without scheme, user and password; for a
+/// folder, only its name. Empty without such a remote.
+pub(crate) fn public_name(repo: &Repo) -> String {
+    let origin = repo.inner.find_remote("origin").ok();
+    let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
+    url.map_or(String::new(), |url| public(&url))
+}
 
-    /// Its public name: the address of `origin` without scheme and suffix, else the name
-    /// of its folder.
-    pub(crate) fn known_as(&self) -> String {
-        let name = self.public_name();
-        if name.is_empty() { self.name() } else { name }
-    }
+/// Its public name: the address of `origin` without scheme and suffix, else the name
+/// of its folder.
+pub(crate) fn known_as(repo: &Repo) -> String {
+    let name = public_name(repo);
+    if name.is_empty() { repo.name() } else { name }
+}
 
-    /// The environment for a git that accesses a remote, from that of this program. Git
-    /// must not ask for a password, since nobody could answer.
-    pub(crate) fn remote_env(&self, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
-        let is_local = |name: &OsString| LOCAL.split(' ').any(|local| name == local);
-        let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
-        let chosen = |name: &(OsString, OsString)| {
-            ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(|ssh| name.0 == *ssh)
-        };
-        let config = self.inner.config().and_then(|mut config| config.snapshot());
-        let configured = config.is_ok_and(|config| config.get_str("core.sshCommand").is_ok());
-        if !configured && !env.iter().any(chosen) {
-            env.push(("GIT_SSH_COMMAND".into(), "ssh -o BatchMode=yes".into()));
-        }
-        env.retain(|(name, _)| name != "GIT_TERMINAL_PROMPT" && name != "LC_ALL");
-        env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
-        env.push(("LC_ALL".into(), "C".into()));
-        with_settings(&mut env);
-        env
+/// The environment for a git that accesses a remote, from that of this program. Git
+/// must not ask for a password, since nobody could answer.
+pub(crate) fn remote_env(repo: &Repo, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let is_local = |name: &OsString| LOCAL.split(' ').any(|local| name == local);
+    let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
+    let chosen = |name: &(OsString, OsString)| {
+        ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(|ssh| name.0 == *ssh)
+    };
+    let config = repo.inner.config().and_then(|mut config| config.snapshot());
+    let configured = config.is_ok_and(|config| config.get_str("core.sshCommand").is_ok());
+    if !configured && !env.iter().any(chosen) {
+        env.push(("GIT_SSH_COMMAND".into(), "ssh -o BatchMode=yes".into()));
     }
+    env.retain(|(name, _)| name != "GIT_TERMINAL_PROMPT" && name != "LC_ALL");
+    env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
+    env.push(("LC_ALL".into(), "C".into()));
+    with_settings(&mut env);
+    env
 }
 
 /// Appends [`PLAIN`] to the settings that git reads from its environment, keeping

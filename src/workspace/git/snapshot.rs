@@ -24,114 +24,112 @@ const FOLDER: u32 = 0o040_000;
 const OF_WORKTREE: [&str; 2] = ["config.worktree", "info/sparse-checkout"];
 const OF_CLONE: [&str; 3] = ["config", "info/exclude", "info/attributes"];
 
-impl Repo {
-    /// Whether libgit2 supports the form of the index: it knows neither sparse nor split
-    /// ones.
-    pub(crate) fn supports_index(&self) -> bool {
-        let unsupported = |error: git2::Error| error.message().contains("mandatory extension");
-        self.changes.is_some() || !self.inner.index().err().is_some_and(unsupported)
-    }
+/// Whether libgit2 supports the form of the index: it knows neither sparse nor split
+/// ones.
+pub(crate) fn supports_index(repo: &Repo) -> bool {
+    let unsupported = |error: git2::Error| error.message().contains("mandatory extension");
+    repo.changes.is_some() || !repo.inner.index().err().is_some_and(unsupported)
+}
 
-    /// Makes `folder` a repository with the same index, HEAD and settings, which borrows the
-    /// objects of this one: the installed git marks files as used in the one where it reads a
-    /// split index.
-    pub(crate) fn copy_index(&self, folder: &Path) -> Result<(), Error> {
-        for part in ["refs", "objects"] {
-            fs_err::create_dir_all(folder.join(part)).map_err(Error::io("create", folder))?;
-        }
-        link_objects(folder, &self.inner)?;
-        let head = head_commit(&self.inner)?.id().to_string();
-        write_if_changed(&folder.join("HEAD"), head.as_bytes())?;
-        let (own, common) = (self.inner.path(), self.inner.commondir());
-        for (from, files) in [(own, &OF_WORKTREE[..]), (common, &OF_CLONE[..])] {
-            for file in files {
-                copy_or_remove(&from.join(file), &folder.join(file))?;
-            }
-        }
-        // The part that a split index shares with earlier ones is a file beside it.
-        for file in fs_err::read_dir(own).map_err(Error::io("read", own))? {
-            let file = file.map_err(Error::io("read", own))?;
-            let name = file.file_name();
-            if name == "index" || name.to_string_lossy().starts_with("sharedindex.") {
-                fs_err::copy(file.path(), folder.join(&name)).map_err(Error::io("copy", own))?;
-            }
-        }
-        Ok(())
+/// Makes `folder` a repository with the same index, HEAD and settings, which borrows the
+/// objects of this one: the installed git marks files as used in the one where it reads a
+/// split index.
+pub(crate) fn copy_index(repo: &Repo, folder: &Path) -> Result<(), Error> {
+    for part in ["refs", "objects"] {
+        fs_err::create_dir_all(folder.join(part)).map_err(Error::io("create", folder))?;
     }
-
-    /// Believes what `git status --porcelain -z --no-renames` printed, instead of libgit2.
-    pub(crate) fn set_changes(&mut self, printed: &str) {
-        // The status of a file is two letters and a space.
-        let paths = printed.split('\0').filter_map(|entry| entry.get(3..));
-        self.changes = Some(paths.map(PathBuf::from).collect());
-    }
-
-    /// The files of the working tree that differ from HEAD, relative to the root.
-    pub(super) fn changes(&self) -> Result<Vec<PathBuf>, Error> {
-        if let Some(changes) = &self.changes {
-            return Ok(changes.clone());
+    link_objects(folder, &repo.inner)?;
+    let head = head_commit(&repo.inner)?.id().to_string();
+    write_if_changed(&folder.join("HEAD"), head.as_bytes())?;
+    let (own, common) = (repo.inner.path(), repo.inner.commondir());
+    for (from, files) in [(own, &OF_WORKTREE[..]), (common, &OF_CLONE[..])] {
+        for file in files {
+            copy_or_remove(&from.join(file), &folder.join(file))?;
         }
-        let mut options = StatusOptions::new();
-        options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false);
-        options.update_index(false);
-        let failed = || Error::git("read", "the working tree");
-        let statuses = self.inner.statuses(Some(&mut options)).map_err(failed())?;
-        let index = self.inner.index().map_err(failed())?;
-        // Libgit2 considers what a sparse checkout leaves out as deleted.
-        let is_left_out = |path: &Path| {
-            let flags = index.get_path(path, 0).map_or(0, |entry| entry.flags_extended);
-            flags & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
+    }
+    // The part that a split index shares with earlier ones is a file beside it.
+    for file in fs_err::read_dir(own).map_err(Error::io("read", own))? {
+        let file = file.map_err(Error::io("read", own))?;
+        let name = file.file_name();
+        if name == "index" || name.to_string_lossy().starts_with("sharedindex.") {
+            fs_err::copy(file.path(), folder.join(&name)).map_err(Error::io("copy", own))?;
+        }
+    }
+    Ok(())
+}
+
+/// Believes what `git status --porcelain -z --no-renames` printed, instead of libgit2.
+pub(crate) fn set_changes(repo: &mut Repo, printed: &str) {
+    // The status of a file is two letters and a space.
+    let paths = printed.split('\0').filter_map(|entry| entry.get(3..));
+    repo.changes = Some(paths.map(PathBuf::from).collect());
+}
+
+/// The files of the working tree that differ from HEAD, relative to the root.
+pub(super) fn changes(repo: &Repo) -> Result<Vec<PathBuf>, Error> {
+    if let Some(changes) = &repo.changes {
+        return Ok(changes.clone());
+    }
+    let mut options = StatusOptions::new();
+    options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false);
+    options.update_index(false);
+    let failed = || Error::git("read", "the working tree");
+    let statuses = repo.inner.statuses(Some(&mut options)).map_err(failed())?;
+    let index = repo.inner.index().map_err(failed())?;
+    // Libgit2 considers what a sparse checkout leaves out as deleted.
+    let is_left_out = |path: &Path| {
+        let flags = index.get_path(path, 0).map_or(0, |entry| entry.flags_extended);
+        flags & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
+    };
+    let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
+    let changed = changed.map(|entry| (from_git(entry.path_bytes()), entry.status()));
+    let differs =
+        |(path, status): &(PathBuf, _)| *status != Status::WT_DELETED || !is_left_out(path);
+    Ok(changed.filter(differs).map(|(path, _)| path).collect())
+}
+
+/// Writes the working tree into `store`; returns the tree, in hexadecimal.
+pub(crate) fn take(repo: &Repo, store: &Store) -> Result<String, Error> {
+    let head = head_commit(&repo.inner)?.tree().map_err(Error::git("read", "HEAD"))?;
+    let verb = "snapshot";
+    let mut index = Index::new().map_err(Error::git(verb, "the working tree"))?;
+    index.read_tree(&head).map_err(Error::git(verb, "HEAD"))?;
+    let failed = || Error::git(verb, "the working tree");
+    let objects = store.repository().odb().map_err(failed())?;
+    for path in changes(repo)? {
+        stage(repo, &mut index, &path, &objects)?;
+    }
+    let entries: Vec<IndexEntry> = index.iter().collect();
+    Ok(write_tree(&objects, &entries, 0).map_err(failed())?.to_string())
+}
+
+fn stage(repo: &Repo, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Result<(), Error> {
+    let shown = path.display().to_string();
+    let full = repo.root().join(path);
+    let Ok(metadata) = full.symlink_metadata() else {
+        return match index.remove(path, 0) {
+            // Added to the user's index and deleted again, or in a folder that was
+            // replaced by a file.
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            removed => removed.map_err(Error::git("snapshot", shown)),
         };
-        let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
-        let changed = changed.map(|entry| (from_git(entry.path_bytes()), entry.status()));
-        let differs =
-            |(path, status): &(PathBuf, _)| *status != Status::WT_DELETED || !is_left_out(path);
-        Ok(changed.filter(differs).map(|(path, _)| path).collect())
-    }
-
-    /// Writes the working tree into `store`; returns the tree, in hexadecimal.
-    pub(crate) fn snapshot(&self, store: &Store) -> Result<String, Error> {
-        let head = head_commit(&self.inner)?.tree().map_err(Error::git("read", "HEAD"))?;
-        let verb = "snapshot";
-        let mut index = Index::new().map_err(Error::git(verb, "the working tree"))?;
-        index.read_tree(&head).map_err(Error::git(verb, "HEAD"))?;
-        let failed = || Error::git(verb, "the working tree");
-        let objects = store.repository().odb().map_err(failed())?;
-        for path in self.changes()? {
-            self.take(&mut index, &path, &objects)?;
-        }
-        let entries: Vec<IndexEntry> = index.iter().collect();
-        Ok(write_tree(&objects, &entries, 0).map_err(failed())?.to_string())
-    }
-
-    fn take(&self, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Result<(), Error> {
-        let shown = path.display().to_string();
-        let full = self.root().join(path);
-        let Ok(metadata) = full.symlink_metadata() else {
-            return match index.remove(path, 0) {
-                // Added to the user's index and deleted again, or in a folder that was
-                // replaced by a file.
-                Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-                removed => removed.map_err(Error::git("snapshot", shown)),
-            };
-        };
-        let (mode, content) = if metadata.is_symlink() {
-            let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
-            (LINK, git_bytes(&target))
-        } else if metadata.is_dir() {
-            // A submodule or a nested repository stays as in the commit.
-            return Ok(());
-        } else {
-            // If the system does not know, the index does.
-            let known = || index.get_path(path, 0).is_some_and(|entry| entry.mode == EXECUTABLE);
-            let executable = is_executable(&metadata).unwrap_or_else(known);
-            let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
-            (if executable { EXECUTABLE } else { FILE }, content)
-        };
-        let blob = write(objects, ObjectType::Blob, &content);
-        let blob = blob.map_err(Error::git("snapshot", &*shown))?;
-        index.add(&entry(path, mode, blob)).map_err(Error::git("snapshot", shown))
-    }
+    };
+    let (mode, content) = if metadata.is_symlink() {
+        let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
+        (LINK, git_bytes(&target))
+    } else if metadata.is_dir() {
+        // A submodule or a nested repository stays as in the commit.
+        return Ok(());
+    } else {
+        // If the system does not know, the index does.
+        let known = || index.get_path(path, 0).is_some_and(|entry| entry.mode == EXECUTABLE);
+        let executable = is_executable(&metadata).unwrap_or_else(known);
+        let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
+        (if executable { EXECUTABLE } else { FILE }, content)
+    };
+    let blob = write(objects, ObjectType::Blob, &content);
+    let blob = blob.map_err(Error::git("snapshot", &*shown))?;
+    index.add(&entry(path, mode, blob)).map_err(Error::git("snapshot", shown))
 }
 
 /// Writes the tree of these entries, which are in the order of an index and whose paths

@@ -34,82 +34,79 @@ impl Submodules {
     }
 }
 
-impl Store {
-    /// Fills the submodules among the entries of a tree from the user's clone; returns their
-    /// paths relative to the root of the worktree. The tree belongs to the repository
-    /// `user`, and is located at `inside` in the worktree.
-    pub(super) fn fill_submodules(
-        &self,
-        user: &Repository,
-        entries: &[TreeEntry],
-        inside: &Path,
-        modules: &mut Submodules,
-    ) -> Result<Vec<PathBuf>, Error> {
-        let mut links = Vec::new();
-        for TreeEntry { path: link, id: commit, .. } in submodules(entries) {
-            let path = inside.join(link);
-            if !is_inside(&modules.root, &path) {
-                return Err(Error::OddSubmodule(path));
-            }
-            match open_submodule(user, &modules.root.join(inside), link) {
-                Some(source) => self.fill(&source, *commit, (link, &path), modules)?,
-                None => {
-                    let target = modules.root.join(&path);
-                    if !is_empty(&target) {
-                        modules.is_changed = true;
-                        remove(&target)?;
-                        fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
-                    }
-                    modules.empty.push(path.clone());
+/// Fills the submodules among the entries of a tree from the user's clone; returns their
+/// paths relative to the root of the worktree. The tree belongs to the repository
+/// `user`, and is located at `inside` in the worktree.
+pub(super) fn fill_submodules(
+    store: &Store,
+    user: &Repository,
+    entries: &[TreeEntry],
+    inside: &Path,
+    modules: &mut Submodules,
+) -> Result<Vec<PathBuf>, Error> {
+    let mut links = Vec::new();
+    for TreeEntry { path: link, id: commit, .. } in submodules(entries) {
+        let path = inside.join(link);
+        if !is_inside(&modules.root, &path) {
+            return Err(Error::OddSubmodule(path));
+        }
+        match open_submodule(user, &modules.root.join(inside), link) {
+            Some(source) => fill(store, &source, *commit, (link, &path), modules)?,
+            None => {
+                let target = modules.root.join(&path);
+                if !is_empty(&target) {
+                    modules.is_changed = true;
+                    remove(&target)?;
+                    fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
                 }
+                modules.empty.push(path.clone());
             }
-            links.push(path);
         }
-        Ok(links)
+        links.push(path);
     }
+    Ok(links)
+}
 
-    /// Fills the submodule `link`, which is located at `path` in the worktree, unless it is
-    /// unchanged since it was filled with this commit.
-    fn fill(
-        &self,
-        source: &Repository,
-        commit: Oid,
-        (link, path): (&Path, &Path),
-        modules: &mut Submodules,
-    ) -> Result<(), Error> {
-        let shown = path.display().to_string();
-        let failed = || Error::git("check out the submodule", &*shown);
-        let private = self.repository().path().join("modules").join(escape(link));
-        let store = Store::over(&private, source)?;
-        let missing = |_| Error::Submodule { path: shown.clone(), commit: commit.to_string() };
-        let found = store.repository().find_commit(commit).map_err(missing)?;
-        let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
-        let entries = entries(store.repository(), &tree)?;
-        let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
-        let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
-        let target = modules.root.join(path);
-        let record_path = modules.records.join(escape(path));
-        // Not written again without need, since cargo detects changes by the times of files.
-        if !is_filled(&record_path, commit, &target, is_nested)? {
-            modules.is_changed = true;
-            remove(&record_path)?;
-            remove(&target)?;
-            fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
-            let mut checkout = CheckoutBuilder::new();
-            checkout.force().target_dir(&target).update_index(false);
-            // libgit2 does not check out a tree with submodules from a bare repository.
-            store.repository().set_workdir(&target, false).map_err(failed())?;
-            let checked = store.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
-            checked.map_err(failed())?;
-            let check = || Ok::<_, Error>(());
-            let record = FolderRecord::new(commit.to_string(), &target, is_nested, check)?;
-            fs_err::create_dir_all(&modules.records)
-                .map_err(Error::io("create", &modules.records))?;
-            record.write(&record_path)?;
-        }
-        store.fill_submodules(source, &entries, path, modules)?;
-        Ok(())
+/// Fills the submodule `link`, which is located at `path` in the worktree, unless it is
+/// unchanged since it was filled with this commit.
+fn fill(
+    store: &Store,
+    source: &Repository,
+    commit: Oid,
+    (link, path): (&Path, &Path),
+    modules: &mut Submodules,
+) -> Result<(), Error> {
+    let shown = path.display().to_string();
+    let failed = || Error::git("check out the submodule", &*shown);
+    let private = store.repository().path().join("modules").join(escape(link));
+    let own = Store::over(&private, source)?;
+    let missing = |_| Error::Submodule { path: shown.clone(), commit: commit.to_string() };
+    let found = own.repository().find_commit(commit).map_err(missing)?;
+    let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
+    let entries = entries(own.repository(), &tree)?;
+    let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
+    let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
+    let target = modules.root.join(path);
+    let record_path = modules.records.join(escape(path));
+    // Not written again without need, since cargo detects changes by the times of files.
+    if !is_filled(&record_path, commit, &target, is_nested)? {
+        modules.is_changed = true;
+        remove(&record_path)?;
+        remove(&target)?;
+        fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
+        let mut checkout = CheckoutBuilder::new();
+        checkout.force().target_dir(&target).update_index(false);
+        // libgit2 does not check out a tree with submodules from a bare repository.
+        own.repository().set_workdir(&target, false).map_err(failed())?;
+        let checked = own.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
+        checked.map_err(failed())?;
+        let check = || Ok::<_, Error>(());
+        let record = FolderRecord::new(commit.to_string(), &target, is_nested, check)?;
+        fs_err::create_dir_all(&modules.records).map_err(Error::io("create", &modules.records))?;
+        record.write(&record_path)?;
     }
+    fill_submodules(&own, source, &entries, path, modules)?;
+    Ok(())
 }
 
 /// Whether a path is an empty folder.

@@ -17,7 +17,7 @@ use git2::{
 
 use super::filters::{converts, is_attributes};
 use super::snapshot::write;
-use super::submodules::Submodules;
+use super::submodules::{Submodules, fill_submodules};
 use super::times::{change_times, remove_changed};
 use super::{Error, Repo, Revision};
 use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
@@ -116,7 +116,7 @@ impl Store {
 
     fn add_submodules<'a>(&self, user: &Repo, mut begun: Begun<'a>) -> Result<Begun<'a>, Error> {
         let (entries, modules) = (&begun.entries, &mut begun.modules);
-        begun.kept = self.fill_submodules(&user.inner, entries, Path::new(""), modules)?;
+        begun.kept = fill_submodules(self, &user.inner, entries, Path::new(""), modules)?;
         Ok(begun)
     }
 

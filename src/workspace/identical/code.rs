@@ -13,8 +13,13 @@ use std::collections::BTreeMap;
 /// The beginning of an import for rustdoc, which other compilations drop.
 const FOR_RUSTDOC: &str = "#[cfg(doc)]";
 
-/// A position in a source: its line, and its column in characters; both begin at 1.
-pub(super) type Place = (u32, u32);
+/// A position in a source; both numbers begin at 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SourcePosition {
+    pub(crate) line: u32,
+    /// In characters.
+    pub(crate) column: u32,
+}
 
 /// The code of a source.
 #[derive(Debug, Default)]
@@ -22,21 +27,21 @@ struct Code {
     /// Its characters, with a space for everything between two of them that the
     /// compiler skips.
     text: String,
-    /// The place of each character.
-    places: Vec<Place>,
+    /// The position of each character.
+    positions: Vec<SourcePosition>,
 }
 
 /// Where the code of the source `base` is in `head`. `None` unless both have the
 /// same code.
-pub(super) fn moves(base: &str, head: &str) -> Option<BTreeMap<Place, Place>> {
+pub(super) fn moves(base: &str, head: &str) -> Option<BTreeMap<SourcePosition, SourcePosition>> {
     let (base, head) = (Code::read(base)?, Code::read(head)?);
-    (base.text == head.text).then(|| base.places.into_iter().zip(head.places).collect())
+    (base.text == head.text).then(|| base.positions.into_iter().zip(head.positions).collect())
 }
 
 /// Whether a source requests source locations from the compiler, so that the program may
 /// use them in any way: `line!`, `column!`, `Location::caller`. A source that can't be
 /// parsed counts as one.
-pub(super) fn asks_for_places(source: &str) -> bool {
+pub(super) fn asks_for_locations(source: &str) -> bool {
     // Most sources do not even have the letters.
     if !["line", "column", "caller"].iter().any(|word| source.contains(word)) {
         return false;
@@ -85,7 +90,7 @@ impl Code {
 struct Reader {
     letters: Vec<char>,
     at: usize,
-    place: Place,
+    position: SourcePosition,
     /// Whether something was skipped since the latest letter was taken.
     has_gap: bool,
     code: Code,
@@ -94,7 +99,8 @@ struct Reader {
 impl Reader {
     fn new(source: &str) -> Self {
         let letters = source.trim_start_matches('\u{feff}').chars().collect();
-        Reader { letters, at: 0, place: (1, 1), has_gap: false, code: Code::default() }
+        let position = SourcePosition { line: 1, column: 1 };
+        Reader { letters, at: 0, position, has_gap: false, code: Code::default() }
     }
 
     fn peek(&self, ahead: usize) -> Option<char> {
@@ -106,8 +112,11 @@ impl Reader {
     }
 
     fn step(&mut self) {
-        let (line, column) = self.place;
-        self.place = if self.peek(0) == Some('\n') { (line + 1, 1) } else { (line, column + 1) };
+        let SourcePosition { line, column } = self.position;
+        self.position = match self.peek(0) {
+            Some('\n') => SourcePosition { line: line + 1, column: 1 },
+            _ => SourcePosition { line, column: column + 1 },
+        };
         self.at += 1;
     }
 
@@ -120,10 +129,10 @@ impl Reader {
         let Some(letter) = self.peek(0) else { return };
         if std::mem::take(&mut self.has_gap) && !self.code.text.is_empty() {
             self.code.text.push(' ');
-            self.code.places.push((0, 0));
+            self.code.positions.push(SourcePosition::default());
         }
         self.code.text.push(letter);
-        self.code.places.push(self.place);
+        self.code.positions.push(self.position);
         self.step();
     }
 
@@ -246,9 +255,10 @@ mod tests {
                     fn f(x: &[u8]) -> u8 {\n\t/* of /* the */ two */ x[1] /* ; */\n}";
         let moves = moves(base, head).unwrap();
         // `x[1]`, and the `}` at the end.
-        assert_eq!(moves[&(4, 5)], (9, 25));
-        assert_eq!(moves[&(5, 1)], (10, 1));
-        assert_eq!(moves.get(&(4, 12)), None, "a comment");
+        let at = |line, column| SourcePosition { line, column };
+        assert_eq!(moves[&at(4, 5)], at(9, 25));
+        assert_eq!(moves[&at(5, 1)], at(10, 1));
+        assert_eq!(moves.get(&at(4, 12)), None, "a comment");
     }
 
     #[test]
@@ -294,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_places_may_use_them() {
+    fn who_asks_for_locations_may_use_them() {
         for asking in [
             "let a = line!();",
             "std::column ! ()",
@@ -302,7 +312,7 @@ mod tests {
             "use L as M; M::caller",
             "line!(), \"",
         ] {
-            assert!(asks_for_places(asking), "{asking}");
+            assert!(asks_for_locations(asking), "{asking}");
         }
         for quiet in [
             "#[track_caller] fn f() {}",
@@ -312,7 +322,7 @@ mod tests {
             "let a = \"a line!\";",
             "the_caller(inline)",
         ] {
-            assert!(!asks_for_places(quiet), "{quiet}");
+            assert!(!asks_for_locations(quiet), "{quiet}");
         }
     }
 }

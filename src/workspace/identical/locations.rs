@@ -17,15 +17,15 @@ use std::collections::BTreeMap;
 use object::{Architecture, Object, ObjectKind};
 
 use super::Section;
-use super::code::Place;
+use super::code::SourcePosition;
 
 /// A source location that differs between two executables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MovedLocation {
     /// The source as the compiler names it: in a workspace, its path from the root.
     pub(crate) source: String,
-    pub(crate) base: Place,
-    pub(crate) head: Place,
+    pub(crate) base: SourcePosition,
+    pub(crate) head: SourcePosition,
 }
 
 /// The sections with locations: the first one if their addresses are only known when the
@@ -72,7 +72,7 @@ pub(super) fn moved(
                 return None;
             }
             let source = pointers.text(one.address + start as u64)?;
-            let (base, head) = (place(base)?, place(head)?);
+            let (base, head) = (position(base)?, position(head)?);
             found.push(MovedLocation { source, base, head });
         }
     }
@@ -80,10 +80,10 @@ pub(super) fn moved(
 }
 
 /// The line and the column in eight bytes.
-pub(crate) fn place(bytes: &[u8]) -> Option<Place> {
+pub(crate) fn position(bytes: &[u8]) -> Option<SourcePosition> {
     let half = |half: &[u8]| Some(u32::from_le_bytes(half.try_into().ok()?));
     let (line, column) = bytes.split_at_checked(4)?;
-    Some((half(line)?, half(column)?))
+    Some(SourcePosition { line: half(line)?, column: half(column)? })
 }
 
 /// Reads what addresses in an executable point to.
@@ -110,7 +110,7 @@ impl<'a> Pointers<'a> {
         for entry in table.data.chunks_exact(RELOCATION) {
             let (at, what, to) = (number(entry, 0)?, number(entry, 8)?, number(entry, 16)?);
             // Without a symbol, the whole number is the kind.
-            if what == u64::from(relative) {
+            if what == u64::from(relative.0) {
                 found.insert(at, to);
             }
         }
@@ -146,26 +146,26 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use object::ObjectSection;
 
-    use super::super::{elf, loaded};
+    use super::super::{loaded, parsed};
     use super::*;
 
     /// This program, as the tests see it; `None` where it is of a kind that is not known here.
     fn program() -> Option<Vec<u8>> {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let file = elf(&program)?;
+        let file = parsed(&program)?;
         Pointers::read(&file, &loaded(&file)?)?;
         Some(program)
     }
 
     /// What differs between this program and one with other bytes.
     fn differs(base: &[u8], head: &[u8]) -> Option<Vec<MovedLocation>> {
-        let [base, head] = [base, head].map(|program| elf(program).unwrap());
+        let [base, head] = [base, head].map(|program| parsed(program).unwrap());
         moved(&base, &loaded(&base).unwrap(), &loaded(&head).unwrap())
     }
 
-    /// Where a location in this source stands in the program's file.
+    /// The offset of a location in this source in the program's file.
     fn location(program: &[u8]) -> usize {
-        let file = elf(program).unwrap();
+        let file = parsed(program).unwrap();
         let sections = loaded(&file).unwrap();
         let pointers = Pointers::read(&file, &sections).unwrap();
         let holder = file.section_by_name(HOLDERS[0]).unwrap();
@@ -173,8 +173,9 @@ mod tests {
         // The test harness describes each test with the name of its source, too, but has
         // the line in eight bytes.
         let is_ours = |at: &u64| {
-            let place = pointers.bytes(holder.address() + at + TO_LINE as u64, 8).and_then(place);
-            place.is_some_and(|(line, column)| line > 0 && column > 0)
+            let found =
+                pointers.bytes(holder.address() + at + TO_LINE as u64, 8).and_then(position);
+            found.is_some_and(|found| found.line > 0 && found.column > 0)
                 && pointers
                     .text(holder.address() + at)
                     .is_some_and(|text| text.ends_with("locations.rs"))
@@ -198,13 +199,13 @@ mod tests {
         let found = with(&[(at + 16, 1), (at + 20, 2)]).unwrap();
         let [MovedLocation { source, base, head }] = &*found else { panic!("{found:?}") };
         assert!(source.ends_with("locations.rs") && source.starts_with("src"), "{source}");
-        assert_eq!((base.0 ^ 1, base.1 ^ 2), *head);
-        assert!(base.0 > 0 && base.1 > 0);
+        assert_eq!((base.line ^ 1, base.column ^ 2), (head.line, head.column));
+        assert!(base.line > 0 && base.column > 0);
         // The length of the name, with and without a change of the line.
         assert_eq!(with(&[(at + 8, 1)]), None);
         assert_eq!(with(&[(at + 8, 1), (at + 16, 1)]), None);
         let of = |name: &str| {
-            let file = elf(&program).unwrap();
+            let file = parsed(&program).unwrap();
             file.section_by_name(name).unwrap().file_range().unwrap().0 as usize
         };
         for name in [".text", ".rodata", ".data.rel.ro"] {

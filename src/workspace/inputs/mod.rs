@@ -11,7 +11,7 @@
 //! changed (see [`super::folder_record`]).
 
 pub(super) mod configuration;
-pub(super) mod foundation;
+pub(super) mod toolchain;
 pub(super) mod traces;
 
 use std::collections::BTreeMap;

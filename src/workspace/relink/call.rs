@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::linker::host;
-use super::{Link, Part};
+use super::{ArgumentPart, Link};
 use crate::exec::process::Command;
 use crate::exec::program::{Relink, RelinkInput};
 use crate::workspace::environment::Environment;
@@ -40,7 +40,7 @@ impl Link {
             return Err("the command line of its linker is too long".to_owned());
         }
         let linker = self.linker.clone();
-        let call = LinkerCall { linker, args, folder: &self.folder, rustc, env };
+        let call = LinkCommand { linker, args, folder: &self.folder, rustc, env };
         let is_driver = call.args.iter().any(|arg| arg.starts_with("-Wl,"));
         let (call, shuffle) = if is_driver { call.by_driver()? } else { call.direct()? };
         let prefix = if is_driver { "-Wl," } else { "" };
@@ -54,14 +54,14 @@ impl Link {
         Ok(Relink { command, shuffle, inputs: self.inputs(links) })
     }
 
-    fn text(&self, arg: &[Part], links: &Path) -> String {
+    fn text(&self, arg: &[ArgumentPart], links: &Path) -> String {
         let path = |file: &usize| {
             self.kept.get(*file).map_or(links.to_owned(), |file| links.join(&file.path))
         };
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::File(file) => path(file).to_string_lossy().into_owned(),
-            Part::Folder(file) => {
+        let part = |part: &ArgumentPart| match part {
+            ArgumentPart::Text(text) => text.clone(),
+            ArgumentPart::File(file) => path(file).to_string_lossy().into_owned(),
+            ArgumentPart::Folder(file) => {
                 path(file).parent().unwrap_or(links).to_string_lossy().into_owned()
             }
         };
@@ -84,7 +84,7 @@ impl Link {
 }
 
 /// A command in preparation.
-struct LinkerCall<'a> {
+struct LinkCommand<'a> {
     linker: PathBuf,
     args: Vec<String>,
     folder: &'a Path,
@@ -92,7 +92,7 @@ struct LinkerCall<'a> {
     env: &'a Environment,
 }
 
-impl LinkerCall<'_> {
+impl LinkCommand<'_> {
     /// That of a C compiler, which calls the linker.
     fn by_driver(mut self) -> Result<(Self, &'static str), String> {
         let named =

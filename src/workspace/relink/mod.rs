@@ -37,11 +37,11 @@ pub(crate) struct Link {
 }
 
 /// An argument: its consecutive parts.
-type Argument = Vec<Part>;
+type Argument = Vec<ArgumentPart>;
 
 /// A part of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Part {
+enum ArgumentPart {
     Text(String),
     /// The path of a kept file.
     File(usize),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Argument, KeptFile, Link, Part, link_or_copy};
+use super::{Argument, ArgumentPart, KeptFile, Link, link_or_copy};
 use crate::exec::process::{Command, environment};
 use crate::exec::system::{canonical, digest, digest_file, make_private_dir};
 use crate::workspace::files::remove;
@@ -33,7 +33,7 @@ const NEVER_WRITTEN: [&str; 2] = [".rlib", ".rcgu.o"];
 
 /// The record of a link.
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
+struct LinkRecord {
     /// The digest of the executable that was made.
     executable: String,
     link: Link,
@@ -47,8 +47,8 @@ pub(crate) fn find(target_folder: &Path, executable: &str) -> Result<Link, Strin
     let folders = std::fs::read_dir(target_folder.join(FOLDER)).into_iter().flatten().flatten();
     for folder in folders.map(|entry| entry.path()) {
         let Ok(text) = std::fs::read(folder.join(RECORD)) else { continue };
-        let record = serde_json::from_slice::<Record>(&text).ok();
-        if let Some(Record { mut link, .. }) = record.filter(|r| r.executable == executable) {
+        let record = serde_json::from_slice::<LinkRecord>(&text).ok();
+        if let Some(LinkRecord { mut link, .. }) = record.filter(|r| r.executable == executable) {
             link.kept.iter_mut().for_each(|file| file.path = folder.join(&file.path));
             return Ok(link);
         }
@@ -123,7 +123,7 @@ impl LinkerCall {
         let link = Link { linker, folder, ..Link::default() };
         let mut keeper = Keeper { place: staging.path(), roots, link };
         keeper.keep(&args)?;
-        let record = Record { executable: digest_file(&output)?, link: keeper.link };
+        let record = LinkRecord { executable: digest_file(&output)?, link: keeper.link };
         std::fs::write(staging.path().join(RECORD), serde_json::to_vec(&record)?)?;
         std::fs::rename(staging.path(), &place)?;
         // There is nothing under that name that has to be removed.
@@ -175,12 +175,14 @@ impl Keeper<'_> {
     fn keep_folder(&mut self, folder: &str, libraries: &BTreeSet<String>) -> io::Result<()> {
         let path = self.link.folder.join(folder);
         if !self.is_ours(&path) {
-            self.link.args.push(vec![Part::Text(format!("-L{folder}"))]);
+            self.link.args.push(vec![ArgumentPart::Text(format!("-L{folder}"))]);
             return Ok(());
         }
         for library in libraries.iter().map(|name| path.join(name)).filter(|file| file.is_file()) {
             let file = self.keep_file(&library)?;
-            self.link.args.push(vec![Part::Text("-L".to_owned()), Part::Folder(file)]);
+            self.link
+                .args
+                .push(vec![ArgumentPart::Text("-L".to_owned()), ArgumentPart::Folder(file)]);
         }
         Ok(())
     }
@@ -191,18 +193,19 @@ impl Keeper<'_> {
         if let Some(part) = self.kept_part(arg)? {
             return Ok(vec![part]);
         }
-        let mut parts = vec![Part::Text(String::new())];
+        let mut parts = vec![ArgumentPart::Text(String::new())];
         for piece in arg.split_inclusive([',', '=']) {
             let path = piece.trim_end_matches([',', '=']);
             let end = &piece[path.len()..];
-            parts.push(self.kept_part(path)?.unwrap_or_else(|| Part::Text(path.to_owned())));
-            parts.push(Part::Text(end.to_owned()));
+            parts
+                .push(self.kept_part(path)?.unwrap_or_else(|| ArgumentPart::Text(path.to_owned())));
+            parts.push(ArgumentPart::Text(end.to_owned()));
         }
         Ok(joined(parts))
     }
 
     /// The path of a temporary file, which is stored; for others, the length is noted.
-    fn kept_part(&mut self, path: &str) -> io::Result<Option<Part>> {
+    fn kept_part(&mut self, path: &str) -> io::Result<Option<ArgumentPart>> {
         if !path.contains('/') && !path.contains('.') {
             return Ok(None);
         }
@@ -211,7 +214,7 @@ impl Keeper<'_> {
             return Ok(None);
         };
         if self.is_ours(&path) {
-            return Ok(Some(Part::File(self.keep_file(&path)?)));
+            return Ok(Some(ArgumentPart::File(self.keep_file(&path)?)));
         }
         let other = (path, about.len());
         if !self.link.others.contains(&other) {
@@ -262,14 +265,14 @@ fn libraries(args: &[String]) -> BTreeSet<String> {
 }
 
 /// The parts, with each text as long as can be.
-fn joined(parts: Vec<Part>) -> Argument {
+fn joined(parts: Vec<ArgumentPart>) -> Argument {
     let mut all: Argument = Vec::new();
     for part in parts {
         match (all.last_mut(), part) {
-            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+            (Some(ArgumentPart::Text(text)), ArgumentPart::Text(more)) => text.push_str(&more),
             (_, part) => all.push(part),
         }
     }
-    all.retain(|part| *part != Part::Text(String::new()));
+    all.retain(|part| *part != ArgumentPart::Text(String::new()));
     all
 }

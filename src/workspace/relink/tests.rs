@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use super::linker::LinkerChoice;
-use super::{KeptFile, Link, Part, record};
+use super::{ArgumentPart, KeptFile, Link, record};
 use crate::exec::process::{Command, environment};
 use crate::exec::program::{Relink, RelinkInput};
 use crate::exec::system::{LINKS_AS_GNU, digest_file, write};
@@ -300,9 +300,9 @@ fn files_in_arguments_and_response_files_are_kept_and_libraries_found() {
 
 /// The arguments of a link with this linker, but for the inputs.
 fn arguments(linker: &str, args: &[&str]) -> Result<Vec<String>, String> {
-    let args = args.iter().map(|arg| vec![Part::Text((*arg).to_owned())]);
+    let args = args.iter().map(|arg| vec![ArgumentPart::Text((*arg).to_owned())]);
     let mut args: Vec<_> = args.collect();
-    args.push(vec![Part::File(0)]);
+    args.push(vec![ArgumentPart::File(0)]);
     let kept = vec![KeptFile { path: "12/x.o".into(), ..KeptFile::default() }];
     let link = Link { linker: linker.into(), args, kept, ..Link::default() };
     let relink = link.relink(Path::new("/links"), HOST, &[])?;

@@ -21,6 +21,7 @@ use crate::cli::{Analyze, Format, Rule};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
+use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
 
 /// How often the result so far is shown.
@@ -30,10 +31,14 @@ const REDRAW: Duration = Duration::from_millis(100);
 const TOLERANCE: Threshold = Threshold(0.05);
 
 /// Prints the result of samples.
-pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &Analyze,
+    called: &CommandLine,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
     let spec = spec(args)?;
     if args.combine {
-        return super::combine::run(args, &spec, interrupt);
+        return super::combine::run(args, called, &spec, interrupt);
     }
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let inputs = inputs(args)?;
@@ -51,7 +56,7 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
-    give(args.format, outputs, &outcome)?;
+    give(args.format, outputs, &Readable::new(&outcome, called))?;
     match (outcome.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(Exit::Signal(signal)),
         _ => Ok(Exit::of(&outcome)),
@@ -59,9 +64,9 @@ pub(crate) fn run(args: &Analyze, interrupt: &Interrupt) -> Result<Exit, Failure
 }
 
 /// Writes the requested files, and prints.
-pub(super) fn give(format: Format, outputs: Outputs, outcome: &Outcome) -> Result<(), Failure> {
-    outputs.write(outcome, &Recording::default())?;
-    outputs::printed(render::print(format, outcome))?;
+pub(super) fn give(format: Format, outputs: Outputs, result: &Readable<'_>) -> Result<(), Failure> {
+    outputs.write(result, &Recording::default())?;
+    outputs::printed(render::print(format, result))?;
     Ok(())
 }
 
@@ -170,12 +175,12 @@ fn analyse(
     ui: &mut Ui,
 ) -> Result<Outcome, Failure> {
     let mut analysis = Analysis::new(spec.clone(), inputs.len());
-    if analysis.wants_scouting() && inputs.iter().all(|input| input.regular) {
+    if analysis.needs_first_pass() && inputs.iter().all(|input| input.regular) {
         for input in inputs {
             (&input.file).rewind()?;
         }
         let files = inputs.iter().map(|input| (input.name.as_str(), &input.file));
-        analysis.scout(files).map_err(Error::from)?;
+        analysis.first_pass(files).map_err(Error::from)?;
     }
     let mut stopped_by = StoppedBy::MaxPairs;
     for input in inputs {

@@ -12,7 +12,7 @@ use super::request::cache_dir;
 use crate::cli;
 use crate::exit::Exit;
 use crate::render::grid;
-use crate::render::table::Table;
+use crate::render::table::TextTable;
 use crate::ui::{Failure, Ui, text};
 
 pub(crate) fn run(what: &cli::Cache) -> Result<Exit, Failure> {
@@ -36,7 +36,7 @@ fn list(cache: &Cache) -> Result<Exit, Failure> {
     if kept.is_empty() {
         return Ok(Exit::Success);
     }
-    let table = Table::of(&kept)
+    let table = TextTable::of(&kept)
         .text("repository", shown)
         .numbers("builds", |kept| kept.artifacts.to_string())
         .numbers("size", |kept| bytes(kept.artifact_bytes))

@@ -11,11 +11,17 @@ use super::analyze;
 use crate::cli::Analyze;
 use crate::exit::Exit;
 use crate::render::outputs::{Outputs, WantedOutputs};
+use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
 
 /// Prints the verdict of the shards measured by several machines, with the
 /// settings of the measurement; only `--on-inconclusive` may differ.
-pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &Analyze,
+    called: &CommandLine,
+    asked: &Spec,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let parts: Vec<Part> =
         args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
@@ -26,7 +32,7 @@ pub(super) fn run(args: &Analyze, asked: &Spec, interrupt: &Interrupt) -> Result
     let mut ui = Ui::new();
     outcome.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
-    analyze::give(args.format, outputs, &outcome)?;
+    analyze::give(args.format, outputs, &Readable::new(&outcome, called))?;
     Ok(Exit::of(&outcome))
 }
 

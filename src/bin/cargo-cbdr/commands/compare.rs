@@ -9,16 +9,21 @@ use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::Request;
 
-use super::observe::{Kept, Observed, observed, random_seed};
+use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
 use crate::cli::{Compare, Format, From, MessageFormat, When};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
+use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
 
 /// Runs the comparison, as requested by the arguments.
-pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &Compare,
+    called: &CommandLine,
+    context: Context<'_>,
+) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let options = options(args)?;
     if args.dry_run {
@@ -34,13 +39,14 @@ pub(crate) fn run(args: &Compare, context: Context<'_>) -> Result<Exit, Failure>
     let mut recording = Recording::default();
     let runs = outputs.want_runs().then_some(&mut recording);
     let prints_events = args.message_format == MessageFormat::Json;
-    let kept = Kept { samples, recording: runs, prints_events };
+    let kept = KeepRuns { samples, recording: runs, prints_events };
     let result = observed(&options, kept, context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
-    let given = outputs.write(&outcome, &recording);
+    let readable = Readable::new(&outcome, called);
+    let given = outputs.write(&readable, &recording);
     let printed = match args.message_format {
-        MessageFormat::Human => render::print(args.format, &outcome),
+        MessageFormat::Human => render::print(args.format, &readable),
         MessageFormat::Json => render::json::print_result(&outcome),
     };
     // After a hangup there may be no terminal to print to.
@@ -77,7 +83,7 @@ fn dry_run(
 fn options(args: &Compare) -> Result<Options, Failure> {
     let request = request(args.settings.0.clone(), args.head.clone(), args.filter.filter.clone())?;
     let request = Request {
-        instead: args.instead.clone(),
+        fallback_base: args.fallback_base.clone(),
         exact_base: args.exact_base,
         dirty: args.dirty,
         fetch: args.fetch,

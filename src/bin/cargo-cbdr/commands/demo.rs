@@ -13,10 +13,11 @@ use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::observe::{Kept, Observed, observed, random_seed};
+use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request_in;
 use crate::exit::Exit;
 use crate::render;
+use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui, about, text};
 
 /// The files of the first commit.
@@ -31,7 +32,7 @@ const FILES: [(&str, &str); 4] = [
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
 /// Creates the repository, compares, and suggests what to do next.
-pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<Exit, Failure> {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
     let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
@@ -57,10 +58,11 @@ pub(crate) fn run(context: Context<'_>) -> Result<Exit, Failure> {
         seed: random_seed(),
         shard: None,
     };
-    let result = observed(&options, Kept::default(), context, &mut ui);
+    let result = observed(&options, KeepRuns::default(), context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
-    let printed = writeln!(out).and_then(|()| render::human::print(&outcome));
+    let readable = Readable::new(&outcome, called);
+    let printed = writeln!(out).and_then(|()| render::human::print(&readable));
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(Exit::interrupted(context.interrupt));

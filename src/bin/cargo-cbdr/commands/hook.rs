@@ -15,7 +15,9 @@ use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
 use super::{compare, current_folder};
 use crate::cli::{self, Compare, Hook};
 use crate::exit::Exit;
+use crate::render::readable::CommandLine;
 use crate::ui::{Failure, Ui, about};
+use cargo_cbdr::workspace::git::hooks;
 
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";
@@ -33,18 +35,22 @@ const END: &str = "# <<< cargo cbdr hook <<<";
 /// The first line of a hook that has nothing but our part.
 const SHELL: &str = "#!/bin/sh\n";
 
-pub(crate) fn run(what: &Hook, context: Context<'_>) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    what: &Hook,
+    called: &CommandLine,
+    context: Context<'_>,
+) -> Result<Exit, Failure> {
     match what {
         Hook::Install { time_limit, args } => install(time_limit, args),
         Hook::Uninstall => uninstall(),
-        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, context),
+        Hook::Run { time_limit, args } => compare_pushes(time_limit, args, called, context),
     }
 }
 
 /// The repository of the current folder, and the folder of its hooks.
 fn hooks_folder() -> Result<(Repo, PathBuf), Failure> {
     let repo = Repo::discover(&current_folder()?).map_err(Error::from)?;
-    let hooks = repo.hooks().map_err(Error::from)?;
+    let hooks = hooks::folder(&repo).map_err(Error::from)?;
     if hooks.shared {
         return refuse(format!(
             "`core.hooksPath` is `{}` for all repositories: set one for this repository alone \
@@ -135,7 +141,6 @@ fn uninstall() -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// The current hook.
 enum ExistingHook {
     None,
     /// Somebody else's hook, or a link.
@@ -260,6 +265,7 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 fn compare_pushes(
     time_limit: &str,
     args: &[String],
+    called: &CommandLine,
     context: Context<'_>,
 ) -> Result<Exit, Failure> {
     let (limit, _) = parse(time_limit, args)?;
@@ -279,9 +285,9 @@ fn compare_pushes(
         let (_, mut compare) = parse(time_limit, args)?;
         compare.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
-        compare.instead = remote_commit;
+        compare.fallback_base = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
-        let exit = compare::run(&compare, context)?;
+        let exit = compare::run(&compare, called, context)?;
         if exit != Exit::Success {
             return Ok(exit);
         }

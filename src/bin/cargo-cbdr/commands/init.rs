@@ -30,7 +30,6 @@ const SHORT: f64 = 0.005;
 /// The maximum time of a run in a trial, unless the user sets it.
 const RUN_TIMEOUT: &str = "2m";
 
-/// A file to write.
 struct FileChange {
     path: PathBuf,
     /// The current text; `None` for a new file.

@@ -24,6 +24,7 @@ use cargo_cbdr::exec::process::{Helper, Interrupt};
 
 use crate::cli::{self, Command};
 use crate::exit::Exit;
+use crate::render::readable::CommandLine;
 use crate::ui::{Failure, verbosity};
 
 /// The argument with which cargo calls this program as a runner.
@@ -55,7 +56,7 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
         return Ok(written(cli::complete(args))?);
     }
     if first.is_some_and(|first| first == CAPTURE) {
-        cargo_cbdr::workspace::write_down(
+        cargo_cbdr::workspace::record_invocation(
             args,
             cargo_cbdr::exec::process::environment().into_iter(),
         )?;
@@ -76,18 +77,19 @@ pub(crate) fn run(helper: Helper) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
     let context = Context { helper: &helper, interrupt: &interrupt };
+    let called = CommandLine::new(std::env::args_os().skip(1));
     let outcome = match cli.command {
-        Command::Compare(args) => compare::run(&args, context),
+        Command::Compare(args) => compare::run(&args, &called, context),
         Command::Init(args) => init::run(&args, context),
-        Command::Demo => demo::run(context),
+        Command::Demo => demo::run(&called, context),
         Command::Sample(args) => sample::run(&args, context),
-        Command::Analyze(args) => analyze::run(&args, &interrupt),
+        Command::Analyze(args) => analyze::run(&args, &called, &interrupt),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Cache { what } => cache::run(&what),
         Command::Completions { shell } => Ok(written(cli::completions(shell))?),
         Command::Man { command } => man(command.as_deref()),
-        Command::Hook { what } => hook::run(&what, context),
-        Command::Plot(args) => plot::run(&args, &interrupt),
+        Command::Hook { what } => hook::run(&what, &called, context),
+        Command::Plot(args) => plot::run(&args, &called, &interrupt),
         Command::Bisect(args) => bisect::run(&args, context),
         Command::History(args) => history::run(&args, context),
     };

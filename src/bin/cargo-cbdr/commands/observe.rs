@@ -23,7 +23,7 @@ pub(super) struct Observed {
 
 /// What to do with a comparison's runs and events, besides showing them.
 #[derive(Default)]
-pub(super) struct Kept<'a> {
+pub(super) struct KeepRuns<'a> {
     /// The CSV file of the samples.
     pub(super) samples: Option<&'a Path>,
     /// The samples, if they are needed afterwards.
@@ -35,11 +35,11 @@ pub(super) struct Kept<'a> {
 /// Compares, shows what happens and keeps the samples.
 pub(super) fn observed(
     options: &Options,
-    kept: Kept<'_>,
+    kept: KeepRuns<'_>,
     context: Context<'_>,
     ui: &mut Ui,
 ) -> Result<Observed, Failure> {
-    let Kept { samples, mut recording, prints_events } = kept;
+    let KeepRuns { samples, mut recording, prints_events } = kept;
     let mut files = SamplesFiles::new(samples, context.interrupt)?;
     let result = cargo_cbdr::compare(options, context, &mut |event: Event<'_>| {
         ui.show(&event);

@@ -14,13 +14,17 @@ use crate::cli::{Analyze, Format, Plot, Rule};
 use crate::exit::Exit;
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
+use crate::render::readable::{CommandLine, Readable};
 use crate::ui::Failure;
 
 /// The width without a terminal.
 const COLUMNS: usize = 80;
 
-/// Draws the samples.
-pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    args: &Plot,
+    called: &CommandLine,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
     let page = args.html.as_deref();
     let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
     let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
@@ -31,7 +35,7 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
         recording.read(&mut text.as_slice(), name).map_err(Error::from)?;
     }
     if page.is_some() {
-        return paint(args, outputs, &texts, &recording);
+        return paint(args, called, outputs, &texts, &recording);
     }
     if recording.labels().next().is_none() {
         return Err(Error::from(samples::Error::NoRow).into());
@@ -48,6 +52,7 @@ pub(crate) fn run(args: &Plot, interrupt: &Interrupt) -> Result<Exit, Failure> {
 /// Writes the page: the result of `analyze`, and the samples.
 fn paint(
     args: &Plot,
+    called: &CommandLine,
     outputs: Outputs,
     texts: &[Text],
     recording: &Recording,
@@ -61,15 +66,16 @@ fn paint(
         format: Format::Human,
     };
     let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());
-    if analysis.wants_scouting() {
+    if analysis.needs_first_pass() {
         let files = texts.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
-        analysis.scout(files).map_err(Error::from)?;
+        analysis.first_pass(files).map_err(Error::from)?;
     }
     for (name, text) in texts {
         analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;
     }
     analysis.check().map_err(Error::from)?;
-    outputs.write(&analysis.outcome(StoppedBy::MaxPairs), recording)?;
+    let outcome = analysis.outcome(StoppedBy::MaxPairs);
+    outputs.write(&Readable::new(&outcome, called), recording)?;
     Ok(Exit::Success)
 }
 

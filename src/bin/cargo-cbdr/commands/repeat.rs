@@ -5,10 +5,10 @@ use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
-use super::observe::{Kept, Observed, observed};
+use super::observe::{KeepRuns, Observed, observed};
 use crate::cli::Format;
 use crate::exit::Exit;
-use crate::render::{self, words};
+use crate::render::{self, readable};
 use crate::ui::{Failure, Ui};
 
 /// The seeds stay below this, so that JSON can represent them.
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let mut stopped = false;
     let mut failed = Ok(());
     for time in 1..=times {
-        let result = observed(&options, Kept::default(), context, &mut ui);
+        let result = observed(&options, KeepRuns::default(), context, &mut ui);
         ui.end();
         match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
@@ -40,7 +40,7 @@ pub(crate) fn run(
                 failed = written;
                 stopped = outcome.stopped_by == StoppedBy::Interrupt;
                 if !stopped {
-                    let brief = words::brief(&outcome);
+                    let brief = readable::brief(&outcome);
                     ui.status("Compared", &format!("{time} of {times}: {brief}"));
                     outcomes.push(outcome);
                 }

@@ -28,7 +28,7 @@ pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failu
         folder,
         flags,
         head: None,
-        instead: None,
+        fallback_base: None,
         filter: None,
         exact_base: false,
         dirty: false,

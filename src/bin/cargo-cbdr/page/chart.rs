@@ -76,7 +76,7 @@ pub(super) fn titled(svg: &str, element: &str, titles: &[String]) -> String {
 }
 
 /// The frame of a chart: its ranges, and how the numbers at its sides are written.
-pub(super) struct Frame<'f> {
+pub(super) struct ChartFrame<'f> {
     pub(super) x: (f64, f64),
     pub(super) y: (f64, f64),
     pub(super) x_label: &'f dyn Fn(f64) -> String,
@@ -110,7 +110,7 @@ impl Plane {
     }
 }
 
-impl Frame<'_> {
+impl ChartFrame<'_> {
     /// Draws the grid and its numbers.
     pub(super) fn draw<'a>(
         &self,

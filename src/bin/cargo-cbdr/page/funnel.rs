@@ -7,7 +7,7 @@ use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::estimator::{Levels, Running};
 use plotters::prelude::*;
 
-use super::chart::{self, Area, BAND, Drawn, Frame, INK, LIMIT, Plane};
+use super::chart::{self, Area, BAND, ChartFrame, Drawn, INK, LIMIT, Plane};
 use super::ratios::line;
 use crate::plot::axis::{self, Axis};
 
@@ -86,7 +86,7 @@ fn drawn<'a>(
     let percents = (100.0 * range.0, 100.0 * range.1);
     let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
     let last = history.last().map_or(1, |summary| summary.pairs) as f64;
-    let frame = Frame {
+    let frame = ChartFrame {
         x: (1.0, last.max(2.0)),
         y: range,
         x_label: &axis::count,

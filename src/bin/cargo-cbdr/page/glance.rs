@@ -9,8 +9,8 @@ use maud::{Markup, html};
 use super::{answer, sentence};
 use crate::render::answer::is_better;
 use crate::render::escape::line;
+use crate::render::readable::{self, CellTexts, Readable, ResultRow};
 use crate::render::scale::ChangeScale;
-use crate::render::words::{self, Cells};
 use crate::ui::text;
 
 /// With more rows than this, the table can be filtered, and scrolls.
@@ -117,20 +117,18 @@ pub(super) fn kinds(benchmark: &BenchmarkResult) -> String {
 }
 
 /// All metrics in a table, the worst first, with what they can be filtered by.
-pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
-    let all = words::worst_first(outcome);
-    let gates: Vec<&MetricResult> = outcome.gates().map(|(_, metric)| metric).collect();
-    let any_gates = !gates.is_empty();
-    let results = if gates.is_empty() { all.iter().map(|(_, m)| *m).collect() } else { gates };
-    let scale = ChangeScale::of(&results);
-    let is_shown = |(benchmark, metric): &(&BenchmarkResult, &MetricResult)| {
-        !any_gates || words::is_requested(benchmark, metric)
-    };
-    let (shown, folded): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_shown);
+pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
+    let all: Vec<&ResultRow<'_>> = result.rows.iter().collect();
+    let any_gates = all.iter().any(|row| row.metric.gates);
+    let scaled = all.iter().filter(|row| !any_gates || row.metric.gates);
+    let scale = ChangeScale::of(&scaled.map(|row| &*row.metric).collect::<Vec<_>>());
+    let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
+        all.iter().partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
-    let only = words::only_metric(all.iter().map(|(_, metric)| *metric));
+    let only = readable::only_metric(&all);
+    let row = |of: &ResultRow<'_>| row(result.outcome, index, &scale, of, only);
     let subject = match only {
-        Some(_) if outcome.benchmarks.len() > 1 => "benchmark",
+        Some(_) if result.outcome.benchmarks.len() > 1 => "benchmark",
         _ => "metric",
     };
     html! {
@@ -142,10 +140,10 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                     table.glance {
                         caption {
                             @if let Some(only) = only {
-                                (sentence(&words::estimate_heading(outcome, only)))
+                                (sentence(&readable::estimate_heading(result.estimate, only)))
                                 " of base and head; the worst comes first."
                             } @else {
-                                "Base and head are " (words::estimate(outcome)) "s; the worst comes first."
+                                "Base and head are " (result.estimate) "s; the worst comes first."
                             }
                             @if is_long { " Scroll for more." }
                         }
@@ -164,9 +162,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                             }
                         }
                         tbody {
-                            @for (benchmark, metric) in &shown {
-                                (row(outcome, index, &scale, (benchmark, metric), only))
-                            }
+                            @for of in &shown { (row(of)) }
                         }
                     }
                 }
@@ -177,9 +173,7 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                         }
                         table.glance {
                             tbody {
-                                @for (benchmark, metric) in &folded {
-                                    (row(outcome, index, &scale, (benchmark, metric), only))
-                                }
+                                @for of in &folded { (row(of)) }
                             }
                         }
                     }
@@ -190,13 +184,13 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
                     span.swatch.zero {} "no change  "
                     "◂ ▸ beyond the scale"
                 }
-                @if let Some(apart) = words::apart(outcome, all.iter().map(|(_, metric)| *metric)) {
+                @if let Some(apart) = readable::apart(result.estimate, &all) {
                     p.small { (apart) }
                 }
                 p.small {
-                    "confidence " (words::confidence(outcome)) ", estimator "
-                    (outcome.policy.estimator) ": "
-                    a href=(words::PROMISE) { "what the verdict promises" }
+                    "confidence " (result.confidence) ", estimator "
+                    (result.outcome.policy.estimator) ": "
+                    a href=(readable::PROMISE) { "what the verdict promises" }
                 }
             }
         }
@@ -204,8 +198,8 @@ pub(super) fn glance(outcome: &Outcome, index: &Index<'_>) -> Markup {
 }
 
 /// The number of results of each kind, and which of them are shown.
-fn filter(all: &[(&BenchmarkResult, &MetricResult)], index: &Index<'_>) -> Markup {
-    let count = |of: &str| all.iter().filter(|(_, metric)| kind(metric) == of).count();
+fn filter(all: &[&ResultRow<'_>], index: &Index<'_>) -> Markup {
+    let count = |of: &str| all.iter().filter(|row| kind(&row.metric) == of).count();
     html! {
         fieldset.filter {
             legend { "Show" }
@@ -237,38 +231,38 @@ fn row(
     outcome: &Outcome,
     index: &Index<'_>,
     scale: &ChangeScale,
-    (benchmark, result): (&BenchmarkResult, &MetricResult),
+    row: &ResultRow<'_>,
     only: Option<&str>,
 ) -> Markup {
-    let Cells { base, head, change, interval, .. } = words::cells(result);
+    let ResultRow { benchmark, metric, cells } = row;
     html! {
-        tr.gates[result.gates] data-kind=(kind(result)) data-group=[index.group(benchmark)] {
+        tr.gates[metric.gates] data-kind=(kind(metric)) data-group=[index.group(benchmark)] {
             th scope="row" {
                 a href={ "#" (index.anchor(benchmark)) } {
-                    code { (line(&words::full_name(outcome, benchmark, result, only))) }
+                    code { (line(&row.full_name(outcome, only))) }
                 }
             }
-            td.number data-name="base" { (base) }
-            td.number data-name="head" { (head) }
-            td.number data-name="change" { (change) }
+            td.number data-name="base" { (cells.base) }
+            td.number data-name="head" { (cells.head) }
+            td.number data-name="change" { (cells.change) }
             td.scale {
-                (bar(scale, result))
-                @if let Some((over, change)) = words::over_layouts(result) {
-                    span.ends { "as built " (interval) }
-                    span.ends { (over) " " (change) }
+                (bar(scale, row))
+                @if let Some(over) = &cells.over {
+                    span.ends { "as built " (cells.interval) }
+                    span.ends { (over) }
                 } @else {
-                    span.ends { (interval) }
+                    span.ends { (cells.interval) }
                 }
             }
-            td { (answer(result)) }
+            td { (answer(row)) }
         }
     }
 }
 
 /// An interval on the scale, in percent of the width, with arrows where it leaves the scale.
-fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
+fn bar(scale: &ChangeScale, row: &ResultRow<'_>) -> Markup {
     let at = |change: f64| 100.0 * scale.part(change);
-    let summary = &result.summary;
+    let summary = &row.metric.summary;
     let (left, right) = (summary.lower.map_or(0.0, at), summary.upper.map_or(100.0, at));
     let is_left = |end: f64| end < scale.from;
     let is_right = |end: f64| end > scale.to;
@@ -277,10 +271,10 @@ fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
     };
     html! {
         @if let Some(change) = summary.change {
-            div.bar title=(described(result)) {
+            div.bar title=(described(row)) {
                 (mark("zero", 0.0))
                 i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
-                @if let Some(limit) = result.limit() { (mark("limit", limit)) }
+                @if let Some(limit) = row.metric.limit() { (mark("limit", limit)) }
                 @if scale.holds(change) { (mark("estimate", change)) }
                 @if is_left(change) || summary.lower.is_none_or(is_left) { i.beyond.left { "◂" } }
                 @if is_right(change) || summary.upper.is_none_or(is_right) { i.beyond.right { "▸" } }
@@ -290,11 +284,10 @@ fn bar(scale: &ChangeScale, result: &MetricResult) -> Markup {
 }
 
 /// The numbers of a metric in a sentence, as they are shown of what is drawn.
-pub(super) fn described(result: &MetricResult) -> String {
-    let Cells { name, base, head, change, interval, .. } = words::cells(result);
-    let limit =
-        result.limit().map_or(String::new(), |limit| format!(", threshold {}", text::limit(limit)));
-    format!("{name}: base {base}, head {head}, change {change}, interval {interval}{limit}")
+pub(super) fn described(row: &ResultRow<'_>) -> String {
+    let CellTexts { name, base, head, change, interval, threshold, .. } = &row.cells;
+    let threshold = threshold.as_ref().map_or(String::new(), |it| format!(", threshold {it}"));
+    format!("{name}: base {base}, head {head}, change {change}, interval {interval}{threshold}")
 }
 
 #[cfg(test)]

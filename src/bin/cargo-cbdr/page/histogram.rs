@@ -4,13 +4,12 @@ use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::Pair;
 use plotters::prelude::*;
 
-use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, Plane};
+use super::chart::{self, Area, BASE, ChartFrame, Drawn, HEAD, Plane};
 use super::density::density;
 use crate::plot::axis::Axis;
 use crate::plot::bins::Bins;
 use crate::ui::text;
 
-/// The most bins.
 const BINS: usize = 40;
 
 /// The drawing, and a remark on what is not in it.
@@ -47,7 +46,7 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     let shown = (rough.scaled(range.0), rough.scaled(range.1));
     let axis = Axis::new(unit, range.0, range.1, rough.whole(chart::step(shown)));
     let share = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step((0.0, 105.0 * highest)));
-    let frame = Frame {
+    let frame = ChartFrame {
         x: shown,
         y: (0.0, 1.05 * highest),
         x_label: &|x| axis.number(axis.whole(x)),

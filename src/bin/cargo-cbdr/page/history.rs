@@ -9,7 +9,7 @@ use maud::{Markup, PreEscaped, html};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::chart::{self, Area, BAND, BASE, Drawn, Frame, INK, LIMIT, Plane};
+use super::chart::{self, Area, BAND, BASE, ChartFrame, Drawn, INK, LIMIT, Plane};
 use super::{document, sentence};
 use crate::plot::axis::Axis;
 use crate::render::escape::line;
@@ -149,7 +149,7 @@ fn drawn<'a>(area: &Area<'a>, listed: &ListedSeries, commits: &[Commit]) -> Draw
         let commit = commits.get(x.round() as usize).filter(|_| is_whole);
         commit.map_or(String::new(), |commit| commit.id.chars().take(7).collect())
     };
-    let frame = Frame {
+    let frame = ChartFrame {
         x: (-0.7, commits.len() as f64 + 0.7),
         y: range,
         x_label: &label,

@@ -11,7 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
-use crate::render::words::{self, Cells};
+use crate::render::readable::{self, ResultRow};
 use crate::ui::text;
 
 /// A drawing, or why there is none, and a remark on it.
@@ -31,7 +31,7 @@ pub(super) fn article(
     let pairs: Vec<(Side, Pair<f64>)> =
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     // The heading above names the benchmark.
-    let labels = words::sides(benchmark);
+    let labels = readable::sides(benchmark);
     let decided = match result.verdict {
         Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
         _ => None,
@@ -44,13 +44,14 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
-    let numbers_of = glance::described(result);
+    let row = ResultRow::as_measured(benchmark, result);
+    let numbers_of = glance::described(&row);
     let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
         article {
             h3 {
                 code { (line(name)) }
-                (answer(result))
+                (answer(&row))
             }
             div.figures {
                 (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {
@@ -62,7 +63,7 @@ pub(super) fn article(
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
                 }))
-                (numbers(result, &labels, &values, decided, pairs.len() as u64))
+                (numbers(&row, &labels, &values, decided, pairs.len() as u64))
             }
         }
     }
@@ -121,13 +122,13 @@ fn figure(title: &str, numbers: &str, drawn: Figure, caption: Markup) -> Markup 
 
 /// The numbers of the two sides, and their meaning.
 fn numbers(
-    result: &MetricResult,
+    row: &ResultRow<'_>,
     labels: &Pair<String>,
     values: &Pair<Vec<f64>>,
     decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
-    let Cells { base, head, change, interval, mean, .. } = words::cells(result);
+    let ResultRow { metric: result, cells, .. } = row;
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false => "estimate",
@@ -135,7 +136,8 @@ fn numbers(
     let names = ["runs", "mean", "median", "min", "max", "std dev"];
     let spreads = values.as_ref().map(|values| spread(values, &result.unit));
     let spreads = spreads.base.into_iter().zip(spreads.head);
-    let table = std::iter::once((estimate, (base, head))).chain(names.into_iter().zip(spreads));
+    let table = std::iter::once((estimate, (cells.base.clone(), cells.head.clone())))
+        .chain(names.into_iter().zip(spreads));
     html! {
         div.numbers {
             h4 { "Numbers" }
@@ -157,16 +159,19 @@ fn numbers(
             table {
                 caption { "Head against base" }
                 tbody {
-                    tr { th scope="row" { "change" } td.number { (change) } }
-                    tr { th scope="row" { "interval" } td.number { (interval) } }
-                    @if let Some((over, change)) = words::over_layouts(result) {
-                        tr { th scope="row" { (over) } td.number { (change) } }
+                    tr { th scope="row" { "change" } td.number { (cells.change) } }
+                    tr { th scope="row" { "interval" } td.number { (cells.interval) } }
+                    @if let Some(over) = &cells.over {
+                        tr {
+                            th scope="row" { (over.layouts) }
+                            td.number { (over.change) " " (over.interval) }
+                        }
                     }
                     @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
-                        tr { th scope="row" { "change of the mean" } td.number { (mean) } }
+                        tr { th scope="row" { "change of the mean" } td.number { (cells.mean) } }
                     }
-                    @if let Some(limit) = result.limit() {
-                        tr { th scope="row" { "threshold" } td.number { (text::limit(limit)) } }
+                    @if let Some(threshold) = &cells.threshold {
+                        tr { th scope="row" { "threshold" } td.number { (threshold) } }
                     }
                     @if let Some(decided) = decided {
                         tr {

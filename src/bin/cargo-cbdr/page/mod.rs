@@ -17,12 +17,12 @@ use cargo_cbdr::workspace::git::abbreviated;
 use glance::Index;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::render::answer;
 use crate::render::escape::line;
 use crate::render::explanation::{self, Explained};
-use crate::render::table::{Align, Heading, Table};
-use crate::render::words::{self, Commit, facts};
-use crate::ui::{grouped, text};
+use crate::render::readable::{self, CommitLink, Readable, ResultRow};
+use crate::render::table::{Align, Heading, TextTable};
+use crate::ui::grouped::NoticeLine;
+use crate::ui::text;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -30,17 +30,16 @@ const STYLE: &str = include_str!("style.css");
 /// or run nothing else.
 const POLICY: &str = include_str!("policy.txt");
 
-pub(crate) fn page(outcome: &Outcome, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", line(&answer::title(outcome)));
-    let index = Index::new(outcome);
-    let readable = words::readable(outcome);
+pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
+    let title = format!("cargo cbdr: {}", line(&result.title));
+    let index = Index::new(result.outcome);
     let body = html! {
-        (verdict(&readable))
-        (notices(outcome))
-        (glance::glance(&readable, &index))
-        (explanations(outcome))
-        (sections(outcome, recording, &index))
-        (method(outcome))
+        (verdict(result))
+        (notices(&result.notices))
+        (glance::glance(result, &index))
+        (explanations(result.outcome))
+        (sections(result, recording, &index))
+        (method(result))
     };
     document(&title, &index.style(), &body)
 }
@@ -70,8 +69,8 @@ fn document(title: &str, style: &str, body: &Markup) -> String {
 }
 
 /// The verdict, and the reason for it.
-fn verdict(outcome: &Outcome) -> Markup {
-    let answer = answer::answer(outcome);
+fn verdict(result: &Readable<'_>) -> Markup {
+    let (outcome, answer) = (result.outcome, &result.answer);
     html! {
         header class=(tone(outcome.verdict)) {
             @if let Some(sides) = &outcome.sides {
@@ -79,7 +78,7 @@ fn verdict(outcome: &Outcome) -> Markup {
             }
             h1 { (line(&answer.heading())) }
             p.reason { (sentence(&answer.rest())) }
-            @for Commit { name, revision, url } in words::commits(outcome) {
+            @for CommitLink { name, revision, url } in &result.commits {
                 @let hash = html! { code { (abbreviated(&revision.commit)) } };
                 p.commit {
                     (name) " "
@@ -102,10 +101,10 @@ fn tone(verdict: Option<Verdict>) -> &'static str {
 }
 
 /// The result of a metric: its verdict, or why it has none.
-fn answer(result: &MetricResult) -> Markup {
-    let verdict = words::cells(result).verdict;
-    let answer = if verdict.is_empty() { "informational".to_owned() } else { verdict };
-    html! { span class={ "verdict " (tone(result.verdict)) } { (answer) } }
+fn answer(row: &ResultRow<'_>) -> Markup {
+    let verdict = row.cells.verdict.as_str();
+    let answer = if verdict.is_empty() { "informational" } else { verdict };
+    html! { span class={ "verdict " (tone(row.metric.verdict)) } { (answer) } }
 }
 
 /// A sentence, in which text between backticks is code.
@@ -122,8 +121,7 @@ fn sentence(text: &str) -> Markup {
     }
 }
 
-fn notices(outcome: &Outcome) -> Markup {
-    let notices = grouped::lines(&outcome.notices);
+fn notices(notices: &[NoticeLine]) -> Markup {
     html! {
         @if !notices.is_empty() {
             section.notices {
@@ -154,7 +152,7 @@ fn explanations(outcome: &Outcome) -> Markup {
 }
 
 /// A table whose first column has names that are code.
-fn named_rows(caption: &str, table: &Table) -> Markup {
+fn named_rows(caption: &str, table: &TextTable) -> Markup {
     let is_number = |heading: &Heading| heading.align == Align::Right;
     html! {
         table.glance {
@@ -183,20 +181,19 @@ fn named_rows(caption: &str, table: &Table) -> Markup {
 }
 
 /// The benchmarks, the worst first; many that passed are folded together.
-fn sections(outcome: &Outcome, recording: &Recording, index: &Index<'_>) -> Markup {
+fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> Markup {
+    let outcome = result.outcome;
     let is_affected = |one: &&BenchmarkResult| one.status != Status::Unaffected;
-    let benchmarks = words::benchmarks_worst_first(outcome).into_iter().filter(is_affected);
-    let unaffected = words::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
-    let mut drawn: Vec<&MetricResult> = outcome.metrics().map(|(_, metric)| metric).collect();
-    drawn.sort_by(|one, other| one.by_severity(other));
-    let left = drawn.len().saturating_sub(DRAWN);
-    drawn.truncate(DRAWN);
+    let benchmarks = result.benchmarks().into_iter().filter(is_affected);
+    let unaffected = readable::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
+    let left = result.rows.len().saturating_sub(DRAWN);
+    let drawn = &result.rows[..result.rows.len().min(DRAWN)];
     let folds = outcome.gates().count() > OPEN;
     let is_quiet =
         |one: &&BenchmarkResult| folds && one.metrics.iter().all(|metric| metric.rank() > 1);
     let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
     let section = |benchmark: &BenchmarkResult, is_folded: bool| {
-        let content = content(outcome, recording, benchmark, &drawn);
+        let content = content(outcome, recording, benchmark, drawn);
         section(index, benchmark, is_folded, &content)
     };
     html! {
@@ -268,15 +265,20 @@ fn content(
     outcome: &Outcome,
     recording: &Recording,
     benchmark: &BenchmarkResult,
-    drawn: &[&MetricResult],
+    drawn: &[ResultRow<'_>],
 ) -> Markup {
-    let shown = |metric: &&MetricResult| drawn.iter().any(|other| std::ptr::eq(*other, *metric));
+    let drawn: Vec<&str> = drawn
+        .iter()
+        .filter(|row| std::ptr::eq(row.benchmark, benchmark))
+        .map(|row| row.metric.name.as_str())
+        .collect();
+    let shown = |metric: &&MetricResult| drawn.contains(&metric.name.as_str());
     let (mut gates, others): (Vec<_>, Vec<_>) =
         benchmark.metrics.iter().filter(shown).partition(|metric| metric.gates);
     gates.sort_by(|one, other| one.by_severity(other));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     let undrawn = benchmark.metrics.iter().filter(|metric| !shown(metric));
-    let why = words::no_baseline(outcome, &benchmark.name);
+    let why = readable::no_baseline(outcome, &benchmark.name);
     let what = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) => "The same program on both sides: nothing was measured.".into(),
         (Status::New, _) => match why {
@@ -290,7 +292,9 @@ fn content(
     html! {
         @if !what.is_empty() { p { (sentence(&what)) } }
         @for result in first { (metric::article(outcome, recording, benchmark, result)) }
-        @for result in undrawn { p { (line(&glance::described(result))) " " (answer(result)) } }
+        @for row in undrawn.map(|metric| ResultRow::as_measured(benchmark, metric)) {
+            p { (line(&glance::described(&row))) " " (answer(&row)) }
+        }
         @if !folded.is_empty() {
             details {
                 summary { (text::count(folded.len() as u64, "informational metric")) }
@@ -303,17 +307,16 @@ fn content(
 }
 
 /// What was compared, how, and on which machine.
-fn method(outcome: &Outcome) -> Markup {
-    let mut facts = facts(outcome);
-    let command = facts.pop().map(|(_, command)| command).unwrap_or_default();
+fn method(result: &Readable<'_>) -> Markup {
+    let outcome = result.outcome;
     html! {
         section {
             h2 { "How this was measured" }
             dl {
-                @for Commit { name, revision, .. } in words::commits(outcome) {
+                @for CommitLink { name, revision, .. } in &result.commits {
                     dt { (name) } dd { code { (revision.commit) } " " (line(&revision.subject)) }
                 }
-                @for (name, value) in &facts { dt { (name) } dd { (line(value)) } }
+                @for fact in &result.facts { dt { (fact.name) } dd { (line(&fact.value)) } }
                 @if let Some(seed) = outcome.seed { dt { "seed" } dd { (seed) } }
                 @if outcome.sides.is_some() {
                     dt { "machine" }
@@ -321,7 +324,7 @@ fn method(outcome: &Outcome) -> Markup {
                 }
             }
             p { "Reproduce:" }
-            pre { code { (line(&command)) } }
+            pre { code { (line(&result.command)) } }
         }
     }
 }

@@ -5,7 +5,7 @@ use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::empirical::sorted;
 use plotters::prelude::*;
 
-use super::chart::{self, Area, BASE, Drawn, Frame, HEAD, INK, LIMIT, Plane};
+use super::chart::{self, Area, BASE, ChartFrame, Drawn, HEAD, INK, LIMIT, Plane};
 use crate::plot::axis::{self, Axis};
 use crate::plot::bins::at;
 use crate::ui::text;
@@ -26,7 +26,6 @@ struct Dot {
     number: f64,
     /// The change, or the group's median.
     change: f64,
-    /// Which side went first.
     first: Side,
     /// For a group, the range of changes of nine in ten pairs.
     most: Option<(f64, f64)>,
@@ -133,7 +132,7 @@ fn drawn<'a>(
 ) -> Drawn<'a> {
     let percents = (100.0 * range.0, 100.0 * range.1);
     let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
-    let frame = Frame {
+    let frame = ChartFrame {
         x: (0.5, pairs as f64 + 0.5),
         y: range,
         x_label: &axis::count,
@@ -163,7 +162,7 @@ fn drawn<'a>(
 pub(super) fn line<'a>(
     area: &Area<'a>,
     plane: &Plane,
-    frame: &Frame<'_>,
+    frame: &ChartFrame<'_>,
     y: f64,
     colour: RGBColor,
 ) -> Drawn<'a> {

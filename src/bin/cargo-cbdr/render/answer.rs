@@ -9,9 +9,10 @@ use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, MetricResult, Outcome, Removed, Status, StoppedBy, Summary, Verdict,
 };
+use cargo_cbdr::model::time;
 
 use super::escape::line;
-use super::words;
+use super::readable;
 use crate::ui::text;
 
 /// A metric with its benchmark.
@@ -169,7 +170,6 @@ fn some_regression(outcome: &Outcome, likeliest: &str) -> Answer {
     Answer::new(sentence, details)
 }
 
-/// The one regression.
 fn only_regression(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
     let summary = metric.summary;
     let mut sentence = match summary.change {
@@ -290,7 +290,7 @@ fn stopped(outcome: &Outcome) -> String {
         (StoppedBy::MaxPairs, _) => "the maximum number of pairs was reached".to_owned(),
         (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
         _ => {
-            let limit = humantime::format_duration(outcome.limits.time);
+            let limit = time::exact(outcome.limits.time);
             format!("the time limit of {limit} was reached")
         }
     }
@@ -302,7 +302,7 @@ fn against_base(outcome: &Outcome, (benchmark, metric): Of<'_>, change: f64) -> 
     let size = text::size(change);
     let what = what(benchmark, metric);
     let base = match (&benchmark.labels, &outcome.sides) {
-        (Some(_), _) => words::sides(benchmark).base,
+        (Some(_), _) => readable::sides(benchmark).base,
         (None, Some(sides)) => line(&sides.base.rev),
         (None, None) => "base".to_owned(),
     };
@@ -354,8 +354,8 @@ fn allowed(metric: &MetricResult) -> String {
 /// The change over layouts: `+2.10% over 14 layouts`.
 fn change_in_layouts(metric: &MetricResult) -> Option<String> {
     let over = metric.layouts.filter(|over| over.number > 0)?;
-    let change = over.summary.change.map_or("?".to_owned(), text::percent);
-    Some(format!("{change} over {}", text::layouts(over.number, over.placing)))
+    let layouts = text::layouts(over.number, over.placing);
+    Some(format!("{} over {layouts}", text::change(&over.summary)))
 }
 
 /// The metrics that certainly improved, the largest gain first, if any.

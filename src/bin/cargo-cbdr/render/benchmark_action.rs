@@ -5,7 +5,7 @@ use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Outcome;
 use serde_json::{Value, json};
 
-use super::words::sentence;
+use super::readable::ResultRow;
 
 pub(super) fn value(outcome: &Outcome, better: Better) -> Value {
     let metrics = outcome.metrics().filter(|(_, result)| result.better == better);
@@ -14,7 +14,7 @@ pub(super) fn value(outcome: &Outcome, better: Better) -> Value {
             "name": format!("{}: {}", benchmark.name, result.name),
             "unit": result.unit.symbol(),
             "value": result.summary.head?,
-            "extra": sentence(benchmark, result).replace('`', ""),
+            "extra": ResultRow::as_measured(benchmark, result).sentence().replace('`', ""),
         }))
     });
     entries.collect()

@@ -12,7 +12,6 @@ use super::escape::line;
 use super::json::print_line;
 use crate::ui::{fold, text, verdict_style};
 
-/// Prints the result.
 pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     let verdict = report.verdict;
@@ -77,7 +76,6 @@ pub(crate) fn tried(step: &BisectStep) -> String {
     tried
 }
 
-/// What the search took.
 fn effort(report: &BisectReport) -> String {
     let with = |outcome| report.steps.iter().filter(|step| step.outcome == outcome).count();
     let comparisons = report.steps.iter().filter(|step| step.measured.is_some()).count();

@@ -7,20 +7,18 @@ use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
 use cargo_cbdr::model::metric::{Metric, Unit};
 use serde_json::{Value, json};
 
-use crate::ui::{GOOD, THING, WARNING, fold, text};
+use crate::ui::{GOOD, STATUS_TEXT_COLUMN, WARNING, fold, text};
 
-/// Prints the sentences.
 pub(crate) fn print(checkup: &Checkup) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for Sentence { about, text, warns } in Sentences::of(checkup).0 {
         let style = if warns { WARNING } else { GOOD };
         let line = format!("{style}{about:>12}{style:#} {}", text::clean(&text));
-        fold::print(&mut out, &line, THING)?;
+        fold::print(&mut out, &line, STATUS_TEXT_COLUMN)?;
     }
     Ok(())
 }
 
-/// Prints one object.
 pub(crate) fn print_json(checkup: &Checkup) -> std::io::Result<()> {
     super::json::print_line(&object(checkup))
 }

@@ -4,7 +4,7 @@ use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::{Pair, Side};
 
-use super::table::Table;
+use super::table::TextTable;
 use crate::ui::text;
 
 /// The number of functions to name; the rest is only counted.
@@ -18,7 +18,7 @@ pub(crate) struct Explained {
     /// What its numbers are: a sentence.
     pub(crate) caption: &'static str,
     /// A row for each function.
-    pub(crate) table: Table,
+    pub(crate) table: TextTable,
     /// What is left out, if anything is.
     pub(crate) rest: Option<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
                  it varies from run to run"
             ),
         };
-        return Explained { title, caption, table: Table::default(), rest: None };
+        return Explained { title, caption, table: TextTable::default(), rest: None };
     }
     // The totals hold what differs from run to run.
     let sum = |side: Side| functions.iter().map(|function| function.cost.values()[side]).sum();
@@ -69,7 +69,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         }
     };
     let value = |side: Side| move |of: &FunctionCost| number(of.cost.values()[side]);
-    let table = Table::of(&functions[..functions.len().min(FUNCTIONS)])
+    let table = TextTable::of(&functions[..functions.len().min(FUNCTIONS)])
         .text("function", |of| of.name.clone())
         .numbers("base", value(Side::Base))
         .numbers("head", value(Side::Head))

@@ -61,7 +61,6 @@ impl ExportKind {
         self == ExportKind::Conbench
     }
 
-    /// The file's content.
     pub(crate) fn content(
         self,
         outcome: &Outcome,

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cargo_cbdr::model::outcome::{OnDoubt, Outcome, Verdict};
+use cargo_cbdr::model::outcome::{OnDoubt, Verdict};
 
 use super::escape::{command_data, command_property};
-use super::{answer, markdown, words};
+use super::markdown;
+use super::readable::Readable;
 use crate::ui::{grouped, notices, text};
 
 /// Where the summary of the job is, if there is one.
@@ -23,27 +24,26 @@ pub(super) fn open_summary(path: &Path) -> io::Result<File> {
 }
 
 /// Appends to the summary of the job.
-pub(super) fn write_summary(mut file: &File, outcome: &Outcome) -> io::Result<()> {
+pub(super) fn write_summary(mut file: &File, result: &Readable<'_>) -> io::Result<()> {
     // With one write, since other steps may write, too.
-    file.write_all(format!("{}\n", markdown::summary(outcome)).as_bytes())
+    file.write_all(format!("{}\n", markdown::summary(result)).as_bytes())
 }
 
 /// Prints an annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.
-pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
-    let outcome = &*words::readable(outcome);
+pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
+    let outcome = result.outcome;
     let mut out = io::stdout().lock();
     let doubt = |policy| if policy == OnDoubt::Fail { "error" } else { "warning" };
-    let worst_first = words::worst_first(outcome).into_iter();
-    for (benchmark, metric) in worst_first.filter(|(_, metric)| metric.gates) {
-        let level = match metric.verdict {
+    for row in result.rows.iter().filter(|row| row.metric.gates) {
+        let level = match row.metric.verdict {
             Some(Verdict::Regression) => "error",
             Some(Verdict::Inconclusive) => doubt(outcome.policy.on_inconclusive),
             _ => continue,
         };
-        let verdict = metric.verdict.map(text::verdict).unwrap_or_default();
-        let title = format!("{verdict}: {} of {}", metric.name, benchmark.name);
-        writeln!(out, "{}", annotation(level, &title, &words::sentence(benchmark, metric)))?;
+        let verdict = row.metric.verdict.map(text::verdict).unwrap_or_default();
+        let title = format!("{verdict}: {} of {}", row.metric.name, row.benchmark.name);
+        writeln!(out, "{}", annotation(level, &title, &row.sentence()))?;
     }
     for notice in &outcome.notices {
         let title = match notice {
@@ -63,9 +63,8 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
         Some(Verdict::NoBaseline) => doubt(outcome.policy.on_no_baseline),
         _ => "notice",
     };
-    let title = format!("cargo cbdr: {}", answer::title(outcome));
-    let answer = answer::answer(outcome).to_string();
-    writeln!(out, "{}", annotation(level, &title, &answer))
+    let title = format!("cargo cbdr: {}", result.title);
+    writeln!(out, "{}", annotation(level, &title, &result.answer.to_string()))
 }
 
 fn annotation(level: &str, title: &str, message: &str) -> String {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::escape::line;
-use super::table::{Align, Heading, Table, TableRow};
+use super::table::{Align, Heading, TableRow, TextTable};
 use crate::ui::fold::output_width;
 use crate::ui::shorten::{distinct_width, shortened};
 use crate::ui::width;
@@ -33,12 +33,12 @@ const SHORTEST: usize = 8;
 /// Prints a table with any text in its cells. Each column is as wide as its widest cell; words
 /// are aligned at the left, numbers at their decimal points. On a terminal, the table is no wider
 /// than that: columns are dropped, and names are shortened.
-pub(crate) fn print(out: &mut impl Write, table: &Table) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, table: &TextTable) -> io::Result<()> {
     print_within(output_width(), out, table)
 }
 
-fn print_within(most: Option<usize>, out: &mut impl Write, table: &Table) -> io::Result<()> {
-    let Table { headings, rows } = table.clone().map_cells(|_, cell| line(cell));
+fn print_within(most: Option<usize>, out: &mut impl Write, table: &TextTable) -> io::Result<()> {
+    let TextTable { headings, rows } = table.clone().map_cells(|_, cell| line(cell));
     let names = headings.iter().map(|heading| line(&heading.text)).collect();
     let mut rows: Vec<TableRow> =
         std::iter::once(TableRow { cells: names, style: None }).chain(rows).collect();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn printed_of(names: &[&str], most: Option<usize>) -> Vec<String> {
-        let table = Table::of(names)
+        let table = TextTable::of(names)
             .text("benchmark", |name: &&str| (*name).to_owned())
             .numbers("pairs", |_| "1234".to_owned())
             .leaves(5)
@@ -184,7 +184,7 @@ mod tests {
         lines(most, &table)
     }
 
-    fn lines(most: Option<usize>, table: &Table) -> Vec<String> {
+    fn lines(most: Option<usize>, table: &TextTable) -> Vec<String> {
         let mut out = Vec::new();
         print_within(most, &mut out, table).unwrap();
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_table_that_fits_keeps_its_columns_however_short_its_names_are() {
-        let table = Table::of(&[()])
+        let table = TextTable::of(&[()])
             .text("benchmark", |_: &()| "short".to_owned())
             .numbers("pairs", |_| "12".to_owned())
             .leaves(2)
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(first(41), "  a::very…nchmark  10.0 → 11.0 ms  +10.0%");
         assert_eq!(first(40), "  a::very::long::…of_a_benchmark  +10.0%");
         assert_eq!(first(12), "  a::v…ark  +10.0%");
-        let table = Table::of(&[()])
+        let table = TextTable::of(&[()])
             .text("benchmark", |_: &()| NAMES[0].to_owned())
             .numbers("change", |_| "+20.0%".to_owned())
             .intervals("interval", |_| "[+17.4%,  +21.3%]".to_owned())

@@ -16,10 +16,9 @@ use serde_json::{Value, json};
 use super::escape::line;
 use super::grid;
 use super::json::print_line;
-use super::table::Table;
+use super::table::TextTable;
 use crate::ui::{fold, grouped, text, verdict_style};
 
-/// Prints what was recorded.
 pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &report.results {
@@ -28,7 +27,7 @@ pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let table = Table::of(&result.metrics)
+        let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.metric().name)
             .numbers("best", |of| {
                 let metric = of.metric();
@@ -92,7 +91,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             print_failure(&mut out, error)?;
             continue;
         }
-        let table = Table::of(&result.metrics)
+        let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.metric.name.clone())
             .numbers("value", |of| text::value(of.value, &of.metric.unit))
             .numbers("mean", |of| value(of.past.mean, &of.metric.unit, "-"))
@@ -224,7 +223,6 @@ fn result_json(result: &CheckedResult) -> Value {
     })
 }
 
-/// Prints the history.
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for series in &listing.series {
@@ -233,7 +231,7 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
         let commits = listing.commits.iter().enumerate();
         let rows: Vec<_> =
             commits.flat_map(|(number, commit)| rows_of(series, number, commit)).collect();
-        let table = Table::of(&rows)
+        let table = TextTable::of(&rows)
             .text("commit", |of| abbreviated(&of.commit.id).to_owned())
             .numbers("value", |of| of.value.clone())
             .numbers("mean before", |of| of.mean.clone())
@@ -263,7 +261,6 @@ struct ListedRow<'a> {
 }
 
 impl<'a> ListedRow<'a> {
-    /// A row without numbers.
     fn marked(commit: &'a Commit, mark: String, verdict: Option<Verdict>) -> Self {
         let [value, mean, z] = [const { String::new() }; 3];
         ListedRow { commit, value, mean, z, mark, verdict }

@@ -7,12 +7,12 @@ use cargo_cbdr::model::outcome::{
 };
 use cargo_cbdr::model::side::Pair;
 
-use super::answer::{answer, is_better};
+use super::answer::is_better;
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
-use super::table::Table;
-use super::words::{self, PROMISE, cells};
+use super::readable::{self, PROMISE, Readable, ResultRow};
+use super::table::{Building, TextTable};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
 
@@ -20,36 +20,36 @@ use crate::ui::{fold, text, verdict_style};
 const CONTINUED: usize = 2;
 
 /// Prints the result, the tables behind it, and their confidence.
-pub(crate) fn print(outcome: &Outcome) -> io::Result<()> {
-    let outcome = &*words::readable(outcome);
+pub(crate) fn print(result: &Readable<'_>) -> io::Result<()> {
+    let outcome = result.outcome;
     let mut out = anstream::stdout().lock();
     if outcome.verdict.is_some() || outcome.rows.is_none() {
-        let answer = answer(outcome);
+        let answer = &result.answer;
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
         let line = format!("{style}{}{style:#}{}", answer.sentence, answer.tail());
         fold::print(&mut out, &line, CONTINUED)?;
     }
     match outcome.benchmarks.as_slice() {
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
-            table(&mut out, outcome, only)?;
+            table(&mut out, result, only)?;
         }
         [] | [_] => {}
         several if outcome.verdict.is_none() && outcome.rows.is_some() => {
-            several.iter().try_for_each(|benchmark| table(&mut out, outcome, benchmark))?;
+            several.iter().try_for_each(|benchmark| table(&mut out, result, benchmark))?;
         }
-        _ => overview(&mut out, outcome)?,
+        _ => overview(&mut out, result)?,
     }
     explanations(&mut out, outcome)?;
     match outcome.rows.is_some() || outcome.pairs() > 0 {
-        true => confidence(&mut out, outcome),
+        true => confidence(&mut out, &result.confidence),
         false => Ok(()),
     }
 }
 
 /// Prints the confidence of the bounds, and where it is explained. If the address does not
 /// fit the terminal, a shorter text links to it.
-fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
-    let what = format!("  confidence {}", words::confidence(outcome));
+fn confidence(out: &mut impl Write, confidence: &str) -> io::Result<()> {
+    let what = format!("  confidence {confidence}");
     let length = what.chars().count() + 2 + PROMISE.len();
     match fold::output_width().is_none_or(|width| length <= width) {
         true => writeln!(out, "{what}: {PROMISE}"),
@@ -57,7 +57,6 @@ fn confidence(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-/// Prints why benchmarks regressed.
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     for explanation in &outcome.explanations {
         let Explained { title, table, rest, .. } = explanation::explained(explanation);
@@ -111,16 +110,19 @@ pub(super) fn times(outcomes: &[Outcome]) -> [(Verdict, u64); 3] {
 
 /// Whether a metric is shown in the tables: if it gates or was requested, or with
 /// `--verbose`.
-fn is_shown(benchmark: &BenchmarkResult, metric: &MetricResult) -> bool {
-    words::is_requested(benchmark, metric) || verbosity().is_verbose
+fn is_shown(row: &ResultRow<'_>) -> bool {
+    row.is_requested() || verbosity().is_verbose
 }
 
 /// The metrics of a benchmark: those that gate, if any, those that were requested, and with
 /// `--verbose` the others.
-fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -> io::Result<()> {
-    let Pair { base, head } = words::sides(benchmark);
-    let limits =
-        distinct(benchmark.metrics.iter().filter_map(MetricResult::limit).map(text::limit));
+fn table(
+    out: &mut impl Write,
+    result: &Readable<'_>,
+    benchmark: &BenchmarkResult,
+) -> io::Result<()> {
+    let Pair { base, head } = readable::sides(benchmark);
+    let limits = distinct(result.of(benchmark).filter_map(|row| row.cells.threshold.clone()));
     let subject = match &benchmark.labels {
         Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
         None => line(&benchmark.name),
@@ -129,48 +131,34 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
         0 => subject,
         pairs => format!("{subject}: {}", text::count(pairs, "pair")),
     }];
-    title.push(format!("{}s", words::estimate(outcome)));
+    title.push(format!("{}s", result.estimate));
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
-    let shown = benchmark.metrics.iter().filter(|metric| !any_gates || is_shown(benchmark, metric));
-    let mut shown: Vec<&MetricResult> = shown.collect();
-    shown.sort_by(|one, other| one.by_severity(other));
-    let has_layouts = words::has_layouts(std::slice::from_ref(benchmark));
+    let shown: Vec<&ResultRow<'_>> =
+        result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
+    let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
-    let both = format!("{base} → {head}");
-    let table = Table::of(&shown)
-        .text("metric", |of| cells(of).name)
-        .numbers(&base, |of| cells(of).base)
-        .leaves(4)
-        .numbers(&head, |of| cells(of).head)
-        .leaves(4)
-        .numbers(&both, |of| cells(of).both)
-        .replaces(4)
-        .leaves(1)
-        .numbers(change(has_layouts), |of| cells(of).change)
-        .intervals("interval", |of| cells(of).interval)
-        .shown_if(benchmark.method != Some(Method::Judge))
-        .leaves(2)
-        .numbers("over layouts", |of| words::change_over_layouts(of))
-        .shown_if(has_layouts)
-        .numbers("mean", |of| cells(of).mean)
-        .shown_if(words::shows_mean(shown.iter().copied()))
+    let rows: Vec<OverviewRow<'_>> = shown.iter().map(|row| (benchmark, Some(*row))).collect();
+    let table = TextTable::of(&rows).text("metric", of_row(|row| row.cells.name.clone()));
+    let judges = benchmark.method == Some(Method::Judge);
+    let table = values(table, &Pair { base, head }, has_layouts, judges)
+        .numbers("mean", of_row(|row| row.cells.mean.clone()))
+        .shown_if(readable::shows_mean(&shown))
         .leaves(5)
-        .numbers("difference", |of| difference(of))
+        .numbers("difference", of_row(|row| difference(&row.metric)))
         .shown_if(looked_at_once)
         .leaves(6)
-        .numbers("threshold", |of| limit(of))
+        .numbers("threshold", of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
-        .text("verdict", |of| cells(of).verdict)
+        .text("verdict", of_row(|row| row.cells.verdict.clone()))
         .shown_if(any_gates)
-        .styled(|of| of.verdict.map(verdict_style))
         .build();
     grid::print(out, &table)?;
-    if let Some(apart) = words::apart(outcome, shown.iter().copied()) {
+    if let Some(apart) = readable::apart(result.estimate, &shown) {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     match benchmark.metrics.len() - shown.len() {
@@ -182,13 +170,36 @@ fn table(out: &mut impl Write, outcome: &Outcome, benchmark: &BenchmarkResult) -
     }
 }
 
-/// The heading of the changes, which are those as built if there are others over layouts.
-fn change(has_layouts: bool) -> &'static str {
-    if has_layouts { "as built" } else { "change" }
+/// Adds the values of both sides and the change, which is that as built if there is another one
+/// over layouts. The judge's changes have no intervals.
+fn values<'a>(
+    table: Building<'a, OverviewRow<'a>>,
+    Pair { base, head }: &Pair<String>,
+    has_layouts: bool,
+    judges: bool,
+) -> Building<'a, OverviewRow<'a>> {
+    table
+        .numbers(base, of_row(|row| row.cells.base.clone()))
+        .leaves(4)
+        .numbers(head, of_row(|row| row.cells.head.clone()))
+        .leaves(4)
+        .numbers(&format!("{base} → {head}"), of_row(|row| row.cells.both.clone()))
+        .replaces(4)
+        .leaves(1)
+        .numbers(
+            if has_layouts { "as built" } else { "change" },
+            of_row(|row| row.cells.change.clone()),
+        )
+        .intervals("interval", of_row(|row| row.cells.interval.clone()))
+        .shown_if(!judges)
+        .leaves(2)
+        .numbers("over layouts", of_row(|row| row.cells.change_over_layouts()))
+        .shown_if(has_layouts)
+        .styled(|(_, row)| row.and_then(|row| row.metric.verdict.map(verdict_style)))
 }
 
-fn limit(metric: &MetricResult) -> String {
-    metric.limit().map_or("-".to_owned(), text::limit)
+fn threshold(row: &ResultRow<'_>) -> String {
+    row.cells.threshold.clone().unwrap_or_else(|| "-".to_owned())
 }
 
 /// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
@@ -216,65 +227,46 @@ const UNGATED: &str = "does not gate";
 const LEAST: usize = 5;
 
 /// One row of the overview: a benchmark, and a metric of it where one is shown.
-type OverviewRow<'a> = (&'a BenchmarkResult, Option<&'a MetricResult>);
+type OverviewRow<'r> = (&'r BenchmarkResult, Option<&'r ResultRow<'r>>);
 
 /// The table of several benchmarks: a row for each shown metric, the worst first, and a line
 /// for all unaffected benchmarks.
-fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
-    let benchmarks = outcome.benchmarks.as_slice();
-    let is_unaffected = |one: &&BenchmarkResult| one.status == Status::Unaffected;
-    let (unaffected, affected): (Vec<_>, Vec<_>) = benchmarks.iter().partition(is_unaffected);
-    let mut rows: Vec<OverviewRow<'_>> = affected.into_iter().flat_map(rows).collect();
-    rows.sort_by(|(_, one), (_, other)| match (one, other) {
-        (Some(one), Some(other)) => {
-            one.by_severity(other).then_with(|| is_better(other).cmp(&is_better(one)))
-        }
-        (one, other) => other.is_some().cmp(&one.is_some()),
-    });
-    let shown = || rows.iter().filter_map(|(_, metric)| *metric);
-    let metrics = distinct(shown().map(|result| result.name.clone()));
-    let limits = distinct(shown().filter_map(MetricResult::limit).map(text::limit));
+fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
+    let benchmarks = result.outcome.benchmarks.as_slice();
+    let unaffected = benchmarks.iter().filter(|one| one.status == Status::Unaffected).count();
+    let rows = rows(result);
+    let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|(_, row)| *row).collect();
+    let metrics = distinct(shown.iter().map(|row| row.metric.name.clone()));
+    let limits = distinct(shown.iter().filter_map(|row| row.cells.threshold.clone()));
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
-    if !unaffected.is_empty() {
-        title.push(format!("{} unaffected", unaffected.len()));
+    if unaffected > 0 {
+        title.push(format!("{unaffected} unaffected"));
     }
     if let [only] = metrics.as_slice() {
-        title.push(line(&words::estimate_of(outcome, only)));
+        title.push(line(&readable::estimate_of(result.estimate, only)));
     }
     if let [only] = limits.as_slice() {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
-    let has_layouts = words::has_layouts(benchmarks);
-    let judges = shown().any(|metric| metric.judgement.is_some());
-    let apart = words::apart(outcome, shown());
+    let has_layouts = readable::has_layouts(&result.rows.iter().collect::<Vec<_>>());
+    let judges = shown.iter().any(|row| row.metric.judgement.is_some());
+    let apart = readable::apart(result.estimate, &shown);
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
     let (rows, left_out) = fitting(rows, room.map(|height| height.saturating_sub(AROUND)));
-    let table = Table::of(&rows)
+    let table = TextTable::of(&rows)
         .text("benchmark", |(of, _)| line(&of.name))
-        .text("metric", of_metric(|of| cells(of).name))
+        .text("metric", of_row(|row| row.cells.name.clone()))
         .shown_if(metrics.len() > 1)
-        .numbers("pairs", of_metric(|of| of.summary.pairs.to_string()))
+        .numbers("pairs", of_row(|row| row.metric.summary.pairs.to_string()))
         .shown_if(!judges)
-        .leaves(5)
-        .numbers("base", of_metric(|of| cells(of).base))
-        .leaves(4)
-        .numbers("head", of_metric(|of| cells(of).head))
-        .leaves(4)
-        .numbers("base → head", of_metric(|of| cells(of).both))
-        .replaces(4)
-        .leaves(1)
-        .numbers(change(has_layouts), of_metric(|of| cells(of).change))
-        .intervals("interval", of_metric(|of| cells(of).interval))
-        .shown_if(!judges)
-        .leaves(2)
-        .numbers("over layouts", of_metric(words::change_over_layouts))
-        .shown_if(has_layouts)
-        .numbers("threshold", of_metric(limit))
+        .leaves(5);
+    let sides = Pair { base: "base".to_owned(), head: "head".to_owned() };
+    let table = values(table, &sides, has_layouts, judges)
+        .numbers("threshold", of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
         .text("verdict", overview_verdict)
-        .styled(|(_, metric)| metric.and_then(|of| of.verdict.map(verdict_style)))
         .build();
     if !rows.is_empty() {
         grid::print(out, &table)?;
@@ -285,7 +277,7 @@ fn overview(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     if let Some(apart) = apart {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
-    match words::unaffected(benchmarks, line) {
+    match readable::unaffected(benchmarks, line) {
         Some(names) => fold::print(out, &format!("  unaffected: {names}"), 2 * CONTINUED),
         None => Ok(()),
     }
@@ -300,13 +292,13 @@ fn fitting(
     room: Option<usize>,
 ) -> (Vec<OverviewRow<'_>>, Option<String>) {
     let Some(room) = room.filter(|room| rows.len() > *room) else { return (rows, None) };
-    let has_passed = |row: &OverviewRow<'_>| row.1.is_none_or(|metric| metric.rank() > 1);
-    let is_plain = |row: &OverviewRow<'_>| {
-        has_passed(row) && !row.1.is_some_and(|metric| metric.warned || is_better(metric))
+    let rank = |(_, row): &OverviewRow<'_>| row.map(|row| row.metric.rank());
+    let is_plain = |of: &OverviewRow<'_>| {
+        let is_remarkable = |row: &ResultRow<'_>| row.metric.warned || is_better(&row.metric);
+        rank(of).is_none_or(|rank| rank > 1) && !of.1.is_some_and(is_remarkable)
     };
     let (plain, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_plain);
-    let is_regression = |(_, metric): &OverviewRow<'_>| metric.is_some_and(|of| of.rank() == 0);
-    let regressions = rows.iter().filter(|row| is_regression(row)).count();
+    let regressions = rows.iter().filter(|row| rank(row) == Some(0)).count();
     let others = rows.split_off(rows.len().min(room.max(regressions).max(LEAST)));
     let mut counts: Vec<(String, u64)> = Vec::new();
     for row in others.into_iter().chain(plain) {
@@ -325,22 +317,30 @@ fn fitting(
     (rows, Some(format!("not shown: {}", text::list(counts))))
 }
 
-/// The rows of a benchmark: at least one.
-fn rows(benchmark: &BenchmarkResult) -> Vec<OverviewRow<'_>> {
-    let shown = benchmark.metrics.iter().filter(|metric| is_shown(benchmark, metric));
-    let rows: Vec<OverviewRow<'_>> = shown.map(|metric| (benchmark, Some(metric))).collect();
-    if rows.is_empty() { vec![(benchmark, None)] } else { rows }
+/// The rows of what may be affected, the worst first: at least one for each benchmark.
+fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
+    let mut shown: Vec<&ResultRow<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
+    shown.retain(|row| row.benchmark.status != Status::Unaffected);
+    shown.sort_by(|one, other| {
+        let by_gain = || is_better(&other.metric).cmp(&is_better(&one.metric));
+        one.metric.by_severity(&other.metric).then_with(by_gain)
+    });
+    let without = result.outcome.benchmarks.iter().filter(|benchmark| {
+        benchmark.status != Status::Unaffected && !result.of(benchmark).any(is_shown)
+    });
+    let shown = shown.into_iter().map(|row| (row.benchmark, Some(row)));
+    shown.chain(without.map(|benchmark| (benchmark, None))).collect()
 }
 
 /// A cell of the metric of a row, or `-` if it has none.
-fn of_metric(cell: impl Fn(&MetricResult) -> String) -> impl Fn(&OverviewRow<'_>) -> String {
-    move |(_, metric)| metric.map_or_else(|| "-".to_owned(), &cell)
+fn of_row(cell: impl Fn(&ResultRow<'_>) -> String) -> impl Fn(&OverviewRow<'_>) -> String {
+    move |(_, row)| row.map_or_else(|| "-".to_owned(), &cell)
 }
 
 /// The verdict of a row, or why it has none.
-fn overview_verdict((benchmark, metric): &OverviewRow<'_>) -> String {
-    match (metric, benchmark.status) {
-        (Some(metric), _) => cells(metric).verdict,
+fn overview_verdict((benchmark, row): &OverviewRow<'_>) -> String {
+    match (row, benchmark.status) {
+        (Some(row), _) => row.cells.verdict.clone(),
         (None, Status::Compared) if benchmark.pairs == 0 => "not measured".to_owned(),
         (None, Status::Compared) => UNGATED.to_owned(),
         (None, status) => status.to_string(),
@@ -361,6 +361,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::render::answer::tests::{outcome, time};
+    use crate::render::readable::CommandLine;
 
     #[test]
     fn of_a_table_that_is_too_high_what_passed_is_counted() {
@@ -370,7 +371,8 @@ mod tests {
         metrics.push(("fast", time(-0.1, good)));
         metrics.extend(["f", "g"].map(|name| (name, time(0.0, good))));
         let outcome = outcome(bad, metrics);
-        let all: Vec<_> = outcome.benchmarks.iter().flat_map(rows).collect();
+        let readable = Readable::new(&outcome, &CommandLine::default());
+        let all = rows(&readable);
         let names = |room| {
             let (rows, left_out) = fitting(all.clone(), room);
             let names: Vec<&str> = rows.iter().map(|(of, _)| of.name.as_str()).collect();

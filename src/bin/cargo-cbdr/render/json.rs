@@ -30,7 +30,6 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Many comparisons.
 #[derive(Serialize)]
 struct Repeated<'a> {
     schema: u32,

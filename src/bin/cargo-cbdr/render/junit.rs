@@ -11,19 +11,18 @@ use cargo_cbdr::model::outcome::{
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::escape::line;
-use super::words::{self, Commit, facts, sentence};
-use crate::ui::{grouped, text};
+use super::readable::{CommitLink, Readable, ResultRow};
+use crate::ui::text;
 
-pub(super) fn document(outcome: &Outcome) -> io::Result<String> {
-    let outcome = &*words::readable(outcome);
+pub(super) fn document(result: &Readable<'_>) -> io::Result<String> {
     let mut report = Report::unnamed();
-    for (id, benchmark) in words::benchmarks_worst_first(outcome).into_iter().enumerate() {
-        report.add_test_suite(suite(outcome, id, benchmark));
+    for (id, benchmark) in result.benchmarks().into_iter().enumerate() {
+        report.add_test_suite(suite(result, id, benchmark));
     }
     report.to_string().map_err(io::Error::other)
 }
 
-fn suite(outcome: &Outcome, id: usize, benchmark: &BenchmarkResult) -> TestSuite {
+fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestSuite {
     let name = named(&benchmark.name);
     let time = Duration::from_secs_f64(seconds(benchmark));
     let mut suite = TestSuite::new(name.as_str());
@@ -37,29 +36,35 @@ fn suite(outcome: &Outcome, id: usize, benchmark: &BenchmarkResult) -> TestSuite
     ] {
         suite.extra.insert(XmlString::new(attribute), XmlString::new(value));
     }
-    for Commit { name, revision, .. } in words::commits(outcome) {
-        suite.add_property((name, revision.commit.as_str()));
+    for CommitLink { name, revision, .. } in &result.commits {
+        suite.add_property((*name, revision.commit.as_str()));
     }
-    for (key, value) in facts(outcome) {
-        suite.add_property((key, line(&value).as_str()));
+    for (key, value) in result.facts_and_command() {
+        suite.add_property((key, line(value).as_str()));
     }
-    for (metric, status) in cases(outcome, benchmark) {
+    for (metric, status) in cases(result, benchmark) {
         let mut case = TestCase::new(named(&metric), status);
         case.set_classname(name.as_str()).set_time(time);
         suite.add_test_case(case);
     }
-    let all: Vec<String> = benchmark.metrics.iter().map(|m| sentence(benchmark, m)).collect();
+    let all: Vec<String> = benchmark
+        .metrics
+        .iter()
+        .map(|metric| ResultRow::of(benchmark, metric).sentence())
+        .collect();
     suite.set_system_out(text::clean(&all.join("\n")));
-    let notices = grouped::lines(&outcome.notices);
     let notices: Vec<String> =
-        notices.iter().map(|line| format!("{}: {}", line.kind(), line.text)).collect();
+        result.notices.iter().map(|line| format!("{}: {}", line.kind(), line.text)).collect();
     suite.set_system_err(text::clean(&notices.join("\n")));
     suite
 }
 
-fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, TestCaseStatus)> {
+fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, TestCaseStatus)> {
+    let outcome = result.outcome;
     let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
-    let mut cases: Vec<_> = gates.map(|m| (m.name.clone(), case(outcome, benchmark, m))).collect();
+    let gates = gates.map(|metric| ResultRow::of(benchmark, metric));
+    let mut cases: Vec<_> =
+        gates.map(|row| (row.metric.name.clone(), case(outcome, &row))).collect();
     // A benchmark without measurements gets a case of its own.
     let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
         (Status::Compared, true) | (Status::Unaffected, _) => Some(TestCaseStatus::success()),
@@ -78,10 +83,10 @@ fn cases(outcome: &Outcome, benchmark: &BenchmarkResult) -> Vec<(String, TestCas
     cases
 }
 
-fn case(outcome: &Outcome, benchmark: &BenchmarkResult, metric: &MetricResult) -> TestCaseStatus {
-    let why = sentence(benchmark, metric);
-    match metric.verdict {
-        _ if metric.status == Status::Removed => removed(outcome.policy.on_removed, why),
+fn case(outcome: &Outcome, row: &ResultRow<'_>) -> TestCaseStatus {
+    let why = row.sentence();
+    match row.metric.verdict {
+        _ if row.metric.status == Status::Removed => removed(outcome.policy.on_removed, why),
         Some(Verdict::Regression) => failed(Verdict::Regression, why),
         // It is one of those that are undecided.
         Some(Verdict::Inconclusive) if outcome.likely_slower.is_some() => {

@@ -3,16 +3,16 @@
 use std::fmt::{self, Write};
 
 use cargo_cbdr::model::explanation::Explanation;
-use cargo_cbdr::model::notice::{Notice, Weight};
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
+use cargo_cbdr::model::notice::Weight;
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict};
 
-use super::answer::{answer, is_better};
+use super::answer::is_better;
 use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Explained};
+use super::readable::{self, CommitLink, PROMISE, Readable, ResultRow};
 use super::scale;
-use super::table::{Align, Table};
-use super::words::{self, Commit, PROMISE, cells};
-use crate::ui::{grouped, text};
+use super::table::{Align, TextTable};
+use crate::ui::text;
 
 /// The invisible first line of every comment, by which a bot finds the one to
 /// update.
@@ -23,7 +23,7 @@ const LONGEST: usize = 65_000;
 
 /// The maximum amount of everything.
 #[derive(Clone, Copy)]
-struct Limits {
+struct CommentLimits {
     /// Rows of the tables, lines of the scale and notices.
     rows: usize,
     lines: usize,
@@ -34,29 +34,27 @@ struct Limits {
 }
 
 /// The limits to try in turn, until the comment is short enough.
-const LIMITS: [Limits; 4] = [
-    Limits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
-    Limits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
-    Limits { rows: 20, lines: 10, notices: 10, name: 30, text: 300 },
-    Limits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
+const LIMITS: [CommentLimits; 4] = [
+    CommentLimits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
+    CommentLimits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
+    CommentLimits { rows: 20, lines: 10, notices: 10, name: 30, text: 300 },
+    CommentLimits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
 ];
 
 /// Up to this many metrics are all shown.
 const FEW: usize = 5;
 
-/// The whole comment.
-pub(crate) fn comment(outcome: &Outcome) -> String {
-    format!("{MARKER}\n{}", summary(outcome))
+pub(crate) fn comment(result: &Readable<'_>) -> String {
+    format!("{MARKER}\n{}", summary(result))
 }
 
 /// The comment without the marker.
-pub(super) fn summary(outcome: &Outcome) -> String {
-    let outcome = &*words::readable(outcome);
+pub(super) fn summary(result: &Readable<'_>) -> String {
     let mut written = String::new();
     for limits in LIMITS {
         written.clear();
         // Writing to a string does not fail.
-        let _ = Comment { outcome, limits }.write(&mut written);
+        let _ = Comment { result, limits }.write(&mut written);
         if written.len() <= LONGEST {
             break;
         }
@@ -66,15 +64,13 @@ pub(super) fn summary(outcome: &Outcome) -> String {
 
 /// A comment within these limits.
 struct Comment<'a> {
-    outcome: &'a Outcome,
-    limits: Limits,
+    result: &'a Readable<'a>,
+    limits: CommentLimits,
 }
-
-type Row<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
 impl Comment<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
-        let outcome = self.outcome;
+        let (outcome, answer) = (self.result.outcome, &self.result.answer);
         let sign = match outcome.verdict {
             Some(Verdict::Regression) => "🔴 ",
             Some(_) if !outcome.removed.is_empty() => "🟡 ",
@@ -82,17 +78,17 @@ impl Comment<'_> {
             Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
             None => "",
         };
-        let answer = answer(outcome);
         writeln!(out, "<h3>{sign}{}</h3>\n", self.prose(&answer.heading()))?;
-        let advice = outcome.notices.iter().find(|notice| is_advice(notice)).map(grouped::text);
+        let advice = self.result.notices.iter().find(|notice| notice.is_advice);
+        let advice = advice.map(|notice| notice.text.as_str());
         // Advice begins with the number of undecided metrics, too.
         let rest = Some(answer.rest()).filter(|rest| {
             !rest.is_empty() && !advice.as_ref().is_some_and(|advice| advice.starts_with(rest))
         });
-        for text in rest.iter().chain(&advice) {
+        for text in rest.as_deref().into_iter().chain(advice) {
             writeln!(out, "<p>{}</p>\n", self.prose(text))?;
         }
-        let (shown, folded) = split(outcome);
+        let (shown, folded) = split(self.result);
         if !shown.is_empty() {
             self.table(out, &shown)?;
             self.scale(out, &shown)?;
@@ -102,12 +98,12 @@ impl Comment<'_> {
             self.explain(out, explanation)?;
         }
         if !folded.is_empty() {
-            let gates = folded.iter().filter(|(_, metric)| metric.gates).count();
+            let gates = folded.iter().filter(|row| row.metric.gates).count();
             let kinds =
                 [(gates, "without a regression"), (folded.len() - gates, "that do not gate")];
             let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
-            let all = folded.iter().map(|(_, metric)| *metric);
-            let noun = if words::only_metric(all).is_some() { "benchmark" } else { "metric" };
+            let noun =
+                if readable::only_metric(&folded).is_some() { "benchmark" } else { "metric" };
             let kinds: Vec<String> = kinds
                 .map(|(number, what)| format!("{} {what}", text::count(number as u64, noun)))
                 .collect();
@@ -130,15 +126,14 @@ impl Comment<'_> {
     }
 
     /// The intervals that decide, on one scale.
-    fn scale(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
-        let gates = rows.iter().filter(|(_, metric)| metric.gates).take(self.limits.lines);
-        let only = words::only_metric(gates.clone().map(|(_, metric)| *metric));
-        let name = |benchmark, metric| {
-            let name = words::full_name(self.outcome, benchmark, metric, only);
-            cut(&line(&name), self.limits.name)
+    fn scale(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
+        let gates = rows.iter().filter(|row| row.metric.gates).take(self.limits.lines);
+        let gates: Vec<&ResultRow<'_>> = gates.copied().collect();
+        let only = readable::only_metric(&gates);
+        let name = |row: &ResultRow<'_>| {
+            cut(&line(&row.full_name(self.result.outcome, only)), self.limits.name)
         };
-        let named: Vec<_> =
-            gates.map(|(benchmark, metric)| (name(benchmark, metric), *metric)).collect();
+        let named: Vec<_> = gates.iter().map(|row| (name(row), &*row.metric)).collect();
         let lines = scale::lines(&named);
         match lines.is_empty() {
             true => Ok(()),
@@ -148,12 +143,12 @@ impl Comment<'_> {
 
     /// The benchmarks without measurements.
     fn benchmarks(&self, out: &mut String) -> fmt::Result {
-        let outcome = self.outcome;
+        let outcome = self.result.outcome;
         let is_empty =
             |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
         let mut is_first = true;
         for benchmark in outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows) {
-            let what = match (benchmark.status, words::no_baseline(outcome, &benchmark.name)) {
+            let what = match (benchmark.status, readable::no_baseline(outcome, &benchmark.name)) {
                 (Status::New, Some(why)) => format!("has no baseline: {}", self.prose(why)),
                 (Status::New, None) => "is new: there is no baseline".to_owned(),
                 (Status::Compared, _) => "is the same program on both sides".to_owned(),
@@ -163,7 +158,7 @@ impl Comment<'_> {
             writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
             is_first = false;
         }
-        if let Some(names) = words::unaffected(&outcome.benchmarks, |name| self.name(name)) {
+        if let Some(names) = readable::unaffected(&outcome.benchmarks, |name| self.name(name)) {
             writeln!(
                 out,
                 "- unaffected, because none of the code that changed runs there: {names}"
@@ -192,34 +187,34 @@ impl Comment<'_> {
         writeln!(out)
     }
 
-    fn table(&self, out: &mut String, rows: &[Row<'_>]) -> fmt::Result {
-        let shows_mean = words::shows_mean(self.outcome.metrics().map(|(_, metric)| metric));
-        let has_layouts = rows.iter().any(|(_, metric)| metric.layouts.is_some());
+    fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
+        let all: Vec<&ResultRow<'_>> = self.result.rows.iter().collect();
+        let has_layouts = readable::has_layouts(rows);
         // If all rows have the same metric, it is named once.
-        let only = words::only_metric(rows.iter().map(|(_, metric)| *metric));
+        let only = readable::only_metric(rows);
         if let Some(only) = only {
-            let estimate = self.prose(&words::estimate_heading(self.outcome, only));
+            let estimate = self.prose(&readable::estimate_heading(self.result.estimate, only));
             writeln!(out, "<p>{estimate}:</p>\n")?;
         }
-        let strong = |of: &MetricResult, text: String| match of.gates && !text.is_empty() {
+        let strong = |row: &ResultRow<'_>, text: &str| match row.metric.gates && !text.is_empty() {
             true => format!("**{text}**"),
-            false => text,
+            false => text.to_owned(),
         };
         let change = if has_layouts { "as built" } else { "change" };
-        let table = Table::of(&rows[..rows.len().min(self.limits.rows)])
-            .text("benchmark", |(of, _)| self.name(&of.name))
-            .text("metric", |(_, of)| self.name(&of.name))
+        let table = TextTable::of(&rows[..rows.len().min(self.limits.rows)])
+            .text("benchmark", |row| self.name(&row.benchmark.name))
+            .text("metric", |row| self.name(&row.metric.name))
             .shown_if(only.is_none())
-            .numbers("base", |(_, of)| quantity(&cells(of).base))
-            .numbers("head", |(_, of)| quantity(&cells(of).head))
-            .numbers(change, |(_, of)| strong(of, cells(of).change))
-            .intervals("interval", |(_, of)| cells(of).interval)
-            .numbers("mean", |(_, of)| cells(of).mean)
-            .shown_if(shows_mean)
-            .numbers("over layouts", |(_, of)| words::change_over_layouts(of))
+            .numbers("base", |row| quantity(&row.cells.base))
+            .numbers("head", |row| quantity(&row.cells.head))
+            .numbers(change, |row| strong(row, &row.cells.change))
+            .intervals("interval", |row| row.cells.interval.clone())
+            .numbers("mean", |row| row.cells.mean.clone())
+            .shown_if(readable::shows_mean(&all))
+            .numbers("over layouts", |row| row.cells.change_over_layouts())
             .shown_if(has_layouts)
-            .numbers("threshold", |(_, of)| of.limit().map_or(String::new(), text::limit))
-            .text("verdict", |(_, of)| strong(of, cells(of).verdict))
+            .numbers("threshold", |row| row.cells.threshold.clone().unwrap_or_default())
+            .text("verdict", |row| strong(row, &row.cells.verdict))
             .build();
         draw(out, &table)?;
         if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
@@ -233,8 +228,7 @@ impl Comment<'_> {
     /// a blank line would end it.
     fn details(&self, out: &mut String) -> fmt::Result {
         // Advice is shown above.
-        let others = self.outcome.notices.iter().filter(|notice| !is_advice(notice));
-        let notices = grouped::lines(others);
+        let notices: Vec<_> = self.result.notices.iter().filter(|line| !line.is_advice).collect();
         let count = |kind: &str| notices.iter().filter(|line| line.kind() == kind).count() as u64;
         let counts = ["warning", "note"].map(|kind| (count(kind), kind)).into_iter();
         let counts = counts.filter(|(number, _)| *number > 0);
@@ -245,7 +239,7 @@ impl Comment<'_> {
             let sign = if notice.weight == Weight::Warning { "⚠️ " } else { "" };
             writeln!(out, "<li>{sign}{}: {}</li>", notice.kind(), self.prose(&notice.text))?;
         }
-        for Commit { name, revision, url } in words::commits(self.outcome) {
+        for CommitLink { name, revision, url } in &self.result.commits {
             let hash = format!("<code>{}</code>", revision.commit);
             let hash = match url {
                 Some(url) => format!("<a href=\"{url}\">{hash}</a>"),
@@ -253,8 +247,8 @@ impl Comment<'_> {
             };
             writeln!(out, "<li>{name}: {hash} {}</li>", self.prose(&revision.subject))?;
         }
-        for (name, value) in words::facts(self.outcome) {
-            let value = xml(&cut(&line(&value), self.limits.text));
+        for (name, value) in self.result.facts_and_command() {
+            let value = xml(&cut(&line(value), self.limits.text));
             writeln!(out, "<li>{name}: <code>{value}</code></li>")?;
         }
         writeln!(out, "<li><a href=\"{PROMISE}\">what the verdict promises</a></li>")?;
@@ -263,7 +257,7 @@ impl Comment<'_> {
 }
 
 /// Draws a table whose cells are Markdown.
-fn draw(out: &mut String, table: &Table) -> fmt::Result {
+fn draw(out: &mut String, table: &TextTable) -> fmt::Result {
     let line = |cells: Vec<&str>| format!("| {} |", cells.join(" | "));
     writeln!(out, "{}", line(table.headings.iter().map(|of| of.text.as_str()).collect()))?;
     let rule = table.headings.iter().map(|heading| match heading.align {
@@ -278,19 +272,15 @@ fn draw(out: &mut String, table: &Table) -> fmt::Result {
     Ok(())
 }
 
-fn is_advice(notice: &Notice) -> bool {
-    matches!(notice, Notice::Advice(_))
-}
-
 /// All metrics, the worst first: those that changed or are undecided, or all that gate if
 /// they are few; and the others.
-fn split(outcome: &Outcome) -> (Vec<Row<'_>>, Vec<Row<'_>>) {
-    let gates = outcome.metrics().filter(|(_, metric)| metric.gates).count();
-    let is_shown = |(_, metric): &Row<'_>| match gates {
+fn split<'a>(result: &'a Readable<'a>) -> (Vec<&'a ResultRow<'a>>, Vec<&'a ResultRow<'a>>) {
+    let gates = result.rows.iter().filter(|row| row.metric.gates).count();
+    let is_shown = |row: &&ResultRow<'_>| match gates {
         0 => true,
-        gates => metric.gates && (gates <= FEW || has_changed(metric)),
+        gates => row.metric.gates && (gates <= FEW || has_changed(&row.metric)),
     };
-    words::worst_first(outcome).into_iter().partition(is_shown)
+    result.rows.iter().partition(is_shown)
 }
 
 /// Whether a metric did not pass, or passed with a change.
@@ -310,8 +300,14 @@ fn cut(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use crate::render::answer::tests::{outcome, time};
+    use crate::render::readable::CommandLine;
     use cargo_cbdr::model::layouts::{OverLayouts, Placing};
-    use cargo_cbdr::model::notice::Advice;
+    use cargo_cbdr::model::notice::{Advice, Notice};
+    use cargo_cbdr::model::outcome::Outcome;
+
+    fn written(outcome: &Outcome) -> String {
+        comment(&Readable::new(outcome, &CommandLine::default()))
+    }
 
     const BAD: Verdict = Verdict::Regression;
     const GOOD: Verdict = Verdict::NoRegression;
@@ -320,13 +316,13 @@ mod tests {
     fn of_many_metrics_those_that_changed_are_shown_and_the_others_folded() {
         let mut metrics = vec![("slow", time(0.2, BAD)), ("fast", time(-0.1, GOOD))];
         metrics.extend(["a", "b", "c", "d"].map(|name| (name, time(0.0, GOOD))));
-        let text = comment(&outcome(BAD, metrics));
+        let text = written(&outcome(BAD, metrics));
         let (before, folded) = text.split_once("<details><summary>4 benchmarks without").unwrap();
         assert!(before.contains("| `slow` |") && before.contains("| `fast` |"), "{before}");
         assert!(!before.contains("| `a` |") && folded.contains("| `a` |"), "{text}");
         // Few are all shown.
         let few = outcome(GOOD, vec![("a", time(0.0, GOOD)), ("b", time(0.0, GOOD))]);
-        assert!(!comment(&few).contains("benchmarks without"));
+        assert!(!written(&few).contains("benchmarks without"));
     }
 
     #[test]
@@ -339,7 +335,7 @@ mod tests {
             verdict: BAD,
             as_built: BAD,
         });
-        let text = comment(&outcome(BAD, vec![("a", metric), ("b", time(0.0, GOOD))]));
+        let text = written(&outcome(BAD, vec![("a", metric), ("b", time(0.0, GOOD))]));
         assert!(text.contains("| as built | interval | over layouts | threshold |"), "{text}");
         assert!(text.contains("| **+20.0%** | [+19.0%, +21.0%] | +10.0% | +2% |"), "{text}");
         assert!(text.contains("| [-1.00%, +1.00%] | - | +2% |"), "{text}");
@@ -351,7 +347,7 @@ mod tests {
         let mut outcome = outcome(open, vec![("a", time(0.02, open))]);
         let advice = Advice { open: 1, metric: None, threshold: None, time: Some((600.0, 1)) };
         outcome.notices = vec![Notice::Advice(advice)];
-        let text = comment(&outcome);
+        let text = written(&outcome);
         let (before, folded) = text.split_once("<details>").unwrap();
         assert!(before.contains("<code>--time-limit 10m</code> would probably decide"), "{text}");
         assert!(!folded.contains("--time-limit"), "{text}");
@@ -365,7 +361,7 @@ mod tests {
         }
         let compared = BenchmarkResult::new("a", Status::Compared);
         outcome.benchmarks.push(BenchmarkResult { metrics, ..compared });
-        assert_eq!(comment(&outcome).matches("1 undecided").count(), 1);
+        assert_eq!(written(&outcome).matches("1 undecided").count(), 1);
     }
 
     #[test]
@@ -375,7 +371,7 @@ mod tests {
             let sides = outcome.sides.as_mut().unwrap();
             sides.repository = repository.to_owned();
             sides.head.subject = "Fix #7 for @all".to_owned();
-            comment(&outcome)
+            written(&outcome)
         };
         let link = format!("<a href=\"https://github.com/o/r/commit/{}\">", "b".repeat(40));
         let linked = at("github.com/o/r");
@@ -392,7 +388,7 @@ mod tests {
         let metrics = (0..300).map(|_| (name.as_str(), time(0.2, BAD))).collect();
         let mut outcome = outcome(BAD, metrics);
         outcome.selecting = vec![name; 50];
-        let text = comment(&outcome);
+        let text = written(&outcome);
         assert!(text.len() < 65_536, "{}", text.len());
         assert!(text.ends_with("</ul></details>\n"), "{text}");
     }

@@ -20,24 +20,23 @@ mod junit;
 mod markdown;
 pub(crate) mod outputs;
 pub(crate) mod preview;
+pub(crate) mod readable;
 pub(crate) mod scale;
 pub(crate) mod table;
-pub(crate) mod words;
 
 use std::io::{self, Write};
 
-use cargo_cbdr::model::outcome::Outcome;
-
 use crate::cli::Format;
+use readable::Readable;
 
 /// Prints a result to standard output.
-pub(crate) fn print(format: Format, outcome: &Outcome) -> io::Result<()> {
+pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {
     let text = match format {
-        Format::Human => return human::print(outcome),
-        Format::Json => return json::print(outcome),
-        Format::Github => return github::print(outcome),
-        Format::Markdown => markdown::comment(outcome),
-        Format::Junit => junit::document(outcome)?,
+        Format::Human => return human::print(result),
+        Format::Json => return json::print(result.outcome),
+        Format::Github => return github::print(result),
+        Format::Markdown => markdown::comment(result),
+        Format::Junit => junit::document(result)?,
     };
     io::stdout().lock().write_all(text.as_bytes())
 }

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::samples::Recording;
 
 use super::export::{self, ExportKind};
 use super::github;
+use super::readable::Readable;
 use crate::cli::Format;
 use crate::output::{self, OutputFile};
 use crate::page;
@@ -25,7 +25,6 @@ pub(crate) struct Outputs {
     exports: Vec<(ExportKind, OutputFile)>,
 }
 
-/// The request for files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WantedOutputs<'a> {
     pub(crate) page: Option<&'a Path>,
@@ -70,16 +69,16 @@ impl Outputs {
     }
 
     /// Writes all of them, even if one fails.
-    pub(crate) fn write(self, outcome: &Outcome, recording: &Recording) -> Result<(), Failure> {
+    pub(crate) fn write(self, result: &Readable<'_>, recording: &Recording) -> Result<(), Failure> {
         let mut results: Vec<Result<(), Failure>> = Vec::new();
         if let Some(file) = &self.summary {
-            results.push(github::write_summary(file, outcome).map_err(Failure::from));
+            results.push(github::write_summary(file, result).map_err(Failure::from));
         }
         if let Some(file) = self.page {
-            results.push(file.write(&page::page(outcome, recording)).map_err(Failure::from));
+            results.push(file.write(&page::page(result, recording)).map_err(Failure::from));
         }
         for (kind, file) in self.exports {
-            let content = kind.content(outcome, recording).map_err(Failure::Arguments);
+            let content = kind.content(result.outcome, recording).map_err(Failure::Arguments);
             results.push(content.and_then(|content| Ok(file.write(&content)?)));
         }
         results.into_iter().collect()

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::escape::line;
 use super::grid;
 use super::json::print_line;
-use super::table::Table;
+use super::table::TextTable;
 use crate::ui::{fold, grouped, text};
 
 /// Prints it as sentences and tables.
@@ -35,8 +35,8 @@ pub(crate) fn print(preview: &Preview) -> io::Result<()> {
     Ok(())
 }
 
-fn benchmarks(preview: &Preview) -> Table {
-    Table::of(&preview.benchmarks)
+fn benchmarks(preview: &Preview) -> TextTable {
+    TextTable::of(&preview.benchmarks)
         .text("program", |of| of.name.clone())
         .text("package", |of| of.package.clone())
         .text("built by", |of| command(of.build.head.as_ref()))
@@ -53,11 +53,11 @@ fn command(words: Option<&Vec<String>>) -> String {
     words.map_or("-".to_owned(), |words| words.join(" "))
 }
 
-fn gates(preview: &Preview) -> Table {
+fn gates(preview: &Preview) -> TextTable {
     let benchmarks = preview.benchmarks.iter();
     let gates: Vec<_> =
         benchmarks.flat_map(|of| of.gates.iter().map(move |gate| (of, gate))).collect();
-    Table::of(&gates)
+    TextTable::of(&gates)
         .text("program", |(of, _)| of.name.clone())
         .text("decides", |(of, gate)| match of.gates_are_default {
             true => format!("{} or the harness's", gate.metric),
@@ -81,7 +81,7 @@ fn gates(preview: &Preview) -> Table {
 /// A setting, and the program that it is of, unless all have it.
 type SettingRow<'a> = (Option<&'a str>, &'a ResolvedSetting);
 
-fn settings(preview: &Preview) -> Table {
+fn settings(preview: &Preview) -> TextTable {
     let mut rows: Vec<SettingRow<'_>> = preview.settings.iter().map(|one| (None, one)).collect();
     let are_shared = |setting: &ResolvedSetting| {
         preview.benchmarks.iter().all(|of| of.settings.contains(setting))
@@ -95,7 +95,7 @@ fn settings(preview: &Preview) -> Table {
             }
         }
     }
-    Table::of(&rows)
+    TextTable::of(&rows)
         .text("setting", |(_, setting)| setting.key.clone())
         .text("value", |(_, setting)| match &setting.value {
             Value::String(text) => text.clone(),

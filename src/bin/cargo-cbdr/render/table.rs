@@ -14,7 +14,6 @@ pub(crate) enum Align {
     Center,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
     pub(crate) text: String,
@@ -28,7 +27,7 @@ pub(crate) struct Heading {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     pub(crate) headings: Vec<Heading>,
     pub(crate) rows: Vec<TableRow>,
 }
@@ -40,13 +39,13 @@ pub(crate) struct TableRow {
     pub(crate) style: Option<Style>,
 }
 
-impl Table {
+impl TextTable {
     /// A table without columns yet, of these rows.
     pub(crate) fn of<R>(rows: &[R]) -> Building<'_, R> {
         Building { rows, style: Box::new(|_| None), columns: Vec::new() }
     }
 
-    /// The same with each cell as `changed` returns it, given the number of its column.
+    /// Replaces each cell by what `changed` returns for it and the number of its column.
     pub(crate) fn map_cells(mut self, changed: impl Fn(usize, &str) -> String) -> Self {
         for row in &mut self.rows {
             for (at, cell) in row.cells.iter_mut().enumerate() {
@@ -116,7 +115,7 @@ impl<'a, R> Building<'a, R> {
         Building { style: Box::new(style), ..self }
     }
 
-    pub(crate) fn build(self) -> Table {
+    pub(crate) fn build(self) -> TextTable {
         let Building { rows, style, columns } = self;
         let columns: Vec<_> = columns.into_iter().filter(|column| column.is_shown).collect();
         let row = |row: &R| TableRow {
@@ -124,6 +123,6 @@ impl<'a, R> Building<'a, R> {
             style: style(row),
         };
         let rows = rows.iter().map(row).collect();
-        Table { rows, headings: columns.into_iter().map(|column| column.heading).collect() }
+        TextTable { rows, headings: columns.into_iter().map(|column| column.heading).collect() }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn error_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into())
 }
 
-/// The same for standard output.
+/// The width of standard output, if it is a terminal.
 pub(crate) fn output_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }

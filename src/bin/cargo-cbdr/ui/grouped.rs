@@ -14,6 +14,7 @@ pub(crate) struct NoticeLine {
     pub(crate) weight: Weight,
     /// A sentence without a full stop.
     pub(crate) text: String,
+    pub(crate) is_advice: bool,
 }
 
 impl NoticeLine {
@@ -69,6 +70,14 @@ impl Subjects {
         self.or("is", "are")
     }
 
+    pub(super) fn it(&self) -> String {
+        self.or("it", "them")
+    }
+
+    pub(super) fn its(&self) -> String {
+        self.or("its", "their")
+    }
+
     /// For what is true of each by itself.
     pub(super) fn is_each(&self) -> String {
         self.or("is", "are each")
@@ -103,6 +112,7 @@ pub(crate) fn lines<'a>(notices: impl IntoIterator<Item = &'a Notice>) -> Vec<No
     let line = |(_, group): &(_, Vec<&Notice>)| NoticeLine {
         weight: group[0].weight(),
         text: sentence(group[0], &Subjects::of(group)),
+        is_advice: matches!(group[0], Notice::Advice(_)),
     };
     let mut lines: Vec<NoticeLine> = groups.iter().map(line).collect();
     lines.sort_by_key(|line| line.weight != Weight::Warning);

@@ -172,7 +172,7 @@ pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
 #[derive(Debug)]
 pub(super) struct LogLine {
     pub(super) text: String,
-    /// The same, without what changes even if nothing happens.
+    /// The text without the times, to see whether it is news.
     news: String,
 }
 
@@ -387,7 +387,7 @@ fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
 }
 
 fn change(metric: &MetricResult) -> String {
-    metric.summary.change.map_or("?".to_owned(), text::percent)
+    text::change(&metric.summary)
 }
 
 fn interval(metric: &MetricResult) -> String {

@@ -52,7 +52,6 @@ fn following(elapsed: f64) -> f64 {
     elapsed + LOG_INTERVAL.max(elapsed / 6.0)
 }
 
-/// Draws progress.
 pub(crate) enum LiveLines {
     Terminal(Terminal),
     Log {
@@ -248,10 +247,10 @@ impl Terminal {
 /// The lines that indicatif composed last, by writing them as to a terminal. Its movements of the
 /// cursor are left to [`Frame`], which also knows what a narrower terminal has wrapped.
 #[derive(Clone, Debug, Default)]
-struct Composed(Arc<Mutex<Written>>);
+struct Composed(Arc<Mutex<Composition>>);
 
 #[derive(Debug, Default)]
-struct Written {
+struct Composition {
     /// Each line, and the blanks after it, until they are flushed.
     open: Vec<String>,
     flushed: Vec<String>,
@@ -265,7 +264,7 @@ impl Composed {
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Written) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Composition) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -18,7 +18,8 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
-use cargo_cbdr::error::system_hint;
+use cargo_cbdr::engine::experiment::Progress;
+use cargo_cbdr::error::shortage;
 use cargo_cbdr::model::explanation::Evidence;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::notice::{Notice, Weight};
@@ -42,7 +43,7 @@ pub(crate) enum Failure {
     Library(Error),
     /// A mistake in the command line.
     Usage(Box<cargo_cbdr::settings::Error>),
-    /// The same, as a message.
+    /// A mistake in the command line that no setting has, as a message.
     Arguments(String),
     /// An output that could not be written.
     Io(std::io::Error),
@@ -82,7 +83,7 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return Exit::Success;
         }
-        Failure::Io(error) => print_error(error, None, system_hint(error)),
+        Failure::Io(error) => print_error(error, None, shortage(error).map(str::to_owned)),
         Failure::Arguments(what) | Failure::Refused(what) => {
             print_text(&mut anstream::stderr().lock(), &format!("{BAD}error{BAD:#}: "), what);
         }
@@ -162,7 +163,7 @@ fn print_text(err: &mut impl Write, start: &str, text: &str) {
 }
 
 /// The column in which the objects of status lines begin.
-pub(crate) const THING: usize = 13;
+pub(crate) const STATUS_TEXT_COLUMN: usize = 13;
 
 /// A line like cargo's: a verb, right-aligned in 12 columns, and an object.
 fn status_line(verb: &str, thing: &str) -> String {
@@ -188,7 +189,7 @@ impl Ui {
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
         self.print_notices();
         if !self.verbosity.is_quiet {
-            self.live.print(&status_line(verb, thing), THING);
+            self.live.print(&status_line(verb, thing), STATUS_TEXT_COLUMN);
         }
     }
 
@@ -207,32 +208,14 @@ impl Ui {
         }
     }
 
-    /// Prints a regression as soon as it is found, unless the result follows at once.
-    fn regression(&mut self, what: &str) {
+    /// Prints a finding as soon as it is made, with a verb in the colour of its weight.
+    fn finding(&mut self, verb: &str, style: Style, what: &str) {
         if !self.verbosity.is_quiet {
-            let line = format!("{BAD}{:>12}{BAD:#} {}", "Regression", text::line(what));
-            self.live.print(&line, THING);
+            let line = format!("{style}{verb:>12}{style:#} {}", text::line(what));
+            self.live.print(&line, STATUS_TEXT_COLUMN);
         }
     }
 
-    /// Prints what is slower as built; it may be placement.
-    fn slower(&mut self, what: &str) {
-        self.warning_line("Slower", what);
-    }
-
-    /// Prints what looks slower as built and is still undecided.
-    fn unclear(&mut self, what: &str) {
-        self.warning_line("Unclear", what);
-    }
-
-    fn warning_line(&mut self, verb: &str, what: &str) {
-        if !self.verbosity.is_quiet {
-            let line = format!("{WARNING}{verb:>12}{WARNING:#} {}", text::line(what));
-            self.live.print(&line, THING);
-        }
-    }
-
-    /// Prints a warning.
     pub(crate) fn warn(&mut self, what: &str) {
         self.print_notices();
         self.message("warning", WARNING, what);
@@ -327,31 +310,7 @@ impl Ui {
                 self.status("Sampling", &format!("in rounds, seed {seed}"));
             }
             Event::Round { .. } => {}
-            Event::Pair { progress, .. } => {
-                let plan = progress.plan();
-                let only = plan.is_about_one_metric();
-                for (benchmark, metric) in progress.found() {
-                    let found = text::found(benchmark, metric, only);
-                    let is_asked_again =
-                        plan.layouts == Layouts::Auto && metric.depends_on_placement();
-                    match (plan.is_over_layouts(), is_asked_again) {
-                        (true, _) => {
-                            let layouts = text::count(benchmark.pairs, "layout");
-                            self.regression(&format!("{found} over {layouts}"));
-                        }
-                        (false, true) => self.slower(&format!("{found} as built")),
-                        (false, false) => self.regression(&found),
-                    }
-                }
-                if plan.is_longer() {
-                    // The last state of the short runs stays.
-                    return;
-                }
-                for (benchmark, metric) in progress.set_aside() {
-                    self.unclear(&format!("{} as built", text::found(benchmark, metric, only)));
-                }
-                self.live.draw(progress);
-            }
+            Event::Pair { progress, .. } => self.show_pair(progress),
             Event::Sampled(progress) if progress.plan().is_longer() => {}
             Event::Sampled(progress) if progress.plan().is_over_layouts() => {
                 self.live.add_last(progress);
@@ -363,6 +322,36 @@ impl Ui {
             }
             event => self.show_preparation(event),
         }
+    }
+
+    /// Shows what is known after a pair: first what was found with it.
+    fn show_pair(&mut self, progress: &Progress<'_>) {
+        let plan = progress.plan();
+        let only = plan.is_about_one_metric();
+        for (benchmark, metric) in progress.found() {
+            let found = text::found(benchmark, metric, only);
+            let is_asked_again = plan.layouts == Layouts::Auto && metric.depends_on_placement();
+            match (plan.is_over_layouts(), is_asked_again) {
+                (true, _) => {
+                    let layouts = text::count(benchmark.pairs, "layout");
+                    self.finding("Regression", BAD, &format!("{found} over {layouts}"));
+                }
+                (false, true) => self.finding("Slower", WARNING, &format!("{found} as built")),
+                (false, false) => self.finding("Regression", BAD, &found),
+            }
+        }
+        if plan.is_longer() {
+            // The last state of the short runs stays.
+            return;
+        }
+        for (benchmark, metric) in progress.set_aside() {
+            self.finding(
+                "Unclear",
+                WARNING,
+                &format!("{} as built", text::found(benchmark, metric, only)),
+            );
+        }
+        self.live.draw(progress);
     }
 
     /// Shows an event of a flow with one side only.

@@ -26,6 +26,7 @@ const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbd
 /// A notice in a sentence without a full stop, about one subject or several. The numbers of one
 /// are left out for several, so that those with an equal sentence can share it.
 pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
+    let (is, is_each, it, its) = (of.is(), of.is_each(), of.it(), of.its());
     match notice {
         Notice::DirtyTree { files } => format!(
             "the changes of {} in the working tree are not measured (`--dirty` measures them)",
@@ -48,14 +49,14 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
         Notice::Alias => ALIAS.to_owned(),
         Notice::NoBaseline { why, .. } => format!("no baseline for {of}: {why}"),
-        Notice::LeftOut { why, .. } => format!("{of} {} left out: {why}", of.is()),
+        Notice::LeftOut { why, .. } => format!("{of} {is} left out: {why}"),
         Notice::Required { benchmarks, features } => format!(
             "built with the features that cargo requires for {}: {}",
             code_list(benchmarks),
             code_list(features)
         ),
         Notice::New { .. } => {
-            format!("{of} {} new: the base does not have {}", of.is(), of.or("it", "them"))
+            format!("{of} {is} new: the base does not have {it}")
         }
         Notice::OneSided { metric, side, .. } => {
             format!("only the {side} of {of} measures `{metric}`")
@@ -76,13 +77,13 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::Run(notice) => run(notice, of),
         Notice::Identical { moved, .. } => identical(*moved, of),
         Notice::SameProgram { why, .. } => {
-            format!("{of} {} the same program on both sides, but measured: {why}", of.is_each())
+            format!("{of} {is_each} the same program on both sides, but measured: {why}")
         }
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
-        Notice::NotAsked { benchmarks, example } => not_asked(*benchmarks, example),
+        Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
         Notice::OnlyShort { benchmarks, example, length } => {
             only_short(*benchmarks, example, *length)
         }
@@ -91,18 +92,10 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             format!("{of}: {why}{hint}")
         }
         Notice::NotLinked { why, .. } => format!(
-            "{of} can't be linked with {} functions in another order ({why}); copies of {} in other \
-             pages of memory are used instead, which vary only a part of the placement",
-            of.or("its", "their"),
-            of.or("it", "them")
+            "{of} can't be linked with {its} functions in another order ({why}); copies of {it} in \
+             other pages of memory are used instead, which vary only a part of the placement"
         ),
-        Notice::LeftBehind { processes, .. } => {
-            let left = match processes {
-                1 => "1 process running, which was".to_owned(),
-                several => format!("{several} processes running, which were"),
-            };
-            format!("{of} left {} killed", of.or(left, "processes running, which were"))
-        }
+        Notice::LeftBehind { processes, .. } => left_behind(*processes, of),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
         Notice::Metric { remark: about, .. } => format!("{of}: {}", remark(about, of)),
@@ -134,6 +127,14 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 /// Names as code: `a`, `b` and `c`.
 fn code_list(names: &[impl Display]) -> String {
     list(names.iter().map(|name| format!("`{name}`")))
+}
+
+fn left_behind(processes: u64, of: &Subjects) -> String {
+    let left = match processes {
+        1 => "1 process running, which was".to_owned(),
+        several => format!("{several} processes running, which were"),
+    };
+    format!("{of} left {} killed", of.or(left, "processes running, which were"))
 }
 
 fn not_asked(benchmarks: usize, example: &str) -> String {
@@ -457,7 +458,6 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
     }
 }
 
-/// Versions of a library.
 fn these(versions: &[String]) -> String {
     match versions {
         [] => "missing".to_owned(),
@@ -485,11 +485,10 @@ const LUCK: &str = "edited code is inlined into them, or the compiler partitione
 
 fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     if changed.is_empty() {
+        let its = of.its();
         return format!(
-            "every function of {of} is the same on both sides: only {} data or the \
-             placement of {} code differs",
-            of.or("its", "their"),
-            of.or("its", "their")
+            "every function of {of} is the same on both sides: only {its} data or the \
+             placement of {its} code differs"
         );
     }
     let (others_code, own): (Vec<_>, Vec<_>) =

@@ -15,7 +15,7 @@ pub(crate) fn clean(text: &str) -> String {
     unbracketed(&lines.join("\n"))
 }
 
-/// The same on one line: line breaks and tabs become spaces.
+/// [`clean`] text on one line: line breaks and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
     clean(&text.replace(['\n', '\t'], " "))
 }

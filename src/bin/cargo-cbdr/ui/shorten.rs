@@ -53,18 +53,18 @@ pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
 }
 
 /// Where each name differs from the one most like it; `None` if there is no other.
-fn nearest(names: &[&str]) -> Vec<Option<Difference>> {
+fn nearest(names: &[&str]) -> Vec<Option<CommonEnds>> {
     let nearest = |name: &&str| {
         let others = names.iter().filter(|other| *other != name);
-        let differences = others.map(|other| Difference::of(&[*name, *other]));
+        let differences = others.map(|other| CommonEnds::of(&[*name, *other]));
         differences.max_by_key(|difference| difference.before + difference.after)
     };
     names.iter().map(nearest).collect()
 }
 
-fn shortened_by(names: &[&str], nearest: &[Option<Difference>], most: usize) -> Vec<String> {
+fn shortened_by(names: &[&str], nearest: &[Option<CommonEnds>], most: usize) -> Vec<String> {
     let middle = |name: &str| cut(name, most, most / 2);
-    let shortened = |(name, nearest): (&&str, &Option<Difference>)| match nearest {
+    let shortened = |(name, nearest): (&&str, &Option<CommonEnds>)| match nearest {
         Some(difference) if !fits(name, most) => {
             difference.kept(name, most).unwrap_or_else(|| middle(name))
         }
@@ -123,7 +123,7 @@ fn begins(most: usize) -> impl Iterator<Item = usize> {
 /// Distinct short forms of different names, of at most `most` characters each; `None` if
 /// there is no room for what differs.
 fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
-    let difference = Difference::of(names);
+    let difference = CommonEnds::of(names);
     let kept = names.iter().map(|name| difference.kept(name, most)).collect::<Option<_>>();
     let cut = |begin: usize| names.iter().map(|name| cut(name, most, begin)).collect();
     let around = || names.iter().map(|name| difference.around(name, most)).collect();
@@ -135,14 +135,14 @@ fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
 
 /// The part in which names differ.
 #[derive(Clone, Copy, Debug)]
-struct Difference {
+struct CommonEnds {
     /// The number of common characters before it.
     before: usize,
     /// The number of common characters after it.
     after: usize,
 }
 
-impl Difference {
+impl CommonEnds {
     fn of(names: &[&str]) -> Self {
         let (first, others) = names.split_first().unwrap_or((&"", &[]));
         let mut before = first.chars().count();
@@ -157,16 +157,16 @@ impl Difference {
             let same = both.take_while(|(one, other)| one == other).count();
             after = after.min(same).min(left(other));
         }
-        Difference { before, after }
+        CommonEnds { before, after }
     }
 
-    /// The same, extended to whole words.
+    /// Extended to whole words.
     fn in_words(self, name: &str) -> Self {
         let count = name.chars().count();
         let is_word = |c: &char| c.is_alphanumeric();
         let begun = name.chars().rev().skip(count - self.before).take_while(is_word).count();
         let ended = name.chars().skip(count - self.after).take_while(is_word).count();
-        Difference { before: self.before - begun, after: self.after - ended }
+        CommonEnds { before: self.before - begun, after: self.after - ended }
     }
 
     fn length(self, name: &str) -> usize {

@@ -6,10 +6,13 @@ use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::layouts::Placing;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
-use cargo_cbdr::model::revision::{Origin, Revision, Rule, Sides};
+use cargo_cbdr::model::revision::{BaseRule, Origin, Revision, Sides};
 use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::time;
 use cargo_cbdr::stats::estimator::stretched;
 use cargo_cbdr::workspace::git::abbreviated;
+
+pub(crate) use cargo_cbdr::model::time::{roughly, seconds};
 
 pub(crate) use super::sanitize::{clean, is_hidden, line};
 
@@ -64,11 +67,8 @@ pub(crate) fn limit(fraction: f64) -> String {
 
 /// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
-    let one = |removed: &Removed| match &removed.metric {
-        Some(metric) => format!("`{}` of `{}`", line(metric), line(&removed.benchmark)),
-        None => format!("`{}`", line(&removed.benchmark)),
-    };
-    let mut names: Vec<String> = removed.iter().take(most).map(one).collect();
+    let names = removed.iter().take(most).map(|removed| line(&removed.to_string()));
+    let mut names: Vec<String> = names.collect();
     if let Some(left @ 1..) = removed.len().checked_sub(most) {
         names.push(format!("{left} more"));
     }
@@ -105,7 +105,6 @@ pub(crate) fn bounds(lower: Option<f64>, upper: Option<f64>) -> String {
     if interval.starts_with(['≥', '≤']) { format!("[{interval}]") } else { interval }
 }
 
-/// A verdict in words.
 pub(crate) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::NoRegression => "no regression",
@@ -114,6 +113,16 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Identical => "identical",
         Verdict::NoBaseline => "no baseline",
     }
+}
+
+/// A change; `?` if there is none in per cent.
+pub(crate) fn change(summary: &Summary) -> String {
+    summary.change.map_or("?".to_owned(), percent)
+}
+
+/// A change and its bounds: `+5.00% [+3.10%, +6.90%]`.
+pub(crate) fn changed(summary: &Summary) -> String {
+    format!("{} {}", change(summary), bounds(summary.lower, summary.upper))
 }
 
 /// The first five names, and how many others there are.
@@ -126,16 +135,6 @@ pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String 
         rest => Some(format!("{rest} others")),
     };
     list(names.take(FEW).chain(rest))
-}
-
-/// A duration in seconds, as text.
-pub(crate) fn seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 9.95 => format!("{s:.1}s"),
-        s if s < 120.0 => format!("{s:.0}s"),
-        s if s < 7200.0 => format!("{}m {:02}s", s as u64 / 60, s as u64 % 60),
-        s => format!("{}h {:02}m", s as u64 / 3600, s as u64 / 60 % 60),
-    }
 }
 
 /// Which of the unmeasured runs begins: `run 2 of 2, head; run 1 took 25s`.
@@ -156,15 +155,6 @@ pub(crate) fn watching(program: &str, place: Option<(usize, usize)>) -> String {
         Some((number, of)) => {
             format!("which benchmarks of `{program}` run changed code: {number} of {of}")
         }
-    }
-}
-
-/// A duration in seconds, in its largest unit.
-pub(crate) fn roughly(seconds: f64) -> String {
-    match seconds {
-        s if s < 99.5 => format!("{s:.0}s"),
-        s if s < 5970.0 => format!("{:.0}m", s / 60.0),
-        s => format!("{:.0}h", s / 3600.0),
     }
 }
 
@@ -261,7 +251,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
     let seed = plan.seed;
     if !plan.decides {
         let most = plan.max_pairs.map_or(String::new(), |most| format!("{most} pairs or "));
-        let time = humantime::format_duration(plan.time_limit);
+        let time = time::exact(plan.time_limit);
         return format!("in pairs, to the limit of {most}{time}, seed {seed}");
     }
     let verdicts = plan.tests();
@@ -283,13 +273,13 @@ pub(crate) fn plan(plan: &Plan) -> String {
 
 /// How long runs measure: `100ms`.
 pub(crate) fn length(seconds: f64) -> String {
-    humantime::format_duration(Duration::from_secs_f64(seconds)).to_string()
+    time::exact(Duration::from_secs_f64(seconds))
 }
 
 /// How long the runs of each group of benchmarks are, if that can be set.
 pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
     plan.run_lengths().map(|(names, time, pair_seconds)| {
-        let time = humantime::format_duration(time);
+        let time = time::exact(time);
         let pair = value(pair_seconds, &Unit::Seconds);
         format!("{} for {time} a run, {pair} a pair", names.join(", "))
     })
@@ -316,11 +306,10 @@ pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult, only: bo
     let average = on_average(metric);
     let on_average = if average.is_some() { " on average" } else { "" };
     let metric = average.as_ref().unwrap_or(metric);
-    let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let bounds = bounds(metric.summary.lower, metric.summary.upper);
+    let change = changed(&metric.summary);
     let name = &benchmark.name;
     let metric = if only { String::new() } else { format!("{} ", metric.name) };
-    format!("{name}: {metric}{change} {bounds}{on_average}")
+    format!("{name}: {metric}{change}{on_average}")
 }
 
 /// A percentage without the noise of its last digits.
@@ -345,10 +334,10 @@ pub(crate) fn sides(sides: &Sides) -> String {
     let short = abbreviated(&sides.base.commit);
     let name = &sides.base.rev;
     let base = match sides.rule {
-        Rule::Itself => return format!("{head} with itself, built twice"),
-        Rule::Exact => format!("{name} itself ({short})"),
-        Rule::MergeBase => format!("its merge-base with {name} ({short})"),
-        Rule::FirstParent => format!("the commit of {name} that it was merged onto ({short})"),
+        BaseRule::Itself => return format!("{head} with itself, built twice"),
+        BaseRule::Exact => format!("{name} itself ({short})"),
+        BaseRule::MergeBase => format!("its merge-base with {name} ({short})"),
+        BaseRule::FirstParent => format!("the commit of {name} that it was merged onto ({short})"),
     };
     let origin = match sides.origin {
         Origin::Argument => String::new(),
@@ -365,14 +354,13 @@ pub(crate) fn sample_line(
     metric: &MetricResult,
     rows: Option<u64>,
 ) -> String {
-    let change = metric.summary.change.map_or("?".to_owned(), percent);
-    let bounds = bounds(metric.summary.lower, metric.summary.upper);
+    let change = changed(&metric.summary);
     let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {}", self::verdict(verdict)),
     };
     let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
-    format!("  {name} {} {change} {bounds}; {rows}{verdict}", line(&metric.name))
+    format!("  {name} {} {change}; {rows}{verdict}", line(&metric.name))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) fn padded(text: &str, least: usize) -> String {
     format!("{text}{:1$}", "", least.saturating_sub(columns(text)))
 }
 
-/// The same with the blanks before it.
+/// The text with blanks before it, so that it takes at least this many columns.
 pub(crate) fn right_aligned(text: &str, least: usize) -> String {
     format!("{:1$}{text}", "", least.saturating_sub(columns(text)))
 }

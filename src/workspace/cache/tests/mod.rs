@@ -56,7 +56,7 @@ impl Scratch {
         };
         let contents =
             Contents { files, folders, executables: vec![executable], ..Contents::default() };
-        self.repository.publish(key, &root, contents).unwrap()
+        artifact::publish(&self.repository, key, &root, contents).unwrap()
     }
 
     /// What is below `builds`.
@@ -224,14 +224,14 @@ fn keys_differ_when_any_part_does() {
 fn what_was_published_is_found_again_as_it_was() {
     let scratch = Scratch::new();
     let key = key("it");
-    assert!(scratch.repository.artifact(&key, &[]).unwrap().is_none());
+    assert!(artifact::find(&scratch.repository, &key, &[]).unwrap().is_none());
     let published = scratch.publish(&key);
     assert_eq!(scratch.builds(), [key.name()]);
     let manifest = scratch.repository.builds().join(key.name()).join("manifest.json");
     let month = Duration::from_secs(30 * 24 * 3600);
     let old = SystemTime::now() - 2 * month;
     File::open(&manifest).unwrap().set_modified(old).unwrap();
-    let found = scratch.repository.artifact(&key, &[]).unwrap().unwrap();
+    let found = artifact::find(&scratch.repository, &key, &[]).unwrap().unwrap();
     // Use makes it young again.
     assert!(manifest.metadata().unwrap().modified().unwrap() > old + month);
     for artifact in [published, found] {
@@ -246,7 +246,7 @@ fn what_was_published_is_found_again_as_it_was() {
         assert!(artifact.executable("other").is_none());
     }
     // Nobody else's key leads to it.
-    assert!(scratch.repository.artifact(&self::key("other"), &[]).unwrap().is_none());
+    assert!(artifact::find(&scratch.repository, &self::key("other"), &[]).unwrap().is_none());
 }
 
 #[test]
@@ -258,13 +258,13 @@ fn what_a_benchmark_left_in_an_artifact_goes_and_what_it_took_comes_back() {
         write(&files.join(stray), "");
     }
     std::os::unix::fs::symlink(scratch.around(), files.join("release/link")).unwrap();
-    scratch.repository.artifact(&key, &[]).unwrap().unwrap();
+    artifact::find(&scratch.repository, &key, &[]).unwrap().unwrap();
     assert_eq!(names(&files), ["release", "tmp"]);
     assert_eq!(names(&files.join("release")), ["bench", "build"]);
     assert_eq!(names(&files.join("release/build")), ["data"]);
     assert_eq!(names(&files.join("tmp/deep")), [""; 0]);
     std::fs::remove_dir_all(files.join("tmp")).unwrap();
-    scratch.repository.artifact(&key, &[]).unwrap().unwrap();
+    artifact::find(&scratch.repository, &key, &[]).unwrap().unwrap();
     assert!(files.join("tmp/deep").is_dir());
     assert!(scratch.around().join("work").is_dir());
 }
@@ -278,7 +278,7 @@ fn what_could_be_executed_can_be_again() {
     let others = mode("release/build/data");
     std::fs::set_permissions(files.join("release/bench"), PermissionsExt::from_mode(0o644))
         .unwrap();
-    scratch.repository.artifact(&key, &[]).unwrap().unwrap();
+    artifact::find(&scratch.repository, &key, &[]).unwrap().unwrap();
     assert_eq!((mode("release/bench"), mode("release/build/data")), (0o744, others));
 }
 
@@ -289,7 +289,7 @@ fn a_file_in_the_place_of_an_artifact_or_a_folder_in_that_of_a_link_goes() {
     let path = scratch.publish(&key).files().parent().unwrap().to_owned();
     std::fs::remove_dir_all(&path).unwrap();
     std::fs::write(&path, "").unwrap();
-    assert!(scratch.repository.artifact(&key, &[]).unwrap().is_none());
+    assert!(artifact::find(&scratch.repository, &key, &[]).unwrap().is_none());
     assert!(!path.exists());
     let link = scratch.repository.target_link(Side::Base, "spec");
     write(&link.join("release/bench"), "");
@@ -332,11 +332,14 @@ fn a_damaged_artifact_is_not_used_and_removed() {
         let key = key("it");
         let artifact = scratch.publish(&key);
         damage(&artifact.files());
-        assert!(scratch.repository.artifact(&key, &[]).unwrap().is_none(), "damage {number}");
+        assert!(
+            artifact::find(&scratch.repository, &key, &[]).unwrap().is_none(),
+            "damage {number}"
+        );
         assert_eq!(scratch.builds(), [""; 0]);
         assert!(number > 1 || scratch.around().join("cache/outside/of somebody").exists());
         scratch.publish(&key);
-        assert!(scratch.repository.artifact(&key, &[]).unwrap().is_some());
+        assert!(artifact::find(&scratch.repository, &key, &[]).unwrap().is_some());
     }
 }
 

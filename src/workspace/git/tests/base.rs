@@ -1,7 +1,7 @@
 use git2::Oid;
 
 use super::Scratch;
-use crate::model::revision::{Origin, Rule, Sides};
+use crate::model::revision::{BaseRule, Origin, Sides};
 use crate::model::side::Side;
 use crate::workspace::git::base::{BaseRequest, VARIABLES};
 use crate::workspace::git::{Absence, Error};
@@ -16,7 +16,7 @@ fn resolve(scratch: &Scratch, request: &BaseRequest) -> Result<Sides, Error> {
 }
 
 /// The base commit, the rule, and whether the head is it.
-fn found(scratch: &Scratch, request: &BaseRequest) -> (Oid, Rule, bool) {
+fn found(scratch: &Scratch, request: &BaseRequest) -> (Oid, BaseRule, bool) {
     let sides = resolve(scratch, request).unwrap();
     (Oid::from_str(&sides.base.commit).unwrap(), sides.rule, sides.head_is_base)
 }
@@ -37,12 +37,12 @@ fn fork() -> (Scratch, Vec<Oid>, Oid) {
 #[test]
 fn the_base_is_where_the_two_parted_or_base_itself_or_the_head_itself() {
     let (scratch, main, topic) = fork();
-    assert_eq!(found(&scratch, &on("main")), (main[0], Rule::MergeBase, false));
+    assert_eq!(found(&scratch, &on("main")), (main[0], BaseRule::MergeBase, false));
     let exact = BaseRequest { exact: true, ..on("main") };
-    assert_eq!(found(&scratch, &exact), (main[1], Rule::Exact, false));
+    assert_eq!(found(&scratch, &exact), (main[1], BaseRule::Exact, false));
     assert_eq!(
         found(&scratch, &BaseRequest { aa: true, ..on("main") }),
-        (topic, Rule::Itself, false)
+        (topic, BaseRule::Itself, false)
     );
     let sides = resolve(&scratch, &BaseRequest { dirty: true, ..on("main") }).unwrap();
     assert_eq!((sides.base.rev.as_str(), sides.head.rev.as_str()), ("main", "topic"));
@@ -54,7 +54,7 @@ fn the_base_is_where_the_two_parted_or_base_itself_or_the_head_itself() {
     // The branch is one commit after its parent, which lies on main: no merge, so no first parent.
     let near = scratch.commit("near", &main[1..2]);
     let request = BaseRequest { head: Some(near.to_string()), ..on("main") };
-    assert_eq!(found(&scratch, &request), (main[1], Rule::MergeBase, false));
+    assert_eq!(found(&scratch, &request), (main[1], BaseRule::MergeBase, false));
 }
 
 #[test]
@@ -63,19 +63,19 @@ fn a_head_on_base_is_its_own_base_unless_another_is_named_for_that_case() {
     scratch.git.set_head("refs/heads/main").unwrap();
     scratch.point("refs/heads/ahead", main[2]);
     for base in ["main", "ahead"] {
-        assert_eq!(found(&scratch, &on(base)), (main[1], Rule::MergeBase, true));
+        assert_eq!(found(&scratch, &on(base)), (main[1], BaseRule::MergeBase, true));
     }
     let first = main[0].to_string();
-    let request = BaseRequest { instead: Some(first.clone()), ..on("main") };
-    assert_eq!(found(&scratch, &request), (main[0], Rule::MergeBase, false));
+    let request = BaseRequest { fallback: Some(first.clone()), ..on("main") };
+    assert_eq!(found(&scratch, &request), (main[0], BaseRule::MergeBase, false));
     assert_eq!(resolve(&scratch, &request).unwrap().base.rev, first);
     // It is asked once: where it is the head, too, that is the answer.
-    let request = BaseRequest { instead: Some("ahead".into()), ..on("main") };
-    assert_eq!(found(&scratch, &request), (main[1], Rule::MergeBase, true));
+    let request = BaseRequest { fallback: Some("ahead".into()), ..on("main") };
+    assert_eq!(found(&scratch, &request), (main[1], BaseRule::MergeBase, true));
     // Where the head does not lie on BASE it has no say.
     scratch.git.set_head("refs/heads/topic").unwrap();
-    let request = BaseRequest { instead: Some("ahead".into()), ..on("main") };
-    assert_eq!(found(&scratch, &request), (main[0], Rule::MergeBase, false));
+    let request = BaseRequest { fallback: Some("ahead".into()), ..on("main") };
+    assert_eq!(found(&scratch, &request), (main[0], BaseRule::MergeBase, false));
     assert_eq!(resolve(&scratch, &request).unwrap().base.rev, "main");
 }
 
@@ -87,12 +87,12 @@ fn a_merge_onto_base_is_compared_with_its_first_parent() {
         let request = BaseRequest { head: Some(commit.to_string()), ..on("main") };
         found(&scratch, &request)
     };
-    assert_eq!(merged(&[main[1], topic]), (main[1], Rule::FirstParent, false));
+    assert_eq!(merged(&[main[1], topic]), (main[1], BaseRule::FirstParent, false));
     // main went on since: still what it was merged onto, although main's tip is nearer.
-    assert_eq!(merged(&[main[0], topic]), (main[0], Rule::FirstParent, false));
-    assert_eq!(merged(&[main[1], topic, main[0]]), (main[1], Rule::FirstParent, false));
+    assert_eq!(merged(&[main[0], topic]), (main[0], BaseRule::FirstParent, false));
+    assert_eq!(merged(&[main[1], topic, main[0]]), (main[1], BaseRule::FirstParent, false));
     // The branch took main in: its first parent is its own work.
-    assert_eq!(merged(&[topic, main[1]]), (main[1], Rule::MergeBase, false));
+    assert_eq!(merged(&[topic, main[1]]), (main[1], BaseRule::MergeBase, false));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn of_two_merge_bases_one_is_taken() {
     let request = BaseRequest { head: Some(y.to_string()), ..on("main") };
     let (base, rule, _) = found(&scratch, &request);
     assert!([a, b].contains(&base), "{base} of {a} and {b}");
-    assert_eq!(rule, Rule::MergeBase);
+    assert_eq!(rule, BaseRule::MergeBase);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_merge_that_ci_made_for_a_branch_which_is_not_here_is_taken_on_trust() {
         BaseRequest { variables, head: Some(merge.to_string()), ..BaseRequest::default() };
     let sides = resolve(&scratch, &request).unwrap();
     assert_eq!(sides.base.commit, main[2].to_string());
-    assert_eq!((sides.base.rev.as_str(), sides.rule), ("gone", Rule::FirstParent));
+    assert_eq!((sides.base.rev.as_str(), sides.rule), ("gone", BaseRule::FirstParent));
     assert_eq!(sides.origin, Origin::Variable(VARIABLES[0]));
     assert!(sides.base_is_guessed && !sides.head_is_base);
     // Also where it is named besides.

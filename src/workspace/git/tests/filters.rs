@@ -7,7 +7,8 @@ use git2::Oid;
 use super::{Scratch, write};
 use crate::model::revision::Revision;
 use crate::model::side::Side;
-use crate::workspace::git::filters::Filtered;
+use crate::workspace::git::filters::{self, Filtered};
+use crate::workspace::git::snapshot;
 use crate::workspace::git::worktree::{Checkout, Store};
 
 /// The worktree.
@@ -27,7 +28,7 @@ fn check_out(scratch: &Scratch, revision: &Revision) -> Store {
 
 fn filtered(scratch: &Scratch, revision: &Revision) -> Filtered {
     let store = Store::open(&scratch.around().join("store"), &scratch.open()).unwrap();
-    store.filtered(&scratch.open(), &tree(scratch), revision).unwrap()
+    filters::filtered(&store, &scratch.open(), &tree(scratch), revision).unwrap()
 }
 
 fn paths(names: &[&str]) -> Vec<PathBuf> {
@@ -106,7 +107,7 @@ fn of_a_dirty_tree_only_what_is_as_in_its_commit() {
     scratch.write("new.known", "new");
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
-    let snapshot = repo.snapshot(&store).unwrap();
+    let snapshot = snapshot::take(&repo, &store).unwrap();
     let revision = Revision { tree: snapshot, dirty: true, ..scratch.revision(commit) };
     check_out(&scratch, &revision);
     let found = filtered(&scratch, &revision);
@@ -116,13 +117,13 @@ fn of_a_dirty_tree_only_what_is_as_in_its_commit() {
 #[test]
 fn a_settled_index_is_younger_than_the_files() {
     let (scratch, commit) = scratch(".gitattributes");
-    let store = check_out(&scratch, &scratch.revision(commit));
+    check_out(&scratch, &scratch.revision(commit));
     let before = SystemTime::now();
-    store.settle(&tree(&scratch)).unwrap();
+    filters::settle(&tree(&scratch)).unwrap();
     let index = scratch.around().join("store/worktrees/base-tree/index");
     let time = index.metadata().unwrap().modified().unwrap();
     assert!(time >= before + Duration::from_secs(1));
-    let error = store.settle(&scratch.around().join("nothing")).unwrap_err();
+    let error = filters::settle(&scratch.around().join("nothing")).unwrap_err();
     assert!(error.to_string().starts_with("could not open `"), "{error}");
 }
 

@@ -1,6 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::{Scratch, write};
+use crate::workspace::git::hooks;
 use crate::workspace::git::hooks::{HookFolder, is_active, pushes};
 
 #[test]
@@ -12,12 +13,12 @@ fn the_folder_is_that_of_the_setting_else_the_one_that_all_worktrees_share() {
         Ok(path) => HookFolder { path: scratch.path().join(path), shared: true },
         Err(_) => HookFolder { path: scratch.path().join(".git/hooks"), shared: false },
     };
-    assert_eq!(scratch.open().hooks().unwrap(), expected);
+    assert_eq!(hooks::folder(&scratch.open()).unwrap(), expected);
     scratch.set("core.hooksPath", "tools/hooks");
     let expected = HookFolder { path: scratch.path().join("tools/hooks"), shared: false };
-    assert_eq!(scratch.open().hooks().unwrap(), expected);
+    assert_eq!(hooks::folder(&scratch.open()).unwrap(), expected);
     scratch.set("core.hooksPath", "/somewhere/hooks");
-    assert_eq!(scratch.open().hooks().unwrap().path.to_str(), Some("/somewhere/hooks"));
+    assert_eq!(hooks::folder(&scratch.open()).unwrap().path.to_str(), Some("/somewhere/hooks"));
 }
 
 #[test]

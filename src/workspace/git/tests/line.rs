@@ -2,6 +2,7 @@ use git2::Oid;
 
 use super::Scratch;
 use crate::workspace::git::Error;
+use crate::workspace::git::line;
 use crate::workspace::git::line::{Commit, Node, Parents};
 
 fn ids(commits: &[Commit]) -> Vec<String> {
@@ -30,13 +31,13 @@ fn a_line_is_that_of_the_first_parents_newest_first() {
     let (scratch, line, _, merge) = merged();
     let repo = scratch.open();
     let merge = merge.to_string();
-    let of = |limit| ids(&repo.line(&merge, limit, Parents::First).unwrap());
+    let of = |limit| ids(&line::commits(&repo, &merge, limit, Parents::First).unwrap());
     let all = hex([merge.parse().unwrap(), line[3], line[2], line[1], line[0]]);
     assert_eq!(of(100), all);
     assert_eq!(of(5), all);
     assert_eq!(of(2), all[..2]);
     assert_eq!(of(0), [""; 0]);
-    let described = &repo.line(&merge, 1, Parents::First).unwrap()[0];
+    let described = &line::commits(&repo, &merge, 1, Parents::First).unwrap()[0];
     let expected = Commit {
         id: merge.clone(),
         summary: "merge".into(),
@@ -44,16 +45,16 @@ fn a_line_is_that_of_the_first_parents_newest_first() {
         time: 1_800_000_000,
     };
     assert_eq!(*described, expected);
-    assert_eq!(repo.parent(&merge).unwrap(), Some(line[3].to_string()));
-    assert_eq!(repo.parent(&line[0].to_string()).unwrap(), None);
-    assert!(repo.line("no commit", 1, Parents::First).is_err());
+    assert_eq!(line::parent(&repo, &merge).unwrap(), Some(line[3].to_string()));
+    assert_eq!(line::parent(&repo, &line[0].to_string()).unwrap(), None);
+    assert!(line::commits(&repo, "no commit", 1, Parents::First).is_err());
 }
 
 #[test]
 fn with_all_parents_no_commit_comes_before_its_children_whatever_the_times_say() {
     let (scratch, line, side, merge) = merged();
     let repo = scratch.open();
-    let all = ids(&repo.line(&merge.to_string(), 100, Parents::All).unwrap());
+    let all = ids(&line::commits(&repo, &merge.to_string(), 100, Parents::All).unwrap());
     let mut expected = hex(line.iter().copied().chain(side).chain([merge]));
     let place = |id: Oid| all.iter().position(|other| *other == id.to_string()).unwrap();
     for (child, parent) in [
@@ -69,7 +70,7 @@ fn with_all_parents_no_commit_comes_before_its_children_whatever_the_times_say()
     sorted.sort();
     expected.sort();
     assert_eq!(sorted, expected);
-    assert_eq!(ids(&repo.line(&merge.to_string(), 3, Parents::All).unwrap()), all[..3]);
+    assert_eq!(ids(&line::commits(&repo, &merge.to_string(), 3, Parents::All).unwrap()), all[..3]);
 }
 
 /// The places of a node's commit and of its parents, by their messages.
@@ -82,9 +83,9 @@ fn between_two_lie_those_after_the_one_up_to_the_other() {
     let (scratch, line, _, merge) = merged();
     let repo = scratch.open();
     let (good, bad) = (line[1].to_string(), merge.to_string());
-    let first = repo.between(&good, &bad, Parents::First).unwrap();
+    let first = line::between(&repo, &good, &bad, Parents::First).unwrap();
     assert_eq!(shape(&first), [("2", vec![]), ("3", vec![0]), ("merge", vec![1])]);
-    let all = repo.between(&good, &bad, Parents::All).unwrap();
+    let all = line::between(&repo, &good, &bad, Parents::All).unwrap();
     let place = |summary: &str| all.iter().position(|node| node.commit.summary == summary).unwrap();
     assert_eq!(all.len(), 5);
     assert_eq!(all[place("one")].parents, [0; 0]);
@@ -100,7 +101,7 @@ fn what_does_not_lead_there_is_an_error() {
     let (scratch, line, side, merge) = merged();
     let repo = scratch.open();
     let error = |good: Oid, bad: Oid, parents| {
-        repo.between(&good.to_string(), &bad.to_string(), parents).unwrap_err()
+        line::between(&repo, &good.to_string(), &bad.to_string(), parents).unwrap_err()
     };
     for parents in [Parents::First, Parents::All] {
         let same = error(merge, merge, parents);
@@ -112,22 +113,22 @@ fn what_does_not_lead_there_is_an_error() {
     }
     let off = error(side[1], merge, Parents::First);
     assert!(matches!(off, Error::OffTheLine { .. }), "{off}");
-    let through = repo.between(&side[1].to_string(), &merge.to_string(), Parents::All);
+    let through = line::between(&repo, &side[1].to_string(), &merge.to_string(), Parents::All);
     assert_eq!(shape(&through.unwrap()).last().unwrap().0, "merge");
 }
 
 #[test]
 fn a_shallow_clones_line_ends_where_it_was_cut_off() {
     let (scratch, line, _, merge) = merged();
-    assert!(!scratch.open().is_shallow());
+    assert!(!line::is_shallow(&scratch.open()));
     scratch.cut(&[line[2]]);
     let repo = scratch.open();
-    assert!(repo.is_shallow());
-    let found = repo.line(&merge.to_string(), 100, Parents::First).unwrap();
+    assert!(line::is_shallow(&repo));
+    let found = line::commits(&repo, &merge.to_string(), 100, Parents::First).unwrap();
     assert_eq!(ids(&found), hex([merge, line[3], line[2]]));
-    assert_eq!(repo.parent(&line[2].to_string()).unwrap(), None);
-    assert_eq!(repo.parent(&line[3].to_string()).unwrap(), Some(line[2].to_string()));
-    let error = repo.between(&line[0].to_string(), &line[2].to_string(), Parents::First);
+    assert_eq!(line::parent(&repo, &line[2].to_string()).unwrap(), None);
+    assert_eq!(line::parent(&repo, &line[3].to_string()).unwrap(), Some(line[2].to_string()));
+    let error = line::between(&repo, &line[0].to_string(), &line[2].to_string(), Parents::First);
     assert!(matches!(error, Err(Error::NotAncestor { shallow: true, .. })));
 }
 
@@ -137,8 +138,9 @@ fn with_all_parents_it_ends_there_too() {
     let line = scratch.chain(5);
     scratch.cut(&[line[2]]);
     let repo = scratch.open();
-    let found = repo.line(&line[4].to_string(), 100, Parents::All).unwrap();
+    let found = line::commits(&repo, &line[4].to_string(), 100, Parents::All).unwrap();
     assert_eq!(ids(&found), hex([line[4], line[3], line[2]]));
-    let between = repo.between(&line[2].to_string(), &line[4].to_string(), Parents::All).unwrap();
+    let between =
+        line::between(&repo, &line[2].to_string(), &line[4].to_string(), Parents::All).unwrap();
     assert_eq!(shape(&between), [("3", vec![]), ("4", vec![0])]);
 }

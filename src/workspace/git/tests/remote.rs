@@ -1,6 +1,7 @@
 use std::ffi::OsString;
 
 use super::Scratch;
+use crate::workspace::git::remote;
 
 #[test]
 fn a_name_is_of_the_remote_that_it_begins_with_else_of_origin() {
@@ -19,18 +20,18 @@ fn a_name_is_of_the_remote_that_it_begins_with_else_of_origin() {
         ("refs/heads/topic", "origin", "topic"),
         ("upstream", "origin", "upstream"),
     ] {
-        assert_eq!(repo.remote_of(name), (remote.to_owned(), there.to_owned()), "{name}");
+        assert_eq!(remote::remote_of(&repo, name), (remote.to_owned(), there.to_owned()), "{name}");
     }
 }
 
 #[test]
 fn the_public_name_is_that_of_origin() {
     let scratch = Scratch::new();
-    assert_eq!(scratch.open().public_name(), "");
+    assert_eq!(remote::public_name(&scratch.open()), "");
     scratch.git.remote("upstream", "https://example.org/up").unwrap();
-    assert_eq!(scratch.open().public_name(), "");
+    assert_eq!(remote::public_name(&scratch.open()), "");
     scratch.git.remote("origin", "https://me:secret@example.org/some/thing.git").unwrap();
-    assert_eq!(scratch.open().public_name(), "example.org/some/thing");
+    assert_eq!(remote::public_name(&scratch.open()), "example.org/some/thing");
 }
 
 #[test]
@@ -40,27 +41,27 @@ fn the_ends_of_history_are_those_that_the_names_lead_to() {
     let alone = scratch.commit("alone", &[]);
     scratch.cut(&[one[1], two[2], alone]);
     let repo = scratch.open();
-    let ends = |names: &[&str]| repo.ends_of_history(names).unwrap();
+    let ends = |names: &[&str]| remote::ends_of_history(&repo, names).unwrap();
     let (first, second) = (one[2].to_string(), two[3].to_string());
     assert_eq!(ends(&[&first]), [one[1].to_string()]);
     assert_eq!(ends(&[&second]), [two[2].to_string()]);
     assert_eq!(ends(&[&second, &first]), [one[1].to_string(), two[2].to_string()]);
     assert_eq!(ends(&[&first, &one[1].to_string()]), [one[1].to_string()]);
     assert_eq!(ends(&[]), [""; 0]);
-    assert!(repo.ends_of_history(&["lost"]).is_err());
+    assert!(remote::ends_of_history(&repo, &["lost"]).is_err());
     std::fs::remove_file(scratch.path().join(".git/shallow")).unwrap();
-    let error = scratch.open().ends_of_history(&[&first]).unwrap_err();
+    let error = remote::ends_of_history(&scratch.open(), &[&first]).unwrap_err();
     assert!(error.to_string().starts_with("could not read `"), "{error}");
 }
 
 #[test]
 fn a_partial_clone_names_the_remote_that_completes_it() {
     let scratch = Scratch::new();
-    assert_eq!(scratch.open().promisor(), None);
+    assert_eq!(remote::promisor(&scratch.open()), None);
     scratch.set("remote.mirror.promisor", "false");
-    assert_eq!(scratch.open().promisor(), None);
+    assert_eq!(remote::promisor(&scratch.open()), None);
     scratch.set("remote.the.big.one.promisor", "true");
-    assert_eq!(scratch.open().promisor().as_deref(), Some("the.big.one"));
+    assert_eq!(remote::promisor(&scratch.open()).as_deref(), Some("the.big.one"));
 }
 
 #[test]
@@ -68,9 +69,9 @@ fn what_the_clone_holds_is_known_without_a_remote() {
     let scratch = Scratch::new();
     let blob = scratch.git.blob(b"here").unwrap();
     let repo = scratch.open();
-    assert!(repo.holds(&blob.to_string()));
-    assert!(!repo.holds(&"1".repeat(40)));
-    assert!(!repo.holds("no object"));
+    assert!(remote::holds(&repo, &blob.to_string()));
+    assert!(!remote::holds(&repo, &"1".repeat(40)));
+    assert!(!remote::holds(&repo, "no object"));
 }
 
 fn variables(of: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
@@ -95,7 +96,7 @@ fn nobody_is_asked_for_a_password_and_no_variable_leads_to_another_repository() 
     let ssh = if chosen { None } else { Some(batch) };
     let expected: Vec<_> = kept.into_iter().chain(ssh).chain(ours).collect();
     let without_settings = |given: &[(OsString, OsString)]| {
-        let mut env = scratch.open().remote_env(given);
+        let mut env = remote::remote_env(&scratch.open(), given);
         env.retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));
         env
     };
@@ -114,7 +115,7 @@ fn what_git_would_run_besides_is_turned_off_behind_the_settings_that_are_there()
     let scratch = Scratch::new();
     let token = ("GIT_CONFIG_KEY_0", "http.extraHeader");
     let given = [("GIT_CONFIG_COUNT", "1"), token, ("GIT_CONFIG_VALUE_0", "x")];
-    let env = scratch.open().remote_env(&variables(&given));
+    let env = remote::remote_env(&scratch.open(), &variables(&given));
     let has = |pair: (&str, &str)| env.contains(&variables(&[pair])[0]);
     assert!(has(token) && has(("GIT_CONFIG_VALUE_0", "x")), "{env:?}");
     assert!(has(("GIT_CONFIG_KEY_1", "core.hooksPath")), "{env:?}");

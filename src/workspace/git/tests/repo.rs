@@ -4,6 +4,7 @@ use super::Scratch;
 use crate::workspace::git::make::Maker;
 use crate::workspace::git::worktree::Store;
 use crate::workspace::git::{Error, Repo};
+use crate::workspace::git::{line, snapshot};
 
 #[test]
 fn a_repository_is_found_from_any_folder_of_it_and_has_the_name_of_its_own() {
@@ -124,7 +125,7 @@ fn changed_paths_are_those_of_both_trees() {
     assert_eq!(store.changed_paths(&first, &first).unwrap(), [""; 0]);
     // The working tree as it is, whose tree only the store has.
     scratch.write("dirty", "6");
-    let tree = repo.snapshot(&store).unwrap();
+    let tree = snapshot::take(&repo, &store).unwrap();
     let snapshot = crate::model::revision::Revision { tree, dirty: true, ..second.clone() };
     assert_eq!(store.changed_paths(&second, &snapshot).unwrap(), ["dirty"]);
     let gone = crate::model::revision::Revision { tree: "1".repeat(40), ..second };
@@ -144,7 +145,10 @@ fn a_made_repository_has_its_commits_on_a_branch() {
     let repo = Repo::discover(&path).unwrap();
     let head = repo.at(None).unwrap();
     assert_eq!(head.rev, "faster");
-    assert_eq!(repo.parent(&head.commit).unwrap(), Some(repo.at(Some("main")).unwrap().commit));
+    assert_eq!(
+        line::parent(&repo, &head.commit).unwrap(),
+        Some(repo.at(Some("main")).unwrap().commit)
+    );
     assert_eq!(repo.dirty_files().unwrap(), 0);
     let base = repo.at(Some("main")).unwrap();
     let store = Store::open(&folder.path().join("store"), &repo).unwrap();

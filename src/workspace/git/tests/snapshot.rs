@@ -1,13 +1,14 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::{Scratch, identity, names};
+use crate::workspace::git::snapshot;
 use crate::workspace::git::worktree::Store;
 
 /// The tree of the working tree as it is.
 fn snapshot(scratch: &Scratch) -> String {
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
-    let tree = repo.snapshot(&store).unwrap();
+    let tree = snapshot::take(&repo, &store).unwrap();
     assert!(store.repository().find_tree(tree.parse().unwrap()).is_ok());
     tree
 }

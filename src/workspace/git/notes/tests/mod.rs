@@ -5,6 +5,7 @@
 mod merging;
 
 use super::*;
+use crate::workspace::git::notes;
 use crate::workspace::git::tests::Scratch;
 
 /// A repository in which notes can be written.
@@ -23,16 +24,16 @@ fn name(begin: &str) -> String {
 fn add(repo: &Repo, lines: &[(&str, &str)]) {
     let line = |(commit, line): &(&str, &str)| (name(commit), (*line).to_owned());
     let lines: Vec<_> = lines.iter().map(line).collect();
-    repo.add_lines(&lines, "Add lines").unwrap();
+    notes::add_lines(repo, &lines, "Add lines").unwrap();
 }
 
 fn text(repo: &Repo, commit: &str) -> String {
-    String::from_utf8(repo.notes().unwrap().text(&name(commit)).unwrap()).unwrap()
+    String::from_utf8(notes::current(repo).unwrap().text(&name(commit)).unwrap()).unwrap()
 }
 
 /// The paths of the notes, from the root of their tree.
 fn paths(repo: &Repo) -> Vec<String> {
-    let notes = repo.notes().unwrap();
+    let notes = notes::current(repo).unwrap();
     let mut paths = Vec::new();
     let mut left = vec![(String::new(), notes.tree.clone().unwrap())];
     while let Some((folder, tree)) = left.pop() {
@@ -96,7 +97,7 @@ fn point(repo: &Repo, reference: &str, parents: &[Oid], tree: Oid) -> Oid {
 
 /// How many parents the notes' own commit has.
 fn parents(repo: &Repo) -> usize {
-    let tip = repo.reference(REFERENCE).unwrap().unwrap();
+    let tip = notes::commit_of(repo, REFERENCE).unwrap().unwrap();
     repo.inner.find_commit(tip).unwrap().parent_count()
 }
 
@@ -104,13 +105,13 @@ fn parents(repo: &Repo) -> usize {
 fn lines_are_added_to_the_notes_of_their_commits() {
     let scratch = scratch();
     let repo = scratch.open();
-    assert_eq!(repo.tip(REFERENCE).unwrap(), None);
-    assert_eq!(repo.notes().unwrap().commits().unwrap(), [""; 0]);
+    assert_eq!(notes::tip(&repo, REFERENCE).unwrap(), None);
+    assert_eq!(notes::current(&repo).unwrap().commits().unwrap(), [""; 0]);
     assert_eq!(text(&repo, "ab"), "");
     add(&repo, &[("ab1", "one"), ("ab2", "two"), ("c", "three"), ("ab1", "four")]);
     assert_eq!(text(&repo, "ab1"), "one\nfour\n");
     assert_eq!((text(&repo, "ab2"), text(&repo, "c")), ("two\n".into(), "three\n".into()));
-    assert_eq!(repo.notes().unwrap().commits().unwrap(), ["ab1", "ab2", "c"].map(name));
+    assert_eq!(notes::current(&repo).unwrap().commits().unwrap(), ["ab1", "ab2", "c"].map(name));
     add(&repo, &[("ab1", "five")]);
     assert_eq!(text(&repo, "ab1"), "one\nfour\nfive\n");
     assert_eq!(text(&repo, "ab2"), "two\n");
@@ -119,9 +120,9 @@ fn lines_are_added_to_the_notes_of_their_commits() {
     let deep = |begin: &str| format!("{}/{}", &name(begin)[..2], &name(begin)[2..]);
     assert_eq!(paths(&repo), ["ab1", "ab2", "c"].map(deep));
     // Nothing to add is nothing to do.
-    let tip = repo.tip(REFERENCE).unwrap();
-    repo.add_lines(&[], "nothing").unwrap();
-    assert_eq!(repo.tip(REFERENCE).unwrap(), tip);
+    let tip = notes::tip(&repo, REFERENCE).unwrap();
+    notes::add_lines(&repo, &[], "nothing").unwrap();
+    assert_eq!(notes::tip(&repo, REFERENCE).unwrap(), tip);
 }
 
 #[test]
@@ -138,8 +139,8 @@ fn a_note_stays_where_others_put_it_however_deep() {
         path += &commit[2 * depth..];
         lay_out(&repo, REFERENCE, &[], &[(&path, b"without an end")]);
         let lines = [(commit.clone(), "more".to_owned()), (sibling.clone(), "new".to_owned())];
-        repo.add_lines(&lines, "more").unwrap();
-        let notes = repo.notes().unwrap();
+        notes::add_lines(&repo, &lines, "more").unwrap();
+        let notes = notes::current(&repo).unwrap();
         assert_eq!(notes.text(&commit).unwrap(), b"without an end\nmore\n", "{path}");
         assert_eq!(notes.text(&sibling).unwrap(), b"new\n", "{path}");
         assert_eq!(notes.commits().unwrap(), [commit.clone(), sibling.clone()]);
@@ -154,9 +155,9 @@ fn a_note_stays_where_others_put_it_however_deep() {
         tree = tree_of(&repo, &commit[2 * pair..2 * pair + 2], tree, 0o040_000);
     }
     point(&repo, REFERENCE, &[], tree);
-    assert_eq!(repo.notes().unwrap().commits().unwrap(), [""; 0]);
-    repo.add_lines(&[(commit.clone(), "note".into())], "note").unwrap();
-    assert_eq!(repo.notes().unwrap().text(&commit).unwrap(), b"note\n");
+    assert_eq!(notes::current(&repo).unwrap().commits().unwrap(), [""; 0]);
+    notes::add_lines(&repo, &[(commit.clone(), "note".into())], "note").unwrap();
+    assert_eq!(notes::current(&repo).unwrap().text(&commit).unwrap(), b"note\n");
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn a_commit_with_two_notes_has_the_lines_of_both() {
     let (flat, deep) = (name("ab"), format!("ab/{}", &name("ab")[2..]));
     lay_out(&repo, REFERENCE, &[], &[(&flat, b"one\nboth"), (&deep, b"both\ntwo\n")]);
     assert_eq!(text(&repo, "ab"), "one\nboth\ntwo\n");
-    assert_eq!(repo.notes().unwrap().commits().unwrap(), [flat]);
+    assert_eq!(notes::current(&repo).unwrap().commits().unwrap(), [flat]);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn what_is_not_named_like_a_commit_is_no_note() {
     let mut files: Vec<(&str, &[u8])> = vec![(&good, b"good\n")];
     files.extend(strange.iter().map(|path| (path.as_str(), &b"strange\n"[..])));
     lay_out(&repo, REFERENCE, &[], &files);
-    assert_eq!(repo.notes().unwrap().commits().unwrap(), [good]);
+    assert_eq!(notes::current(&repo).unwrap().commits().unwrap(), [good]);
     assert_eq!(text(&repo, "abc"), "");
 }
 
@@ -206,7 +207,7 @@ fn folders_without_end_end() {
         tree = builder.write().unwrap();
     }
     point(&repo, REFERENCE, &[], tree);
-    assert!(repo.notes().unwrap().commits().unwrap().len() < MAX_FOLDERS);
+    assert!(notes::current(&repo).unwrap().commits().unwrap().len() < MAX_FOLDERS);
 }
 
 /// A note's text of so many bytes, in few lines.
@@ -223,16 +224,16 @@ fn a_note_may_have_16_mib_and_no_byte_more() {
     let one = name("ab");
     lay_out(&repo, REFERENCE, &[], &[(&one, &long(MAX_NOTE - 5))]);
     let line = |text: &str| [(one.clone(), text.to_owned())];
-    let error = repo.add_lines(&line("12345"), "too long").unwrap_err();
+    let error = notes::add_lines(&repo, &line("12345"), "too long").unwrap_err();
     let text = format!("the note of commit {one} in `{REFERENCE}` is larger than 16777216 bytes");
     assert_eq!(error.to_string(), text);
     assert_eq!(error.hint(), Some(format!("see `git notes --ref {REFERENCE} show {one}`")));
-    repo.add_lines(&line("1234"), "fits").unwrap();
-    assert_eq!(repo.notes().unwrap().text(&one).unwrap().len(), MAX_NOTE);
+    notes::add_lines(&repo, &line("1234"), "fits").unwrap();
+    assert_eq!(notes::current(&repo).unwrap().text(&one).unwrap().len(), MAX_NOTE);
     lay_out(&repo, REFERENCE, &[], &[(&one, &long(MAX_NOTE + 1))]);
-    assert!(matches!(repo.notes().unwrap().text(&one), Err(Error::LargeNote { .. })));
+    assert!(matches!(notes::current(&repo).unwrap().text(&one), Err(Error::LargeNote { .. })));
     // The others can be read all the same.
-    assert_eq!(repo.notes().unwrap().commits().unwrap(), [one]);
+    assert_eq!(notes::current(&repo).unwrap().commits().unwrap(), [one]);
 }
 
 #[test]
@@ -242,10 +243,10 @@ fn a_reference_that_cannot_be_read_is_not_one_that_is_not_there() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "no commit\n").unwrap();
     let repo = scratch.open();
-    for error in [repo.notes().err(), repo.tip(REFERENCE).err()] {
+    for error in [notes::current(&repo).err(), notes::tip(&repo, REFERENCE).err()] {
         assert_eq!(error.unwrap().to_string(), format!("could not read `{REFERENCE}`"));
     }
-    assert!(repo.add_lines(&[(name("ab"), "line".into())], "m").is_err());
+    assert!(notes::add_lines(&repo, &[(name("ab"), "line".into())], "m").is_err());
     assert_eq!(std::fs::read_to_string(file).unwrap(), "no commit\n");
 }
 
@@ -255,7 +256,7 @@ fn who_comes_too_late_begins_again() {
     let (repo, other) = (scratch.open(), scratch.open());
     for begin in ["a", "b"] {
         let mut attempts = 0;
-        let written = repo.write("slow", None, |notes| {
+        let written = notes::write(&repo, "slow", None, |notes| {
             attempts += 1;
             if attempts < 3 {
                 add(&other, &[(begin, &attempts.to_string())]);
@@ -278,7 +279,7 @@ fn a_lock_is_waited_for_and_what_nobody_can_write_is_an_error_at_once() {
     let lock = scratch.path().join(".git").join(format!("{REFERENCE}.lock"));
     std::fs::write(&lock, "").unwrap();
     let mut attempts = 0;
-    let written = repo.write("behind a lock", None, |_| {
+    let written = notes::write(&repo, "behind a lock", None, |_| {
         attempts += 1;
         if attempts == 3 {
             std::fs::remove_file(&lock).unwrap();
@@ -292,7 +293,7 @@ fn a_lock_is_waited_for_and_what_nobody_can_write_is_an_error_at_once() {
     std::fs::remove_dir_all(&notes).unwrap();
     std::fs::write(&notes, "").unwrap();
     let mut attempts = 0;
-    let written = repo.write("nowhere", None, |_| {
+    let written = notes::write(&repo, "nowhere", None, |_| {
         attempts += 1;
         Ok(BTreeMap::from([(name("a"), repo.inner.blob(b"third\n").unwrap())]))
     });

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::configuration::{Configuration, cargo_home};
 use crate::error::Error;
 use crate::exec::machine;
-use crate::exec::system::{Place, Stamp, digest, digest_file, seal, stamp, unseal};
-use crate::workspace::environment::{Environment, unwatched, var};
+use crate::exec::system::{Memo, Stamp, digest, digest_file, stamp};
+use crate::workspace::environment::{Environment, untracked, var};
 
 /// Programs that build scripts and rustc run without configured paths.
 const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
@@ -24,9 +24,9 @@ const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.go
 const NAMING: &str = "AR AS CC CFLAGS CMAKE COMPILER CXX CXXFLAGS LD LDFLAGS LINKER LLVM NASM \
     NVCC PROTOC RANLIB RUSTC RUSTDOC RUSTFLAGS WRAPPER";
 
-/// What all builds in one environment depend on.
+/// A fingerprint of what every build in one environment depends on.
 #[derive(Debug)]
-pub(crate) struct Foundation {
+pub(crate) struct ToolchainFingerprint {
     /// The processor, the variables that compilers read, and cargo's home (the same
     /// whether a variable names it or not).
     text: String,
@@ -37,7 +37,7 @@ pub(crate) struct Foundation {
     digests: Digests,
 }
 
-impl Foundation {
+impl ToolchainFingerprint {
     /// Looks the programs up. Their digests are kept in the file `kept`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Foundation {
     pub(crate) fn new(env: &Environment, kept: PathBuf) -> Result<Self, Error> {
         let features = machine::processor_features();
         let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
-        let text = format!("{features}\n{}\n{:?}\n", unwatched(env), cargo_home(env));
+        let text = format!("{features}\n{}\n{:?}\n", untracked(env), cargo_home(env));
         let search = search_path(env);
         let mut programs = BTreeSet::new();
         for name in USUAL.split(' ') {
@@ -55,7 +55,7 @@ impl Foundation {
         for (_, value) in env.iter().filter(|(name, _)| names_a_program(name)) {
             programs.extend(named(&value.to_string_lossy(), Path::new("/"), &search));
         }
-        Ok(Foundation { text, search, programs, digests: Digests::read(kept) })
+        Ok(ToolchainFingerprint { text, search, programs, digests: Digests::read(kept) })
     }
 
     /// A digest of what a build in the folder `side` depends on, except for programs in
@@ -87,7 +87,7 @@ impl Foundation {
 /// hundred megabytes and seldom change.
 #[derive(Debug)]
 struct Digests {
-    kept: PathBuf,
+    kept: Memo,
     /// Those that were stored.
     stored: BTreeMap<PathBuf, StoredDigest>,
     /// Those of this run; empty if a program can't be read by anybody.
@@ -109,9 +109,8 @@ const SETTLED: Duration = Duration::from_secs(2);
 impl Digests {
     /// Those that are stored in a file; none where it is damaged or of another version.
     fn read(kept: PathBuf) -> Self {
-        let sealed = std::fs::read(&kept).unwrap_or_default();
-        let stored = unseal(env!("CARGO_PKG_VERSION"), &sealed);
-        let stored = stored.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_default();
+        let kept = Memo::new(kept, "");
+        let stored = kept.read().ok().flatten().unwrap_or_default();
         Digests { kept, stored, of_this_run: BTreeMap::new(), has_new: false }
     }
 
@@ -147,11 +146,7 @@ impl Digests {
     /// Stores what is new. That it can't be stored is no trouble.
     fn write(&mut self) {
         if std::mem::take(&mut self.has_new) {
-            let write = || {
-                let text = serde_json::to_vec(&self.stored)?;
-                Place::find(&self.kept)?.replace(&seal(env!("CARGO_PKG_VERSION"), &text))
-            };
-            let _: std::io::Result<()> = write();
+            let _: std::io::Result<()> = self.kept.write(&self.stored);
         }
     }
 }
@@ -206,7 +201,7 @@ mod tests {
         let mut env = env(&[("PATH", &folder.join("bin"))]);
         env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
         let side = folder.join("side");
-        Foundation::new(&env, folder.join("digests"))
+        ToolchainFingerprint::new(&env, folder.join("digests"))
             .unwrap()
             .digest(&side, "rustc 1", configuration)
             .unwrap()
@@ -279,7 +274,7 @@ mod tests {
         }
         let other = |rustc: &str| {
             let side = folder.path().join("other");
-            Foundation::new(&[], folder.path().join("digests"))
+            ToolchainFingerprint::new(&[], folder.path().join("digests"))
                 .unwrap()
                 .digest(&side, rustc, &none)
                 .unwrap()

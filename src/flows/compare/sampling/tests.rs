@@ -1,13 +1,15 @@
 use super::*;
 use crate::engine::event::Recorder;
+use crate::flows::error::FlowError;
 use crate::model::estimator::Estimator;
+use crate::model::gate::Gate;
 use crate::model::metric::{Metric, Unit};
 use crate::model::row::{BenchmarkId, MetricId};
 use crate::model::side::Side;
 
 #[test]
 fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
-    let failed = || Stop::Error(Kind::NoPair(Default::default()).into());
+    let failed = || Stop::Error(FlowError::NoPair(Default::default()).into());
     for (stops_after, stop, expected, pairs_at_end) in [
         (0, failed(), None, vec![]),
         (3, failed(), None, vec![3]),

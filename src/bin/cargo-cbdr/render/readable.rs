@@ -1,0 +1,473 @@
+//! A result in the words of all formats, made once. A renderer arranges these words, and looks
+//! nothing up.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt;
+
+use cargo_cbdr::model::estimator::Estimator;
+use cargo_cbdr::model::notice::Notice;
+use cargo_cbdr::model::outcome::{
+    BenchmarkResult, Method, MetricResult, Outcome, Status, Summary, Verdict,
+};
+use cargo_cbdr::model::revision::{Revision, Sides};
+use cargo_cbdr::model::side::Pair;
+use cargo_cbdr::stats::estimator::TAIL;
+
+use super::answer::{self, Answer, is_better, is_time};
+use super::escape::line;
+use crate::ui::grouped::{self, NoticeLine};
+use crate::ui::text;
+
+/// The address of the explanation of what a verdict promises.
+pub(crate) const PROMISE: &str =
+    concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/statistics.md");
+
+/// A result, with all that formats for people show of it.
+pub(crate) struct Readable<'a> {
+    /// As measured.
+    pub(crate) outcome: &'a Outcome,
+    /// The verdict in a word or two, and how much was removed.
+    pub(crate) title: String,
+    pub(crate) answer: Answer,
+    /// The confidence of the bounds, and for how many looks: `95% at every look`.
+    pub(crate) confidence: String,
+    /// What the estimates of both sides are: `median`.
+    pub(crate) estimate: &'static str,
+    pub(crate) notices: Vec<NoticeLine>,
+    /// None for samples.
+    pub(crate) commits: Vec<CommitLink<'a>>,
+    /// What was compared and how.
+    pub(crate) facts: Vec<Fact>,
+    /// The command that reproduces the result.
+    pub(crate) command: String,
+    /// All metrics, those that matter most first.
+    pub(crate) rows: Vec<ResultRow<'a>>,
+}
+
+/// A name and its value.
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+}
+
+impl<'a> Readable<'a> {
+    pub(crate) fn new(outcome: &'a Outcome, called: &CommandLine) -> Self {
+        let shown = with_averages(outcome);
+        let mut rows: Vec<ResultRow<'_>> =
+            outcome.metrics().map(|(benchmark, metric)| ResultRow::of(benchmark, metric)).collect();
+        rows.sort_by(|one, other| one.metric.by_severity(&other.metric));
+        Readable {
+            outcome,
+            title: answer::title(&shown),
+            answer: answer::answer(&shown),
+            confidence: confidence(outcome),
+            estimate: estimate(outcome),
+            notices: grouped::lines(&outcome.notices),
+            commits: commits(outcome),
+            facts: facts(outcome),
+            command: called.with_seed(outcome.seed),
+            rows,
+        }
+    }
+
+    /// The metrics of a benchmark, those that matter most first.
+    pub(crate) fn of(&self, benchmark: &BenchmarkResult) -> impl Iterator<Item = &ResultRow<'a>> {
+        self.rows.iter().filter(move |row| std::ptr::eq(row.benchmark, benchmark))
+    }
+
+    /// All benchmarks, by their metrics that matter most; last those without any.
+    pub(crate) fn benchmarks(&self) -> Vec<&'a BenchmarkResult> {
+        let mut all: Vec<&BenchmarkResult> = Vec::new();
+        for benchmark in self.rows.iter().map(|row| row.benchmark).chain(&self.outcome.benchmarks) {
+            if !all.iter().any(|known| std::ptr::eq(*known, benchmark)) {
+                all.push(benchmark);
+            }
+        }
+        all
+    }
+
+    /// The facts, and the command as the last one.
+    pub(crate) fn facts_and_command(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let facts = self.facts.iter().map(|fact| (fact.name, fact.value.as_str()));
+        facts.chain([("command", self.command.as_str())])
+    }
+}
+
+/// A result in which a metric whose average decides has the estimates of the average.
+fn with_averages(outcome: &Outcome) -> Cow<'_, Outcome> {
+    if !outcome.metrics().any(|(_, metric)| text::on_average(metric).is_some()) {
+        return Cow::Borrowed(outcome);
+    }
+    let mut outcome = outcome.clone();
+    for metric in outcome.benchmarks.iter_mut().flat_map(|one| &mut one.metrics) {
+        if let Some(average) = text::on_average(metric) {
+            *metric = average;
+        }
+    }
+    Cow::Owned(outcome)
+}
+
+/// A metric of a benchmark.
+#[derive(Clone)]
+pub(crate) struct ResultRow<'a> {
+    pub(crate) benchmark: &'a BenchmarkResult,
+    /// With the estimates that decide: those of the average, if that does.
+    pub(crate) metric: Cow<'a, MetricResult>,
+    pub(crate) cells: CellTexts,
+}
+
+impl<'a> ResultRow<'a> {
+    pub(crate) fn of(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
+        let metric = text::on_average(metric).map_or(Cow::Borrowed(metric), Cow::Owned);
+        ResultRow { benchmark, cells: cells(&metric), metric }
+    }
+
+    /// As measured, also if an average decides.
+    pub(crate) fn as_measured(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
+        ResultRow { benchmark, metric: Cow::Borrowed(metric), cells: cells(metric) }
+    }
+
+    /// Whether it gates, or the user asked to show it.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.metric.gates || self.benchmark.shown.contains(&self.metric.name)
+    }
+
+    /// Its name among others: the benchmark's, the metric's, or both. `only` is the name of the
+    /// metric if all have the same one.
+    pub(crate) fn full_name(&self, outcome: &Outcome, only: Option<&str>) -> String {
+        match (outcome.benchmarks.len(), only) {
+            (0 | 1, _) => self.metric.name.clone(),
+            (_, Some(_)) => self.benchmark.name.clone(),
+            (_, None) => format!("{} {}", self.benchmark.name, self.metric.name),
+        }
+    }
+
+    /// Its change, its interval and its threshold in a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let (benchmark, metric) = (self.benchmark, &self.metric);
+        let only = match metric.status {
+            Status::Compared | Status::Unaffected => None,
+            Status::New => Some("head"),
+            Status::Removed => Some("base"),
+        };
+        if let Some(side) = only {
+            return format!("only the {side} of `{}` measures `{}`", benchmark.name, metric.name);
+        }
+        let summary = &metric.summary;
+        let change = text::change(summary);
+        let threshold = self.cells.threshold.as_ref();
+        let threshold = threshold.map_or(String::new(), |limit| format!(", threshold {limit}"));
+        if metric.judgement.is_some() {
+            // Only the estimates decide.
+            return format!(
+                "`{}` of `{}` changed by {change}{threshold}",
+                metric.name, benchmark.name
+            );
+        }
+        let (how, over) = match &self.cells.over {
+            Some(over) => (" as built", format!(", {over}")),
+            None if metric.overruled.is_some() => (" on average", String::new()),
+            None => ("", String::new()),
+        };
+        format!(
+            "`{}` of `{}` changed by {change}{how}, interval {}{over}{threshold}, {}",
+            metric.name,
+            benchmark.name,
+            text::interval(summary.lower, summary.upper),
+            text::count(benchmark.pairs, "pair"),
+        )
+    }
+}
+
+/// What tables show of a metric; `-` if there is no such number. From zero there is no change in
+/// percent.
+#[derive(Clone)]
+pub(crate) struct CellTexts {
+    pub(crate) name: String,
+    pub(crate) base: String,
+    pub(crate) head: String,
+    /// Both estimates in one cell: `47.4 → 55.1 ms`.
+    pub(crate) both: String,
+    pub(crate) change: String,
+    pub(crate) interval: String,
+    /// The change of the plain mean.
+    pub(crate) mean: String,
+    /// What was tested over layouts, if anything was.
+    pub(crate) over: Option<OverText>,
+    pub(crate) threshold: Option<String>,
+    /// Empty if the metric does not gate.
+    pub(crate) verdict: String,
+}
+
+impl CellTexts {
+    pub(crate) fn change_over_layouts(&self) -> String {
+        self.over.as_ref().map_or("-".to_owned(), |over| over.change.clone())
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct OverText {
+    /// `over 14 layouts`.
+    pub(crate) layouts: String,
+    pub(crate) change: String,
+    pub(crate) interval: String,
+}
+
+impl fmt::Display for OverText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.layouts, self.change, self.interval)
+    }
+}
+
+fn cells(result: &MetricResult) -> CellTexts {
+    let dash = || "-".to_owned();
+    let summary = &result.summary;
+    let [base, head] = match (summary.base, summary.head) {
+        (Some(base), Some(head)) => text::values([base, head], &result.unit),
+        (base, head) => {
+            [base, head].map(|one| one.map_or_else(dash, |value| text::value(value, &result.unit)))
+        }
+    };
+    let verdict = match (result.verdict, result.status) {
+        _ if result.judgement.is_some() => {
+            result.judgement.map_or(String::new(), |j| j.to_string())
+        }
+        (Some(_), _) if is_better(result) => {
+            if is_time(result) { "faster" } else { "better" }.to_owned()
+        }
+        (Some(verdict), _) => text::verdict(verdict).to_owned(),
+        (None, Status::Compared) => String::new(),
+        (None, status) => status.to_string(),
+    };
+    let [change, interval, mean] = match (summary.base, summary.head) {
+        (None, _) | (_, None) | (Some(0.0), Some(0.0)) => std::array::from_fn(|_| dash()),
+        (Some(0.0), _) => ["from zero".to_owned(), dash(), dash()],
+        _ => [
+            summary.change.map_or_else(dash, text::percent),
+            match result.judgement {
+                Some(_) => dash(),
+                None => text::interval(summary.lower, summary.upper),
+            },
+            result.mean.and_then(|mean| mean.change).map_or_else(dash, text::percent),
+        ],
+    };
+    let both = match (summary.base, summary.head) {
+        (Some(base), Some(head)) => text::step(base, head, &result.unit),
+        _ => format!("{base} → {head}"),
+    };
+    let over = result.layouts.filter(|over| over.number > 0).map(|over| OverText {
+        layouts: format!("over {}", text::layouts(over.number, over.placing)),
+        change: text::change(&over.summary),
+        interval: text::bounds(over.summary.lower, over.summary.upper),
+    });
+    let threshold = result.limit().map(text::limit);
+    let name = line(&result.name);
+    CellTexts { name, base, head, both, change, interval, mean, over, threshold, verdict }
+}
+
+/// One of the two commits.
+pub(crate) struct CommitLink<'a> {
+    /// `base commit`, `head commit`.
+    pub(crate) name: &'static str,
+    pub(crate) revision: &'a Revision,
+    pub(crate) url: Option<String>,
+}
+
+fn commits(outcome: &Outcome) -> Vec<CommitLink<'_>> {
+    let Some(sides) = &outcome.sides else { return Vec::new() };
+    let both = [("base commit", &sides.base), ("head commit", &sides.head)];
+    let commit = |(name, revision): (&'static str, _)| CommitLink {
+        name,
+        revision,
+        url: url(sides, revision),
+    };
+    both.map(commit).into()
+}
+
+/// The address of a commit, if the repository is known to be on GitHub.
+fn url(sides: &Sides, revision: &Revision) -> Option<String> {
+    let name = sides.repository.strip_prefix("github.com/")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    let is_name = name.matches('/').count() == 1 && name.chars().all(is_plain);
+    is_name.then(|| format!("https://github.com/{name}/commit/{}", revision.commit))
+}
+
+fn facts(outcome: &Outcome) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut add = |name, value| facts.push(Fact { name, value });
+    if let Some(sides) = &outcome.sides {
+        add("repository", sides.repository.clone());
+        add("compared", text::sides(sides));
+    }
+    if let Some(Some(toolchain)) = &outcome.toolchain {
+        add("toolchain", toolchain.clone());
+    }
+    add("confidence", confidence(outcome));
+    add("estimator", outcome.policy.estimator.to_string());
+    add("stopped by", outcome.stopped_by.to_string());
+    if let (Some(elapsed), Some(prepared)) = (outcome.elapsed_seconds, outcome.prepare_seconds) {
+        let (elapsed, prepared) = (text::seconds(elapsed), text::seconds(prepared));
+        add("time", format!("{elapsed} of sampling, after {prepared} of preparation"));
+    }
+    facts
+}
+
+/// How this program was called.
+#[derive(Default)]
+pub(crate) struct CommandLine(Vec<String>);
+
+impl CommandLine {
+    /// From the arguments, without the program's own name.
+    pub(crate) fn new(args: impl Iterator<Item = OsString>) -> Self {
+        let mut args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+        if args.first().is_some_and(|first| first == "cbdr") {
+            args.remove(0);
+        }
+        CommandLine(args)
+    }
+
+    /// The call, with the seed that it used.
+    fn with_seed(&self, seed: Option<u64>) -> String {
+        let mut args = self.0.clone();
+        if let Some(seed) = seed.filter(|_| !args.iter().any(|arg| arg.starts_with("--seed"))) {
+            // The benchmark's own arguments follow `--`.
+            let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+            args.splice(end..end, ["--seed".to_owned(), seed.to_string()]);
+        }
+        let words = ["cargo", "cbdr"].into_iter().chain(args.iter().map(String::as_str));
+        // Only a NUL can't be quoted, and no argument has one.
+        shlex::try_join(words).unwrap_or_default()
+    }
+}
+
+/// The confidence of the bounds, and for how many looks: `95% at every look`.
+pub(crate) fn confidence(outcome: &Outcome) -> String {
+    let uses = |method| outcome.benchmarks.iter().any(|of| of.method == Some(method));
+    let for_one_look = uses(Method::Paired) || uses(Method::Welch);
+    let looks = match (outcome.rows.is_none() || uses(Method::Sequential), for_one_look) {
+        _ if uses(Method::Judge) => return "none: the estimates alone decide".to_owned(),
+        (true, true) => "at every look where the rows pair, else for one look",
+        (true, false) => "at every look",
+        (false, _) => "for one look",
+    };
+    format!("{}% {looks}", text::rounded(100.0 * outcome.policy.confidence))
+}
+
+/// The metric of all of these, if it is the same one.
+pub(crate) fn only_metric<'a>(rows: &[&'a ResultRow<'_>]) -> Option<&'a str> {
+    let (first, others) = rows.split_first()?;
+    let name = &first.metric.name;
+    others.iter().all(|row| row.metric.name == *name).then_some(name)
+}
+
+/// [`estimate_of`] at the beginning of a sentence, with the metric's name as code.
+pub(crate) fn estimate_heading(estimate: &str, metric: &str) -> String {
+    let text = estimate_of(estimate, &format!("`{metric}`"));
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// What the values of both sides are: `median wall_time`, or `median_time`, whose name is enough.
+/// The metric's name may be code.
+pub(crate) fn estimate_of(estimate: &str, metric: &str) -> String {
+    match estimate {
+        "median" if metric.trim_start_matches('`').starts_with("median_") => metric.to_owned(),
+        estimate => format!("{estimate} {metric}"),
+    }
+}
+
+/// The names of a benchmark's sides: their labels, without the benchmark's name.
+pub(crate) fn sides(benchmark: &BenchmarkResult) -> Pair<String> {
+    let Some(labels) = &benchmark.labels else {
+        return Pair { base: "base".to_owned(), head: "head".to_owned() };
+    };
+    let prefix = format!("{}/", benchmark.name);
+    labels.as_ref().map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)))
+}
+
+/// Why the base has no baseline, if its benchmark does not build.
+pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a str> {
+    outcome.notices.iter().find_map(|notice| match notice {
+        Notice::NoBaseline { benchmark, why } if benchmark == name => Some(why.as_str()),
+        _ => None,
+    })
+}
+
+/// The names of the unaffected benchmarks, each as `shown`; `None` if there are none.
+pub(crate) fn unaffected(
+    benchmarks: &[BenchmarkResult],
+    shown: impl Fn(&str) -> String,
+) -> Option<String> {
+    let all: Vec<_> = benchmarks.iter().filter(|one| one.status == Status::Unaffected).collect();
+    let names = all.iter().map(|benchmark| shown(&benchmark.name));
+    (!all.is_empty()).then(|| text::first_few(names))
+}
+
+/// The result of a comparison in a few words.
+pub(crate) fn brief(outcome: &Outcome) -> String {
+    let change = |(_, metric): (_, &MetricResult)| {
+        format!("{} {}", line(&metric.name), text::changed(&metric.summary))
+    };
+    let changes: Vec<String> = outcome.gates().map(change).collect();
+    let verdict = text::verdict(outcome.verdict.unwrap_or(Verdict::Inconclusive));
+    let pairs = text::count(outcome.pairs(), "pair");
+    let spent = text::seconds(outcome.elapsed_seconds.unwrap_or_default());
+    format!("{verdict}, {}, {pairs}, {spent}", changes.join(", "))
+}
+
+/// What the estimates of both sides are: `median`.
+pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
+    let are_averages = outcome.gates().next().is_some()
+        && outcome.gates().all(|(_, metric)| metric.overruled.is_some());
+    match outcome.policy.estimator {
+        Estimator::Robust if are_averages => "mean",
+        Estimator::Robust | Estimator::Median => "median",
+        Estimator::Mean => "mean",
+        Estimator::GeometricMean => "geometric mean",
+        Estimator::Min => "minimum",
+    }
+}
+
+/// A remark on the changes, if one of these has another direction than the estimates
+/// of the sides, or is that of an average.
+pub(crate) fn apart(estimate: &str, rows: &[&ResultRow<'_>]) -> Option<String> {
+    let averages = rows.iter().filter(|row| row.metric.overruled.is_some()).count();
+    if averages > 0 {
+        let whose = match averages {
+            1 => "an average decides and is shown".to_owned(),
+            several => format!("{several} averages decide and are shown"),
+        };
+        return Some(format!(
+            "because of rare slow runs, {whose}: it may change by {TAIL} times the threshold"
+        ));
+    }
+    /// How far the two have to be apart for a remark.
+    const APART: f64 = 0.005;
+    let goes_apart = |row: &&ResultRow<'_>| {
+        let Summary { base: Some(base), head: Some(head), change: Some(change), .. } =
+            row.metric.summary
+        else {
+            return false;
+        };
+        let implied = head / base - 1.0;
+        (implied - change).abs() > APART && (implied < 0.0) != (change < 0.0)
+    };
+    rows.iter().any(goes_apart).then(|| {
+        format!(
+            "a change is the {estimate} of the pairs' changes, not the change of the {estimate}s"
+        )
+    })
+}
+
+/// Whether one of these was tested over layouts.
+pub(super) fn has_layouts(rows: &[&ResultRow<'_>]) -> bool {
+    rows.iter().any(|row| row.metric.layouts.is_some())
+}
+
+/// Whether the plain mean of one of these differs from the estimator.
+pub(super) fn shows_mean(rows: &[&ResultRow<'_>]) -> bool {
+    rows.iter()
+        .any(|row| row.metric.mean.is_some_and(|mean| mean.change != row.metric.summary.change))
+}

@@ -1,0 +1,208 @@
+//! What went wrong with a program that was run, or with what it reported.
+
+use std::path::PathBuf;
+
+use super::process::{self, Exit, RunError, RunFault};
+use super::{harness, meter};
+use crate::error::{Advise, Help};
+use crate::model::side::Side;
+
+/// Why a run, or its result, can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExecError {
+    #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
+    Tool { command: String, folder: PathBuf, exit: Exit, stderr: String },
+    #[error("`{}` is a pipe, but every run has to read it from the beginning", .0.display())]
+    Pipe(PathBuf),
+    #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
+    Benchmark { side: Side, benchmark: String, fault: RunFault, command: String, stderr: String },
+    #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
+    Output {
+        side: Side,
+        benchmark: String,
+        command: String,
+        harness: &'static str,
+        output: String,
+        source: harness::Error,
+    },
+    #[error("`{benchmark}` can't be measured: the results of {harness} can't be read")]
+    UnusableHarness { benchmark: String, harness: &'static str },
+    #[error("`{hook}` of the {side} of `{benchmark}` {fault}: `{command}`")]
+    Hook {
+        side: Side,
+        hook: &'static str,
+        benchmark: String,
+        fault: RunFault,
+        command: String,
+        stderr: String,
+    },
+    #[error("`{benchmark}` can't be run as requested")]
+    Isolation { benchmark: String, source: process::IsolationError },
+}
+
+impl Advise for ExecError {
+    fn advice(&self) -> Option<Help> {
+        match self {
+            Self::Tool { .. } => {
+                Help::next_step("run the command in that folder to see what it needs")
+            }
+            Self::Pipe(_) => Help::next_step("write it to a file first, and use that file"),
+            Self::Benchmark { fault, stderr, .. } => {
+                let hint = fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
+                Help::of(
+                    hint.or_else(|| harness::advice(stderr)),
+                    "run it at that commit, with `cargo bench` or the command itself: a benchmark \
+                     has to exit with 0",
+                )
+            }
+            Self::Output { .. } => Help::hint(
+                "set `--harness` to the format that the benchmark prints; `plain` measures the \
+                 process",
+            ),
+            Self::UnusableHarness { .. } => Help::next_step(
+                "choose another target with `--bench`, `--example` or `--command`; a bench target \
+                 with criterion or divan, or one that prints JSON (`--harness json`), can be \
+                 measured",
+            ),
+            Self::Hook { fault, .. } => Help::of(
+                fault.hint().map(str::to_owned),
+                "run the command by hand to see why it fails",
+            ),
+            Self::Isolation { source: process::IsolationError::Cpu(..), .. } => {
+                let cpus: Vec<String> =
+                    process::allowed_cpus().iter().map(u16::to_string).collect();
+                let cpus = cpus.join(", ");
+                Help::hint(format!("choose a processor that this process may use: {cpus}"))
+            }
+            Self::Isolation { .. } => {
+                Help::next_step("leave out that option, or run with the permissions that it needs")
+            }
+        }
+    }
+
+    fn child_output(&self) -> Option<&str> {
+        match self {
+            Self::Output { output: text, .. }
+            | Self::Tool { stderr: text, .. }
+            | Self::Benchmark { stderr: text, .. }
+            | Self::Hook { stderr: text, .. } => Some(text),
+            Self::Pipe(_) | Self::UnusableHarness { .. } | Self::Isolation { .. } => None,
+        }
+    }
+}
+
+impl RunFault {
+    /// What to do about a fault that is not the program's own failure.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            RunFault::TimedOut(_) => Some("raise `--run-timeout`"),
+            RunFault::TooMuchOutput => {
+                Some("make it print less: it was stopped before it could fill the disk")
+            }
+            RunFault::Exit(_) => None,
+        }
+    }
+}
+
+/// What to do if a program reports that its address is in use: in the system's words
+/// (EADDRINUSE), or in those of a language's library.
+pub(crate) fn port_hint(stderr: &str) -> Option<&'static str> {
+    let words = ["Address already in use", "AddrInUse", "EADDRINUSE"];
+    words.iter().any(|words| stderr.contains(words)).then_some(
+        "an address was still in use: a port becomes free only some time after a run; use port 0, \
+         which selects any free port, or set SO_REUSEADDR",
+    )
+}
+
+impl Advise for RunError {
+    fn advice(&self) -> Option<Help> {
+        Help::next_step(match self {
+            RunError::Interrupted => return None,
+            RunError::Spawn { program, .. } if program == "cargo" => {
+                "install Rust (https://rustup.rs), or add the folder of `cargo` to PATH"
+            }
+            RunError::Spawn { .. } => "check that the program exists, is executable and is on PATH",
+            RunError::Count { .. } => "measure without counters: `--metric wall_time`",
+            RunError::Helper(_) => {
+                "run it again; if it fails again, check the system log for what kills processes"
+            }
+        })
+    }
+
+    fn is_interrupt(&self) -> bool {
+        matches!(self, RunError::Interrupted)
+    }
+}
+
+impl Advise for meter::Error {
+    fn advice(&self) -> Option<Help> {
+        let step = "check that the file can be read, or choose another `--metric`";
+        Help::of(self.hint(), step)
+    }
+}
+
+impl Advise for harness::Error {
+    fn advice(&self) -> Option<Help> {
+        Help::next_step("measure the process itself with `--harness plain`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::tests::each_leads_somewhere;
+    use std::io;
+    use std::time::Duration;
+
+    #[test]
+    fn every_error_ends_with_advice() {
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let text = String::new;
+        let (side, exit) = (Side::Head, Exit::Code(3));
+        let spawn = |program: &str| RunError::Spawn { program: program.into(), source: gone() };
+        let benchmark = |fault, stderr: &str| ExecError::Benchmark {
+            side,
+            benchmark: text(),
+            fault,
+            command: text(),
+            stderr: stderr.to_owned(),
+        };
+        let isolation = |source| ExecError::Isolation { benchmark: text(), source };
+        each_leads_somewhere(vec![
+            spawn("cargo").into(),
+            spawn("other").into(),
+            RunError::Count { program: text(), source: gone() }.into(),
+            RunError::Helper(gone()).into(),
+            meter::Error::Executable { path: "a".into(), source: gone() }.into(),
+            harness::Error::Nothing.into(),
+            ExecError::Tool { command: text(), folder: "a".into(), exit, stderr: text() }.into(),
+            ExecError::Pipe("a".into()).into(),
+            benchmark(RunFault::Exit(exit), "").into(),
+            benchmark(RunFault::Exit(exit), "EADDRINUSE").into(),
+            benchmark(RunFault::TimedOut(Duration::from_secs(1)), "").into(),
+            benchmark(RunFault::TooMuchOutput, "").into(),
+            ExecError::Output {
+                side,
+                benchmark: text(),
+                command: text(),
+                harness: "json",
+                output: text(),
+                source: harness::Error::Nothing,
+            }
+            .into(),
+            ExecError::UnusableHarness { benchmark: text(), harness: "tango" }.into(),
+            ExecError::Hook {
+                side,
+                hook: "setup",
+                benchmark: text(),
+                fault: RunFault::Exit(exit),
+                command: text(),
+                stderr: text(),
+            }
+            .into(),
+            isolation(process::IsolationError::Nice(1, gone())).into(),
+            isolation(process::IsolationError::Cpu(1, gone())).into(),
+        ]);
+        assert_eq!(crate::Error::from(RunError::Interrupted).hint(), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! The plan of a comparison: which benchmarks share a run, and whether there is time for all.
+
+use std::time::{Duration, Instant};
+
+use super::Options;
+use super::discovery::Discovery;
+use super::program::ComparedProgram;
+use super::session::Session;
+use crate::engine::plan::Plan;
+use crate::error::Error;
+use crate::exec::execution::{Context, Stop};
+use crate::exec::harness::Harness;
+use crate::flows::error::FlowError;
+use crate::model::layouts::Layouts;
+use crate::model::notice::Notice;
+use crate::model::outcome::StoppedBy;
+use crate::model::row::BenchmarkId;
+use crate::model::run_length::RunLength;
+use crate::model::side::Side;
+use crate::settings::policy::Settings;
+
+/// Benchmarks share a process if it takes longer than this until the first of them, seconds.
+const SLOW_START: f64 = 0.05;
+
+/// Plans the pairs of what was discovered.
+pub(super) fn plan(
+    session: &mut Session<'_, '_>,
+    discoveries: &[Discovery],
+    settings: &Settings,
+    options: &Options,
+) -> Result<Plan, Error> {
+    let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
+    let mut plan = Plan {
+        time_limit: settings.limits.time,
+        max_pairs: settings.limits.pairs,
+        fail_fast: options.fail_fast,
+        decides: options.shard.is_none(),
+        layouts: match session.programs.iter().any(ComparedProgram::can_be_placed) {
+            true if options.shard.is_none() => settings.policy.layouts,
+            _ => Layouts::Off,
+        },
+        ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
+    };
+    for (number, discovery) in discoveries.iter().enumerate() {
+        let program = &mut session.programs[number];
+        plan_groups(program, number, discovery, &mut plan, session.context)
+            .map_err(Stop::into_error)?;
+    }
+    Ok(plan)
+}
+
+/// Adds the benchmarks of a program to the plan, in groups that share a run.
+fn plan_groups(
+    program: &mut ComparedProgram<'_>,
+    number: usize,
+    discovery: &Discovery,
+    plan: &mut Plan,
+    context: Context<'_>,
+) -> Result<(), Stop> {
+    let benchmarks = &discovery.benchmarks;
+    program.reported = discovery.reported;
+    let pair_seconds = discovery.pair_seconds;
+    if benchmarks.len() < 2 || !program.can_select_benchmarks() {
+        program.plan(number, benchmarks, pair_seconds, plan);
+        return Ok(());
+    }
+    let start_up = program.measure_start_up(context)?;
+    let size = group_size(start_up, pair_seconds, benchmarks.len());
+    let groups = benchmarks.len().div_ceil(size);
+    // Of what is left without the two starts, all benchmarks of a run get the same.
+    let own = (pair_seconds - 2.0 * start_up).max(0.0) / discovery.most_reported() as f64;
+    for group in benchmarks.chunks(benchmarks.len().div_ceil(groups)) {
+        let seconds = 2.0 * start_up + own * group.len() as f64;
+        program.plan(number, group, seconds, plan);
+    }
+    Ok(())
+}
+
+/// How many benchmarks share a process. With one per process, the two sides are
+/// closest in time. But if the process takes long to start, it runs as many as take
+/// equally long together, so that at most half of the time is lost.
+fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
+    if start_up < SLOW_START || benchmarks == 0 {
+        return 1;
+    }
+    let own = (pair_seconds / 2.0 - start_up) / benchmarks as f64;
+    let size = (start_up / own.max(1e-6)).ceil() as usize;
+    size.clamp(1, benchmarks)
+}
+
+/// Why nothing needs to be sampled, if so.
+///
+/// # Errors
+/// If all that gates is on the base only: the head measures nothing that could be compared.
+pub(super) fn reason_not_to_sample(
+    plan: &Plan,
+    discoveries: &[Discovery],
+) -> Result<Option<StoppedBy>, Error> {
+    if plan.tests() > 0 || discoveries.iter().any(Discovery::has_exact) {
+        return Ok(None);
+    }
+    if discoveries.iter().any(|found| !found.unaffected.is_empty()) {
+        return Ok(Some(StoppedBy::Verdict));
+    }
+    let removed: Vec<_> = discoveries.iter().flat_map(Discovery::removed).collect();
+    if !removed.is_empty() && !discoveries.iter().any(Discovery::has_new) {
+        return Err(FlowError::AllRemoved(removed).into());
+    }
+    Ok(Some(StoppedBy::NoBaseline))
+}
+
+/// Reports early what can't reach a verdict. `layouts` are those of the settings.
+///
+/// # Errors
+/// If a limit leaves no room for the minimum number of pairs.
+pub(super) fn check_feasible(
+    session: &mut Session<'_, '_>,
+    plan: &mut Plan,
+    layouts: Layouts,
+) -> Result<(), Error> {
+    if plan.tests() == 0 || !plan.decides {
+        return Ok(());
+    }
+    let (least, limit) = (plan.least_pairs(), plan.time_limit);
+    if let Layouts::Number(number) = layouts
+        && u64::from(number) < least
+    {
+        return Err(FlowError::TooFewLayouts { number, least }.into());
+    }
+    if plan.max_pairs.is_some_and(|most| most < least) {
+        session.reporter.notice(Notice::TooFewPairs { least });
+        return Ok(());
+    }
+    time_again(session, plan).map_err(Stop::into_error)?;
+    let needed = plan.least_time();
+    if needed > limit {
+        let benchmarks = plan.benchmarks.iter().filter(|one| !one.gates.is_empty()).count();
+        let slowest = plan.slowest();
+        let mut harnesses = session.programs.iter().map(|one| &one.sides.head.harness);
+        let newer = harnesses.find_map(Harness::version_with_short_runs);
+        let error = FlowError::LimitTooShort { least, benchmarks, needed, limit, slowest, newer };
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+/// If the minimum number of pairs does not fit the time limit, runs a pair of each group
+/// again, until it does: the first timing may have been slow by accident, with a cold
+/// cache or on a busy machine. No pair runs for longer than would fit, and none at all once
+/// the groups that were run again need too long by themselves.
+fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
+    let mut confirmed = Duration::ZERO;
+    for number in 0..plan.groups.len() {
+        if plan.least_time() <= plan.time_limit || confirmed > plan.time_limit {
+            break;
+        }
+        let group = &plan.groups[number];
+        let Some(least) = plan.least_pairs_in(group) else { continue };
+        let most = plan.time_limit.div_f64(least as f64);
+        let wanted: Vec<BenchmarkId> = group.benchmarks.clone().map(BenchmarkId).collect();
+        let length = group.length.unwrap_or(RunLength::LONG);
+        let begin = Instant::now();
+        let program = &mut session.programs[group.program];
+        match program.pair(&wanted, Side::Base, length, Some(begin + most), session.context) {
+            Ok(_) => {
+                let seconds = &mut plan.groups[number].pair_seconds;
+                *seconds = seconds.min(begin.elapsed().as_secs_f64());
+                confirmed += Duration::from_secs_f64(*seconds * least as f64);
+            }
+            Err(Stop::OutOfTime) => break,
+            Err(stop) => return Err(stop),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_slow_start_is_shared_and_then_half_of_the_time_is_lost_at_most() {
+        assert_eq!(group_size(0.006, 20.0, 300), 1);
+        // 14 benchmarks of 5 ms after a start-up of a second.
+        assert_eq!(group_size(1.0, 2.0 * (1.0 + 14.0 * 0.005), 14), 14);
+        // 300 of 20 ms after 0.2 s: ten at a time.
+        assert_eq!(group_size(0.2, 2.0 * (0.2 + 300.0 * 0.02), 300), 10);
+        // Contradictory times, and no benchmarks.
+        assert_eq!((group_size(1.0, 1.0, 14), group_size(1.0, 1.0, 0)), (14, 1));
+    }
+}

@@ -1,0 +1,106 @@
+//! The unmeasured runs: what each program measures, and how long a pair takes.
+
+use std::collections::BTreeSet;
+
+use super::discovery::Discovery;
+use super::program::ComparedProgram;
+use super::session::Session;
+use crate::error::Error;
+use crate::flows::error::FlowError;
+use crate::model::dialect::Dialect;
+use crate::model::notice::Notice;
+use crate::workspace::Preparation;
+
+/// Runs each side of each program unmeasured.
+pub(super) fn discover(
+    session: &mut Session<'_, '_>,
+    preparation: &Preparation,
+    filter: Option<&str>,
+) -> Result<Vec<Discovery>, Error> {
+    let mut all = Vec::new();
+    for number in 0..session.programs.len() {
+        all.push(discover_one(session, number, preparation, filter)?);
+    }
+    // The full name of a benchmark does not select others that contain it.
+    if let Some(name) = filter.filter(|name| all.iter().any(|found| found.has(name))) {
+        all.iter_mut().for_each(|found| found.keep_only(name));
+    }
+    for notice in all.iter().flat_map(Discovery::notices) {
+        session.reporter.notice(notice);
+    }
+    if let (Some(program), true) = (session.programs.first(), all.iter().all(Discovery::is_empty)) {
+        return Err(program.no_benchmark(filter).into());
+    }
+    if filter.is_none() {
+        check_waivers(session.programs, &all, preparation)?;
+    }
+    let is_measured = |metric: &String| all.iter().any(|found| found.measures(metric));
+    let units = session.programs.iter().flat_map(|one| one.execution.benchmark.units.keys());
+    let unused: BTreeSet<&String> = units.filter(|metric| !is_measured(metric)).collect();
+    for metric in unused {
+        session.reporter.notice(Notice::UnusedUnit { metric: metric.clone() });
+    }
+    Ok(all)
+}
+
+fn discover_one(
+    session: &mut Session<'_, '_>,
+    number: usize,
+    preparation: &Preparation,
+    filter: Option<&str>,
+) -> Result<Discovery, Error> {
+    let Session { programs, context, reporter, .. } = session;
+    let program = &mut programs[number];
+    let mut unavailable = Vec::new();
+    if program.dialect() == Dialect::Plain {
+        // All metrics come from the meters, so refuse before anything runs.
+        unavailable = program.execution.take_refusals(&[])?;
+    }
+    unavailable.into_iter().for_each(|notice| reporter.notice(notice));
+    let warm_up = program.warm_up(*context, *reporter)?;
+    for notice in program.execution.take_refusals(&warm_up.metrics())? {
+        reporter.notice(notice);
+    }
+    // If there are several programs, benchmarks are prefixed with the name of theirs.
+    let several = preparation.benchmarks.len() > 1;
+    let mut discovery = Discovery::of(program, &warm_up, several, filter)?;
+    if !program.execution.needs_no_run() && !program.is_left_out() {
+        // The repetitions that other comparisons found.
+        let known = preparation.cache.file("repetitions-v1");
+        let readings = warm_up.readings.as_ref();
+        program.tune(discovery.own_gates(), readings, &known, *context)?;
+        discovery.pair_seconds *= f64::from(program.execution.effort().runs());
+        session.report_runs();
+    }
+    Ok(discovery)
+}
+
+/// Checks that every waiver is about something that exists.
+fn check_waivers(
+    programs: &[ComparedProgram<'_>],
+    all: &[Discovery],
+    preparation: &Preparation,
+) -> Result<(), Error> {
+    let known = preparation.benchmarks.iter().map(|prepared| &prepared.benchmark.name);
+    let names = || all.iter().flat_map(Discovery::names).chain(known.clone());
+    let benchmarks = || programs.iter().map(|program| program.execution.benchmark);
+    let gates = || {
+        let found = all.iter().flat_map(|discovery| &discovery.benchmarks);
+        let requested = benchmarks().flat_map(|benchmark| &benchmark.gates);
+        found.flat_map(|benchmark| &benchmark.gates).chain(requested)
+    };
+    let all_run = programs.len() == preparation.benchmarks.len();
+    for waiver in benchmarks().flat_map(|benchmark| &benchmark.waivers) {
+        let why = match &waiver.benchmark {
+            Some(name) if names().all(|known| known != name) => {
+                format!("there is no benchmark `{name}`")
+            }
+            _ if all_run && gates().all(|gate| gate.metric != waiver.metric) => {
+                format!("`{}` does not gate", waiver.metric)
+            }
+            _ => continue,
+        };
+        return Err(FlowError::Waiver { metric: waiver.metric.clone(), why }.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! How durations read.
+
+use std::time::Duration;
+
+/// A duration in the words of the options, without meaningless digits: `1m 30s`, `250ms`.
+pub fn duration(duration: Duration) -> String {
+    let rounded = if duration.as_secs() < 2 {
+        Duration::from_millis(duration.as_millis() as u64)
+    } else {
+        Duration::from_secs(duration.as_secs_f64().round() as u64)
+    };
+    exact(rounded)
+}
+
+/// A duration as it was set: `5m`, `100ms`.
+pub fn exact(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
+/// An estimate: from ten minutes on, whole minutes, rounded up.
+pub(crate) fn estimate(estimated: Duration) -> String {
+    match estimated.as_secs() {
+        0..600 => duration(estimated),
+        long => exact(Duration::from_secs(60 * long.div_ceil(60))),
+    }
+}
+
+/// Measured seconds: `3.2s`, `1m 05s`.
+pub fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.95 => format!("{s:.1}s"),
+        s if s < 120.0 => format!("{s:.0}s"),
+        s if s < 7200.0 => format!("{}m {:02}s", s as u64 / 60, s as u64 % 60),
+        s => format!("{}h {:02}m", s as u64 / 3600, s as u64 / 60 % 60),
+    }
+}
+
+/// Forecast seconds, in their largest unit: `8s`, `5m`.
+pub fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s < 99.5 => format!("{s:.0}s"),
+        s if s < 5970.0 => format!("{:.0}m", s / 60.0),
+        s => format!("{:.0}h", s / 3600.0),
+    }
+}

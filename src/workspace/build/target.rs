@@ -1,0 +1,472 @@
+//! One build: of some targets of one side with the same options, into one target folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::failure::{BrokenTarget, BuildObservation, FailedBuild, classify};
+use super::{PackageTarget, spec};
+use crate::engine::event::Event;
+use crate::error::Error;
+use crate::exec::error::ExecError;
+use crate::exec::process::{Command, Sink};
+use crate::exec::system::{digest, digest_file, mode, permissions};
+use crate::model::target::BuildOptions;
+use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable, artifact};
+use crate::workspace::cargo::{
+    self, Built, Diagnostics, Invocation, Linker, RecordedCall, TargetCall,
+};
+use crate::workspace::checkout::Worktree;
+use crate::workspace::context::PrepareContext;
+use crate::workspace::diagnose::{self, Tool};
+use crate::workspace::environment::tracked_by_cargo;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::files::{remove, walk};
+use crate::workspace::folder_record::{Outline, outline};
+use crate::workspace::inputs::configuration::{Configuration, cargo_home};
+use crate::workspace::inputs::toolchain::ToolchainFingerprint;
+use crate::workspace::inputs::traces::{Places, Traces};
+use crate::workspace::relink::linker::LinkerChoice;
+use crate::workspace::relink::record;
+use crate::workspace::setup::SideSetup;
+use crate::workspace::target_folder::{FolderStart, TargetFolder, TargetRecord};
+use crate::workspace::tools::{Captured, check_whole};
+
+pub(super) struct TargetBuild<'a, 'b> {
+    context: &'a mut PrepareContext<'b>,
+    setup: &'a SideSetup,
+    options: &'a BuildOptions,
+    wanted: &'a [PackageTarget],
+    /// Whether the code may only be blamed once a damaged folder is excluded.
+    needs_proof: bool,
+    spec: String,
+    /// The link to the folder in which cargo builds.
+    into: PathBuf,
+    configuration: Configuration,
+    /// A digest of what cargo does not track.
+    toolchain: String,
+    /// The recording linkers, by the folder in which cargo is called, or why there is none.
+    linkers: BTreeMap<PathBuf, Result<Linker, String>>,
+}
+
+impl<'a, 'b> TargetBuild<'a, 'b> {
+    pub(super) fn new(
+        context: &'a mut PrepareContext<'b>,
+        toolchain: &mut ToolchainFingerprint,
+        setup: &'a SideSetup,
+        options: &'a BuildOptions,
+        wanted: &'a [PackageTarget],
+        needs_proof: bool,
+    ) -> Result<Self, Error> {
+        let folders = wanted.iter().map(|target| &*target.folder);
+        let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
+        let side_folder = context.cache.side_folder(setup.side());
+        let toolchain = toolchain.digest(&side_folder, &setup.rustc, &configuration)?;
+        let spec = spec(options);
+        let into = context.cache.target_link(setup.side(), &spec);
+        let linkers = BTreeMap::new();
+        Ok(TargetBuild {
+            context,
+            setup,
+            options,
+            wanted,
+            needs_proof,
+            spec,
+            into,
+            configuration,
+            toolchain,
+            linkers,
+        })
+    }
+
+    /// The artifact, built unless another build would certainly produce the same. The
+    /// side's link points to it afterwards.
+    pub(super) fn artifact(&mut self) -> Result<Artifact, FailedBuild> {
+        let side = self.setup.side();
+        let key = self.key();
+        let targets = self.wanted.iter().map(|wanted| wanted.target.to_string());
+        let targets = targets.collect::<Vec<_>>().join(", ");
+        let artifact = match artifact::find(&self.context.cache, &key, &self.context.tools.env)? {
+            Some(artifact) => {
+                self.context.event(Event::Fresh(side, &targets));
+                artifact
+            }
+            None => {
+                self.context.event(Event::Building(side, &targets));
+                let mut contents = self.build()?;
+                contents.files.retain(|path| path.is_file());
+                artifact::publish(&self.context.cache, &key, &self.into, contents)?
+            }
+        };
+        self.context.cache.link_target(side, &self.spec, &artifact.files())?;
+        Ok(artifact)
+    }
+
+    /// The name under which the artifact is kept.
+    fn key(&self) -> ArtifactKey {
+        let setup = self.setup;
+        let labels = self.wanted.iter().map(|target| target.label(setup));
+        ArtifactKey::new([
+            ("side", setup.side().name().to_owned()),
+            ("path", setup.worktree.path.display().to_string()),
+            ("identity", setup.identity.clone()),
+            ("targets", labels.collect::<Vec<_>>().join(" ")),
+            ("build", format!("{:?}", self.options)),
+            // It also sets the variables in which rustup reports its choice.
+            ("toolchain", format!("{:?}", setup.toolchain)),
+            ("lock", setup.lock.clone()),
+            ("environment", digest(tracked_by_cargo(&self.context.tools.env).as_bytes())),
+            ("configuration", digest(self.configuration.text().as_bytes())),
+            ("foundation", self.toolchain.clone()),
+        ])
+    }
+
+    /// Builds in the folder that is kept for it, and again in an empty one if that may be
+    /// the reason of a failure.
+    fn build(&mut self) -> Result<Contents, FailedBuild> {
+        let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
+        let (side, spec) = (self.setup.side(), self.spec.clone());
+        self.find_linkers()?;
+        let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
+        let mut record = folder.get_ready(&self.toolchain)?;
+        cache.link_target(side, &spec, &folder.path())?;
+        folder.forget_files()?;
+        let mut built = self.attempt(&mut record);
+        if let Err(FailedBuild::Folder(_)) = built {
+            self.context.event(Event::Diagnosing(side));
+            record = folder.empty(&self.toolchain)?;
+            built = self.attempt(&mut record);
+        }
+        match &built {
+            Ok(contents) => {
+                record.built = Some(SystemTime::now());
+                record.inputs = contents.inputs.clone();
+            }
+            // What was built all the same is known to the next build.
+            Err(FailedBuild::Code(_)) => {}
+            Err(_) => return built,
+        }
+        folder.write(&record)?;
+        folder.write_files()?;
+        built
+    }
+
+    /// Finds the linker for each folder in which cargo is called.
+    fn find_linkers(&mut self) -> Result<(), Error> {
+        let (env, recorder) = (&self.context.tools.env, &self.context.request.record_link);
+        for PackageTarget { folder, .. } in self.wanted {
+            let configuration = Configuration::read([&**folder], &self.setup.configs, env)?;
+            let rustc = &self.setup.rustc;
+            let choice = LinkerChoice { configuration: &configuration, folder, env, rustc };
+            let linker = choice.recording(&self.context.cache.linkers(), recorder);
+            self.linkers.insert(folder.clone(), linker);
+        }
+        Ok(())
+    }
+
+    /// The recording linker for a folder, or why there is none.
+    fn linker(&self, folder: &Path) -> Result<&Linker, String> {
+        let linker = self.linkers.get(folder).ok_or("its folder is not known")?;
+        linker.as_ref().map_err(String::clone)
+    }
+
+    /// Builds every target, and records the results.
+    fn attempt(&mut self, record: &mut TargetRecord) -> Result<Contents, FailedBuild> {
+        let began = SystemTime::now();
+        let before = self.outline()?;
+        let built = self.build_all(record);
+        let has_written = self.outline()? != before;
+        // A failed build may have ended before the script that wrote in an earlier one.
+        record.wrote_elsewhere = has_written || (built.is_err() && record.wrote_elsewhere);
+        let built = built?;
+        let mut links = Vec::new();
+        for (wanted, one) in self.wanted.iter().zip(&built) {
+            let (label, digest) = (wanted.label(self.setup), digest_of(one)?);
+            let is_other = record.executables.get(&label).is_some_and(|known| *known != digest);
+            // Cargo considers it up to date, but it is not the one that cargo made.
+            if one.is_fresh && is_other && record.start != FolderStart::Empty {
+                let error = cargo::Error::NoExecutable(wanted.target.to_string());
+                return Err(FailedBuild::Folder(error.into()));
+            }
+            let link = self.linker(&wanted.folder);
+            links.push(link.and_then(|_| record::find(&self.into, &digest)));
+            record.executables.insert(label, digest);
+        }
+        let mut contents = Contents::default();
+        for ((wanted, built), link) in self.wanted.iter().zip(&built).zip(links) {
+            let executable = &built.executable;
+            contents.executables.push(Executable {
+                target: wanted.label(self.setup),
+                path: executable.strip_prefix(&self.into).unwrap_or(executable).to_owned(),
+                invocation: self.invocation(wanted, executable)?,
+                link,
+            });
+        }
+        self.add_contents(&mut contents, &built, began)?;
+        if record.wrote_elsewhere {
+            contents.inputs.set_unknown("a build script wrote into the worktree");
+        }
+        Ok(contents)
+    }
+
+    /// Adds what runs of the executables need, and what the builds, which began at
+    /// `began`, have read.
+    fn add_contents(
+        &self,
+        contents: &mut Contents,
+        built: &[Built],
+        began: SystemTime,
+    ) -> Result<(), Error> {
+        let (context, side) = (&*self.context, self.setup.side());
+        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+        for built in built {
+            files.extend(built.files.iter().cloned());
+            for script in &built.scripts {
+                files.extend(needed(&script.out_dir)?);
+                contents.folders.push(script.out_dir.clone());
+            }
+        }
+        contents.files.extend(files);
+        let live = context.cache.target_folder(side, &self.spec);
+        let traces = Traces::read(built, &live, &self.into)?;
+        contents.folders.extend(traces.scratch_folder(&self.into));
+        let invocations = contents.executables.iter().map(|executable| &executable.invocation);
+        let set = invocations.flat_map(|invocation| invocation.env.iter().map(|(name, _)| name));
+        let run_variables = set.chain(&self.configuration.variables).map(String::as_str);
+        let places = Places {
+            side: context.cache.side_folder(side),
+            workspace: self.setup.root().to_owned(),
+            home: cargo_home(&context.tools.env),
+        };
+        contents.inputs = traces.inputs(run_variables, &places, &context.tools.env, began);
+        Ok(())
+    }
+
+    /// The content of the worktree, except for what cargo itself writes there.
+    fn outline(&self) -> Result<Outline, Error> {
+        Ok(outline(&self.setup.worktree.path, self.setup.root_inside())?)
+    }
+
+    fn build_all(&mut self, record: &mut TargetRecord) -> Result<Vec<Built>, FailedBuild> {
+        let mut all = Vec::new();
+        // In one call, cargo builds several targets at the same time.
+        let are_of_one_call = |one: &PackageTarget, other: &PackageTarget| {
+            one.folder == other.folder && one.target.kind == other.target.kind
+        };
+        for targets in self.wanted.chunk_by(are_of_one_call) {
+            all.extend(self.build_together(targets, record)?);
+        }
+        Ok(all)
+    }
+
+    /// Lets cargo build targets of one kind of one package, of which there is at least one.
+    fn build_together(
+        &mut self,
+        targets: &[PackageTarget],
+        record: &mut TargetRecord,
+    ) -> Result<Vec<Built>, FailedBuild> {
+        let tools = &self.context.tools;
+        let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
+        let messages = messages.map_err(Error::io("create a file in", &tools.scratch))?;
+        let folder = &targets[0].folder;
+        let command = self.cargo(self.call(targets).build_args(Diagnostics::Rendered), folder);
+        let shown = command.shown();
+        let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
+        if exit.success() {
+            check_whole(messages.path())?;
+            let built = targets.iter().map(|target| Ok(built_by(messages.path(), target)?));
+            return built.collect();
+        }
+        let TargetRecord { start, wrote_elsewhere, .. } = *record;
+        let observed = BuildObservation { start, wrote_elsewhere, needs_proof: self.needs_proof };
+        let side = self.setup.side();
+        let failed = WorkspaceError::Unbuilt { side, command: shown, exit, source: None }.into();
+        classify(observed, failed, || self.build_each_again(targets, record, messages.path()))
+    }
+
+    /// Builds targets one by one after a call for all of them failed, which wrote `messages`,
+    /// to find out which are the reason: first those that it did not build.
+    fn build_each_again(
+        &mut self,
+        targets: &[PackageTarget],
+        record: &mut TargetRecord,
+        messages: &Path,
+    ) -> Result<Vec<Built>, BrokenTarget> {
+        let broken = |target: &PackageTarget, error: Error| BrokenTarget {
+            target: target.clone(),
+            lacks_library: false,
+            is_proven: false,
+            error,
+        };
+        let (mut made, mut missing) = (Vec::new(), Vec::new());
+        for target in targets {
+            match built_by(messages, target) {
+                Ok(built) => {
+                    self.note_new(target, &built, record).map_err(|error| broken(target, error))?;
+                    made.push(target);
+                }
+                Err(_) => missing.push(target),
+            }
+        }
+        self.context.event(Event::Diagnosing(self.setup.side()));
+        let mut built = BTreeMap::new();
+        for target in missing.into_iter().chain(made) {
+            let one = self.build_again(target).and_then(|one| {
+                self.note_new(target, &one, record)?;
+                Ok(one)
+            });
+            let one = one.map_err(|error| match self.lacks_library(target, messages) {
+                Ok(lacks_library) => BrokenTarget { lacks_library, ..broken(target, error) },
+                Err(error) => broken(target, error),
+            })?;
+            built.insert(target, one);
+        }
+        Ok(targets.iter().filter_map(|target| built.remove(target)).collect())
+    }
+
+    /// Notes the digest of an executable that was just built: the next call of cargo finds it
+    /// up to date.
+    fn note_new(
+        &self,
+        target: &PackageTarget,
+        built: &Built,
+        record: &mut TargetRecord,
+    ) -> Result<(), Error> {
+        if !built.is_fresh {
+            record.executables.insert(target.label(self.setup), digest_of(built)?);
+        }
+        Ok(())
+    }
+
+    /// Whether the library of the package of a target is missing after a call that wrote
+    /// `messages`.
+    fn lacks_library(&self, target: &PackageTarget, messages: &Path) -> Result<bool, Error> {
+        let messages = fs_err::File::open(messages).map_err(Error::io("read", messages))?;
+        let has_library = self.setup.has_library(&target.folder);
+        Ok(has_library && !cargo::has_built_library(BufReader::new(messages), &target.folder)?)
+    }
+
+    /// Builds a target on its own after a call failed, to find out whether it is the reason.
+    fn build_again(&mut self, wanted: &PackageTarget) -> Result<Built, Error> {
+        let PackageTarget { folder, target } = wanted;
+        let call = self.call(std::slice::from_ref(wanted));
+        // Folders and linker are of no use outside of this comparison, and would hide what failed.
+        let shown = self.cargo(call.plain_args(), folder);
+        let again = self.cargo(call.build_args(Diagnostics::Json), folder);
+        let Worktree { side, path, .. } = &self.setup.worktree;
+        let tools = &self.context.tools;
+        let printed = diagnose::run_again(tools, shown.shown(), again, Tool::Cargo, *side, path)?;
+        Ok(cargo::read_messages(printed.as_bytes(), target, folder)?)
+    }
+
+    /// The call of cargo for targets of one kind of one package, of which there is at least one.
+    fn call<'c>(&'c self, targets: &'c [PackageTarget]) -> TargetCall<'c> {
+        let PackageTarget { folder, target } = &targets[0];
+        TargetCall {
+            kind: target.kind,
+            names: targets.iter().map(|wanted| &*wanted.target.name).collect(),
+            options: self.options,
+            into: &self.into,
+            configs: &self.setup.configs,
+            linker: self.linker(folder).ok(),
+        }
+    }
+
+    fn cargo(&self, args: Vec<OsString>, folder: &Path) -> Command {
+        let toolchain = self.setup.toolchain.as_deref();
+        let mut command = self.context.tools.command("cargo", args, folder, toolchain);
+        // A build folder in the user's configuration would be shared by both
+        // sides; the variable overrides the file.
+        command.set_var("CARGO_BUILD_BUILD_DIR", &self.into);
+        command.set_var(record::FOLDER_VARIABLE, self.into.join(record::FOLDER));
+        command
+    }
+
+    /// Finds out how cargo runs the executable: with this program as the
+    /// runner, which records its arguments and environment. If the user has
+    /// configured a runner, cargo does not call ours; then cargo's log is parsed, and the
+    /// runner finds an executable that can't be executed.
+    fn invocation(&self, wanted: &PackageTarget, executable: &Path) -> Result<Invocation, Error> {
+        let folder = &wanted.folder;
+        let call = self.call(std::slice::from_ref(wanted));
+        let tools = &self.context.tools;
+        let file = tools.scratch.join("invocation.json");
+        remove(&file)?;
+        let mut runner = self.context.request.capture.clone();
+        runner.push(file.clone().into());
+        let command = self.cargo(call.run_args(Some(&runner)), folder);
+        let (shown, env) = (command.shown(), command.env.clone());
+        let captured = while_not_executable(executable, || tools.capture(command))?;
+        let failed = |command: String, Captured { exit, stderr, .. }: Captured| {
+            Error::from(ExecError::Tool { command, folder: folder.clone(), exit, stderr })
+        };
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            let recorded: Option<RecordedCall> = serde_json::from_str(&text).ok();
+            let found = recorded.and_then(|recorded| recorded.invocation(executable, &env));
+            return found.ok_or_else(|| failed(shown, captured));
+        }
+        let mut args = call.run_args(None);
+        args.insert(1, "-vv".into());
+        let command = self.cargo(args, folder);
+        let shown = command.shown();
+        let before = self.outline()?;
+        let captured = while_not_executable(executable, || tools.capture(command))?;
+        self.remove_new(&before)?;
+        let found = cargo::invocation_from_log(&captured.stderr, executable);
+        found.ok_or_else(|| failed(shown, captured))
+    }
+
+    /// Removes what a run has added to the worktree since `before`, so that the runs of
+    /// both sides find the same.
+    fn remove_new(&self, before: &Outline) -> Result<(), Error> {
+        for path in self.outline()?.keys().filter(|path| !before.contains_key(*path)) {
+            remove(&self.setup.worktree.path.join(path))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a call of cargo that wrote `messages` has built of a target.
+fn built_by(
+    messages: &Path,
+    PackageTarget { folder, target }: &PackageTarget,
+) -> Result<Built, Error> {
+    let file = fs_err::File::open(messages).map_err(Error::io("read", messages))?;
+    Ok(cargo::read_messages(BufReader::new(file), target, folder)?)
+}
+
+/// Calls cargo while nobody may execute a file: a benchmark that a runner starts would not find
+/// its settings and what `setup` prepares.
+fn while_not_executable<T>(
+    path: &Path,
+    call: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let about = path.metadata().map_err(Error::io("read", path))?;
+    let set =
+        |permissions| fs_err::set_permissions(path, permissions).map_err(Error::io("change", path));
+    if let Some(none) = mode(&about).and_then(|mode| permissions(mode & !0o111)) {
+        set(none)?;
+    }
+    let result = call();
+    set(about.permissions())?;
+    result
+}
+
+/// The digest of the executable that cargo built.
+fn digest_of(built: &Built) -> Result<String, Error> {
+    digest_file(&built.executable).map_err(Error::io("read", &built.executable))
+}
+
+/// The files of an `OUT_DIR` that a program may read when it runs, without
+/// those that are only for the linker.
+fn needed(out_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let found = walk(out_dir, |_| false)?.into_iter().filter(|(_, about)| !about.is_dir());
+    let is_for_linker = |path: &Path| {
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        ["a", "d", "o", "rlib", "rmeta"].contains(&extension)
+    };
+    let needed = found.map(|(path, _)| path).filter(|path| !is_for_linker(path));
+    Ok(needed.map(|path| out_dir.join(path)).collect())
+}

@@ -1,0 +1,251 @@
+//! What the steps of a preparation share, and what it reads of the user's own tree.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use super::cache::{Cache, Lock, RepositoryCache};
+use super::cargo::{self, Workspace};
+use super::git::base::{BaseRequest, VARIABLES};
+use super::git::{self, Repo};
+use super::identical::Moves;
+use super::tools::Tools;
+use super::{Preparation, Request, checkout, environment, settings};
+use crate::engine::event::{Event, Recorder, Reporter};
+use crate::error::Error;
+use crate::exec::process::{Helper, Interrupt};
+use crate::exec::system::canonical;
+use crate::model::notice::Notice;
+use crate::model::revision::{BaseRule, Sides};
+use crate::model::side::Pair;
+use crate::settings::policy::Settings;
+use crate::settings::table::Table;
+
+/// The prefix of the names of scratch folders in the cache.
+const SCRATCH: &str = "tmp-";
+
+/// What the steps of a preparation share.
+pub(super) struct PrepareContext<'a> {
+    pub(super) request: &'a Request,
+    pub(super) repo: Repo,
+    pub(super) cache: RepositoryCache,
+    pub(super) tools: Tools<'a>,
+    /// For what the tools and the runs print: a folder in the cache once its lock is held.
+    pub(super) scratch: TempDir,
+    reporter: &'a mut (dyn Reporter + 'a),
+    /// The files that differ between the sides, once both are built.
+    pub(super) moves: Moves,
+}
+
+impl<'a> PrepareContext<'a> {
+    pub(super) fn open(
+        request: &'a Request,
+        helper: &'a Helper,
+        interrupt: &'a Interrupt,
+        reporter: &'a mut (dyn Reporter + 'a),
+    ) -> Result<Self, Error> {
+        let repo = Repo::discover(&request.folder)?;
+        let cache = repository_cache(request, &repo)?;
+        let scratch = tempfile::tempdir();
+        let scratch = scratch.map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        let executable = request.capture.first().map(Path::new);
+        let env = environment::for_children(&request.env, executable);
+        let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
+        let moves = Moves::default();
+        Ok(PrepareContext { request, repo, cache, tools, scratch, reporter, moves })
+    }
+
+    /// The folders of both sides in the cache.
+    pub(super) fn side_folders(&self) -> Pair<PathBuf> {
+        Pair::both(|side| self.cache.side_folder(side))
+    }
+
+    pub(super) fn event(&mut self, event: Event<'_>) {
+        self.reporter.event(event);
+    }
+
+    pub(super) fn notice(&mut self, notice: Notice) {
+        self.reporter.notice(notice);
+    }
+
+    /// Warns if the configuration, which a branch can change, names a base other than
+    /// that of the CI job.
+    pub(super) fn check_configured_base(&mut self, table: Option<&Table>) {
+        let asked = base_request(self.request, table);
+        let (None, Some(base)) = (asked.base, asked.configured) else { return };
+        let Some((variable, named)) = asked.variables.into_iter().next() else { return };
+        if base.strip_prefix("origin/").unwrap_or(&base) != named {
+            self.notice(Notice::ConfiguredBase { base, variable, named });
+        }
+    }
+
+    /// The number of files that differ from HEAD, if HEAD is the head and there are any.
+    pub(super) fn uncommitted_files(&mut self) -> Result<Option<usize>, Error> {
+        if self.request.head.is_some() || self.request.dirty {
+            return Ok(None);
+        }
+        checkout::ask_git_for_changes(self)?;
+        Ok(Some(self.repo.dirty_files()?).filter(|files| *files > 0))
+    }
+
+    /// Whether both sides are the same commit; also adds notices about what is special.
+    pub(super) fn is_nothing_to_compare(&mut self, sides: &Sides) -> Result<bool, Error> {
+        self.event(Event::Sides(sides));
+        let uncommitted = self.uncommitted_files()?;
+        if sides.head_is_base && !self.request.dirty {
+            let base = sides.base.rev.clone();
+            if let Some(files) = uncommitted {
+                let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+                return Err(git::Error::OnlyUncommitted { base, files }.into());
+            }
+            self.notice(Notice::NothingToCompare { base });
+            return Ok(true);
+        }
+        if let Some(files) = uncommitted {
+            self.notice(Notice::DirtyTree { files });
+        }
+        if sides.rule == BaseRule::FirstParent && sides.base_is_guessed {
+            self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
+        }
+        Ok(false)
+    }
+
+    /// A preparation in which nothing was built.
+    pub(super) fn finish(self, sides: Sides, settings: Settings) -> Preparation {
+        let PrepareContext { cache, scratch, moves, .. } = self;
+        Preparation {
+            moves,
+            sides,
+            settings,
+            benchmarks: Vec::new(),
+            removed: Vec::new(),
+            changed_crates: None,
+            toolchain: None,
+            cache,
+            scratch,
+            _lock: None,
+        }
+    }
+
+    /// Takes the lock of the repository's part of the cache, with a scratch folder there;
+    /// `purpose` is shown to those who wait for it.
+    pub(super) fn lock(&mut self, purpose: &str) -> Result<Lock, Error> {
+        let about = format!("process {}, {purpose}", std::process::id());
+        let mut is_waiting = false;
+        let lock = self.cache.lock(&about, |holder| -> Result<(), Error> {
+            if !is_waiting {
+                self.reporter.event(Event::Waiting(holder));
+                is_waiting = true;
+            }
+            Ok(self.tools.interrupt.check()?)
+        })?;
+        let path = self.cache.path();
+        // These belong to killed processes, since whoever uses one holds the lock.
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(path);
+        self.scratch = scratch.map_err(Error::io("create a folder in", path))?;
+        self.tools.scratch = self.scratch.path().to_owned();
+        Ok(lock)
+    }
+
+    pub(super) fn prepared(&mut self, start: Instant) {
+        let seconds = start.elapsed().as_secs_f64();
+        self.reporter.event(Event::Prepared { seconds, cache: self.cache.path() });
+    }
+
+    /// Gets the workspace around a folder from cargo.
+    pub(super) fn workspace(
+        &self,
+        folder: &Path,
+        toolchain: Option<&str>,
+    ) -> Result<Workspace, Error> {
+        let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
+        Ok(Workspace::parse(&self.tools.output(command)?)?)
+    }
+}
+
+/// The user's own working tree.
+pub(super) struct UserTree {
+    /// The folder of the manifest for the folder in which the program was called, relative
+    /// to the repository's root.
+    pub(super) inside: PathBuf,
+    /// The full path of `inside`.
+    pub(super) folder: PathBuf,
+    pub(super) workspace: Workspace,
+}
+
+impl UserTree {
+    pub(super) fn read(context: &PrepareContext<'_>) -> Result<Self, Error> {
+        let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
+        let root = find(context.repo.root())?;
+        let folder = find(&context.request.folder)?;
+        let inside = folder.strip_prefix(&root).unwrap_or(Path::new(""));
+        // Like cargo, from a folder that need not be in any commit, such as `target`.
+        let has_manifest = |inside: &&Path| root.join(inside).join("Cargo.toml").is_file();
+        let inside = inside.ancestors().find(has_manifest).unwrap_or(inside).to_owned();
+        let workspace = context.workspace(&context.request.folder, None)?;
+        Ok(UserTree { folder: context.repo.root().join(&inside), inside, workspace })
+    }
+
+    pub(super) fn table(&self, flags: &Table) -> Result<Option<Table>, Error> {
+        Ok(settings::side_table(&self.workspace, &self.folder, flags)?.table)
+    }
+}
+
+/// The repository's part of the cache.
+pub(crate) fn repository_cache(request: &Request, repo: &Repo) -> Result<RepositoryCache, Error> {
+    Ok(Cache::open(request.cache.clone())?.repository(repo.common_dir(), &repo.name())?)
+}
+
+/// The settings of the flags and the table in the user's tree.
+///
+/// # Errors
+/// If there is no repository or workspace, or the table is invalid.
+pub(crate) fn user_table(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<Table, Error> {
+    let reporter = &mut Recorder::new(|_| {});
+    let context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let table = UserTree::read(&context)?.table(&request.flags)?;
+    Ok(request.flags.clone().over(table.unwrap_or_default()))
+}
+
+/// The user's workspace, and the root of the repository.
+///
+/// # Errors
+/// If one of them does not exist.
+pub(crate) fn user_workspace(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+) -> Result<(Workspace, PathBuf), Error> {
+    let reporter = &mut Recorder::new(|_| {});
+    let context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let workspace = context.workspace(&request.folder, None)?;
+    Ok((workspace, context.repo.root().to_owned()))
+}
+
+/// The base that the flags, and then `table`, name.
+pub(crate) fn base_request(request: &Request, table: Option<&Table>) -> BaseRequest {
+    let var = |name: &'static str| {
+        let value = environment::var(&request.env, name)?.to_str();
+        value.filter(|value| !value.is_empty()).map(|value| (name, value.to_owned()))
+    };
+    BaseRequest {
+        base: request.flags.base.clone(),
+        configured: table.and_then(|table| table.base.clone()),
+        variables: VARIABLES.into_iter().filter_map(var).collect(),
+        head: request.head.clone(),
+        fallback: request.fallback_base.clone(),
+        exact: request.exact_base,
+        dirty: request.dirty,
+        aa: request.aa,
+    }
+}

@@ -1,0 +1,120 @@
+//! The story of a preparation: from two revisions to two sets of executables that can be
+//! measured.
+
+use std::time::Instant;
+
+use super::build::{OnBuildFailure, Runnable};
+use super::cache::Lock;
+use super::changed_crates::changed_crates;
+use super::context::{PrepareContext, UserTree};
+use super::inputs::toolchain::ToolchainFingerprint;
+use super::setup::Setup;
+use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
+use super::{Preparation, PreparedSide, Request};
+use super::{build, build_command, cargo, checkout, fetch, setup};
+use crate::engine::event::Reporter;
+use crate::error::Error;
+use crate::exec::process::{Helper, Interrupt};
+use crate::model::notice::Notice;
+use crate::model::revision::Sides;
+use crate::model::side::Pair;
+use crate::settings::options;
+use crate::settings::policy::Settings;
+
+/// Prepares both sides.
+pub(crate) fn prepare(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    reporter: &mut dyn Reporter,
+) -> Result<Preparation, Error> {
+    let start = Instant::now();
+    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let (sides, setup, lock) = match set_up_sides(&mut context)? {
+        SetUp::NothingToCompare { sides, settings } => return Ok(context.finish(sides, settings)),
+        SetUp::Compared { sides, setup, lock } => (sides, *setup, lock),
+    };
+    let BuiltBenchmarks { prepared, lost } = build_sides(&mut context, &sides, &setup)?;
+    context.prepared(start);
+    let changed_crates = changed_crates(&setup.sides(), &context.moves.changed);
+    let Setup { settings, head, removed, .. } = setup;
+    Ok(Preparation {
+        benchmarks: prepared,
+        removed: [removed, lost].concat(),
+        changed_crates,
+        toolchain: Some(head.rustc.lines().next().unwrap_or_default().to_owned()),
+        _lock: Some(lock),
+        ..context.finish(sides, settings)
+    })
+}
+
+/// A comparison up to its first build.
+pub(super) enum SetUp {
+    /// Both sides are the same commit.
+    NothingToCompare { sides: Sides, settings: Settings },
+    /// Both sides are checked out, which the lock keeps so.
+    Compared { sides: Sides, setup: Box<Setup>, lock: Lock },
+}
+
+/// Finds both commits, checks them out, and reads their settings.
+pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Error> {
+    let user = UserTree::read(context)?;
+    let flags = &context.request.flags;
+    let table = user.table(flags)?;
+    context.check_configured_base(table.as_ref());
+    let mut sides = fetch::resolve(context, table.as_ref())?;
+    if context.is_nothing_to_compare(&sides)? {
+        let table = flags.clone().over(table.unwrap_or_default());
+        let (policy, limits) = options::limits(&table)?;
+        let (benchmarks, common) = (Vec::new(), table.common_settings());
+        let settings = Settings { benchmarks, policy, limits, common };
+        return Ok(SetUp::NothingToCompare { sides, settings });
+    }
+    let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
+    let Pair { base, head } = checkout::check_out_sides(context, &mut sides)?;
+    let setup = Box::new(setup::set_up(context, &user, Some(base), head)?);
+    Ok(SetUp::Compared { sides, setup, lock })
+}
+
+/// Prepares the head of a request, without any base: its table decides.
+pub(crate) fn prepare_one(
+    request: &Request,
+    helper: &Helper,
+    interrupt: &Interrupt,
+    reporter: &mut dyn Reporter,
+) -> Result<PreparedSide, Error> {
+    let start = Instant::now();
+    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let revision = context.repo.at(request.head.as_deref())?;
+    if let Some(files) = context.uncommitted_files()? {
+        context.notice(Notice::DirtyTree { files });
+    }
+    let lock = context.lock(&format!("measuring {}", revision.rev))?;
+    let head = checkout::check_out_head(&mut context, &revision)?;
+    let user = UserTree::read(&context)?;
+    let Setup { settings, head, .. } = setup::set_up(&mut context, &user, None, head)?;
+    let mut toolchain =
+        ToolchainFingerprint::new(&context.tools.env, context.cache.digests_of_tools())?;
+    let (all, on_failure) = (settings.benchmarks, OnBuildFailure::AcceptIfFound);
+    let artifacts = build::build_targets(&mut context, &mut toolchain, &head, &all, on_failure)?;
+    let worktree = build_command::prepare(&mut context, &mut toolchain, &head, &all)?;
+    let built = BuiltSide { setup: &head, artifacts, worktree };
+    let mut programs = Vec::new();
+    for benchmark in all {
+        match built.runnable(&context, &benchmark)? {
+            Runnable::Program(built) => programs.push((benchmark, built.program)),
+            Runnable::Nothing { .. } if benchmark.is_found => {
+                let why = format!("it does not build ({})", how_to_see(&benchmark));
+                context.notice(Notice::LeftOut { benchmark: benchmark.name, why });
+            }
+            Runnable::Nothing { .. } => {
+                return Err(cargo::Error::NoExecutable(benchmark.name).into());
+            }
+        }
+    }
+    context.cache.prune(&built.names());
+    context.prepared(start);
+    let PrepareContext { tools, scratch, .. } = context;
+    let (rustc, env) = (head.rustc, tools.env);
+    Ok(PreparedSide { revision, programs, rustc, env, scratch, _lock: lock })
+}

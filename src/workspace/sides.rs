@@ -1,0 +1,328 @@
+//! Builds both sides of every benchmark, and determines what each of them is: ready to be
+//! measured, the same program on both sides, or without a baseline.
+
+use std::collections::BTreeMap;
+
+use super::build::{self, Artifacts, BuiltProgram, OnBuildFailure, Runnable};
+use super::build_command::{self, CommandWorktree};
+use super::cache::Artifact;
+use super::context::PrepareContext;
+use super::identical::{self, Moves, ProgramDifference, SameRun};
+use super::inputs::toolchain::ToolchainFingerprint;
+use super::setup::{Setup, SideSetup};
+use super::{Prepared, SourceFile, State, lock_file, run_policy};
+use crate::error::Error;
+use crate::exec::error::ExecError;
+use crate::exec::harness;
+use crate::model::notice::{Notice, RunnerDiffers};
+use crate::model::outcome::{Removed, SameReason};
+use crate::model::revision::Sides;
+use crate::model::side::{Pair, Side};
+use crate::settings::options::{Benchmark, Subject};
+use crate::workspace::functions::ChangedFunctions;
+use crate::workspace::git::worktree::Store;
+
+/// The builds of one side.
+pub(super) struct BuiltSide<'a> {
+    pub(super) setup: &'a SideSetup,
+    pub(super) artifacts: Artifacts,
+    pub(super) worktree: CommandWorktree,
+}
+
+impl BuiltSide<'_> {
+    pub(super) fn runnable(
+        &self,
+        context: &PrepareContext<'_>,
+        benchmark: &Benchmark,
+    ) -> Result<Runnable, Error> {
+        match &benchmark.subject {
+            Subject::Target(target, options) => {
+                build::runnable(context, self.setup, &self.artifacts, benchmark, target, options)
+            }
+            Subject::Command { words, build } => {
+                let build = build.as_deref();
+                Ok(self.worktree.runnable(context, self.setup, benchmark, words, build))
+            }
+        }
+    }
+
+    /// The source file of the target, if any.
+    fn source(&self, benchmark: &Benchmark) -> Option<SourceFile> {
+        let Subject::Target(target, _) = &benchmark.subject else { return None };
+        let path = self.setup.package(&benchmark.package).ok()?.sources.get(target)?;
+        Some(SourceFile { path: path.clone(), inside: self.setup.inside(path).to_owned() })
+    }
+
+    /// The names of the artifacts.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.artifacts.built().map(Artifact::name).collect()
+    }
+}
+
+/// The benchmarks of a comparison once both sides are built.
+pub(super) struct BuiltBenchmarks {
+    pub(super) prepared: Vec<Prepared>,
+    /// Those that gate on the base, where they are another target or another harness, but
+    /// are not measured.
+    pub(super) lost: Vec<Removed>,
+}
+
+/// Builds both sides of every benchmark, and determines the state of each.
+pub(super) fn build_sides(
+    context: &mut PrepareContext<'_>,
+    sides: &Sides,
+    setup: &Setup,
+) -> Result<BuiltBenchmarks, Error> {
+    let must_run = context.request.aa || context.request.always_run;
+    let commands_differ = must_run || sides.base.tree != sides.head.tree;
+    let built = build_both(context, setup, commands_differ)?;
+    let store = Store::open(&context.cache.git(), &context.repo)?;
+    let changed = store.changed_paths(&sides.base, &sides.head)?;
+    context.moves = moves(&setup.sides(), changed);
+    let mut survey = Survey {
+        setup,
+        built,
+        must_run,
+        commands_differ,
+        prepared: Vec::new(),
+        lost: Vec::new(),
+        unusable: None,
+        runner_differs: RunnerDiffers::new(context.request.policy_from),
+        differing_args: BTreeMap::new(),
+    };
+    for benchmark in &setup.settings.benchmarks {
+        if let Some(examined) = survey.examine(context, benchmark)? {
+            survey.add(benchmark, examined);
+        }
+    }
+    survey.finish(context)
+}
+
+/// Builds both sides of every benchmark; those of commands only if their trees differ.
+fn build_both<'a>(
+    context: &mut PrepareContext<'_>,
+    setup: &'a Setup,
+    commands_differ: bool,
+) -> Result<Pair<BuiltSide<'a>>, Error> {
+    let (setups, benchmarks) = (setup.sides(), &setup.settings.benchmarks);
+    let mut toolchain =
+        ToolchainFingerprint::new(&context.tools.env, context.cache.digests_of_tools())?;
+    let mut build = |side: Side, on_failure: OnBuildFailure<'_>| {
+        build::build_targets(context, &mut toolchain, setups[side], benchmarks, on_failure)
+    };
+    let mut base = build(Side::Base, OnBuildFailure::Accept)?;
+    let head = build(Side::Head, OnBuildFailure::AcceptIfFoundAndFailedIn(&base))?;
+    if head.casts_doubt_on(&base) {
+        base = build(Side::Base, OnBuildFailure::Prove)?;
+    }
+    let mut with_worktree = |setup: &'a SideSetup, artifacts: Artifacts| {
+        let worktree = match commands_differ {
+            true => build_command::prepare(context, &mut toolchain, setup, benchmarks)?,
+            false => CommandWorktree::default(),
+        };
+        Ok::<_, Error>(BuiltSide { setup, artifacts, worktree })
+    };
+    Ok(Pair { base: with_worktree(setups.base, base)?, head: with_worktree(setups.head, head)? })
+}
+
+/// Where code has moved. Unknown if the workspace itself has moved, since the compiler names
+/// sources by their paths from it.
+fn moves(setups: &Pair<&SideSetup>, changed: Vec<String>) -> Moves {
+    let workspace = setups.head.root_inside().to_owned();
+    let is_same = setups.base.root_inside() == workspace;
+    let trees = is_same.then(|| setups.map(|setup| setup.worktree.path.clone()));
+    Moves::new(trees, workspace, changed)
+}
+
+/// What is known so far about the benchmarks, in their order.
+struct Survey<'a> {
+    setup: &'a Setup,
+    built: Pair<BuiltSide<'a>>,
+    /// Whether to measure although both sides are the same.
+    must_run: bool,
+    /// Whether commands may do different things on the two sides.
+    commands_differ: bool,
+    prepared: Vec<Prepared>,
+    lost: Vec<Removed>,
+    /// The first benchmark that was left out because of its harness.
+    unusable: Option<ExecError>,
+    runner_differs: RunnerDiffers,
+    /// The benchmarks that cargo builds with different arguments on the two sides.
+    differing_args: BTreeMap<Pair<Vec<String>>, Vec<String>>,
+}
+
+/// What is known of a benchmark that is not left out.
+struct Examined {
+    state: State,
+    /// Whether both sides are called in the same way, or why not.
+    same_run: Result<SameRun, String>,
+}
+
+impl Survey<'_> {
+    /// `None` if the benchmark is left out.
+    fn examine(
+        &mut self,
+        context: &mut PrepareContext<'_>,
+        benchmark: &Benchmark,
+    ) -> Result<Option<Examined>, Error> {
+        let mut same_run = Err("one of them does not build".to_owned());
+        if matches!(benchmark.subject, Subject::Command { .. }) && !self.commands_differ {
+            context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
+            let state = State::Identical(SameReason::default());
+            return Ok(Some(Examined { state, same_run }));
+        }
+        let mut both = Pair::try_both(|side| self.built[side].runnable(context, benchmark))?;
+        let builds = both.as_ref().map(|one| matches!(one, Runnable::Program(_)));
+        if !builds.base && !builds.head && benchmark.is_found {
+            // Others build; else the head's failure would be an error.
+            let why = format!("it builds on neither side ({})", how_to_see(benchmark));
+            context.notice(Notice::LeftOut { benchmark: benchmark.name.clone(), why });
+            return Ok(None);
+        }
+        if self.setup.lacks_gated(benchmark) {
+            self.lost.push(Removed { benchmark: benchmark.name.clone(), metric: None });
+        }
+        if let Some((side, harness)) = unusable_harness(benchmark, &both)? {
+            self.leave_out_unusable(context, benchmark, side, harness);
+            return Ok(None);
+        }
+        if let Pair { base: Runnable::Program(base), head: Runnable::Program(head) } = &mut both {
+            let programs = Pair { base: &mut base.program, head: &mut head.program };
+            if programs.base.executable.is_some() {
+                let setups = self.setup.sides();
+                run_policy::share(context, &setups, programs, &mut self.runner_differs)?;
+            }
+            if let Some(args) = self.setup.differing_build(benchmark) {
+                self.differing_args.entry(args).or_default().push(benchmark.name.clone());
+            }
+            let folders = context.side_folders();
+            same_run = identical::same_run(&base.program, &head.program, &folders);
+        }
+        let may_be_identical = !self.must_run && same_run.is_ok();
+        let state = state_of(context, benchmark, both, may_be_identical)?;
+        Ok(Some(Examined { state, same_run }))
+    }
+
+    fn leave_out_unusable(
+        &mut self,
+        context: &mut PrepareContext<'_>,
+        benchmark: &Benchmark,
+        side: Side,
+        harness: &'static str,
+    ) {
+        let benchmark = benchmark.name.clone();
+        if side == Side::Head && self.setup.gated.contains(&benchmark) {
+            self.lost.push(Removed { benchmark: benchmark.clone(), metric: None });
+        }
+        let why = format!("the results of {harness} can't be read");
+        context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
+        self.unusable.get_or_insert(ExecError::UnusableHarness { benchmark, harness });
+    }
+
+    fn add(&mut self, benchmark: &Benchmark, Examined { state, same_run }: Examined) {
+        let libraries = self.built.as_ref().map(|side| {
+            let lock = side.setup.root().join("Cargo.lock");
+            let package = side.setup.package(&benchmark.package);
+            let package = package.map_or(&benchmark.package, |package| &package.name);
+            lock_file::versions(&lock, package, &harness::libraries())
+        });
+        self.prepared.push(Prepared {
+            benchmark: benchmark.clone(),
+            state,
+            same_run,
+            libraries,
+            source: self.built.head.source(benchmark),
+            changed: ChangedFunctions::default(),
+        });
+    }
+
+    fn finish(self, context: &mut PrepareContext<'_>) -> Result<BuiltBenchmarks, Error> {
+        if let (Some(unusable), true) = (self.unusable, self.prepared.is_empty()) {
+            return Err(unusable.into());
+        }
+        if !self.runner_differs.is_empty() {
+            context.notice(Notice::RunnerDiffers(self.runner_differs));
+        }
+        for (args, benchmarks) in self.differing_args {
+            context.notice(Notice::BuildDiffers { benchmarks, args });
+        }
+        if !self.lost.is_empty() {
+            context.notice(Notice::Removed(self.lost.clone()));
+        }
+        context.cache.prune(&[self.built.base.names(), self.built.head.names()].concat());
+        Ok(BuiltBenchmarks { prepared: self.prepared, lost: self.lost })
+    }
+}
+
+/// The harness of a target that was not named, if it can't be used, and the side that has it
+/// (the base if both have).
+fn unusable_harness(
+    benchmark: &Benchmark,
+    both: &Pair<Runnable>,
+) -> Result<Option<(Side, &'static str)>, Error> {
+    if !benchmark.is_found || benchmark.harness.is_some() {
+        return Ok(None);
+    }
+    for side in Side::BOTH {
+        let Runnable::Program(built) = &both[side] else { continue };
+        let Some(path) = &built.program.executable else { continue };
+        let executable = fs_err::read(path).map_err(Error::io("read", path))?;
+        if let Some(harness) = harness::unusable(&executable) {
+            return Ok(Some((side, harness)));
+        }
+    }
+    Ok(None)
+}
+
+/// Which option shows why a target that was not named does not build.
+pub(super) fn how_to_see(benchmark: &Benchmark) -> String {
+    let Benchmark { package, subject, .. } = benchmark;
+    match subject {
+        Subject::Target(target, _) => format!("`-p {package} --bench {}` shows why", target.name),
+        Subject::Command { .. } => String::new(),
+    }
+}
+
+fn state_of(
+    context: &mut PrepareContext<'_>,
+    benchmark: &Benchmark,
+    both: Pair<Runnable>,
+    may_be_identical: bool,
+) -> Result<State, Error> {
+    let (base, head) = match (both.base, both.head) {
+        (Runnable::Program(base), Runnable::Program(head)) => (base, head),
+        (Runnable::Nothing { why }, _) | (_, Runnable::Nothing { why }) => {
+            context.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
+            return Ok(State::NoBaseline);
+        }
+    };
+    let moved = if may_be_identical { moved_locations(context, &base, &head)? } else { None };
+    let programs = Box::new(Pair { base: base.program, head: head.program });
+    Ok(match moved {
+        // Nothing differs that they could read, either.
+        Some(moved) if context.moves.changed.is_empty() => {
+            context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
+            State::Identical(SameReason::default())
+        }
+        Some(moved) => State::Same(programs, moved),
+        None => State::Ready(programs),
+    })
+}
+
+/// In how many locations of code two programs differ, if in nothing else and only because that
+/// code has moved.
+fn moved_locations(
+    context: &PrepareContext<'_>,
+    base: &BuiltProgram,
+    head: &BuiltProgram,
+) -> Result<Option<usize>, Error> {
+    let (Some(base), Some(head)) = (&base.artifact, &head.artifact) else { return Ok(None) };
+    let folders = context.side_folders();
+    Ok(match identical::difference(base, &folders.base, head, &folders.head)? {
+        ProgramDifference::None => Some(0),
+        ProgramDifference::Locations(found) => {
+            context.moves.explain_all(&found).then_some(found.len())
+        }
+        ProgramDifference::Other => None,
+    })
+}
