@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn that_some_are_slower_is_known_before_which() {
+    fn a_family_knows_that_some_are_slower_before_it_knows_which() {
         let mut family = Family::new(0.95, TESTS);
         let mut tests = tests(&family);
         let sum = |tests: &[MetricTest]| tests.iter().map(MetricTest::evidence).sum::<f64>();

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_word_or_a_number() {
+    fn layouts_are_a_word_or_a_number() {
         for (word, expected) in
             [("auto", Layouts::Auto), ("off", Layouts::Off), ("24", Layouts::Number(24))]
         {

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_where_the_number_does() {
+    fn reading_stops_where_the_number_does() {
         assert_eq!(fast(b"0.25,7"), Some((0.25, 4)));
         assert_eq!(fast(b"7\n"), Some((7.0, 1)));
         assert_eq!(fast(b"1e3"), Some((1.0, 1)));

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_matter_how_the_text_arrives() {
+    fn rows_are_the_same_however_the_text_arrives() {
         let text = b"benchmark,t,u\r\na,1,2.5\n\n\"b \"\"c\"\"\",,1e-3\r\na,0.1,3";
         let whole = notes(text, text.len());
         let expected = [

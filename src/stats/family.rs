@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_are_open_share_what_the_found_ones_leave() {
+    fn open_tests_share_the_error_that_decided_ones_leave() {
         let mut family = Family::new(0.95, 10);
         assert_eq!(family.levels(), Levels::new(0.95, 10));
         assert!(family.found(0).is_none() && !family.names_any());

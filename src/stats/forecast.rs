@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_near_the_simulated_means() {
+    fn the_forecast_is_near_the_simulated_means() {
         for (change, simulated) in [(0.0, 39.0), (0.01, 140.0), (0.10, 9.0)] {
             let Forecast::Pairs(pairs) = pairs_to_verdict(&typical(change, 0.02, 6), 0.02) else {
                 panic!("{change}");

@@ -196,7 +196,7 @@ mod tests {
     use crate::stats::noise::TestNoise;
 
     #[test]
-    fn it_is_a_sorted_list() {
+    fn ordered_values_are_as_in_a_sorted_list() {
         let mut noise = TestNoise::seeded(41);
         let (mut ordered, mut naive) = (Ordered::<f64>::default(), Vec::new());
         assert_eq!((ordered.get(0), ordered.count_while(|other| other < 1.0)), (None, 0));

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo-cbdr/CACHEDIR.TAG
+//! cargo-cbdr/tools-v1                       digests of compilers and linkers
 //! cargo-cbdr/repositories-v1/NAME-HASH/     one for each repository
 //!     lock                                  held for a whole comparison
 //!     git/                                  the private bare repository
@@ -43,6 +44,9 @@ use crate::workspace::files::{is_damage, remove};
 
 /// The folder of all repositories; its number is incremented when the layout changes.
 const BUCKET: &str = "repositories-v1";
+
+/// Digests of compilers and linkers: one file for all repositories.
+const DIGESTS_OF_TOOLS: &str = "tools-v1";
 
 /// The worktree of a side, in its folder.
 pub(crate) const TREE: &str = "tree";
@@ -271,6 +275,12 @@ impl RepositoryCache {
     /// The linkers that cargo calls.
     pub(crate) fn linkers(&self) -> PathBuf {
         self.path.join("linker")
+    }
+
+    /// Digests of compilers and linkers, which all repositories share.
+    pub(crate) fn digests_of_tools(&self) -> PathBuf {
+        let root = self.path.ancestors().nth(2).unwrap_or(&self.path);
+        root.join(DIGESTS_OF_TOOLS)
     }
 
     /// A file that is kept for this repository.

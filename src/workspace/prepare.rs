@@ -93,7 +93,8 @@ pub(crate) fn prepare_one(
     let head = checkout::check_out_head(&mut context, &revision)?;
     let user = UserTree::read(&context)?;
     let Setup { settings, head, .. } = setup::set_up(&mut context, &user, None, head)?;
-    let mut toolchain = ToolchainFingerprint::new(&context.tools.env)?;
+    let mut toolchain =
+        ToolchainFingerprint::new(&context.tools.env, context.cache.digests_of_tools())?;
     let (all, on_failure) = (settings.benchmarks, OnBuildFailure::AcceptIfFound);
     let artifacts = build::build_targets(&mut context, &mut toolchain, &head, &all, on_failure)?;
     let worktree = build_command::prepare(&mut context, &mut toolchain, &head, &all)?;

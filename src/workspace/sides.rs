@@ -105,7 +105,8 @@ fn build_both<'a>(
     commands_differ: bool,
 ) -> Result<Pair<BuiltSide<'a>>, Error> {
     let (setups, benchmarks) = (setup.sides(), &setup.settings.benchmarks);
-    let mut toolchain = ToolchainFingerprint::new(&context.tools.env)?;
+    let mut toolchain =
+        ToolchainFingerprint::new(&context.tools.env, context.cache.digests_of_tools())?;
     let mut build = |side: Side, on_failure: OnBuildFailure<'_>| {
         build::build_targets(context, &mut toolchain, setups[side], benchmarks, on_failure)
     };

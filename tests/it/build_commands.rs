@@ -119,7 +119,7 @@ fn a_build_that_fails_leaves_nothing_that_is_taken_for_the_one_before() {
 }
 
 #[test]
-fn nor_does_one_that_a_signal_ends() {
+fn nothing_is_taken_from_a_build_command_that_a_signal_ended() {
     let ends = format!("{COPY}; if grep -q C what; then kill -TERM $$; fi");
     let world = World::new(&ends, SHOW);
     world.assert_sees(&["base A", "head B"], 2);
@@ -130,7 +130,7 @@ fn nor_does_one_that_a_signal_ends() {
 }
 
 #[test]
-fn nor_does_one_that_is_killed_with_the_program_that_began_it() {
+fn nothing_is_taken_from_a_build_command_that_was_killed_with_its_parent() {
     let waits = format!("{COPY}; if grep -q C what; then : > \"$SEEN.begun\"; sleep 600; fi");
     let world = World::new(&waits, SHOW);
     world.assert_sees(&["base A", "head B"], 2);
@@ -366,7 +366,7 @@ fn a_submodule_that_is_fetched_in_between_is_built_with_and_one_that_is_gone_wit
 }
 
 #[test]
-fn so_it_is_with_what_cargo_builds() {
+fn cargo_builds_with_a_submodule_that_is_fetched_in_between_and_without_one_that_is_gone() {
     let world = World::new(COPY, SHOW);
     let _part = with_submodule(&world);
     let script = "fn main() {\n    let there = std::fs::exists(\"part/file\").unwrap();\n    \

@@ -203,7 +203,7 @@ fn what_can_not_be_told_apart_is_left_alone() {
 }
 
 #[test]
-fn it_goes_where_git_looks_and_into_no_other_repository() {
+fn a_hook_is_installed_where_git_looks_and_in_no_other_repository() {
     let repo = with_remote();
     repo.git(&["config", "core.hooksPath", "our hooks"]);
     repo.cbdr("hook install --time-limit 20s").run().code(0);

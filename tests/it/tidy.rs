@@ -53,6 +53,21 @@ const OWNERS: [(&[&str], &[&str]); 19] = [
     (&["println!", "eprintln!", "print!(", "eprint!(", "anstream"], &["src/bin/"]),
 ];
 
+/// How many lines of code each room may have at most. Its folder and its file count; tests,
+/// comments and blank lines do not.
+const BUDGETS: [(&str, usize); 10] = [
+    ("bin", 10_600),
+    ("engine", 1_700),
+    ("error", 600),
+    ("exec", 6_800),
+    ("flows", 6_000),
+    ("model", 1_700),
+    ("samples", 2_050),
+    ("settings", 1_800),
+    ("stats", 2_650),
+    ("workspace", 10_600),
+];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -96,6 +111,50 @@ fn has_word(text: &str, word: &str) -> bool {
 fn layer(path: &str) -> &str {
     let path = path.strip_prefix("src/").unwrap();
     path.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+/// How many lines of code a file has, without its tests.
+fn lines_of_code(text: &str) -> usize {
+    let mut lines = text.lines();
+    let mut count = 0;
+    while let Some(line) = lines.next() {
+        if line.trim() == "#[cfg(test)]" {
+            let item = lines.find(|line| !line.trim().starts_with("#[")).unwrap_or("");
+            if !item.trim_end().ends_with(';') {
+                let indent = &item[..item.len() - item.trim_start().len()];
+                lines.find(|line| line.strip_prefix(indent).is_some_and(|rest| rest == "}"));
+            }
+            continue;
+        }
+        let line = line.trim();
+        count += usize::from(!line.is_empty() && !line.starts_with("//"));
+    }
+    count
+}
+
+#[test]
+fn each_room_stays_within_its_budget_of_lines_of_code() {
+    let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, text) in sources("src") {
+        let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
+        if !is_test && path != "src/lib.rs" {
+            *rooms.entry(layer(&path).to_owned()).or_default() += lines_of_code(&text);
+        }
+    }
+    let budgets = BTreeMap::from(BUDGETS);
+    let names: Vec<&str> = rooms.keys().map(String::as_str).collect();
+    assert_eq!(names, budgets.keys().copied().collect::<Vec<_>>(), "each room has a budget");
+    let beyond = rooms.iter().filter(|(room, lines)| **lines > budgets[room.as_str()]);
+    let beyond: Vec<String> = beyond
+        .map(|(room, lines)| format!("src/{room}: {lines} lines, {} allowed", budgets[&**room]))
+        .collect();
+    assert!(
+        beyond.is_empty(),
+        "{}\nFirst look for what is in the room twice, for what another room already does, and for \
+         what nobody needs any more. If the room has to do more than before, raise its figure \
+         in `BUDGETS` of tests/it/tidy.rs, and say in the commit what the lines are for.",
+        beyond.join("\n")
+    );
 }
 
 #[test]

@@ -723,7 +723,7 @@ fn a_build_of_before_the_clock_was_set_back_is_not_taken_for_a_new_one() {
 }
 
 #[test]
-fn nor_is_what_a_build_command_left() {
+fn what_a_build_command_left_before_the_clock_was_set_back_is_not_taken_for_new() {
     let repo = Repo::new("witness");
     repo.write("run.sh", "cat target/what >> \"$SEEN\"\n");
     repo.write("build.sh", "mkdir -p target\n[ target/what -nt what ] || cp what target/what\n");

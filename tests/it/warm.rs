@@ -3,8 +3,9 @@
 //!
 //! Each change of the tables below is made between two comparisons. A third
 //! one, with an empty cache at the same path, determines what is right: which
-//! programs are run (every byte of them), how, and what is around them. To add
-//! a change, add a line.
+//! programs are run (every byte of them), how, and what is around them; if
+//! nothing changed that counts, it is what the first one saw. To add a change,
+//! add a line.
 
 use std::collections::{BTreeMap, hash_map::DefaultHasher};
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Cbdr, LAYOUTS, Repo, cached, git};
+use crate::support::{Cbdr, LAYOUTS, Repo, Variables, cached, git};
 
 /// The fixture `inputs`, with a branch `feature`, and how it is compared.
 struct World {
@@ -166,6 +167,19 @@ impl World {
     }
 }
 
+impl World {
+    /// Compares with an empty cache at the same path.
+    #[track_caller]
+    fn compare_fresh(&self) -> Seen {
+        let aside = self.path("cache.warm");
+        std::fs::rename(&self.cache, &aside).unwrap();
+        let seen = self.compare();
+        std::fs::remove_dir_all(&self.cache).unwrap();
+        std::fs::rename(&aside, &self.cache).unwrap();
+        seen
+    }
+}
+
 fn set_time(path: &Path, time: SystemTime) {
     std::fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
 }
@@ -197,68 +211,188 @@ fn set_all_times(folder: &Path, time: SystemTime) {
     }
 }
 
-/// A change between two comparisons: its name, what goes before the first
-/// comparison, and the change.
-type Change = (&'static str, fn(&mut World), fn(&mut World));
+/// What a comparison after a change sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// What the one before it saw: nothing changed that counts.
+    Same,
+    /// What one with an empty cache sees.
+    Fresh,
+}
+use Then::{Fresh, Same};
+
+/// A change between two comparisons: its name, what is done before the first comparison, the
+/// change, and what a comparison sees then.
+type Change = (&'static str, fn(&mut World), fn(&mut World), Then);
 
 fn nothing(_: &mut World) {}
 
-/// Makes each change of a table and demands that what is seen warm is what is
-/// seen fresh. Cargo uses either layout of its build folder in turn.
+/// Makes each change of a table and demands that what is seen warm is what is seen fresh. All
+/// changes with the same beginning share a first comparison and a cache: after each, all but
+/// the cache is as it was before. Cargo uses either layout of its build folder in turn.
 fn check(changes: &[Change]) {
+    check_in_groups(changes, |one, other| std::ptr::fn_addr_eq(one.1, other.1));
+}
+
+/// As [`check`], with a first comparison and a cache for each change: for those that change
+/// the cache itself.
+fn check_each(changes: &[Change]) {
+    check_in_groups(changes, |_, _| false);
+}
+
+fn check_in_groups(changes: &[Change], is_alike: fn(&Change, &Change) -> bool) {
+    let mut groups: Vec<Vec<&Change>> = Vec::new();
+    for change in changes {
+        match groups.iter_mut().find(|group| is_alike(group[0], change)) {
+            Some(group) => group.push(change),
+            None => groups.push(vec![change]),
+        }
+    }
     let mut wrong = Vec::new();
-    for ((name, before, change), layout) in changes.iter().zip(LAYOUTS.into_iter().cycle().skip(1))
-    {
-        let mut world = World::new();
-        layout.iter().for_each(|(variable, value)| world.set(variable, *value));
-        before(&mut world);
-        let first = world.compare();
-        change(&mut world);
-        let warm = world.compare();
-        std::fs::rename(&world.cache, world.path("cache.warm")).unwrap();
-        let fresh = world.compare();
-        if warm != fresh {
-            wrong.push(format!("{name}: first {first:#?}\nwarm {warm:#?}\nfresh {fresh:#?}"));
+    for (number, group) in groups.iter().enumerate() {
+        let mut by_layout = [Vec::new(), Vec::new()];
+        for (place, change) in group.iter().enumerate() {
+            by_layout[(number + place + 1) % LAYOUTS.len()].push(*change);
+        }
+        for (some, layout) in by_layout.iter().zip(LAYOUTS).filter(|(some, _)| !some.is_empty()) {
+            wrong.extend(check_group(some, layout));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// Those that are wrong of changes with the same beginning.
+fn check_group(changes: &[&Change], layout: Variables) -> Vec<String> {
+    let mut world = World::new();
+    layout.iter().for_each(|(variable, value)| world.set(variable, *value));
+    (changes[0].1)(&mut world);
+    let first = world.compare();
+    let before = Before::of(&world);
+    let mut wrong = Vec::new();
+    for (number, (name, _, change, then)) in changes.iter().enumerate() {
+        change(&mut world);
+        let warm = world.compare();
+        if *then == Same && warm != first {
+            wrong.push(format!("{name}: first {first:#?}\nwarm {warm:#?}"));
+        }
+        if *then == Fresh {
+            let fresh = world.compare_fresh();
+            if warm != fresh {
+                wrong.push(format!("{name}: first {first:#?}\nwarm {warm:#?}\nfresh {fresh:#?}"));
+            }
+        }
+        if number + 1 < changes.len() {
+            before.restore(&mut world);
+        }
+    }
+    wrong
+}
+
+/// All that a comparison depends on but its cache, to be restored after a change.
+struct Before {
+    folder: PathBuf,
+    env: BTreeMap<String, OsString>,
+    base: String,
+    args: Vec<String>,
+}
+
+impl Before {
+    fn of(world: &World) -> Self {
+        let folder = world.path("before");
+        std::fs::create_dir(&folder).unwrap();
+        for path in inputs(world) {
+            copy_exactly(&path, &folder);
+        }
+        let World { env, base, args, .. } = world;
+        Before { folder, env: env.clone(), base: base.clone(), args: args.clone() }
+    }
+
+    fn restore(&self, world: &mut World) {
+        for path in inputs(world) {
+            if path.is_dir() {
+                std::fs::remove_dir_all(path).unwrap();
+            } else {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        for entry in std::fs::read_dir(&self.folder).unwrap() {
+            copy_exactly(&entry.unwrap().path(), &world.repo.around());
+        }
+        world.env = self.env.clone();
+        world.base = self.base.clone();
+        world.args = self.args.clone();
+    }
+}
+
+/// What lies beside the cache of a world.
+fn inputs(world: &World) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(world.repo.around()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| *path != world.cache && !path.ends_with("before")).collect()
+}
+
+/// Copies a file or folder into a folder, with its times, modes and links.
+fn copy_exactly(from: &Path, folder: &Path) {
+    let status = std::process::Command::new("cp").arg("-a").args([from, folder]).status();
+    assert!(status.unwrap().success(), "cp {}", from.display());
+}
+
 #[test]
-fn after_a_change_of_the_environment() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_environment() {
     check(&[
-        ("nothing", nothing, nothing),
-        ("declared by a build script", nothing, |w| w.set("DECLARED", "1")),
-        ("declared, no more set", |w| w.set("DECLARED", "1"), |w| w.unset("DECLARED")),
-        ("read by option_env!", nothing, |w| w.set("BUILT_WITH", "1")),
+        ("nothing", nothing, nothing, Same),
+        ("declared by a build script", nothing, |w| w.set("DECLARED", "1"), Fresh),
+        ("declared, no more set", |w| w.set("DECLARED", "1"), |w| w.unset("DECLARED"), Fresh),
+        ("read by option_env!", nothing, |w| w.set("BUILT_WITH", "1"), Fresh),
         (
             "read by option_env!, other value",
             |w| w.set("BUILT_WITH", "1"),
             |w| {
                 w.set("BUILT_WITH", "2");
             },
+            Fresh,
         ),
-        ("set by the build script for runs", nothing, |w| w.set("STAMPED", "mine")),
-        ("the same, with the value that it sets", |w| w.set("STAMPED", ""), |w| w.unset("STAMPED")),
-        ("of [env]", nothing, |w| w.set("ROUNDS", "3")),
-        ("of [env], no more set", |w| w.set("ROUNDS", "3"), |w| w.unset("ROUNDS")),
-        ("of [env], with its value", |w| w.set("ROUNDS", "1"), |w| w.set("ROUNDS", "2")),
-        ("of [env], forced", nothing, |w| w.set("FORCED", "3")),
-        ("RUSTFLAGS", nothing, |w| w.set("RUSTFLAGS", "--cfg=loud")),
-        ("CARGO_ENCODED_RUSTFLAGS", nothing, |w| w.set("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floud")),
-        ("CARGO_BUILD_RUSTFLAGS", nothing, |w| w.set("CARGO_BUILD_RUSTFLAGS", "--cfg=loud")),
-        ("CARGO_PROFILE_", nothing, |w| w.set("CARGO_PROFILE_BENCH_DEBUG_ASSERTIONS", "true")),
-        ("CARGO_INCREMENTAL", nothing, |w| w.set("CARGO_INCREMENTAL", "1")),
-        ("undeclared CFLAGS", nothing, |w| w.set("CFLAGS", "-DLOUD=7")),
+        ("set by the build script for runs", nothing, |w| w.set("STAMPED", "mine"), Fresh),
+        (
+            "the same, with the value that it sets",
+            |w| w.set("STAMPED", ""),
+            |w| w.unset("STAMPED"),
+            Fresh,
+        ),
+        ("of [env]", nothing, |w| w.set("ROUNDS", "3"), Fresh),
+        ("of [env], no more set", |w| w.set("ROUNDS", "3"), |w| w.unset("ROUNDS"), Fresh),
+        ("of [env], with its value", |w| w.set("ROUNDS", "1"), |w| w.set("ROUNDS", "2"), Fresh),
+        ("of [env], forced", nothing, |w| w.set("FORCED", "3"), Fresh),
+        ("RUSTFLAGS", nothing, |w| w.set("RUSTFLAGS", "--cfg=loud"), Fresh),
+        (
+            "CARGO_ENCODED_RUSTFLAGS",
+            nothing,
+            |w| w.set("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floud"),
+            Fresh,
+        ),
+        ("CARGO_BUILD_RUSTFLAGS", nothing, |w| w.set("CARGO_BUILD_RUSTFLAGS", "--cfg=loud"), Fresh),
+        (
+            "CARGO_PROFILE_",
+            nothing,
+            |w| w.set("CARGO_PROFILE_BENCH_DEBUG_ASSERTIONS", "true"),
+            Fresh,
+        ),
+        ("CARGO_INCREMENTAL", nothing, |w| w.set("CARGO_INCREMENTAL", "1"), Fresh),
+        ("undeclared CFLAGS", nothing, |w| w.set("CFLAGS", "-DLOUD=7"), Fresh),
     ]);
 }
 
 #[test]
-fn after_a_change_of_cargos_configuration() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
     check(&[
-        ("around the repository", nothing, |w| {
-            w.write(".cargo/config.toml", "build.rustflags = ['--cfg=loud']\n");
-        }),
+        (
+            "around the repository",
+            nothing,
+            |w| {
+                w.write(".cargo/config.toml", "build.rustflags = ['--cfg=loud']\n");
+            },
+            Fresh,
+        ),
         (
             "an included file",
             |w| {
@@ -268,6 +402,7 @@ fn after_a_change_of_cargos_configuration() {
             |w| {
                 w.write(".cargo/a.toml", "build.rustflags = ['--cfg=loud']\n");
             },
+            Fresh,
         ),
         (
             "an included file that was another",
@@ -276,6 +411,7 @@ fn after_a_change_of_cargos_configuration() {
                 w.write(".cargo/a.toml", "env.ROUNDS = '5'\n");
             },
             |w| w.write_unnoticed(".cargo/a.toml", "env.ROUNDS = '6'\n"),
+            Fresh,
         ),
         (
             "of cargo's home",
@@ -284,10 +420,16 @@ fn after_a_change_of_cargos_configuration() {
                 w.set("CARGO_HOME", w.path("home"));
             },
             |w| w.write("home/config.toml", "[env]\nHOME_SAYS = '1'\n"),
+            Fresh,
         ),
-        ("of the head's commit", nothing, |w| {
-            w.commit(".cargo/config.toml", "ROUNDS = \"1\"", "ROUNDS = \"2\"");
-        }),
+        (
+            "of the head's commit",
+            nothing,
+            |w| {
+                w.commit(".cargo/config.toml", "ROUNDS = \"1\"", "ROUNDS = \"2\"");
+            },
+            Fresh,
+        ),
         (
             "an included file of the worktree that is ignored",
             |w| {
@@ -295,14 +437,20 @@ fn after_a_change_of_cargos_configuration() {
                 w.repo.write(".cargo/ignored.toml", "");
             },
             |w| w.repo.write(".cargo/ignored.toml", "env.ROUNDS = '9'\n"),
+            Fresh,
         ),
     ]);
 }
 
 #[test]
-fn after_a_change_of_the_tools() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
     check(&[
-        ("the C compiler, replaced in place", nothing, |w| w.wrap("bin/cc", "cc", "-DLOUD=2")),
+        (
+            "the C compiler, replaced in place",
+            nothing,
+            |w| w.wrap("bin/cc", "cc", "-DLOUD=2"),
+            Fresh,
+        ),
         (
             "the C compiler, replaced by one as old",
             |w| w.age("bin/cc", 3600),
@@ -310,6 +458,7 @@ fn after_a_change_of_the_tools() {
                 w.wrap("bin/cc", "cc", "-DLOUD=3");
                 w.age("bin/cc", 3600);
             },
+            Fresh,
         ),
         (
             "the C compiler that CC names",
@@ -318,6 +467,7 @@ fn after_a_change_of_the_tools() {
                 w.set("CC", w.path("mycc"));
             },
             |w| w.wrap("mycc", "cc", "-DLOUD=4"),
+            Fresh,
         ),
         (
             "the linker of the configuration",
@@ -327,6 +477,7 @@ fn after_a_change_of_the_tools() {
                 w.write(".cargo/config.toml", &format!("target.'cfg(unix)'.linker = '{path}'\n"));
             },
             |w| w.wrap("linker", "cc", "-Wl,--build-id=0x1234 -s"),
+            Fresh,
         ),
         (
             "the compiler that RUSTC names",
@@ -335,6 +486,7 @@ fn after_a_change_of_the_tools() {
                 w.set("RUSTC", w.path("myrustc"));
             },
             |w| w.wrap("myrustc", "rustc", "--cfg loud"),
+            Fresh,
         ),
         (
             "the wrapper of rustc",
@@ -344,25 +496,37 @@ fn after_a_change_of_the_tools() {
                 w.set("RUSTC_WORKSPACE_WRAPPER", w.path("wrap"));
             },
             |w| w.write("wrap", "#!/bin/sh\nexec \"$@\" --cfg loud\n"),
+            Fresh,
         ),
-        ("an archiver that comes first", nothing, |w| w.wrap("bin/ar", "ar", "-v")),
+        ("an archiver that comes first", nothing, |w| w.wrap("bin/ar", "ar", "-v"), Same),
     ]);
 }
 
 #[test]
-fn after_a_change_of_files_outside_of_the_commit() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit() {
     check(&[
-        ("that a build script reads", nothing, |w| w.write("outside.txt", "changed")),
-        ("the same, as old as it was", nothing, |w| w.write_unnoticed("outside.txt", "changed")),
-        ("a library that is linked", nothing, |w| w.library(2)),
-        ("a library that is linked, as old as it was", nothing, |w| {
-            w.library(3);
-            w.age("native/libnative.a", 3600);
-        }),
+        ("that a build script reads", nothing, |w| w.write("outside.txt", "changed"), Fresh),
+        (
+            "the same, as old as it was",
+            nothing,
+            |w| w.write_unnoticed("outside.txt", "changed"),
+            Fresh,
+        ),
+        ("a library that is linked", nothing, |w| w.library(2), Fresh),
+        (
+            "a library that is linked, as old as it was",
+            nothing,
+            |w| {
+                w.library(3);
+                w.age("native/libnative.a", 3600);
+            },
+            Fresh,
+        ),
         (
             "the package of a patch",
             |w| patch(w, "1"),
             |w| w.write("dep/src/lib.rs", "pub const N: i32 = 2;\n"),
+            Fresh,
         ),
         (
             "the package of a patch, as old as it was",
@@ -371,6 +535,7 @@ fn after_a_change_of_files_outside_of_the_commit() {
                 w.age("dep/src/lib.rs", 3600);
             },
             |w| w.write_unnoticed("dep/src/lib.rs", "pub const N: i32 = 2;\n"),
+            Fresh,
         ),
         (
             "the user's lock file",
@@ -384,6 +549,7 @@ fn after_a_change_of_files_outside_of_the_commit() {
                 w.repo.write("Cargo.lock", &lock(""));
             },
             |w| w.repo.write("Cargo.lock", &lock("# Another one.\n")),
+            Fresh,
         ),
     ]);
 }
@@ -411,16 +577,21 @@ fn patch(world: &mut World, value: &str) {
 }
 
 #[test]
-fn after_a_change_of_what_is_asked_for() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_of_what_is_asked_for() {
     check(&[
-        ("features", nothing, |w| w.args("--features more")),
-        ("no default features", nothing, |w| w.args("--no-default-features")),
-        ("the profile", nothing, |w| w.args("--profile other")),
-        ("arguments", |w| w.args("-- one"), |w| w.args("-- two three")),
-        ("the working tree", nothing, |w| {
-            w.repo.replace("src/lib.rs", "library of B", "library of nobody");
-            w.args("--dirty");
-        }),
+        ("features", nothing, |w| w.args("--features more"), Fresh),
+        ("no default features", nothing, |w| w.args("--no-default-features"), Fresh),
+        ("the profile", nothing, |w| w.args("--profile other"), Fresh),
+        ("arguments", |w| w.args("-- one"), |w| w.args("-- two three"), Fresh),
+        (
+            "the working tree",
+            nothing,
+            |w| {
+                w.repo.replace("src/lib.rs", "library of B", "library of nobody");
+                w.args("--dirty");
+            },
+            Fresh,
+        ),
         (
             "the working tree, then its commit",
             |w| {
@@ -428,11 +599,17 @@ fn after_a_change_of_what_is_asked_for() {
                 w.args("--dirty");
             },
             |w| w.args(""),
+            Fresh,
         ),
-        ("an untracked file", nothing, |w| {
-            w.repo.write(".cargo/more.toml", "env.ROUNDS = '7'\n");
-            w.args("--dirty");
-        }),
+        (
+            "an untracked file",
+            nothing,
+            |w| {
+                w.repo.write(".cargo/more.toml", "env.ROUNDS = '7'\n");
+                w.args("--dirty");
+            },
+            Fresh,
+        ),
     ]);
 }
 
@@ -459,35 +636,60 @@ fn with_large_file(world: &mut World) {
 }
 
 #[test]
-fn after_a_change_of_the_commits() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_commits() {
     check(&[
-        ("another head", nothing, |w| w.commit("value.c", "return 1;", "return 8;")),
-        ("another branch in between", nothing, |w| {
-            w.repo.git(&["checkout", "--quiet", "-b", "other"]);
-            w.commit("told.txt", "told by A", "told by other");
-            w.compare();
-            w.repo.git(&["checkout", "--quiet", "feature"]);
-        }),
-        ("the branches change places", nothing, |w| {
-            w.repo.git(&["checkout", "--quiet", "main"]);
-            w.commit("told.txt", "told by A", "told by main");
-            w.base = "feature".to_owned();
-        }),
-        ("the same tree in another commit", nothing, |w| {
-            w.repo.git(&["commit", "--quiet", "--amend", "--message", "amended"]);
-        }),
-        ("a file that becomes a folder", nothing, |w| {
-            std::fs::remove_file(w.repo.path().join("told.txt")).unwrap();
-            w.repo.write("told.txt/deep", "told by a folder\n");
-            w.commit(
-                "build.rs",
-                "read_to_string(\"told.txt\")",
-                "read_to_string(\"told.txt/deep\")",
-            );
-        }),
-        ("a file of git-lfs that is fetched later", with_large_file, |w| {
-            w.repo.write(&format!(".git/lfs/objects/9b/fc/{LARGE}"), "large\n");
-        }),
+        ("another head", nothing, |w| w.commit("value.c", "return 1;", "return 8;"), Fresh),
+        (
+            "another branch in between",
+            nothing,
+            |w| {
+                w.repo.git(&["checkout", "--quiet", "-b", "other"]);
+                w.commit("told.txt", "told by A", "told by other");
+                w.compare();
+                w.repo.git(&["checkout", "--quiet", "feature"]);
+            },
+            Same,
+        ),
+        (
+            "the branches change places",
+            nothing,
+            |w| {
+                w.repo.git(&["checkout", "--quiet", "main"]);
+                w.commit("told.txt", "told by A", "told by main");
+                w.base = "feature".to_owned();
+            },
+            Fresh,
+        ),
+        (
+            "the same tree in another commit",
+            nothing,
+            |w| {
+                w.repo.git(&["commit", "--quiet", "--amend", "--message", "amended"]);
+            },
+            Same,
+        ),
+        (
+            "a file that becomes a folder",
+            nothing,
+            |w| {
+                std::fs::remove_file(w.repo.path().join("told.txt")).unwrap();
+                w.repo.write("told.txt/deep", "told by a folder\n");
+                w.commit(
+                    "build.rs",
+                    "read_to_string(\"told.txt\")",
+                    "read_to_string(\"told.txt/deep\")",
+                );
+            },
+            Fresh,
+        ),
+        (
+            "a file of git-lfs that is fetched later",
+            with_large_file,
+            |w| {
+                w.repo.write(&format!(".git/lfs/objects/9b/fc/{LARGE}"), "large\n");
+            },
+            Fresh,
+        ),
         (
             "a submodule that is fetched later",
             |w| {
@@ -511,6 +713,7 @@ fn after_a_change_of_the_commits() {
                 std::fs::rename(w.path("aside"), w.repo.path().join("module")).unwrap();
                 std::fs::rename(w.path("modules"), w.repo.path().join(".git/modules")).unwrap();
             },
+            Fresh,
         ),
     ]);
 }
@@ -530,11 +733,16 @@ fn write_elsewhere(world: &mut World) {
 }
 
 #[test]
-fn after_a_build_script_wrote_into_the_source_tree() {
+fn a_comparison_is_as_a_fresh_one_after_a_build_script_wrote_into_the_source_tree() {
     check(&[
-        ("nothing", write_elsewhere, nothing),
-        ("another head", write_elsewhere, |w| w.commit("told.txt", "told by A", "told by C")),
-        ("a declared variable", write_elsewhere, |w| w.set("DECLARED", "1")),
+        ("nothing", write_elsewhere, nothing, Same),
+        (
+            "another head",
+            write_elsewhere,
+            |w| w.commit("told.txt", "told by A", "told by C"),
+            Fresh,
+        ),
+        ("a declared variable", write_elsewhere, |w| w.set("DECLARED", "1"), Fresh),
     ]);
 }
 
@@ -570,74 +778,137 @@ fn compare_other(world: &World, file: &str) -> Option<i32> {
 }
 
 #[test]
-fn after_a_change_around_a_build_command() {
+fn a_comparison_is_as_a_fresh_one_after_a_change_around_a_build_command() {
     check(&[
-        ("nothing", with_build_command, nothing),
-        ("another head", with_build_command, |w| w.commit("value.c", "return 1;", "return 2;")),
-        ("the environment", with_build_command, |w| w.set("BUILT_WITH", "something")),
-        ("the terminal", with_build_command, |w| w.set("WINDOWID", "7")),
-        ("the C compiler, replaced in place", with_build_command, |w| {
-            w.wrap("bin/cc", "cc", "-DLOUD=6");
-        }),
-        ("a build that failed in between", with_build_command, |w| {
-            assert_eq!(compare_other(w, "broken"), Some(101));
-        }),
-        ("a build that was killed in between", with_build_command, |w| {
-            assert_ne!(compare_other(w, "deadly"), Some(0));
-        }),
-        ("another branch in between", with_build_command, |w| {
-            assert_eq!(compare_other(w, "other"), Some(0));
-        }),
-        ("a program that was damaged", with_build_command, |w| {
-            std::fs::write(w.cached("base", "tree").with_file_name("built").join("app"), "damaged")
+        ("nothing", with_build_command, nothing, Same),
+        (
+            "another head",
+            with_build_command,
+            |w| w.commit("value.c", "return 1;", "return 2;"),
+            Fresh,
+        ),
+        ("the environment", with_build_command, |w| w.set("BUILT_WITH", "something"), Fresh),
+        ("the terminal", with_build_command, |w| w.set("WINDOWID", "7"), Same),
+        (
+            "the C compiler, replaced in place",
+            with_build_command,
+            |w| {
+                w.wrap("bin/cc", "cc", "-DLOUD=6");
+            },
+            Fresh,
+        ),
+        (
+            "a build that failed in between",
+            with_build_command,
+            |w| {
+                assert_eq!(compare_other(w, "broken"), Some(101));
+            },
+            Same,
+        ),
+        (
+            "a build that was killed in between",
+            with_build_command,
+            |w| {
+                assert_ne!(compare_other(w, "deadly"), Some(0));
+            },
+            Same,
+        ),
+        (
+            "another branch in between",
+            with_build_command,
+            |w| {
+                assert_eq!(compare_other(w, "other"), Some(0));
+            },
+            Same,
+        ),
+        (
+            "a program that was damaged",
+            with_build_command,
+            |w| {
+                std::fs::write(
+                    w.cached("base", "tree").with_file_name("built").join("app"),
+                    "damaged",
+                )
                 .unwrap();
-        }),
-        ("another build command", with_build_command, |w| {
-            w.args[1] = "sh -e build.sh".to_owned();
-        }),
+            },
+            Same,
+        ),
+        (
+            "another build command",
+            with_build_command,
+            |w| {
+                w.args[1] = "sh -e build.sh".to_owned();
+            },
+            Same,
+        ),
     ]);
 }
 
 #[test]
-fn after_what_went_wrong_in_between() {
-    check(&[
-        ("a head that does not compile", nothing, |w| {
-            w.repo.git(&["checkout", "--quiet", "-b", "broken"]);
-            w.commit("src/lib.rs", "pub const", "pub konst");
-            w.cbdr().run().code(101);
-            w.repo.git(&["checkout", "--quiet", "feature"]);
-        }),
-        ("a compiler that is killed with all around it", nothing, |w| {
-            w.repo.git(&["checkout", "--quiet", "-b", "killed"]);
-            w.commit("told.txt", "told by A", "told by the killed");
-            w.write("wrap", "#!/bin/sh\nkill -9 $PPID\nsleep 1\nexit 1\n");
-            w.executable("wrap");
-            let ran = w.cbdr().env("RUSTC_WORKSPACE_WRAPPER", w.path("wrap")).run();
-            assert_ne!(ran.code, Some(0), "{}", ran.stderr);
-            w.repo.git(&["checkout", "--quiet", "feature"]);
-        }),
-        ("a program cut short in the target folder", nothing, |w| {
-            let live = w.cached("base", "live-");
-            let program = program_in(&live);
-            let about = program.metadata().unwrap();
-            let file = std::fs::File::options().write(true).open(&program).unwrap();
-            file.set_len(about.len() / 2).unwrap();
-            file.set_modified(about.modified().unwrap()).unwrap();
-            drop_artifacts(w);
-        }),
-        ("an artifact with a byte changed", nothing, |w| {
-            let program = program_in(&w.cached("head", "t-"));
-            let mut bytes = std::fs::read(&program).unwrap();
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
-            std::fs::write(program, bytes).unwrap();
-        }),
-        ("target folders without what is known of them", nothing, |w| {
-            for side in ["base", "head"] {
-                std::fs::remove_file(w.cached(side, "record-")).unwrap();
-            }
-            drop_artifacts(w);
-        }),
+fn a_comparison_is_as_a_fresh_one_after_what_went_wrong_in_between() {
+    check_each(&[
+        (
+            "a head that does not compile",
+            nothing,
+            |w| {
+                w.repo.git(&["checkout", "--quiet", "-b", "broken"]);
+                w.commit("src/lib.rs", "pub const", "pub konst");
+                w.cbdr().run().code(101);
+                w.repo.git(&["checkout", "--quiet", "feature"]);
+            },
+            Same,
+        ),
+        (
+            "a compiler that is killed with all around it",
+            nothing,
+            |w| {
+                w.repo.git(&["checkout", "--quiet", "-b", "killed"]);
+                w.commit("told.txt", "told by A", "told by the killed");
+                w.write("wrap", "#!/bin/sh\nkill -9 $PPID\nsleep 1\nexit 1\n");
+                w.executable("wrap");
+                let ran = w.cbdr().env("RUSTC_WORKSPACE_WRAPPER", w.path("wrap")).run();
+                assert_ne!(ran.code, Some(0), "{}", ran.stderr);
+                w.repo.git(&["checkout", "--quiet", "feature"]);
+            },
+            Same,
+        ),
+        (
+            "a program cut short in the target folder",
+            nothing,
+            |w| {
+                let live = w.cached("base", "live-");
+                let program = program_in(&live);
+                let about = program.metadata().unwrap();
+                let file = std::fs::File::options().write(true).open(&program).unwrap();
+                file.set_len(about.len() / 2).unwrap();
+                file.set_modified(about.modified().unwrap()).unwrap();
+                drop_artifacts(w);
+            },
+            Same,
+        ),
+        (
+            "an artifact with a byte changed",
+            nothing,
+            |w| {
+                let program = program_in(&w.cached("head", "t-"));
+                let mut bytes = std::fs::read(&program).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                std::fs::write(program, bytes).unwrap();
+            },
+            Same,
+        ),
+        (
+            "target folders without what is known of them",
+            nothing,
+            |w| {
+                for side in ["base", "head"] {
+                    std::fs::remove_file(w.cached(side, "record-")).unwrap();
+                }
+                drop_artifacts(w);
+            },
+            Same,
+        ),
     ]);
 }
 
@@ -660,35 +931,60 @@ fn drop_artifacts(world: &World) {
 }
 
 #[test]
-fn after_the_cache_or_the_clock_was_moved() {
-    check(&[
-        ("a cache that was restored without times", nothing, |w| {
-            let time = SystemTime::now() - Duration::from_secs(7200);
-            set_all_times(&w.cache, time);
-            w.commit("told.txt", "told by A", "told by C");
-        }),
-        ("a cache whose files are from the future", nothing, |w| {
-            let time = SystemTime::now() + Duration::from_secs(7200);
-            set_all_times(&w.cache, time);
-            w.commit("told.txt", "told by A", "told by C");
-        }),
-        ("a cache with builds only", nothing, |w| {
-            for side in ["base", "head"] {
-                let live = w.cached(side, "live-");
-                std::fs::remove_dir_all(live.parent().unwrap()).unwrap();
-            }
-        }),
-        ("a cache at another path", nothing, |w| {
-            let other = w.path("elsewhere");
-            std::fs::rename(&w.cache, &other).unwrap();
-            w.cache = other;
-        }),
-        ("a repository at another path", nothing, |w| {
-            w.write("outside.txt", "changed");
-            let away = w.path("away");
-            std::fs::rename(w.repo.path(), &away).unwrap();
-            std::fs::rename(&away, w.repo.path()).unwrap();
-        }),
+fn a_comparison_is_as_a_fresh_one_after_the_cache_or_the_clock_was_moved() {
+    check_each(&[
+        (
+            "a cache that was restored without times",
+            nothing,
+            |w| {
+                let time = SystemTime::now() - Duration::from_secs(7200);
+                set_all_times(&w.cache, time);
+                w.commit("told.txt", "told by A", "told by C");
+            },
+            Fresh,
+        ),
+        (
+            "a cache whose files are from the future",
+            nothing,
+            |w| {
+                let time = SystemTime::now() + Duration::from_secs(7200);
+                set_all_times(&w.cache, time);
+                w.commit("told.txt", "told by A", "told by C");
+            },
+            Fresh,
+        ),
+        (
+            "a cache with builds only",
+            nothing,
+            |w| {
+                for side in ["base", "head"] {
+                    let live = w.cached(side, "live-");
+                    std::fs::remove_dir_all(live.parent().unwrap()).unwrap();
+                }
+            },
+            Same,
+        ),
+        (
+            "a cache at another path",
+            nothing,
+            |w| {
+                let other = w.path("elsewhere");
+                std::fs::rename(&w.cache, &other).unwrap();
+                w.cache = other;
+            },
+            Fresh,
+        ),
+        (
+            "a repository at another path",
+            nothing,
+            |w| {
+                w.write("outside.txt", "changed");
+                let away = w.path("away");
+                std::fs::rename(w.repo.path(), &away).unwrap();
+                std::fs::rename(&away, w.repo.path()).unwrap();
+            },
+            Fresh,
+        ),
         (
             "sources from the future",
             |w| {
@@ -696,6 +992,7 @@ fn after_the_cache_or_the_clock_was_moved() {
                 set_time(&w.path("outside.txt"), time);
             },
             |w| w.write_unnoticed("outside.txt", "changed"),
+            Fresh,
         ),
     ]);
 }

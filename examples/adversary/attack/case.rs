@@ -92,6 +92,8 @@ pub struct Case {
     pub folder: &'static str,
     /// Whether a commit without a slower benchmark is compared before.
     pub is_warm: bool,
+    /// Whether few pairs are measured: they show which benchmarks are measured at all.
+    pub is_brief: bool,
 }
 
 /// Lines of the profile, of which each has one.
@@ -169,7 +171,7 @@ impl Case {
         let profile = PROFILES.map(|lines| random.pick(lines)).to_vec();
         let folder = if random.percent(20) { "some/inner/" } else { "" };
         let is_warm = random.percent(30);
-        Case { seed: (0, 0), members, edits, profile, is_timed, folder, is_warm }
+        Case { seed: (0, 0), members, edits, profile, is_timed, folder, is_warm, is_brief: false }
     }
 
     /// Programs in which up to `size` of these mechanisms became slower at once. That takes less

@@ -19,6 +19,9 @@ const ALL: &str = "--measure-all --always-run --filter";
 /// Long enough for what happens late in a run. Nothing else needs it.
 const LONG: &str = "-- --measurement-time 0.3 --warm-up-time 0.1";
 
+/// Too few pairs for a verdict.
+const BRIEFLY: &str = "--max-pairs 2 --warmup 0";
+
 /// What became of a benchmark that is slower.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -70,7 +73,7 @@ pub fn judge(case: &Case, folder: &Path, program: &Path) -> Report {
     if case.is_warm {
         call("cache", "--head harmless");
     }
-    let outcome = call("cache", "");
+    let outcome = call("cache", if case.is_brief { BRIEFLY } else { "" });
     let mut report = Report::default();
     for member in &case.members {
         let mechanism = member.mechanism;
@@ -117,7 +120,7 @@ fn reproduction(case: &Case, folder: &Path, program: &Path, report: &Report) -> 
     if case.is_warm {
         text += &call("cache", "--head harmless");
     }
-    text += &call("cache", "");
+    text += &call("cache", if case.is_brief { BRIEFLY } else { "" });
     let passed = report.slower.iter().filter(|(_, answer)| *answer != Answer::Found);
     text + &passed.map(|(one, _)| call("cache-of-all", &measured(one))).collect::<String>()
 }

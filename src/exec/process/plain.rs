@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn it_starts_what_it_is_told_in_a_group_of_its_own() {
+    fn a_process_is_started_in_a_group_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let cwd = folder.path().canonicalize().unwrap();
         let output = std::fs::File::create_new(cwd.join("output")).unwrap();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_behind_the_tables_of_other_tools() {
+    fn the_new_table_goes_behind_those_of_other_tools() {
         let text = "[package]\nname = \"a\"\n\n[package.metadata.docs.rs]\nall-features = true\n\n\
                     [lints]\n";
         let written = with_table(text, TableOwner::Package, &entries()).unwrap();

@@ -41,10 +41,11 @@ fn pair(noise: &mut TestNoise, round: usize, number: usize) -> (f64, f64) {
 fn verdicts_come_with_the_same_pair_as_of_all_values() {
     let mut noise = TestNoise::seeded(61);
     let (mut decided, mut late) = (0, 0);
-    for round in 0..32 {
-        let estimator = [Estimator::Robust, Estimator::Median][round / 16];
+    // Each kind of noise with each estimator and each direction.
+    for round in 0..16 {
+        let estimator = [Estimator::Robust, Estimator::Median][round / 8];
         let direction = [Better::Lower, Better::Higher][round / 4 % 2];
-        let threshold = [0.02, 0.016][round / 8 % 2];
+        let threshold = [0.02, 0.016][(round + round / 4 + round / 8) % 2];
         let mut whole = running(estimator, direction, threshold);
         let mut short = in_little_room(running(estimator, direction, threshold));
         for number in 0..5000 {
@@ -73,7 +74,7 @@ fn verdicts_come_with_the_same_pair_as_of_all_values() {
             }
         }
     }
-    assert!(decided > 10 && late > 5, "{decided} {late}");
+    assert!(decided > 5 && late > 2, "{decided} {late}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn holds<T: PartialOrd + Copy>(between: Between<T>, truth: T) -> bool {
 }
 
 #[test]
-fn as_long_as_there_is_room_it_is_a_sorted_list() {
+fn a_sketch_with_room_is_a_sorted_list() {
     for numbers in orders(ROOM) {
         let mut sketch = small();
         let mut naive = Vec::new();

@@ -59,7 +59,7 @@ fn changed(old: &str, new: &str) -> Vec<String> {
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
 #[test]
-fn those_differ_whose_code_or_constants_do() {
+fn functions_differ_if_their_code_or_constants_do() {
     if !LINKS_AS_GNU {
         return;
     }

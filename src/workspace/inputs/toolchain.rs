@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 use super::configuration::{Configuration, cargo_home};
 use crate::error::Error;
 use crate::exec::machine;
-use crate::exec::system::{digest, digest_file};
+use crate::exec::system::{Memo, Stamp, digest, digest_file, stamp};
 use crate::workspace::environment::{Environment, untracked, var};
 
 /// Programs that build scripts and rustc run without configured paths.
@@ -31,16 +34,15 @@ pub(crate) struct ToolchainFingerprint {
     search: Vec<PathBuf>,
     /// The usual programs, and those that variables name.
     programs: BTreeSet<PathBuf>,
-    /// The digests of programs; empty if one can't be read by anybody.
-    digests: BTreeMap<PathBuf, String>,
+    digests: Digests,
 }
 
 impl ToolchainFingerprint {
-    /// Looks the programs up.
+    /// Looks the programs up. Their digests are kept in the file `kept`.
     ///
     /// # Errors
     /// If the system has no information about the processor.
-    pub(crate) fn new(env: &Environment) -> Result<Self, Error> {
+    pub(crate) fn new(env: &Environment, kept: PathBuf) -> Result<Self, Error> {
         let features = machine::processor_features();
         let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
         let text = format!("{features}\n{}\n{:?}\n", untracked(env), cargo_home(env));
@@ -53,7 +55,7 @@ impl ToolchainFingerprint {
         for (_, value) in env.iter().filter(|(name, _)| names_a_program(name)) {
             programs.extend(named(&value.to_string_lossy(), Path::new("/"), &search));
         }
-        Ok(ToolchainFingerprint { text, search, programs, digests: BTreeMap::new() })
+        Ok(ToolchainFingerprint { text, search, programs, digests: Digests::read(kept) })
     }
 
     /// A digest of what a build in the folder `side` depends on, except for programs in
@@ -74,21 +76,84 @@ impl ToolchainFingerprint {
         }
         let mut text = format!("{rustc}\n{}", self.text);
         for program in programs.iter().filter(|program| !program.starts_with(side)) {
-            text.push_str(&format!("{} {}\n", program.display(), self.digest_of(program)?));
+            text.push_str(&format!("{} {}\n", program.display(), self.digests.of(program)?));
         }
+        self.digests.write();
         Ok(digest(text.as_bytes()))
     }
+}
 
-    fn digest_of(&mut self, program: &Path) -> Result<&str, Error> {
-        if !self.digests.contains_key(program) {
-            let digest = match digest_file(program) {
+/// Digests of programs, kept from one comparison to the next: compilers and linkers have a
+/// hundred megabytes and seldom change.
+#[derive(Debug)]
+struct Digests {
+    kept: Memo,
+    /// Those that were stored.
+    stored: BTreeMap<PathBuf, StoredDigest>,
+    /// Those of this run; empty if a program can't be read by anybody.
+    of_this_run: BTreeMap<PathBuf, String>,
+    has_new: bool,
+}
+
+/// The digest of a program, and what shows that the program is still the same.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredDigest {
+    bytes: u64,
+    stamp: Stamp,
+    digest: String,
+}
+
+/// A file that changed less long ago could change again within the same tick of the clock.
+const SETTLED: Duration = Duration::from_secs(2);
+
+impl Digests {
+    /// Those that are stored in a file; none where it is damaged or of another version.
+    fn read(kept: PathBuf) -> Self {
+        let kept = Memo::new(kept, "");
+        let stored = kept.read().ok().flatten().unwrap_or_default();
+        Digests { kept, stored, of_this_run: BTreeMap::new(), has_new: false }
+    }
+
+    fn of(&mut self, program: &Path) -> Result<&str, Error> {
+        if !self.of_this_run.contains_key(program) {
+            let digest = match self.find(program) {
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => String::new(),
                 digest => digest.map_err(Error::io("read", program))?,
             };
-            self.digests.insert(program.to_owned(), digest);
+            self.of_this_run.insert(program.to_owned(), digest);
         }
-        Ok(&self.digests[program])
+        Ok(&self.of_this_run[program])
     }
+
+    fn find(&mut self, program: &Path) -> std::io::Result<String> {
+        let about = program.metadata()?;
+        let (bytes, stamp) = (about.len(), stamp(&about));
+        if let Some(stored) = self.stored.get(program)
+            && stored.bytes == bytes
+            && Some(stored.stamp) == stamp
+        {
+            return Ok(stored.digest.clone());
+        }
+        let digest = digest_file(program)?;
+        if let Some(stamp) = stamp.filter(|stamp| is_settled(*stamp)) {
+            let stored = StoredDigest { bytes, stamp, digest: digest.clone() };
+            self.stored.insert(program.to_owned(), stored);
+            self.has_new = true;
+        }
+        Ok(digest)
+    }
+
+    /// Stores what is new. That it can't be stored is no trouble.
+    fn write(&mut self) {
+        if std::mem::take(&mut self.has_new) {
+            let _: std::io::Result<()> = self.kept.write(&self.stored);
+        }
+    }
+}
+
+fn is_settled(stamp: Stamp) -> bool {
+    let changed = UNIX_EPOCH + Duration::from_secs(stamp.changed.0.try_into().unwrap_or(0));
+    changed + SETTLED < SystemTime::now()
 }
 
 fn search_path(env: &Environment) -> Vec<PathBuf> {
@@ -136,7 +201,10 @@ mod tests {
         let mut env = env(&[("PATH", &folder.join("bin"))]);
         env.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
         let side = folder.join("side");
-        ToolchainFingerprint::new(&env).unwrap().digest(&side, "rustc 1", configuration).unwrap()
+        ToolchainFingerprint::new(&env, folder.join("digests"))
+            .unwrap()
+            .digest(&side, "rustc 1", configuration)
+            .unwrap()
     }
 
     #[test]
@@ -166,6 +234,35 @@ mod tests {
     }
 
     #[test]
+    fn stored_digests_count_while_the_program_is_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, kept) = (folder.path().join("cc"), folder.path().join("digests"));
+        let old = SystemTime::now() - 2 * SETTLED;
+        let write = |text: &str| {
+            crate::exec::system::write(&program, text);
+            crate::exec::system::set_modified(&program, old).unwrap();
+        };
+        write("one");
+        let mut digests = Digests::read(kept.clone());
+        assert_eq!(digests.of(&program).unwrap(), digest(b"one"));
+        // It has changed just now.
+        assert!(digests.stored.is_empty() && !digests.has_new);
+        let stamp = stamp(&program.metadata().unwrap()).unwrap();
+        let stored = StoredDigest { bytes: 3, stamp, digest: "stored".to_owned() };
+        digests.stored.insert(program.clone(), stored);
+        digests.has_new = true;
+        digests.write();
+        assert_eq!(Digests::read(kept.clone()).of(&program).unwrap(), "stored");
+        // As long and as old, by its times, as it was.
+        write("two");
+        assert_eq!(Digests::read(kept.clone()).of(&program).unwrap(), digest(b"two"));
+        let mut damaged = std::fs::read(&kept).unwrap();
+        *damaged.last_mut().unwrap() ^= 1;
+        std::fs::write(&kept, damaged).unwrap();
+        assert!(Digests::read(kept).stored.is_empty());
+    }
+
+    #[test]
     fn the_compiler_and_the_variables_that_it_reads_count() {
         let folder = tempfile::tempdir().unwrap();
         let none = Configuration::default();
@@ -177,7 +274,10 @@ mod tests {
         }
         let other = |rustc: &str| {
             let side = folder.path().join("other");
-            ToolchainFingerprint::new(&[]).unwrap().digest(&side, rustc, &none).unwrap()
+            ToolchainFingerprint::new(&[], folder.path().join("digests"))
+                .unwrap()
+                .digest(&side, rustc, &none)
+                .unwrap()
         };
         assert_eq!(other("rustc 2"), other("rustc 2"));
         assert_ne!(other("rustc 2"), other("rustc 1"));

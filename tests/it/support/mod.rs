@@ -6,6 +6,7 @@ pub(crate) mod live;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -27,6 +28,19 @@ pub(crate) const RELEASES: [Variables; 2] = [
     ],
     &[LAYOUTS[1][0], LAYOUTS[1][1], ("RUSTFLAGS", "-Csymbol-mangling-version=v0")],
 ];
+
+/// What the cache of the first test that made one knows of the compilers and linkers.
+static TOOLS: OnceLock<Vec<u8>> = OnceLock::new();
+
+impl Drop for Repo {
+    fn drop(&mut self) {
+        if TOOLS.get().is_none()
+            && let Ok(known) = std::fs::read(self.folder.path().join("cache/tools-v1"))
+        {
+            let _ = TOOLS.set(known);
+        }
+    }
+}
 
 /// A scratch folder with a git repository `repo` and a cache of its own.
 pub(crate) struct Repo {
@@ -51,14 +65,29 @@ impl Repo {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
         copy(&from, &path);
         let repo = Repo { folder, path, env: &[] };
-        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        // Without the examples of hooks that git would copy.
+        repo.git(&["init", "--quiet", "--initial-branch=main", "--template="]);
+        for folder in ["hooks", "info"] {
+            std::fs::create_dir(repo.path.join(".git").join(folder)).unwrap();
+        }
         repo.commit("first");
+        repo.share_digests_of_tools();
         repo
     }
 
+    /// Puts what an earlier test's cache knows of the compilers and linkers of this machine
+    /// into the cache, or takes it from there in the end: all of it depends on nothing else.
+    fn share_digests_of_tools(&self) {
+        if let Some(known) = TOOLS.get() {
+            std::fs::create_dir(self.cache()).unwrap();
+            std::fs::write(self.cache().join("tools-v1"), known).unwrap();
+        }
+    }
+
     /// With these variables in the environment of its runs of the binary.
-    pub(crate) fn with(self, env: Variables) -> Self {
-        Repo { env, ..self }
+    pub(crate) fn with(mut self, env: Variables) -> Self {
+        self.env = env;
+        self
     }
 
     /// The root of the working tree.

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_sums_to_the_share_of_all_values() {
+    fn a_density_sums_to_the_share_of_all_values() {
         let values: Vec<f64> = (0..500).map(|n| (f64::from(n) / 500.0 - 0.5).powi(3)).collect();
         let points = density(&values, (-0.5, 0.5), 0.01, 401).unwrap();
         let sum: f64 = points.iter().map(|(_, y)| y / 0.01 * (1.0 / 400.0)).sum();

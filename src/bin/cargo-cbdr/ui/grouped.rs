@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_of_several_is_one_line_and_warnings_come_first() {
+    fn a_notice_of_several_subjects_is_one_line_and_warnings_come_first() {
         let mut notices: Vec<Notice> = (1..=7).map(new).collect();
         notices.extend([outliers("parse", "wall_time"), outliers("print", "wall_time")]);
         let lines = lines(&notices);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn nor_the_service_that_reads_the_log() {
+    fn text_of_others_gives_no_command_to_the_service_that_reads_the_log() {
         let table = [
             ("::set-env name=A::b", "\\u{3a}:set-env name=A::b"),
             ("a::b\n \t::c::\n", "a::b\n \t\\u{3a}:c::\n"),
