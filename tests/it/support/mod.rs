@@ -79,7 +79,10 @@ impl Repo {
     /// into the cache, or takes it from there in the end: all of it depends on nothing else.
     fn share_digests_of_tools(&self) {
         if let Some(known) = TOOLS.get() {
-            std::fs::create_dir(self.cache()).unwrap();
+            let mut folder = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+            folder.create(self.cache()).unwrap();
             std::fs::write(self.cache().join("tools-v1"), known).unwrap();
         }
     }
