@@ -209,12 +209,12 @@ fn what_needs_a_release_is_marked_and_addresses_are_known() {
 
 /// Options of cargo, git, harnesses, the examples and other tools.
 #[rustfmt::skip]
-const OTHERS: [&str; 41] = [
-    "array", "bundle", "cap-add", "cases", "config", "dependency", "error-on-alert", "exclusive",
+const OTHERS: [&str; 43] = [
+    "all-targets", "array", "bundle", "cap-add", "cases", "config", "dependency", "error-on-alert", "exclusive",
     "fail-threshold", "iterate", "jq", "lib", "list", "load", "locked", "max-time",
     "measurement-time", "method", "minutes", "no-run", "noplot", "nresamples", "paginate",
     "parsable", "path", "program", "quick", "release", "repo", "root", "sample-count",
-    "sample-size", "seconds", "signal", "skip-ext-time", "test", "time", "timeout", "timings",
+    "sample-size", "seconds", "signal", "skip-ext-time", "target", "test", "time", "timeout", "timings",
     "warm-up-time", "wrap",
 ];
 

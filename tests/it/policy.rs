@@ -300,7 +300,7 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
     let ran = compare(&repo, "--fail-on perhaps").code(2);
     ran.says("it must be `inconclusive`, `no-baseline`, `removed` or `none`");
     compare(&repo, "--fail-on none,removed").code(2).says("`none`: it excludes all others");
-    let old = compare(&repo, "--fail-on removed").code(2);
+    let old = compare(&repo, "--on-removed fail").code(2);
     old.says("unexpected argument '--on-removed'");
     // A regression is still one.
     let args = "--fail-on removed --metric max_rss";
