@@ -209,7 +209,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
 fn a_cache_of_somebody_else_is_not_trusted() {
     let repo = branched();
     let compare = "compare main --max-pairs 1 --warmup 0";
-    std::fs::create_dir(repo.cache()).unwrap();
+    std::fs::create_dir_all(repo.cache()).unwrap();
     // All may write to the place itself, as to `/tmp`, but not to what is made there.
     let all = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
     std::fs::set_permissions(repo.cache(), all(0o1777)).unwrap();
