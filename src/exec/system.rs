@@ -70,19 +70,14 @@ pub(crate) fn relink(to: &Path, at: &Path) -> io::Result<()> {
     std::fs::rename(&new, at)
 }
 
-/// Whether the owner of a file may execute it; true where files have no such bit.
+/// Whether the owner of a file may execute it.
 pub(crate) fn may_execute(file: &Metadata) -> bool {
-    mode(file).is_none_or(|mode| mode & 0o100 != 0)
+    mode(file) & 0o100 != 0
 }
 
-/// The permission bits of a file; `None` if files have none.
-pub(crate) fn mode(file: &Metadata) -> Option<u32> {
-    Some(std::os::unix::fs::PermissionsExt::mode(&file.permissions()))
-}
-
-/// The user id of a file's owner; `None` if users have no ids.
-pub(crate) fn owner(file: &Metadata) -> Option<u32> {
-    Some(std::os::unix::fs::MetadataExt::uid(file))
+/// The type and the permission bits of a file.
+pub(crate) fn mode(file: &Metadata) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&file.permissions())
 }
 
 /// Whether a path stays below `root`: it has no `..`, and none of its folders is a
@@ -104,14 +99,13 @@ pub(crate) struct Stamp {
     pub(crate) changed: (i32, u32),
 }
 
-/// The stamp of a file; `None` if std does not have it.
-pub(crate) fn stamp(file: &Metadata) -> Option<Stamp> {
+pub(crate) fn stamp(file: &Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt;
-    Some(Stamp {
+    Stamp {
         number: file.ino() as u32,
         modified: (file.mtime() as i32, file.mtime_nsec() as u32),
         changed: (file.ctime() as i32, file.ctime_nsec() as u32),
-    })
+    }
 }
 
 /// Whether a file is a named pipe; opening it would block until its other end is opened.
@@ -119,14 +113,8 @@ pub fn is_pipe(file: &Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&file.file_type())
 }
 
-/// Whether its owner may execute a file; `None` if files have no permissions.
-pub(crate) fn is_executable(file: &Metadata) -> Option<bool> {
-    mode(file).map(|mode| mode & 0o100 != 0)
-}
-
-/// The permissions with these bits; `None` if files have none.
-pub(crate) fn permissions(mode: u32) -> Option<Permissions> {
-    Some(std::os::unix::fs::PermissionsExt::from_mode(mode))
+pub(crate) fn permissions(mode: u32) -> Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(mode)
 }
 
 /// Removes a file or folder by the function `how`; it may already be gone.
@@ -157,14 +145,6 @@ pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
 /// If the file belongs to another user or does not exist.
 pub(crate) fn set_modified(path: &Path, time: SystemTime) -> io::Result<()> {
     File::open(path)?.set_modified(time)
-}
-
-/// The absolute path without links.
-///
-/// # Errors
-/// If `path` does not exist.
-pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize()
 }
 
 /// Writes a file of a test, and the folders around it.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::exec::system::{Place, canonical};
+use crate::exec::system::Place;
 use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::target::{Package, Target, TargetKind};
@@ -193,7 +193,7 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
         _ => (None, &workspace.root),
     };
     let manifest = folder.join("Cargo.toml");
-    let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
+    let find = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
     let root = find(&root)?;
     let folder = find(&workspace.root)?;
     let folder = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();

@@ -38,7 +38,7 @@ pub use cleaning::{CachedRepository, Cleaned};
 
 use crate::error::FileError;
 use crate::exec::process::user_id;
-use crate::exec::system::{canonical, digest, make_private_dir, mode, owner, relink};
+use crate::exec::system::{digest, make_private_dir, mode, relink};
 use crate::model::side::Side;
 use crate::workspace::files::{is_damage, remove};
 
@@ -160,7 +160,7 @@ impl Cache {
         make_dir(&root)?;
         // Worktree paths end up in executables, so their spelling must not
         // depend on the links through which the cache is reached.
-        let root = canonical(&root).map_err(io_error("find", &root))?;
+        let root = root.canonicalize().map_err(io_error("find", &root))?;
         check_owner(&root, &[user_id(), ROOT])?;
         if !is_shared(&root) {
             check_mode(&root)?;
@@ -180,7 +180,7 @@ impl Cache {
     /// # Errors
     /// If it can't be created, or others may write to it.
     pub fn repository(&self, common: &Path, name: &str) -> Result<RepositoryCache, Error> {
-        let common = canonical(common).map_err(io_error("find", common))?;
+        let common = common.canonicalize().map_err(io_error("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
@@ -209,18 +209,17 @@ fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         about => about.map_err(io_error("look at", path))?,
     };
-    match owner(&about) {
-        Some(owner) if !users.contains(&owner) => {
-            Err(Error::NotOwned { path: path.to_owned(), owner })
-        }
-        _ => Ok(()),
+    let owner = std::os::unix::fs::MetadataExt::uid(&about);
+    match users.contains(&owner) {
+        true => Ok(()),
+        false => Err(Error::NotOwned { path: path.to_owned(), owner }),
     }
 }
 
 /// Rejects a folder that others may write to, since they could change what is run.
 fn check_mode(path: &Path) -> Result<(), Error> {
-    match path.metadata().ok().and_then(|about| mode(&about)) {
-        Some(mode) if mode & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
+    match path.metadata() {
+        Ok(about) if mode(&about) & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
         _ => Ok(()),
     }
 }
@@ -228,7 +227,7 @@ fn check_mode(path: &Path) -> Result<(), Error> {
 /// Whether others may add to a folder, but only remove what belongs to them, as
 /// in `/tmp`.
 fn is_shared(path: &Path) -> bool {
-    path.metadata().ok().and_then(|about| mode(&about)).is_some_and(|mode| mode & STICKY != 0)
+    path.metadata().is_ok_and(|about| mode(&about) & STICKY != 0)
 }
 
 /// Creates a folder and its parents, accessible to the user only.

@@ -15,7 +15,6 @@ use super::{Preparation, Request, checkout, environment, settings};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::process::{Helper, Interrupt};
-use crate::exec::system::canonical;
 use crate::model::notice::Notice;
 use crate::model::revision::{BaseRule, Sides};
 use crate::model::side::Pair;
@@ -181,7 +180,7 @@ pub(super) struct UserTree {
 
 impl UserTree {
     pub(super) fn read(context: &PrepareContext<'_>) -> Result<Self, Error> {
-        let find = |path: &Path| canonical(path).map_err(Error::io("find", path));
+        let find = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
         let root = find(context.repo.root())?;
         let folder = find(&context.request.folder)?;
         let inside = folder.strip_prefix(&root).unwrap_or(Path::new(""));

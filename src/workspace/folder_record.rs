@@ -32,7 +32,7 @@ pub(super) struct FolderRecord<T> {
 #[serde(rename_all = "lowercase")]
 enum RecordedEntry {
     Folder {
-        mode: Option<u32>,
+        mode: u32,
     },
     Link {
         to: String,
@@ -45,11 +45,11 @@ enum RecordedEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedFile {
     length: u64,
-    mode: Option<u32>,
+    mode: u32,
     /// When it was last written, in nanoseconds since 1970.
     modified: i64,
     /// Values that change with every change of the file, if the system has them.
-    stamp: Option<Stamp>,
+    stamp: Stamp,
     /// `None` if the file can't be read.
     sha256: Option<String>,
 }
@@ -95,7 +95,7 @@ impl<T: Serialize + DeserializeOwned> FolderRecord<T> {
     /// Reads the record at a path, if there is one.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, FileError> {
         let Some(mut record) = read_record::<Self>(path)? else { return Ok(None) };
-        record.written = path.metadata().ok().and_then(|about| stamp(&about)).map(|s| s.modified);
+        record.written = path.metadata().ok().map(|about| stamp(&about).modified);
         Ok(Some(record))
     }
 
@@ -179,7 +179,7 @@ impl RecordedEntry {
         }
         // A file as new as the record may have been written after it.
         let is_old = |stamp: Stamp| written.is_some_and(|written| stamp.changed < written);
-        if file.stamp.is_some_and(is_old) && file.stamp == stamp(about) {
+        if is_old(file.stamp) && file.stamp == stamp(about) {
             return Ok(Restored::Same);
         }
         if digest_file(full).ok().is_none_or(|sha256| file.sha256 != Some(sha256)) {
@@ -300,16 +300,9 @@ mod tests {
             record.restore(&root, folder, is_git, strangers, ok).unwrap()
         }
 
-        /// Waits until the record is newer than all of its files, if the
-        /// system's stamps are precise enough.
+        /// Waits until the record is newer than all of its files.
         fn settle(&self) {
-            while self.restore("") != self.same() {}
-        }
-
-        /// The result of restoring files that are known to be unchanged.
-        fn same(&self) -> Restored {
-            let about = self.root().join("file").metadata().unwrap();
-            if stamp(&about).is_some() { Restored::Same } else { Restored::Reread }
+            while self.restore("") != Restored::Same {}
         }
     }
 
@@ -326,10 +319,10 @@ mod tests {
         let refused = scratch.restore_with(&mut record, "", Strangers::Refuse);
         assert_eq!((refused, scratch.root().join("stray").exists()), (Restored::Changed, true));
         // For a folder, only what is inside.
-        assert_eq!(scratch.restore("made"), scratch.same());
+        assert_eq!(scratch.restore("made"), Restored::Same);
         assert!(!scratch.root().join("made/stray").exists());
         assert!(scratch.root().join("stray").exists());
-        assert_eq!(scratch.restore(""), scratch.same());
+        assert_eq!(scratch.restore(""), Restored::Same);
         for name in ["stray", "made/link", "strays"] {
             assert!(scratch.root().join(name).symlink_metadata().is_err(), "{name}");
         }

@@ -11,7 +11,7 @@ use super::identical::replace;
 use super::setup::SideSetup;
 use crate::error::Error;
 use crate::exec::program::Program;
-use crate::exec::system::{canonical, from_git};
+use crate::exec::system::from_git;
 use crate::model::notice::RunnerDiffers;
 use crate::model::side::{Pair, Side};
 use crate::workspace::inputs::configuration::Configuration;
@@ -45,7 +45,7 @@ pub(super) fn share(
     let (wanted, own) = (&runners[differing.from], &runners[differing.from.other()]);
     let tree = &setups[differing.from].worktree.path;
     let is_edited = |word: &OsString| {
-        let path = canonical(&model.command.cwd.join(word)).unwrap_or_default();
+        let path = model.command.cwd.join(word).canonicalize().unwrap_or_default();
         let inside = path.strip_prefix(tree);
         inside
             .is_ok_and(|inside| context.moves.changed.iter().any(|path| Path::new(path) == inside))

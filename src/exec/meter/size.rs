@@ -6,7 +6,6 @@ use object::{Object, ObjectSection, SectionKind};
 
 use super::Error;
 use crate::exec::process::Command;
-use crate::exec::system::canonical;
 use crate::model::metric::{KnownMetric, Metric, MetricSource};
 use crate::model::side::Pair;
 
@@ -60,7 +59,7 @@ pub(crate) fn program(command: &Command) -> PathBuf {
         return name.to_owned();
     }
     let path = command.cwd.join(name);
-    canonical(&path).unwrap_or(path)
+    path.canonicalize().unwrap_or(path)
 }
 
 /// The size of an executable's machine code, bytes. `None` if its format is

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{canonical, mode, permissions};
+use super::{mode, permissions};
 
 /// How many links may lead to a file.
 const MOST_LINKS: usize = 40;
@@ -29,7 +29,7 @@ impl Place {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
                 return Err(ErrorKind::IsADirectory.into());
             };
-            let folder = canonical(folder)?;
+            let folder = folder.canonicalize()?;
             let full = folder.join(name);
             // `/dev/stdout` leads to an open file of our caller. Even a regular one
             // can't be replaced: the caller would not see the new file.
@@ -97,8 +97,7 @@ impl Place {
     pub fn replace_script(&self, content: &[u8]) -> io::Result<()> {
         let staged = self.stage_as(content, 0o777)?;
         let file = staged.file.as_file();
-        let executable = mode(&file.metadata()?).and_then(|mode| permissions(mode | 0o111));
-        executable.map_or(Ok(()), |executable| file.set_permissions(executable))?;
+        file.set_permissions(permissions(mode(&file.metadata()?) | 0o111))?;
         staged.publish()
     }
 
@@ -132,7 +131,7 @@ impl Place {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".cargo-cbdr-");
         // A temporary file would be for the user alone.
-        if let Some(usual) = mode.and_then(permissions) {
+        if let Some(usual) = mode.map(permissions) {
             builder.permissions(usual);
         }
         builder.tempfile_in(self.path.parent().unwrap_or(Path::new("")))

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use crate::exec::process::trace::{Access, Watched};
 use crate::exec::program::Program;
-use crate::exec::system::canonical;
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::TREE;
 use crate::workspace::{names_package, replace};
@@ -42,18 +41,18 @@ impl<'a> Folders<'a> {
         changed: &'a [String],
         is_other_package: bool,
     ) -> Option<Self> {
-        let homes = Pair::try_both(|side| canonical(&programs[side].home)).ok()?;
+        let homes = Pair::try_both(|side| programs[side].home.canonicalize()).ok()?;
         let built = Pair::both(|side| {
             let Program { executable, home, .. } = &programs[side];
             let folder = executable.as_ref()?.strip_prefix(home).ok()?.iter().next()?;
-            canonical(&home.join(folder)).ok()
+            home.join(folder).canonicalize().ok()
         });
         Some(Folders {
             cache: homes.head.parent()?.to_owned(),
             trees: homes.as_ref().map(|home| home.join(TREE)),
             built,
             homes,
-            own: Pair::try_both(|side| canonical(&own[side])).ok()?,
+            own: Pair::try_both(|side| own[side].canonicalize()).ok()?,
             changed,
             equal: None,
             is_other_package,
@@ -62,7 +61,7 @@ impl<'a> Folders<'a> {
 
     /// The same, of executables that are equal in all that is loaded.
     pub(super) fn of_equal(self, programs: &Pair<Program>) -> Self {
-        let executable = |side: Side| canonical(programs[side].executable.as_deref()?).ok();
+        let executable = |side: Side| programs[side].executable.as_deref()?.canonicalize().ok();
         let equal = Side::BOTH.into_iter().all(|side| executable(side).is_some());
         let equal = equal.then(|| Pair::both(|side| executable(side).unwrap_or_default()));
         Folders { equal, ..self }
@@ -312,7 +311,7 @@ mod tests {
         }
 
         fn path(&self, path: &str) -> PathBuf {
-            canonical(self.folder.path()).unwrap().join(path)
+            self.folder.path().canonicalize().unwrap().join(path)
         }
 
         fn tree(&self, side: Side, path: &str) -> PathBuf {

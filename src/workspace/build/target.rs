@@ -446,9 +446,7 @@ fn while_not_executable<T>(
     let about = path.metadata().map_err(Error::io("read", path))?;
     let set =
         |permissions| fs_err::set_permissions(path, permissions).map_err(Error::io("change", path));
-    if let Some(none) = mode(&about).and_then(|mode| permissions(mode & !0o111)) {
-        set(none)?;
-    }
+    set(permissions(mode(&about) & !0o111))?;
     let result = call();
     set(about.permissions())?;
     result

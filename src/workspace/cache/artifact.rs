@@ -151,9 +151,10 @@ pub(crate) fn publish(
 /// Gives a file back what archives and caches of CI services may lose.
 fn make_executable(path: &Path) -> io::Result<()> {
     let about = path.metadata()?;
-    let mode = mode(&about).filter(|_| !may_execute(&about));
-    let executable = mode.and_then(|mode| permissions(mode | 0o100));
-    executable.map_or(Ok(()), |executable| std::fs::set_permissions(path, executable))
+    if may_execute(&about) {
+        return Ok(());
+    }
+    std::fs::set_permissions(path, permissions(mode(&about) | 0o100))
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -93,10 +93,8 @@ pub(crate) fn accept(path: &Path, files: &[PathBuf]) -> Result<(), Error> {
     for file in files {
         let full = path.join(file);
         let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
-        let (Some(mut entry), Some(stamp)) = (index.get_path(file, 0), stamp(&about)) else {
-            continue;
-        };
-        super::times::note(&mut entry, stamp);
+        let Some(mut entry) = index.get_path(file, 0) else { continue };
+        super::times::note(&mut entry, stamp(&about));
         entry.file_size = about.len() as u32;
         index.add(&entry).map_err(failed())?;
     }

@@ -93,10 +93,9 @@ pub fn pushes(lines: &str) -> Result<Vec<Push>, String> {
     Ok(pushes)
 }
 
-/// Whether a file is a hook that can be run: on Unix, one that is executable.
+/// Whether a file is a hook that can be run.
 pub fn is_active(hook: &Path) -> bool {
-    hook.metadata()
-        .is_ok_and(|file| file.is_file() && mode(&file).is_none_or(|mode| mode & 0o111 != 0))
+    hook.metadata().is_ok_and(|file| file.is_file() && mode(&file) & 0o111 != 0)
 }
 
 fn is_object(word: &str) -> bool {

@@ -12,7 +12,7 @@ use git2::{
 use super::base::head_commit;
 use super::worktree::{Store, copy_or_remove, link_objects, write_if_changed};
 use super::{Error, Repo};
-use crate::exec::system::{from_git, git_bytes, is_executable};
+use crate::exec::system::{from_git, git_bytes, may_execute};
 
 const FILE: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
@@ -121,11 +121,8 @@ fn stage(repo: &Repo, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Resu
         // A submodule or a nested repository stays as in the commit.
         return Ok(());
     } else {
-        // If the system does not know, the index does.
-        let known = || index.get_path(path, 0).is_some_and(|entry| entry.mode == EXECUTABLE);
-        let executable = is_executable(&metadata).unwrap_or_else(known);
         let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
-        (if executable { EXECUTABLE } else { FILE }, content)
+        (if may_execute(&metadata) { EXECUTABLE } else { FILE }, content)
     };
     let blob = write(objects, ObjectType::Blob, &content);
     let blob = blob.map_err(Error::git("snapshot", &*shown))?;

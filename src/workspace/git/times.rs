@@ -21,10 +21,8 @@ pub(crate) fn change_times<E: From<Error>>(
     let known = known(&index, path)?;
     change()?;
     for mut entry in known {
-        if let Ok(about) = path.join(from_git(&entry.path)).symlink_metadata()
-            && let Some(stamp) = stamp(&about)
-        {
-            note(&mut entry, stamp);
+        if let Ok(about) = path.join(from_git(&entry.path)).symlink_metadata() {
+            note(&mut entry, stamp(&about));
             index.add(&entry).map_err(failed())?;
         }
     }
@@ -41,8 +39,8 @@ pub(super) fn remove_changed(worktree: &Repository, path: &Path) -> Result<(), E
     for entry in &mut entries {
         let full = path.join(from_git(&entry.path));
         let Ok(about) = full.symlink_metadata() else { continue };
-        let Some(stamp) = stamp(&about).filter(|_| !about.is_dir()) else { continue };
-        if (entry.ino, entry.mtime, entry.ctime) == times(stamp) {
+        let stamp = stamp(&about);
+        if about.is_dir() || (entry.ino, entry.mtime, entry.ctime) == times(stamp) {
             continue;
         }
         let content = Oid::hash_file(ObjectType::Blob, &full);
@@ -68,8 +66,9 @@ pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
 fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     let Some(file) = index.path() else { return Ok(Vec::new()) };
     let written = file.symlink_metadata().map_err(Error::io("read", file))?;
-    let Some(written) = stamp(&written) else { return Ok(Vec::new()) };
-    let is_as = |entry: &IndexEntry, about: &Metadata, stamp: Stamp| {
+    let written = stamp(&written);
+    let is_as = |entry: &IndexEntry, about: &Metadata| {
+        let stamp = stamp(about);
         about.is_file()
             && u64::from(entry.file_size) == about.len() & u64::from(u32::MAX)
             && (entry.ino, entry.mtime, entry.ctime) == times(stamp)
@@ -78,7 +77,7 @@ fn known(index: &Index, path: &Path) -> Result<Vec<IndexEntry>, Error> {
     };
     let is_known = |entry: &IndexEntry| {
         let about = path.join(from_git(&entry.path)).symlink_metadata();
-        about.is_ok_and(|about| stamp(&about).is_some_and(|stamp| is_as(entry, &about, stamp)))
+        about.is_ok_and(|about| is_as(entry, &about))
     };
     Ok(index.iter().filter(is_known).collect())
 }
@@ -138,7 +137,7 @@ mod tests {
         let index = repository.index().unwrap();
         let known = |name: &str| index.get_path(Path::new(name), 0).unwrap().mtime;
         let about = path.join("same").symlink_metadata().unwrap();
-        let modified = time(stamp(&about).unwrap().modified);
+        let modified = time(stamp(&about).modified);
         assert_eq!(known("same"), modified);
         assert_ne!(known("other"), modified);
         let mut options = StatusOptions::new();

@@ -20,7 +20,7 @@ use super::snapshot::write;
 use super::submodules::{Submodules, fill_submodules};
 use super::times::{change_times, remove_changed};
 use super::{Error, Repo, Revision};
-use crate::exec::system::{Place, canonical, from_git, git_bytes, set_modified};
+use crate::exec::system::{Place, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
 
@@ -421,13 +421,13 @@ fn touch(root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
-    matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Links the user's objects, by `objects/info/alternates`.
 pub(super) fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> {
     let objects = user.commondir().join("objects");
-    let objects = canonical(&objects).map_err(Error::io("find", &objects))?;
+    let objects = objects.canonicalize().map_err(Error::io("find", &objects))?;
     // A line of that file is a folder, and git and libgit2 have no quoting in
     // common.
     if objects.as_os_str().as_encoded_bytes().iter().any(|byte| b"\r\n".contains(byte)) {

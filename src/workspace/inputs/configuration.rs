@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
 use crate::error::Error;
-use crate::exec::system::canonical;
 use crate::workspace::environment::{Environment, var};
 
 /// The keys of `[build]` for the folders in which cargo builds, and the variables that
@@ -72,7 +71,7 @@ impl Configuration {
     /// Adds a file and those that it includes, unless it is known already: files may
     /// include each other.
     fn add(&mut self, path: &Path) -> Result<(), Error> {
-        if !self.known.insert(canonical(path).unwrap_or_else(|_| path.to_owned())) {
+        if !self.known.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned())) {
             return Ok(());
         }
         let text = match fs_err::read(path) {

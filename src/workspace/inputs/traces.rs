@@ -7,7 +7,6 @@ use std::time::SystemTime;
 
 use super::Inputs;
 use crate::error::Error;
-use crate::exec::system::canonical;
 use crate::workspace::cargo::{BuildScript, Built};
 use crate::workspace::environment::Environment;
 use crate::workspace::files::walk;
@@ -40,7 +39,8 @@ impl Places {
     fn is_outside(&self, path: &Path) -> bool {
         let kept =
             self.home.iter().flat_map(|home| ["registry", "git"].map(|name| home.join(name)));
-        let kept: Vec<PathBuf> = kept.map(|folder| canonical(&folder).unwrap_or(folder)).collect();
+        let kept: Vec<PathBuf> =
+            kept.map(|folder| folder.canonicalize().unwrap_or(folder)).collect();
         !path.starts_with(&self.side) && !kept.iter().any(|folder| path.starts_with(folder))
     }
 }
@@ -115,7 +115,7 @@ impl<'a> Traces<'a> {
         }
         for path in &self.compiled.paths {
             // From an earlier build, it may be missing.
-            let Ok(path) = canonical(&places.workspace.join(path)) else { continue };
+            let Ok(path) = places.workspace.join(path).canonicalize() else { continue };
             let in_package = || packages.iter().any(|package| path.starts_with(package));
             if places.is_outside(&path) && !in_package() {
                 inputs.add_source(path, began);
@@ -142,7 +142,7 @@ fn add_script(
     let tracked = Tracked::of_build_script(&output);
     inputs.add_variables(tracked.variables.keys().map(String::as_str), env);
     for path in tracked.paths {
-        match canonical(&script.package.join(&path)) {
+        match script.package.join(&path).canonicalize() {
             Ok(path) if places.is_outside(&path) => inputs.add_source(path, began),
             Ok(_) => {}
             // Cargo then runs the script in every build.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Argument, ArgumentPart, KeptFile, Link, link_or_copy};
 use crate::exec::process::{Command, environment};
-use crate::exec::system::{canonical, digest, digest_file, make_private_dir};
+use crate::exec::system::{digest, digest_file, make_private_dir};
 use crate::workspace::files::remove;
 
 /// The folder of the records, in the target folder. No profile can have such a name.
@@ -118,7 +118,7 @@ impl LinkerCall {
         let staging = tempfile::Builder::new().prefix("new-").tempdir_in(records)?;
         let target = records.parent().unwrap_or(records);
         let roots = [target.to_owned(), std::env::temp_dir()];
-        let roots = roots.iter().filter_map(|root| canonical(root).ok()).collect();
+        let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
         let LinkerCall { linker, args, folder } = self;
         let link = Link { linker, folder, ..Link::default() };
         let mut keeper = Keeper { place: staging.path(), roots, link };
@@ -224,7 +224,7 @@ impl Keeper<'_> {
     }
 
     fn is_ours(&self, path: &Path) -> bool {
-        let path = canonical(path);
+        let path = path.canonicalize();
         path.is_ok_and(|path| self.roots.iter().any(|root| path.starts_with(root)))
     }
 
@@ -236,7 +236,7 @@ impl Keeper<'_> {
         let to = self.place.join(&kept);
         make_private_dir(to.parent().unwrap_or(self.place))?;
         let text = name.to_string_lossy();
-        let real = canonical(path)?;
+        let real = path.canonicalize()?;
         match NEVER_WRITTEN.iter().any(|ending| text.ends_with(ending)) {
             true => link_or_copy(&real, &to)?,
             false => drop(std::fs::copy(&real, &to)?),
