@@ -80,6 +80,11 @@ pub(crate) fn mode(file: &Metadata) -> u32 {
     std::os::unix::fs::PermissionsExt::mode(&file.permissions())
 }
 
+/// The user id of a file's owner.
+pub(crate) fn owner(file: &Metadata) -> u32 {
+    std::os::unix::fs::MetadataExt::uid(file)
+}
+
 /// Whether a path stays below `root`: it has no `..`, and none of its folders is a
 /// link.
 pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {

@@ -38,7 +38,7 @@ pub use cleaning::{CachedRepository, Cleaned};
 
 use crate::error::FileError;
 use crate::exec::process::user_id;
-use crate::exec::system::{digest, make_private_dir, mode, relink};
+use crate::exec::system::{digest, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
 use crate::workspace::files::{is_damage, remove};
 
@@ -209,7 +209,7 @@ fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         about => about.map_err(io_error("look at", path))?,
     };
-    let owner = std::os::unix::fs::MetadataExt::uid(&about);
+    let owner = owner(&about);
     match users.contains(&owner) {
         true => Ok(()),
         false => Err(Error::NotOwned { path: path.to_owned(), owner }),

@@ -20,7 +20,7 @@ use crate::model::side::{Pair, Side};
 use crate::workspace::cache::make_dir;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::filters::{self, Filtered, Pointer};
-use crate::workspace::git::worktree::{Checkout, Store};
+use crate::workspace::git::worktree::{Checkout, Store, attributes_of};
 use crate::workspace::git::{self, Repo};
 use crate::workspace::git::{remote, snapshot};
 
@@ -57,7 +57,9 @@ impl Worktree {
     /// A name for its content.
     pub(super) fn identity(&self) -> String {
         let Revision { commit, tree, dirty, .. } = &self.revision;
-        let name = if *dirty { format!("{commit}+{tree}") } else { commit.clone() };
+        let mut name = if *dirty { format!("{commit}+{tree}") } else { commit.clone() };
+        // The user's own attributes are in no commit.
+        name += &std::fs::read_to_string(attributes_of(&self.path)).unwrap_or_default();
         if self.missing.iter().all(Vec::is_empty) {
             return name;
         }

@@ -514,6 +514,12 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit(
         ),
         ("a library that is linked", nothing, |w| w.library(2), Fresh),
         (
+            "the clone's attributes",
+            nothing,
+            |w| w.repo.write(".git/info/attributes", "told.txt text eol=crlf\n"),
+            Fresh,
+        ),
+        (
             "a library that is linked, as old as it was",
             nothing,
             |w| {
@@ -639,6 +645,15 @@ fn with_large_file(world: &mut World) {
 fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_commits() {
     check(&[
         ("another head", nothing, |w| w.commit("value.c", "return 1;", "return 8;"), Fresh),
+        (
+            "attributes of a file that is as it was",
+            nothing,
+            |w| {
+                w.repo.write(".gitattributes", "told.txt text eol=crlf\n");
+                w.repo.commit("line endings");
+            },
+            Fresh,
+        ),
         (
             "another branch in between",
             nothing,

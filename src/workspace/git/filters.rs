@@ -9,7 +9,7 @@ use git2::{AttrCheckFlags, Config, ErrorCode, Index, ObjectType, Odb, Oid, Repos
 
 use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
-use crate::exec::system::stamp;
+use crate::exec::system::{digest, git_bytes, stamp};
 
 /// The beginning of a git-lfs pointer, a file that represents another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
@@ -127,6 +127,27 @@ pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[Tree
             // It may also be a folder or a link.
             worktree.find_blob(entry.id).map_or(true, |blob| converts(blob.content()))
         })
+}
+
+/// A digest of all that decides what is written of a blob: the attributes in the tree with
+/// these `entries`, those in no commit, and the settings of line endings.
+pub(super) fn attributes(user: &Repository, store: &Repository, entries: &[TreeEntry]) -> String {
+    let mut text = Vec::new();
+    for entry in entries.iter().filter(|entry| is_attributes(entry)) {
+        text.extend_from_slice(entry.id.as_bytes());
+        text.extend_from_slice(&git_bytes(&entry.path));
+        text.push(0);
+    }
+    let config = store.config().and_then(|mut config| config.snapshot());
+    for key in ["core.autocrlf", "core.eol"] {
+        let value = config.as_ref().ok().and_then(|config| config.get_string(key).ok());
+        text.extend_from_slice(format!("{key}={value:?}\0").as_bytes());
+    }
+    for path in own_attributes(user) {
+        text.extend_from_slice(&std::fs::read(path).unwrap_or_default());
+        text.push(0);
+    }
+    digest(&text)
 }
 
 /// Whether an entry of a tree is a file of attributes.

@@ -15,7 +15,7 @@ use git2::{
     WorktreePruneOptions,
 };
 
-use super::filters::{converts, is_attributes};
+use super::filters::{attributes, converts, is_attributes};
 use super::snapshot::write;
 use super::submodules::{Submodules, fill_submodules};
 use super::times::{change_times, remove_changed};
@@ -103,15 +103,30 @@ impl Store {
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
         let id = |id: &str| Oid::from_str(id).map_err(Error::git("read", id));
         let (commit, tree) = (id(&revision.commit)?, id(&revision.tree)?);
-        let (worktree, is_new) = self.worktree(side, path)?;
         let entries = {
-            let tree = worktree.find_tree(tree);
+            let tree = self.inner.find_tree(tree);
             let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
-            entries(&worktree, &tree)?
+            entries(&self.inner, &tree)?
         };
+        let attributes = attributes(&user.inner, &self.inner, &entries);
+        if std::fs::read_to_string(attributes_of(path)).ok().as_ref() != Some(&attributes) {
+            // They decide what is written of files whose blobs are the same.
+            remove(path)?;
+        }
+        let (worktree, is_new) = self.worktree(side, path)?;
         let converts = converts(&user.inner, &worktree, &entries);
-        let (modules, kept) = (Submodules::new(path), Vec::new());
-        Ok(Begun { checkout, commit, tree, worktree, is_new, entries, converts, modules, kept })
+        Ok(Begun {
+            checkout,
+            commit,
+            tree,
+            worktree,
+            is_new,
+            entries,
+            attributes,
+            converts,
+            modules: Submodules::new(path),
+            kept: Vec::new(),
+        })
     }
 
     fn add_submodules<'a>(&self, user: &Repo, mut begun: Begun<'a>) -> Result<Begun<'a>, Error> {
@@ -214,6 +229,8 @@ struct Begun<'a> {
     is_new: bool,
     /// The entries of the revision.
     entries: Vec<TreeEntry>,
+    /// A digest of all attributes.
+    attributes: String,
     /// Whether some files are changed when they are written.
     converts: bool,
     modules: Submodules,
@@ -273,10 +290,17 @@ impl Begun<'_> {
             sweep(&self.worktree, path, &keep)?;
             remove_unseen(path, Path::new(""), &keep)?;
         }
+        let noted = attributes_of(path);
+        write_if_changed(&noted, self.attributes.as_bytes())?;
         let unclean = path.with_extension("unclean");
         fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
         Ok(self.modules.empty)
     }
+}
+
+/// The file that holds the digest of the attributes with which a worktree was checked out.
+pub(crate) fn attributes_of(worktree: &Path) -> PathBuf {
+    worktree.with_extension("attributes")
 }
 
 /// Does the same work for both sides in parallel. The base's error takes precedence.

@@ -167,3 +167,28 @@ fn line_ends_and_names_of_blobs_are_written_wherever_they_are_asked_for() {
         }
     }
 }
+
+#[test]
+fn files_are_written_again_if_attributes_change_and_their_blobs_do_not() {
+    let scratch = Scratch::new();
+    scratch.write("file", "line\n");
+    let unix = scratch.commit_all("file");
+    scratch.write("a/.gitattributes", "* eol=lf");
+    scratch.write(".gitattributes", "file eol=crlf");
+    let windows = scratch.commit_all("attributes");
+    let checked_out = |commit: &git2::Oid| {
+        check_out(&scratch, &scratch.revision(*commit));
+        super::read(&tree(&scratch).join("file"))
+    };
+    assert_eq!(checked_out(&unix), "line\n");
+    assert_eq!(checked_out(&windows), "line\r\n");
+    assert_eq!(checked_out(&unix), "line\n");
+    // The clone's own count as well.
+    write(&scratch.path().join(".git/info/attributes"), "file eol=crlf");
+    assert_eq!(checked_out(&unix), "line\r\n");
+    scratch.set("core.eol", "lf");
+    write(&scratch.path().join(".git/info/attributes"), "file text");
+    assert_eq!(checked_out(&unix), "line\n");
+    scratch.set("core.eol", "crlf");
+    assert_eq!(checked_out(&unix), "line\r\n");
+}
