@@ -125,7 +125,7 @@ impl Experiment {
     }
 
     /// The next pair. First, each group in turn gets the minimum number of pairs for a
-    /// verdict. After that, the next pair is of the group that is expected to reach its
+    /// verdict; if alarms are tested over layouts, groups that stand out go first. After that, the next pair is of the group that is expected to reach its
     /// verdicts soonest. A pair only begins if it is allowed and fits into the
     /// remaining time.
     ///
@@ -133,7 +133,7 @@ impl Experiment {
     /// Why there is no next pair.
     pub fn next(&mut self, now: f64) -> Result<Turn, StoppedBy> {
         let begin = now - self.start;
-        if self.plan.fail_fast && self.ended(MetricTest::is_regression).next().is_some() {
+        if self.plan.fail_fast && self.has_just_found() {
             return Err(StoppedBy::Verdict);
         }
         // From the group after the latest one on: `min_by` returns the first of the equally urgent,
@@ -262,10 +262,20 @@ impl Experiment {
         self.reserved = seconds;
     }
 
-    /// The benchmarks in which the latest pair revealed a regression, or after which
-    /// something was set aside.
-    pub(crate) fn to_test_again(&self) -> impl Iterator<Item = BenchmarkId> {
-        self.ended(|test| test.is_regression() || test.is_set_aside()).map(|(id, _)| *id)
+    /// The regressions that the latest pair revealed and the tests that were set aside after it,
+    /// with their gates.
+    pub(crate) fn just_raised(&self) -> impl Iterator<Item = (BenchmarkId, &MetricTest, &Gate)> {
+        let raised = self.ended(|test| test.is_regression() || test.is_set_aside());
+        raised.filter_map(|&(id, number)| {
+            let test = &self.benchmarks[id.0].tests[number].1;
+            let mut gates = self.plan.benchmarks[id.0].gates.iter();
+            Some((id, test, gates.find(|gate| gate.metric == test.metric().name)?))
+        })
+    }
+
+    /// Whether the latest pair revealed a regression after which sampling was not resumed.
+    pub(crate) fn has_just_found(&self) -> bool {
+        self.ended(MetricTest::is_regression).next().is_some()
     }
 
     /// The tests of which this holds, among those that have just ended.
@@ -285,14 +295,26 @@ impl Experiment {
         })
     }
 
-    /// Continues although the latest pair revealed a regression.
-    pub(crate) fn resume(&mut self) {
-        self.ended.clear();
+    /// Continues although the latest pair ended tests, if this holds of them and of their group.
+    pub(crate) fn resume(&mut self, may: &dyn Fn(Option<usize>, &MetricTest) -> bool) {
+        let (benchmarks, latest) = (&self.benchmarks, self.latest);
+        self.ended.retain(|(id, test)| !may(latest, &benchmarks[id.0].tests[*test].1));
+    }
+
+    /// How long the minimum number of pairs takes, at the time that these have taken so far.
+    pub(crate) fn least_time(&self) -> f64 {
+        let open = self.groups.iter().filter(|group| group.is_open);
+        open.map(|group| group.least as f64 * group.pair_seconds).sum()
     }
 
     /// The progress so far.
     pub fn progress(&self) -> Progress<'_> {
         Progress { experiment: self }
+    }
+
+    /// Whether a verdict is missing.
+    pub(crate) fn is_open(&self) -> bool {
+        self.groups.iter().any(|group| group.is_open)
     }
 
     /// Whether there is a complete pair.
@@ -358,14 +380,6 @@ impl Experiment {
         open.map(|benchmark| benchmark.name.as_str()).collect()
     }
 
-    /// Counts the `seconds` of the same time limit that another experiment has used. To be
-    /// called before the first pair.
-    pub(crate) fn after(mut self, seconds: f64) -> Self {
-        self.start -= seconds;
-        self.elapsed += seconds;
-        self
-    }
-
     /// What would decide the undecided verdicts, if there are any.
     pub(crate) fn advice(&self) -> Option<Advice> {
         let mut open = Vec::new();
@@ -419,6 +433,12 @@ impl Experiment {
     fn urgency(&self, number: usize) -> Urgency {
         let group = &self.groups[number];
         if group.pairs < group.least {
+            // An alarm needs time for layouts, the more the larger the program.
+            let benchmarks = self.of_group(number).iter();
+            let mut tests = benchmarks.flat_map(BenchmarkState::open_tests);
+            if self.plan.layouts == Layouts::Auto && tests.any(MetricTest::stands_out) {
+                return Urgency::StandsOut;
+            }
             return Urgency::Fresh { pairs: group.pairs };
         }
         let pairs = group.pairs as f64;
@@ -469,6 +489,8 @@ impl Experiment {
 /// How urgent the next pair of a group is, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
+    /// It has fewer pairs than the minimum for a verdict, and may soon raise an alarm.
+    StandsOut,
     /// It has this many pairs, fewer than the minimum for a verdict.
     Fresh { pairs: u64 },
     /// It should be decided after this much more measuring.

@@ -65,14 +65,20 @@ pub(crate) struct LayoutPlan {
 
 impl LayoutPlan {
     /// Tests `gates` over layouts, in at most `most` units. They get their share of the
-    /// error among all tests of `plan`, since any of them could have been tested again.
-    pub(crate) fn new(plan: &Plan, gates: &[(BenchmarkId, Gate)], most: Option<u64>) -> Self {
+    /// error among all tests of `plan`, since any of them could have been tested again. The
+    /// order and the layouts are those of the test `number` of the comparison.
+    pub(crate) fn new(
+        plan: &Plan,
+        gates: &[(BenchmarkId, Gate)],
+        most: Option<u64>,
+        number: u64,
+    ) -> Self {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
             time_limit: plan.time_limit,
             max_pairs: most,
             of_tests: Some(plan.tests()),
-            ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ SEED)
+            ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ (SEED + number))
         };
         let mut of: Vec<BenchmarkId> = Vec::new();
         for group in &plan.groups {
@@ -218,7 +224,7 @@ mod tests {
     fn what_is_asked_again_shares_the_error_of_all() {
         let plan = plan();
         let gates = [0, 2, 3].map(|id| (BenchmarkId(id), Gate::new("median_time", 0.02)));
-        let asked = LayoutPlan::new(&plan, &gates, Some(24));
+        let asked = LayoutPlan::new(&plan, &gates, Some(24), 0);
         assert_eq!(asked.plan.levels(), plan.levels());
         assert_eq!(asked.of, [0, 2, 3].map(BenchmarkId));
         let names: Vec<&str> =

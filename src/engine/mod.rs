@@ -10,5 +10,6 @@ pub(crate) mod longer;
 pub mod plan;
 pub mod remarks;
 pub(crate) mod schedule;
+pub(crate) mod stages;
 pub(crate) mod test;
 pub(crate) mod trial;

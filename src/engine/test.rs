@@ -22,6 +22,9 @@ const LEAST_PAIRS_OF_NOTICE: u64 = 30;
 /// The test for a warning is given up after this many times the pairs of the verdict.
 const WARNING_PATIENCE: u64 = 4;
 
+/// After this many pairs, all of them beyond the threshold, a test stands out.
+const PAIRS_TO_STAND_OUT: u64 = 5;
+
 /// Whether the change is beyond the warning level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
@@ -46,6 +49,8 @@ pub(crate) struct MetricTest {
     /// Whether it is replaced by another test.
     is_set_aside: bool,
     warning: Warning,
+    /// The number of pairs that are slower by more than the threshold.
+    slower: u64,
     /// Other estimators, with the number of pairs that each needed for a verdict: the
     /// mean, which is always shown, and all of them if the metric gates.
     others: Vec<(Running, Option<u64>)>,
@@ -80,7 +85,17 @@ impl MetricTest {
         let (gate, warning) = (gate.cloned(), Warning::No);
         let shape = NoiseShape::new();
         let (verdict, is_set_aside) = (None, false);
-        MetricTest { metric, gate, running, shape, verdict, is_set_aside, warning, others }
+        MetricTest {
+            metric,
+            gate,
+            running,
+            shape,
+            verdict,
+            is_set_aside,
+            warning,
+            slower: 0,
+            others,
+        }
     }
 
     pub(crate) fn metric(&self) -> &Metric {
@@ -177,6 +192,12 @@ impl MetricTest {
         self.threshold().is_some_and(|threshold| looks_slower(&self.running, threshold, least))
     }
 
+    /// Whether it is undecided and every pair so far was slower by more than the threshold.
+    pub(super) fn stands_out(&self) -> bool {
+        let pairs = self.pairs();
+        self.is_undecided() && pairs >= PAIRS_TO_STAND_OUT && self.slower == pairs
+    }
+
     /// Ends the test without a verdict, because another test replaces it.
     pub(super) fn set_aside(&mut self) {
         self.is_set_aside = true;
@@ -199,6 +220,11 @@ impl MetricTest {
         let Some(gate) = &self.gate else {
             return;
         };
+        let beyond = base * (1.0 + self.metric.better.limit(gate.limit()));
+        self.slower += u64::from(match self.metric.better {
+            Better::Lower => head > beyond,
+            Better::Higher => head < beyond,
+        });
         match self.warning {
             Warning::Open(_) => self.decide_warning(),
             _ => {

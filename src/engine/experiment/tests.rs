@@ -323,7 +323,7 @@ fn what_looks_slower_for_long_is_set_aside_and_the_rest_goes_on() {
             experiment.set_aside(&|test, least| {
                 test.looks_slower(least) && test.metric().name == "wall_time"
             });
-            told.extend(experiment.to_test_again().map(|id| (id, turn.group)));
+            told.extend(experiment.just_raised().map(|(id, ..)| (id, turn.group)));
         },
     );
     assert_eq!(told, [(BenchmarkId(0), 0)]);

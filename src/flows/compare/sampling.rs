@@ -2,29 +2,19 @@
 
 use std::time::Duration;
 
-use super::layouts::{self, LayoutResults};
+use super::layouts;
 use super::longer::{self, LongerRuns};
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Experiment, Progress, Turn};
 use crate::engine::plan::Plan;
+use crate::engine::stages::{Stage, Stages};
 use crate::error::Error;
 use crate::exec::execution::Stop;
-use crate::model::layouts::Layouts;
+use crate::model::layouts::Placing;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
-use crate::model::row::{BenchmarkId, Row};
-
-/// The fraction of the time limit that is reserved for layouts if all benchmarks are tested over
-/// them.
-const LAYOUTS_PART: f64 = 0.5;
-
-/// The runs of the lengths that verdicts need.
-struct ShortRuns {
-    as_built: Experiment,
-    over_layouts: LayoutResults,
-    stopped_by: StoppedBy,
-}
+use crate::model::row::Row;
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
 /// for `longest` where nothing has regressed.
@@ -37,9 +27,11 @@ pub(super) fn sample(
         session.reporter.event(Event::Sampling(plan));
     }
     let began = session.seconds();
-    let ShortRuns { as_built, over_layouts, stopped_by } = sample_short(session, plan, began)?;
-    let short = as_built.finish(stopped_by);
-    let benchmarks = over_layouts.combined_with(short.benchmarks);
+    let (mut stages, placings, stopped_by) = sample_short(session, plan, began)?;
+    stages.end();
+    let short = stages.as_built().finish(stopped_by);
+    let over_layouts = || stages.tests().iter();
+    let benchmarks = layouts::combined_with(stages.tests(), &placings, short.benchmarks);
     let is_found = plan.fail_fast && benchmarks.iter().any(BenchmarkResult::has_regressed);
     let is_over = !plan.decides || stopped_by == StoppedBy::Interrupt || is_found;
     let long = match is_over {
@@ -48,85 +40,126 @@ pub(super) fn sample(
     };
     let stopped_long = (!is_over).then_some(long.stopped_by);
     let LongerRuns { benchmarks, likely_slower, elapsed, .. } = long;
-    let likely_slower = short.likely_slower.or(over_layouts.likely_slower).or(likely_slower);
+    let likely_over =
+        over_layouts().find_map(|test| test.experiment.finish(stopped_by).likely_slower);
+    let likely_slower = short.likely_slower.or(likely_over).or(likely_slower);
     let names_one = benchmarks.iter().any(BenchmarkResult::has_regressed);
     let sampled = Sampled {
         stopped_by: end(plan, stopped_by, stopped_long, is_decided(&benchmarks)),
         likely_slower: likely_slower.filter(|_| !names_one),
-        elapsed: elapsed.unwrap_or(short.elapsed.max(over_layouts.ended - began)),
+        elapsed: elapsed.unwrap_or(stages.elapsed()),
         benchmarks,
     };
-    report(session, plan, &as_built, over_layouts.advice, &sampled);
+    let advice_over = over_layouts().filter_map(|test| test.experiment.advice());
+    report(session, plan, stages.as_built(), advice_over.reduce(Advice::and), &sampled);
     Ok(sampled)
 }
 
-/// Samples as built and over layouts in turn: with `--fail-fast`, what looked like a regression
-/// and is none over layouts does not end the rest.
+/// Samples as built, and alarms over layouts. Also returns, for each program, how its layouts
+/// were made.
 fn sample_short(
     session: &mut Session<'_, '_>,
     plan: &Plan,
     began: f64,
-) -> Result<ShortRuns, Error> {
-    let mut as_built = Experiment::new(plan.clone(), began);
-    if matches!(plan.layouts, Layouts::Number(_)) {
-        as_built.reserve(LAYOUTS_PART * plan.time_limit.as_secs_f64());
-    }
-    let mut over_layouts = LayoutResults::default();
-    let stopped_by = loop {
-        let stopped_by = sample_as_built(session, &mut as_built, plan)?;
-        let gates = layouts::gates_to_test(&as_built, plan, session.programs, &over_layouts);
-        if gates.is_empty() || stopped_by == StoppedBy::Interrupt || !plan.decides {
-            break stopped_by;
-        }
-        let spent = session.seconds() - began;
-        let stopped_over = layouts::sample(session, plan, &gates, spent, &mut over_layouts)?;
-        // There is one time limit for both.
-        if stopped_over != StoppedBy::Verdict {
-            break stopped_over;
-        }
-        let resumes = plan.fail_fast && !over_layouts.confirms_any();
-        if stopped_by != StoppedBy::Verdict || !resumes {
-            break stopped_by;
-        }
-        as_built.resume();
+) -> Result<(Stages, Vec<Option<Placing>>, StoppedBy), Error> {
+    let placed = plan.groups.iter().map(|group| session.programs[group.program].can_be_placed());
+    let mut stages = Stages::new(plan.clone(), placed.collect(), layouts::depends_on_layout, began);
+    let mut runs = ShortRuns {
+        placings: vec![None; session.programs.len()],
+        begun: 0,
+        is_placed: false,
+        session,
+        plan,
     };
-    Ok(ShortRuns { as_built, over_layouts, stopped_by })
+    let ended = loop {
+        let (stage, turn) = match stages.next(runs.session.seconds()) {
+            Ok(next) => next,
+            Err(stopped_by) => break Ok(stopped_by),
+        };
+        let rows = match runs.measure(&mut stages, stage, &turn) {
+            Ok(rows) => rows,
+            Err(Stop::OutOfTime) => break Ok(StoppedBy::TimeLimit),
+            Err(Stop::Interrupted) => break Ok(StoppedBy::Interrupt),
+            Err(Stop::Error(error)) => break Err(error),
+        };
+        stages.push(stage, &turn, &rows, runs.session.seconds());
+        let reporter = &mut *runs.session.reporter;
+        reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
+        if let Some(unlikely) = stages.unlikely(stage) {
+            reporter.event(Event::Unlikely(unlikely));
+        }
+    };
+    let restored = runs.restore();
+    let ShortRuns { placings, .. } = runs;
+    stages.report_end(&mut |event| session.reporter.event(event));
+    let stopped_by = ended?;
+    restored?;
+    Ok((stages, placings, stopped_by))
 }
 
-fn sample_as_built(
-    session: &mut Session<'_, '_>,
-    experiment: &mut Experiment,
-    plan: &Plan,
-) -> Result<StoppedBy, Error> {
-    let Session { programs, context, start, reporter } = session;
-    let placed: Vec<bool> =
-        plan.groups.iter().map(|group| programs[group.program].can_be_placed()).collect();
-    let mut to_test_again: Vec<BenchmarkId> = Vec::new();
-    run(
-        experiment,
-        &|| start.elapsed().as_secs_f64(),
-        &mut |turn, progress| {
-            let group = &plan.groups[turn.group];
-            programs[group.program].measure(turn, group, progress, *context)
-        },
-        *reporter,
-        &mut |turn, experiment| {
-            if plan.layouts != Layouts::Auto {
-                return;
+/// Measures the pairs of both stages.
+struct ShortRuns<'r, 's, 'a> {
+    session: &'r mut Session<'s, 'a>,
+    plan: &'r Plan,
+    /// For each program, how its layouts are made, if any was.
+    placings: Vec<Option<Placing>>,
+    /// How many tests over layouts have been reported.
+    begun: usize,
+    /// Whether executables may have other layouts than as built.
+    is_placed: bool,
+}
+
+impl ShortRuns<'_, '_, '_> {
+    fn measure(
+        &mut self,
+        stages: &mut Stages,
+        stage: Stage,
+        turn: &Turn,
+    ) -> Result<Vec<Row>, Stop> {
+        match stage {
+            Stage::AsBuilt => {
+                self.restore()?;
+                let Session { programs, context, .. } = &mut *self.session;
+                let group = &self.plan.groups[turn.group];
+                programs[group.program].measure(turn, group, &stages.progress(stage), *context)
             }
-            // More pairs as built would only tell the layout of this one executable.
-            if placed[turn.group] {
-                experiment.set_aside(&|test, least| {
-                    test.looks_slower(least) && layouts::depends_on_layout(test.metric())
-                });
+            Stage::Over(number) => self.measure_over(stages, number, turn),
+        }
+    }
+
+    fn measure_over(
+        &mut self,
+        stages: &mut Stages,
+        number: usize,
+        turn: &Turn,
+    ) -> Result<Vec<Row>, Stop> {
+        let Session { programs, context, reporter, .. } = &mut *self.session;
+        self.is_placed = true;
+        for test in &stages.tests()[self.begun..] {
+            for group in &test.over.plan.groups {
+                let placing = &mut self.placings[group.program];
+                if placing.is_none() {
+                    *placing = Some(layouts::placing(&programs[group.program], *reporter));
+                }
             }
-            let before = to_test_again.len();
-            to_test_again.extend(experiment.to_test_again());
-            if to_test_again.len() > before {
-                experiment.reserve(layouts::time_needed(plan, &to_test_again));
-            }
-        },
-    )
+            reporter.event(Event::OverLayouts(&test.over.plan));
+        }
+        self.begun = stages.tests().len();
+        let test = stages.test(number);
+        let program = test.over.plan.groups[turn.group].program;
+        let placing = self.placings[program].unwrap_or(Placing::Copied);
+        let measured = &mut programs[program];
+        let (rows, links) = layouts::measure(test, turn, self.plan, (measured, placing), *context)?;
+        stages.linked(program, links);
+        Ok(rows)
+    }
+
+    fn restore(&mut self) -> Result<(), Error> {
+        match std::mem::take(&mut self.is_placed) {
+            true => layouts::restore(self.session.programs),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Whether every gating metric has its verdict.

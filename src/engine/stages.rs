@@ -1,0 +1,444 @@
+//! The two stages of a comparison, pairs as built and pairs over layouts, in turn: an alarm as
+//! built is tested over layouts when it is raised.
+//!
+//! Until a regression is confirmed, the largest alarm goes first, but alarms that turn out to be
+//! none take at most [half](SHARE) of the time from the pairs as built. After that the comparison
+//! is a regression anyway, and further alarms wait until the pairs as built are over; the time of
+//! theirs is reserved.
+//!
+//! *Why that keeps the error*: which test has the next pair, and when a test is begun or paused,
+//! depends on earlier pairs only. The theorem needs no more, since it is about a coin that is
+//! tossed for each pair, after that choice. Each gate has one test over layouts, whose level is
+//! its share of the error among all tests of the comparison ([`LayoutPlan`]), whenever it is
+//! begun; a paused one continues with its own capital. So the sum over all gates is at most the
+//! error, however many are tested and in whatever order.
+
+use super::event::Event;
+use super::experiment::{Experiment, Progress, Turn};
+use super::layouts::{LayoutNoise, LayoutPlan};
+use super::plan::{Plan, PlannedBenchmark};
+use super::test::MetricTest;
+use crate::model::gate::Gate;
+use crate::model::layouts::Layouts;
+use crate::model::metric::Metric;
+use crate::model::notice::Unlikely;
+use crate::model::outcome::StoppedBy;
+use crate::model::row::{BenchmarkId, MetricId, Row};
+
+/// The fraction of the time limit that is reserved for layouts if all benchmarks are tested over
+/// them, and the largest one that is reserved for several alarms.
+const RESERVED: f64 = 0.5;
+
+/// The fraction of the time so far beyond which no further alarm is tested before the pairs as
+/// built.
+const SHARE: f64 = 0.5;
+
+/// A test over layouts is paused after this many times the minimum number of units. A change that
+/// is far from the threshold is decided by then.
+const PATIENCE: u64 = 2;
+
+/// The reserved time, as a multiple of that of the minimum number of units.
+const MARGIN: f64 = 1.5;
+
+/// The assumed time of linking both sides before it is known, seconds.
+const LINKS: f64 = 0.5;
+
+/// What the next pair belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    AsBuilt,
+    /// The test over layouts with this number.
+    Over(usize),
+}
+
+/// A regression as built, or a test that was set aside, whose test over layouts is not begun.
+#[derive(Debug)]
+struct Alarm {
+    of: BenchmarkId,
+    gate: Gate,
+    /// How much slower it is as built.
+    size: f64,
+}
+
+/// A test over layouts of one or more alarms.
+#[derive(Debug)]
+pub(crate) struct LayoutTest {
+    pub(crate) over: LayoutPlan,
+    pub(crate) experiment: Experiment,
+    /// For each benchmark.
+    pub(crate) noise: Vec<LayoutNoise>,
+    units: u64,
+    least: u64,
+    /// Why it has no further unit, for now.
+    stopped_by: Option<StoppedBy>,
+}
+
+impl LayoutTest {
+    /// Why it has no further unit.
+    pub(crate) fn stopped_by(&self) -> StoppedBy {
+        self.stopped_by.unwrap_or(StoppedBy::TimeLimit)
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.stopped_by, None | Some(StoppedBy::TimeLimit))
+    }
+
+    /// Whether it may take time from the pairs as built.
+    fn is_first(&self) -> bool {
+        self.is_open() && self.units < PATIENCE * self.least
+    }
+}
+
+/// The state of both stages: a state machine like [`Experiment`], which is driven in the same way.
+#[derive(Debug)]
+pub(crate) struct Stages {
+    plan: Plan,
+    /// For each group, whether its executables can be given other layouts.
+    can_be_placed: Vec<bool>,
+    /// Whether a metric depends on the layout.
+    depends_on_layout: fn(&Metric) -> bool,
+    as_built: Experiment,
+    /// The largest first.
+    waiting: Vec<Alarm>,
+    tests: Vec<LayoutTest>,
+    /// For each program, how long linking both sides takes, seconds, if that is known.
+    links: Vec<Option<f64>>,
+    /// Whether a regression is one over layouts, too.
+    is_confirmed: bool,
+    /// The time over layouts so far, seconds.
+    seconds_over: f64,
+    start: f64,
+    /// When the latest turn began, in the caller's clock.
+    turn_began: f64,
+}
+
+impl Stages {
+    /// Begins at the time `now`, see [`Experiment::new`].
+    pub(crate) fn new(
+        plan: Plan,
+        can_be_placed: Vec<bool>,
+        depends_on_layout: fn(&Metric) -> bool,
+        now: f64,
+    ) -> Self {
+        let programs = plan.groups.iter().map(|group| group.program + 1).max().unwrap_or(0);
+        Stages {
+            can_be_placed,
+            depends_on_layout,
+            as_built: Experiment::new(plan.clone(), now),
+            waiting: Vec::new(),
+            tests: Vec::new(),
+            links: vec![None; programs],
+            is_confirmed: false,
+            seconds_over: 0.0,
+            start: now,
+            turn_began: now,
+            plan,
+        }
+    }
+
+    /// The next pair, and the stage it belongs to.
+    ///
+    /// # Errors
+    /// Why there is no next pair.
+    pub(crate) fn next(&mut self, now: f64) -> Result<(Stage, Turn), StoppedBy> {
+        self.turn_began = now;
+        if self.plan.fail_fast && self.is_confirmed {
+            return Err(StoppedBy::Verdict);
+        }
+        let is_auto = self.plan.layouts == Layouts::Auto && self.plan.decides;
+        if is_auto {
+            // What is tested over layouts does not end the comparison.
+            let tests_again = |group: Option<usize>, test: &MetricTest| {
+                group.is_some_and(|group| self.can_be_placed[group])
+                    && (self.depends_on_layout)(test.metric())
+            };
+            self.as_built.resume(&tests_again);
+            if let Some(next) = self.alarm_first(now) {
+                return Ok(next);
+            }
+        }
+        self.as_built.reserve(self.reserved());
+        let stopped_by = match self.as_built.next(now) {
+            Ok(turn) => return Ok((Stage::AsBuilt, turn)),
+            Err(stopped_by) => stopped_by,
+        };
+        // Another regression is final.
+        if !self.plan.decides || is_auto && self.plan.fail_fast && self.as_built.has_just_found() {
+            return Err(stopped_by);
+        }
+        self.rest(now).ok_or_else(|| {
+            let mut open = self.tests.iter().map(LayoutTest::stopped_by);
+            // There is one time limit for both.
+            open.rfind(|stopped_by| *stopped_by != StoppedBy::Verdict).unwrap_or(stopped_by)
+        })
+    }
+
+    /// The next pair of an alarm that goes before the pairs as built.
+    fn alarm_first(&mut self, now: f64) -> Option<(Stage, Turn)> {
+        if self.is_confirmed {
+            return None;
+        }
+        if self.tests.last().is_some_and(LayoutTest::is_first) {
+            return self.turn_of(self.tests.len() - 1, now);
+        }
+        if self.waiting.is_empty() || self.seconds_over > SHARE * (now - self.start) {
+            return None;
+        }
+        let largest = self.waiting[0].of;
+        let same = self.waiting.iter().take_while(|alarm| alarm.of == largest).count();
+        self.begin(same);
+        self.turn_of(self.tests.len() - 1, now)
+    }
+
+    /// The next pair when the pairs as built are over.
+    fn rest(&mut self, now: f64) -> Option<(Stage, Turn)> {
+        if matches!(self.plan.layouts, Layouts::Number(_)) && self.tests.is_empty() {
+            self.waiting = self.all_gates();
+        }
+        loop {
+            if self.tests.last().is_some_and(LayoutTest::is_first)
+                && let Some(next) = self.turn_of(self.tests.len() - 1, now)
+            {
+                return Some(next);
+            }
+            if self.waiting.is_empty() {
+                break;
+            }
+            let count = self.affordable(now);
+            self.begin(count);
+            self.sort();
+        }
+        // The paused ones, the latest first: of several that waited, it is not larger, but
+        // it has had the fewest units.
+        (0..self.tests.len()).rev().find_map(|number| self.turn_of(number, now))
+    }
+
+    fn turn_of(&mut self, number: usize, now: f64) -> Option<(Stage, Turn)> {
+        let test = &mut self.tests[number];
+        if !test.is_open() {
+            return None;
+        }
+        match test.experiment.next(now) {
+            Ok(turn) => {
+                test.stopped_by = None;
+                Some((Stage::Over(number), turn))
+            }
+            Err(stopped_by) => {
+                test.stopped_by = Some(stopped_by);
+                None
+            }
+        }
+    }
+
+    /// Begins one test of the `count` first alarms that wait. Those of one program share layouts.
+    fn begin(&mut self, count: usize) {
+        let gates: Vec<_> =
+            self.waiting.drain(..count).map(|alarm| (alarm.of, alarm.gate)).collect();
+        let most = match self.plan.layouts {
+            Layouts::Number(number) => Some(u64::from(number)),
+            _ => None,
+        };
+        let over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
+        let least = over.plan.groups.iter().filter_map(|group| over.plan.least_pairs_in(group));
+        self.tests.push(LayoutTest {
+            experiment: Experiment::new(over.plan.clone(), self.start),
+            noise: over.plan.benchmarks.iter().map(noise).collect(),
+            units: 0,
+            least: least.sum(),
+            stopped_by: None,
+            over,
+        });
+    }
+
+    /// Moves the alarms that share layouts with the largest one to the front. Returns for how
+    /// many of them there is time for the minimum number of units, at least 1; without
+    /// [`Layouts::Auto`] all are tested at once.
+    fn affordable(&mut self, now: f64) -> usize {
+        if self.plan.layouts != Layouts::Auto {
+            return self.waiting.len();
+        }
+        let program = |alarm: &Alarm| {
+            let groups = &mut self.plan.groups.iter();
+            groups.find(|group| group.benchmarks.contains(&alarm.of.0)).map(|group| group.program)
+        };
+        let largest = self.waiting.first().and_then(program);
+        let others = |alarm: &Alarm| program(alarm) != largest;
+        // Stable: each part keeps its order by size.
+        self.waiting.sort_by_key(others);
+        let same = self.waiting.iter().filter(|alarm| !others(alarm)).count();
+        let left = self.plan.time_limit.as_secs_f64() - (now - self.start);
+        (1..=same).rev().find(|count| self.needed(*count) <= left).unwrap_or(1)
+    }
+
+    /// The time to reserve for layouts, seconds.
+    fn reserved(&self) -> f64 {
+        let limit = self.plan.time_limit.as_secs_f64();
+        match self.plan.layouts {
+            Layouts::Off => 0.0,
+            Layouts::Number(_) => RESERVED * limit,
+            Layouts::Auto => {
+                let open = self.tests.iter().filter(|test| test.is_open());
+                let open = open.map(|test| MARGIN * test.experiment.least_time());
+                let all = open.sum::<f64>() + self.needed(self.waiting.len());
+                // The largest one can have all of the time: without it, the rest means nothing.
+                all.min(RESERVED * limit).max(self.needed(self.waiting.len().min(1)))
+            }
+        }
+    }
+
+    /// The time that the minimum number of units for the `count` largest alarms takes, seconds.
+    fn needed(&self, count: usize) -> f64 {
+        if count == 0 {
+            return 0.0;
+        }
+        let alarms = &self.waiting[..count];
+        let gates: Vec<_> = alarms.iter().map(|alarm| (alarm.of, alarm.gate.clone())).collect();
+        let layouts = LayoutPlan::new(&self.plan, &gates, None, 0).plan;
+        // Programs of one workspace are of similar size.
+        let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
+        let links = layouts.groups.iter().filter_map(|group| {
+            let seconds = self.links[group.program].unwrap_or(longest);
+            Some(layouts.least_pairs_in(group)? as f64 * seconds)
+        });
+        MARGIN * (layouts.least_time().as_secs_f64() + links.sum::<f64>())
+    }
+
+    /// Linking both sides of a program took this long.
+    pub(crate) fn linked(&mut self, program: usize, seconds: f64) {
+        self.links[program] = Some(seconds);
+    }
+
+    /// Adds the rows of a turn that ended at the time `now`.
+    pub(crate) fn push(&mut self, stage: Stage, turn: &Turn, rows: &[Row], now: f64) {
+        match stage {
+            Stage::AsBuilt => {
+                self.as_built.push(turn, rows, now);
+                if self.plan.layouts == Layouts::Auto && self.can_be_placed[turn.group] {
+                    self.raise();
+                }
+            }
+            Stage::Over(number) => {
+                let test = &mut self.tests[number];
+                test.experiment.push(turn, rows, now);
+                test.units += 1;
+                // Nothing is reserved for it any more.
+                if !test.experiment.is_open() {
+                    test.stopped_by = Some(StoppedBy::Verdict);
+                }
+                self.seconds_over += now - self.turn_began;
+                self.is_confirmed |= test.experiment.has_just_found();
+            }
+        }
+    }
+
+    /// Adds the alarms of the latest pair as built to those that wait.
+    fn raise(&mut self) {
+        let depends_on_layout = self.depends_on_layout;
+        // More pairs as built would only tell the layout of this one executable.
+        self.as_built
+            .set_aside(&|test, least| depends_on_layout(test.metric()) && test.looks_slower(least));
+        for (of, test, gate) in self.as_built.just_raised() {
+            if depends_on_layout(test.metric()) {
+                self.waiting.push(Alarm { of, gate: gate.clone(), size: size(test) });
+            }
+        }
+        self.sort();
+    }
+
+    /// Sorts the alarms that wait by size.
+    fn sort(&mut self) {
+        self.waiting.sort_by(|one, other| other.size.total_cmp(&one.size));
+    }
+
+    /// All gates that can be tested over layouts.
+    fn all_gates(&self) -> Vec<Alarm> {
+        let groups = self.plan.groups.iter().zip(&self.can_be_placed);
+        let ids = groups
+            .filter(|(_, can_be)| **can_be)
+            .flat_map(|(group, _)| group.benchmarks.clone().map(BenchmarkId));
+        let gates =
+            ids.flat_map(|of| self.as_built.gating(of).map(move |(test, gate)| (of, test, gate)));
+        gates
+            .filter(|(_, test, _)| (self.depends_on_layout)(test.metric()))
+            .map(|(of, test, gate)| Alarm { of, gate: gate.clone(), size: size(test) })
+            .collect()
+    }
+
+    /// Ends both stages. An alarm without a test over layouts gets one without units, so that it
+    /// is no verdict.
+    pub(crate) fn end(&mut self) {
+        if !self.waiting.is_empty() {
+            self.begin(self.waiting.len());
+        }
+    }
+
+    pub(crate) fn as_built(&self) -> &Experiment {
+        &self.as_built
+    }
+
+    /// The tests over layouts, in the order in which they were begun.
+    pub(crate) fn tests(&self) -> &[LayoutTest] {
+        &self.tests
+    }
+
+    /// Seconds between the beginning and the end of the latest pair.
+    pub(crate) fn elapsed(&self) -> f64 {
+        let all = self.tests.iter().map(|test| &test.experiment).chain([&self.as_built]);
+        all.map(|experiment| experiment.progress().elapsed()).fold(0.0, f64::max)
+    }
+
+    /// The test over layouts with this number.
+    pub(crate) fn test(&mut self, number: usize) -> &mut LayoutTest {
+        &mut self.tests[number]
+    }
+
+    fn experiment(&mut self, stage: Stage) -> &mut Experiment {
+        match stage {
+            Stage::AsBuilt => &mut self.as_built,
+            Stage::Over(number) => &mut self.tests[number].experiment,
+        }
+    }
+
+    /// The progress of a stage.
+    pub(crate) fn progress(&self, stage: Stage) -> Progress<'_> {
+        match stage {
+            Stage::AsBuilt => self.as_built.progress(),
+            Stage::Over(number) => self.tests[number].experiment.progress(),
+        }
+    }
+
+    /// See [`Experiment::unlikely`].
+    pub(crate) fn unlikely(&mut self, stage: Stage) -> Option<&Unlikely> {
+        self.experiment(stage).unlikely()
+    }
+
+    /// The events of the ends of all stages that have pairs.
+    pub(crate) fn report_end(&self, report: &mut dyn FnMut(Event<'_>)) {
+        let over = self.tests.iter().map(|test| &test.experiment);
+        for experiment in std::iter::once(&self.as_built).chain(over) {
+            if experiment.has_pairs() {
+                report(Event::Sampled(&experiment.progress()));
+            }
+        }
+    }
+}
+
+/// How much slower a benchmark is as built.
+fn size(test: &MetricTest) -> f64 {
+    test.metric().better.worse(test.result().summary.change.unwrap_or(0.0))
+}
+
+/// The first gate of a benchmark, and its metric.
+pub(crate) fn first_gate(benchmark: &PlannedBenchmark) -> Option<(MetricId, &Metric, &Gate)> {
+    let first = benchmark.gates.first()?;
+    benchmark.gating().find(|(.., gate)| gate.metric == first.metric)
+}
+
+/// The noise of a benchmark, before anything is known of it.
+fn noise(benchmark: &PlannedBenchmark) -> LayoutNoise {
+    let limit = first_gate(benchmark).map(|(_, metric, gate)| metric.better.limit(gate.threshold));
+    LayoutNoise::new(limit.unwrap_or(0.0))
+}
+
+#[cfg(test)]
+mod tests;
