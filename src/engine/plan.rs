@@ -64,6 +64,8 @@ pub(crate) struct Group {
     pub(crate) can_select_benchmarks: bool,
     /// The expected time of a pair of runs, seconds; 0 if unknown.
     pub(crate) pair_seconds: f64,
+    /// Whether that is the time of other groups, since none of its own pairs was timed.
+    pub(crate) is_guessed: bool,
     /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
 }
@@ -112,6 +114,7 @@ impl Plan {
             benchmarks,
             can_select_benchmarks,
             pair_seconds,
+            is_guessed: false,
             length,
         });
     }
@@ -138,6 +141,12 @@ impl Plan {
             self.metrics.push(metric.clone());
             self.metrics.len() - 1
         }))
+    }
+
+    /// The same settings without benchmarks.
+    pub(crate) fn emptied(&self) -> Self {
+        let plan = self.clone();
+        Plan { metrics: Vec::new(), benchmarks: Vec::new(), groups: Vec::new(), ..plan }
     }
 
     /// Whether each pair has executables with layouts of their own.
@@ -197,18 +206,6 @@ impl Plan {
         self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum()
     }
 
-    /// The first benchmark of the group with the longest pairs, and how long these are.
-    pub(crate) fn slowest(&self) -> (String, Duration) {
-        let seconds = |group: &&Group| group.pair_seconds;
-        let slowest =
-            self.groups.iter().max_by(|one, other| seconds(one).total_cmp(&seconds(other)));
-        slowest.map_or_else(Default::default, |group| {
-            let first = self.benchmarks.get(group.benchmarks.start);
-            let name = first.map_or_else(String::new, |benchmark| benchmark.name.clone());
-            (name, Duration::from_secs_f64(group.pair_seconds))
-        })
-    }
-
     /// The least number of pairs with which any test can be decided.
     pub fn least_pairs(&self) -> u64 {
         self.least_pairs_of(&self.benchmarks).min().unwrap_or(u64::MAX)
@@ -232,6 +229,16 @@ impl Plan {
         let gating = benchmarks.iter().flat_map(PlannedBenchmark::gating);
         gating
             .filter_map(move |(_, metric, _)| estimator(metric, self.estimator).least_pairs(levels))
+    }
+
+    /// How many times the least number of pairs for any verdict an all-clear needs, at least 1.
+    pub(crate) fn pairs_to_pass_per_least(&self) -> f64 {
+        let (levels, least) = (self.levels(), self.least_pairs());
+        let gating = self.benchmarks.iter().flat_map(PlannedBenchmark::gating);
+        let most = gating.filter_map(|(_, metric, _)| {
+            estimator(metric, self.estimator).least_pairs_to_pass(levels.clear)
+        });
+        most.max().map_or(1.0, |most| (most as f64 / least as f64).max(1.0))
     }
 
     /// How long it is expected to take until every test has the least number of pairs

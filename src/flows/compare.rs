@@ -3,6 +3,7 @@
 mod accesses;
 mod discovery;
 mod explain;
+mod fit;
 mod harnesses;
 mod layouts;
 mod lengths;
@@ -154,7 +155,7 @@ fn measure(
         return Ok(Measured::nothing(stopped_by, session, found));
     }
     lengths::choose(session, &mut plan, &cache.file("run-lengths-v3"))?;
-    planning::check_feasible(session, &mut plan, settings.policy.layouts)?;
+    fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
     let prepare_seconds = session.seconds();
     let sampled = sampling::sample(session, &plan, longest)?;
     if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
@@ -227,12 +228,20 @@ fn outcome(
     notices: Vec<Notice>,
 ) -> Outcome {
     let likely_slower = measured.likely_slower.as_deref();
+    let benchmarks = all_benchmarks(preparation, &measured.programs);
+    let has_unmeasured = benchmarks.iter().any(|one| one.status == Status::NotMeasured);
     let verdict = match measured.stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
         // The verdict is that of all shards together.
         _ if options.shard.is_some() => None,
-        _ => Some(Verdict::of_benchmarks(measured.results(), likely_slower)),
+        _ => Some(Verdict::of_benchmarks(&benchmarks, likely_slower)),
+    };
+    let stopped_by = match measured.stopped_by {
+        StoppedBy::Verdict if has_unmeasured && verdict == Some(Verdict::Inconclusive) => {
+            StoppedBy::TimeLimit
+        }
+        stopped_by => stopped_by,
     };
     let mut removed = preparation.removed.clone();
     removed.extend(measured.programs.iter().flat_map(|program| program.found.removed()));
@@ -242,11 +251,11 @@ fn outcome(
     });
     Outcome {
         verdict,
-        stopped_by: measured.stopped_by,
+        stopped_by,
         elapsed_seconds: Some(measured.elapsed),
         prepare_seconds: Some(measured.prepare_seconds),
         rows: None,
-        benchmarks: all_benchmarks(preparation, &measured.programs),
+        benchmarks,
         likely_slower: measured.likely_slower,
         sides: Some(preparation.sides.clone()),
         toolchain: Some(preparation.toolchain.clone()),
@@ -344,6 +353,8 @@ fn benchmarks_of(program: &MeasuredProgram, shown: &[String]) -> Vec<BenchmarkRe
             .iter()
             .map(|(name, reason)| BenchmarkResult::same(name, Status::Unaffected, reason.clone())),
     );
+    let not_measured = found.not_measured.iter();
+    all.extend(not_measured.map(|(name, needed)| BenchmarkResult::not_measured(name, *needed)));
     all.extend(found.one_sided_results());
     all
 }

@@ -45,17 +45,20 @@ pub(crate) enum FlowError {
     Waiver { metric: String, why: String },
     #[error(
         "{least} pairs{}, the minimum for a verdict, take about {}, longer than the time limit of \
-         {}{}",
-        of_each(*.benchmarks), time::estimate(*.needed), time::duration(*.limit),
-        slowest_of(.slowest)
+         {}",
+        shortest_of(*.benchmarks, .shortest, *.together), time::estimate(*.needed),
+        time::duration(*.limit)
     )]
     LimitTooShort {
         least: u64,
         benchmarks: usize,
+        /// The benchmark that takes the least time.
+        shortest: String,
+        /// How many benchmarks share its runs, itself included.
+        together: usize,
+        /// The time that it needs.
         needed: Duration,
         limit: Duration,
-        /// The benchmark with the longest pairs, and how long these are.
-        slowest: (String, Duration),
         /// The version of the harness with which runs could be much shorter.
         newer: Option<&'static str>,
     },
@@ -174,13 +177,19 @@ fn filtering_harnesses() -> String {
     )
 }
 
+/// Pairs may take longer than they did when they were timed, by this factor.
+pub(crate) const HEADROOM: f64 = 1.25;
+
+/// A time limit with room for pairs that take so long: from two minutes on, whole minutes.
+pub(crate) fn limit_for(needed: Duration) -> Duration {
+    let wanted = (needed.as_secs_f64() * HEADROOM).ceil() as u64;
+    Duration::from_secs(if wanted < 120 { wanted } else { wanted.next_multiple_of(60) })
+}
+
 /// What to do if the minimum number of pairs takes longer than the time limit. The suggested
 /// limit has room for runs that take longer than the warm-up did.
 fn longer_limit(needed: Duration, benchmarks: usize, newer: Option<&str>) -> String {
-    let wanted = (needed.as_secs_f64() * 1.25).ceil() as u64;
-    let wanted =
-        Duration::from_secs(if wanted < 120 { wanted } else { wanted.next_multiple_of(60) });
-    let wanted = time::exact(wanted).replace(' ', "");
+    let wanted = time::exact(limit_for(needed)).replace(' ', "");
     let hint = match benchmarks {
         1 => format!("allow `--time-limit {wanted}`, or shorten the benchmark"),
         _ => format!(
@@ -196,19 +205,18 @@ fn longer_limit(needed: Duration, benchmarks: usize, newer: Option<&str>) -> Str
     }
 }
 
-/// The number of benchmarks that need the pairs.
-fn of_each(benchmarks: usize) -> String {
-    match benchmarks {
-        1 => String::new(),
-        several => format!(" of each of {several} benchmarks"),
-    }
-}
-
-/// The benchmark that takes longest, if a pair of it takes seconds.
-fn slowest_of((benchmark, pair): &(String, Duration)) -> String {
-    match pair.as_secs() {
-        0 => String::new(),
-        _ => format!("; a pair of `{benchmark}` alone takes {}", time::duration(*pair)),
+/// Which of several benchmarks takes so long, with how many others.
+fn shortest_of(benchmarks: usize, shortest: &str, together: usize) -> String {
+    match (benchmarks, together) {
+        (1, _) => String::new(),
+        (all, 1) => format!(" of `{shortest}`, the shortest of {all} benchmarks"),
+        (all, together) if together >= all => {
+            format!(" of all {all} benchmarks, which only run together")
+        }
+        (all, together) => {
+            let others = together - 1;
+            format!(" of `{shortest}` and {others} that run with it, the shortest of {all}")
+        }
     }
 }
 
@@ -247,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_in_which_nothing_fits_names_what_takes_the_least() {
+        let of = |benchmarks, together| shortest_of(benchmarks, "a", together);
+        assert_eq!(of(1, 1), "");
+        assert_eq!(of(30, 1), " of `a`, the shortest of 30 benchmarks");
+        assert_eq!(of(30, 30), " of all 30 benchmarks, which only run together");
+        assert_eq!(of(30, 3), " of `a` and 2 that run with it, the shortest of 30");
+    }
+
+    #[test]
     fn every_error_ends_with_advice() {
         let text = String::new;
         let (exit, time) = (Exit::Code(3), Duration::from_secs(1));
@@ -278,9 +295,10 @@ mod tests {
             FlowError::LimitTooShort {
                 least: 9,
                 benchmarks: 1,
+                shortest: text(),
+                together: 1,
                 needed: time,
                 limit: time,
-                slowest: (text(), time),
                 newer: None,
             },
             FlowError::TooFewLayouts { number: 1, least: 9 },

@@ -3,6 +3,7 @@
 #![expect(missing_docs, reason = "a field has a comment where its name leaves a question")]
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +118,8 @@ pub enum Notice {
         benchmarks: usize,
         example: String,
     },
+    /// The time limit leaves no room for the least number of pairs of these benchmarks.
+    NoTime(NoTime),
     /// Benchmarks passed in short runs only: there was no time for longer ones.
     OnlyShort {
         benchmarks: usize,
@@ -177,6 +180,15 @@ pub enum Notice {
     MissingShards { numbers: Vec<u64> },
     /// The intervals are valid for a single look.
     OneLook,
+}
+
+/// The benchmarks that were not measured because the time limit leaves no room for them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoTime {
+    /// Their names, and how long the least number of pairs takes, seconds; the longest first.
+    pub benchmarks: Vec<(String, f64)>,
+    /// A time limit that has room for all.
+    pub wanted: Duration,
 }
 
 /// What a notice is about.

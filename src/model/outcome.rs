@@ -66,14 +66,19 @@ impl Verdict {
     }
 
     /// The verdict on benchmarks, of which one may be [likely slower](Outcome::likely_slower).
+    /// Those that were not measured for lack of time leave it open.
     pub(crate) fn of_benchmarks<'a>(
         benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
         likely_slower: Option<&str>,
     ) -> Self {
-        let metrics = benchmarks.into_iter().flat_map(|benchmark| &benchmark.metrics);
+        let verdicts = benchmarks.into_iter().flat_map(|benchmark| {
+            let is_open = benchmark.status == Status::NotMeasured;
+            let open = is_open.then_some(Verdict::Inconclusive);
+            benchmark.metrics.iter().filter_map(|metric| metric.verdict).chain(open)
+        });
         match likely_slower {
             Some(_) => Verdict::Regression,
-            None => Verdict::overall(metrics.filter_map(|metric| metric.verdict)),
+            None => Verdict::overall(verdicts),
         }
     }
 }
@@ -122,6 +127,8 @@ pub enum Status {
     Removed,
     /// Both have it, and the change does not affect it: nothing was measured.
     Unaffected,
+    /// Both have it, and the time limit leaves no room for it.
+    NotMeasured,
 }
 
 /// How samples were compared.
@@ -385,6 +392,9 @@ pub struct BenchmarkResult {
     /// Why it was not measured, if it does the same on both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<SameReason>,
+    /// How long the least number of pairs of it takes, seconds, if there was no time for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_seconds: Option<f64>,
 }
 
 impl BenchmarkResult {
@@ -402,12 +412,19 @@ impl BenchmarkResult {
             shown: Vec::new(),
             layouts,
             reason: None,
+            needed_seconds: None,
         }
     }
 
     /// A benchmark that does the same on both sides.
     pub(crate) fn same(name: &str, status: Status, reason: SameReason) -> Self {
         BenchmarkResult { reason: Some(reason), ..BenchmarkResult::new(name, status) }
+    }
+
+    /// A benchmark for which the time limit leaves no room.
+    pub(crate) fn not_measured(name: &str, needed_seconds: f64) -> Self {
+        let needed_seconds = Some(needed_seconds);
+        BenchmarkResult { needed_seconds, ..BenchmarkResult::new(name, Status::NotMeasured) }
     }
 
     /// Whether one of its metrics regressed.
@@ -619,7 +636,14 @@ mod tests {
         ]);
         use StoppedBy::{Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
         holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt, &Identical, &NoBaseline]);
-        holds(&[&Status::Compared, &Status::New, &Status::Removed, &Status::Unaffected]);
+        let statuses: [&dyn fmt::Display; 5] = [
+            &Status::Compared,
+            &Status::New,
+            &Status::Removed,
+            &Status::Unaffected,
+            &Status::NotMeasured,
+        ];
+        holds(&statuses);
         holds(&[&Method::Sequential, &Method::Paired, &Method::Welch, &Method::Judge]);
         holds(&[&Better::Lower, &Better::Higher]);
     }
@@ -636,6 +660,21 @@ mod tests {
             assert_eq!(Verdict::overall(verdicts.clone()), expected, "{verdicts:?}");
         }
     }
+
+    #[test]
+    fn what_was_not_measured_leaves_a_pass_open_but_not_a_regression() {
+        let measured = |verdict| {
+            let metric = Metric::named("wall_time");
+            let metric = MetricResult::new(metric, Some(0.02), Summary::default(), Some(verdict));
+            let metrics = vec![metric];
+            BenchmarkResult { metrics, ..BenchmarkResult::new("parse", Status::Compared) }
+        };
+        for (verdict, expected) in [(NoRegression, Inconclusive), (Regression, Regression)] {
+            let all = [measured(verdict), BenchmarkResult::not_measured("print", 90.0)];
+            assert_eq!(Verdict::of_benchmarks(&all, None), expected);
+        }
+    }
+
     #[test]
     fn what_was_sampled_is_that_of_all_benchmarks() {
         let benchmark = |pairs, verdict| {

@@ -131,11 +131,14 @@ fn a_first_run_that_was_slow_for_once_refuses_nothing() {
 }
 
 #[test]
-fn a_suite_that_can_not_fit_is_refused_before_all_of_it_is_timed_again() {
+fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
     let repo = Repo::new("steady");
     let bench = "fn main() {\n    \
                      let args: Vec<String> = std::env::args().skip(1).collect();\n    \
-                     let wanted = args.iter().find(|arg| arg.starts_with(\"number_\"));\n    \
+                     let wanted = args.iter().find(|arg| !arg.starts_with('-'));\n    \
+                     if args.iter().any(|arg| arg == \"--help\") {\n        \
+                         println!(\"Exactly match filters\");\n    \
+                     }\n    \
                      for number in 10..40 {\n        \
                          let name = format!(\"number_{number}\");\n        \
                          if wanted.is_some_and(|wanted| *wanted != name) {\n            \
@@ -145,7 +148,8 @@ fn a_suite_that_can_not_fit_is_refused_before_all_of_it_is_timed_again() {
                          if args.iter().any(|arg| arg == \"--list\") {\n            \
                              continue;\n        \
                          }\n        \
-                         std::thread::sleep(std::time::Duration::from_millis(50));\n        \
+                         let long = if name == \"number_10\" { 100 } else { 20 };\n        \
+                         std::thread::sleep(std::time::Duration::from_millis(long));\n        \
                          let runs = std::env::var(\"RUNS\").unwrap();\n        \
                          let mut runs = std::fs::File::options().create(true).append(true).open(runs).unwrap();\n        \
                          std::io::Write::write_all(&mut runs, format!(\"{name}\\n\").as_bytes()).unwrap();\n    \
@@ -154,13 +158,32 @@ fn a_suite_that_can_not_fit_is_refused_before_all_of_it_is_timed_again() {
     repo.write("benches/work.rs", bench);
     repo.commit("thirty benchmarks");
     let runs = repo.around().join("runs");
-    let args = "compare --aa --harness libtest --time-limit 4s";
-    let ran = repo.cbdr(args).env("RUNS", &runs).run().code(101);
-    ran.says("pairs of each of 30 benchmarks, the minimum for a verdict, take about");
-    let names = std::fs::read_to_string(runs).unwrap();
+    let compare = |args: &str| {
+        let args = format!("compare --aa --harness libtest {args}");
+        repo.cbdr(&args).env("RUNS", &runs).run()
+    };
+    let ran = compare("--time-limit 200ms").code(101);
+    ran.says("the shortest of 30 benchmarks, the minimum for a verdict, take about");
     // The warm-up runs each of them on both sides.
-    let again = names.lines().count() - 60;
+    let again = std::fs::read_to_string(&runs).unwrap().lines().count() - 60;
     assert!(again < 30, "{again} of 60 further runs");
+    let ran = compare("--time-limit 2500ms --format json").code(0);
+    let ran = ran.says("not measured, because the time limit leaves no room");
+    let object = ran.says("`number_10` (").json();
+    assert_eq!(object["verdict"], "inconclusive");
+    assert_eq!(object["stopped_by"], "time-limit");
+    let all = object["benchmarks"].as_array().unwrap();
+    let (late, measured): (Vec<_>, Vec<_>) =
+        all.iter().partition(|one| one["status"] == "not-measured");
+    assert_eq!(late.len() + measured.len(), 30);
+    assert!(late.iter().any(|one| one["name"] == "number_10"), "the longest one comes last");
+    let is_empty = |one: &&Value| one["pairs"] == 0 && one["metrics"] == json!([]);
+    assert!(late.iter().all(is_empty) && !measured.is_empty());
+    assert!(late.iter().all(|one| one["needed_seconds"].as_f64() > Some(0.1)));
+    assert!(measured.iter().all(|one| one["pairs"].as_u64() > Some(5)), "{measured:?}");
+    let ran = compare("--time-limit 2500ms --format junit --fail-on inconclusive").code(102);
+    let reason = "message=\"not measured: the time limit leaves no room for ";
+    assert!(ran.stdout.contains(reason), "{}", ran.stdout);
 }
 
 #[test]

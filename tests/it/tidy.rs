@@ -60,7 +60,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_000),
     ("error", 600),
     ("exec", 6_800),
-    ("flows", 6_000),
+    ("flows", 6_250),
     ("model", 1_700),
     ("samples", 2_050),
     ("settings", 1_800),

@@ -73,8 +73,13 @@ impl ExitKind {
     pub(crate) fn of(outcome: &Outcome) -> Self {
         let doubt = |doubt| ExitKind::doubt(&outcome.policy.fail_on, doubt);
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
-        let not_asked =
-            outcome.notices.iter().any(|notice| matches!(notice, Notice::BelowMinimumPairs { .. }));
+        let gating: BTreeSet<&str> =
+            outcome.gates().map(|(benchmark, _)| benchmark.name.as_str()).collect();
+        // Not one has the pairs for a verdict.
+        let not_asked = outcome.notices.iter().any(|notice| match notice {
+            Notice::BelowMinimumPairs { benchmarks, .. } => *benchmarks >= gating.len(),
+            _ => false,
+        });
         let exit = match outcome.verdict {
             None => return ExitKind::Success,
             Some(Verdict::Regression) => ExitKind::Regression,
@@ -95,5 +100,23 @@ impl ExitKind {
 impl From<ExitKind> for std::process::ExitCode {
     fn from(exit: ExitKind) -> Self {
         exit.code().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::answer::tests::{outcome, time};
+
+    #[test]
+    fn only_if_not_one_benchmark_has_the_pairs_for_a_verdict_it_could_not_finish() {
+        for (benchmarks, exit) in [(1, ExitKind::Success), (2, ExitKind::Failed)] {
+            let open = Verdict::Inconclusive;
+            let metrics = vec![("a", time(0.0, open)), ("b", time(0.0, open))];
+            let mut outcome = outcome(open, metrics);
+            let example = "a".to_owned();
+            outcome.notices.push(Notice::BelowMinimumPairs { benchmarks, example });
+            assert_eq!(ExitKind::of(&outcome), exit);
+        }
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct Discovery {
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
+    /// The names of benchmarks for which there is no time, and how long the least number of pairs
+    /// takes, seconds.
+    pub(super) not_measured: Vec<(String, f64)>,
     /// Benchmarks, and then metrics.
     one_sided: Vec<Unmatched>,
     /// Notices about benchmarks that are measured too coarsely.
@@ -104,6 +107,7 @@ impl Discovery {
             benchmarks: Vec::new(),
             unaffected: Vec::new(),
             entered: BTreeMap::new(),
+            not_measured: Vec::new(),
             one_sided: Vec::new(),
             coarse: Vec::new(),
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
@@ -164,6 +168,19 @@ impl Discovery {
                 false
             }
             None => true,
+        });
+    }
+
+    /// Removes benchmarks for which there is no time. `needed` are the seconds that each of them
+    /// needs, and nothing for those that are measured.
+    pub(super) fn leave_unmeasured(&mut self, needed: &[Option<f64>]) {
+        let mut needed = needed.iter();
+        self.benchmarks.retain(|one| match needed.next() {
+            Some(Some(seconds)) => {
+                self.not_measured.push((one.name.clone(), *seconds));
+                false
+            }
+            _ => true,
         });
     }
 
@@ -252,7 +269,9 @@ impl Discovery {
     /// The names of the benchmarks, in the outputs and as the harness knows them.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
-        let compared = compared.chain(self.unaffected.iter().map(|(name, _)| name));
+        let compared = compared
+            .chain(self.unaffected.iter().map(|(name, _)| name))
+            .chain(self.not_measured.iter().map(|(name, _)| name));
         let one_sided = self.one_sided.iter().map(|only| &only.benchmark);
         compared.chain(one_sided).chain(&self.inner_names)
     }

@@ -96,8 +96,9 @@ impl Lengths<'_, '_> {
         }
         let usual = usual(&lengths);
         for (&group, length) in self.groups.iter().zip(lengths) {
-            let length = length.unwrap_or(usual);
             let group = &mut plan.groups[group];
+            group.is_guessed = length.is_none();
+            let length = length.unwrap_or(usual);
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;
         }

@@ -1,6 +1,4 @@
-//! The plan of a comparison: which benchmarks share a run, and whether there is time for all.
-
-use std::time::{Duration, Instant};
+//! The plan of a comparison: which benchmarks share a run.
 
 use super::Options;
 use super::discovery::Discovery;
@@ -9,14 +7,9 @@ use super::session::Session;
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop};
-use crate::exec::harness::Harness;
 use crate::flows::error::FlowError;
 use crate::model::layouts::Layouts;
-use crate::model::notice::Notice;
 use crate::model::outcome::StoppedBy;
-use crate::model::row::BenchmarkId;
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
 use crate::settings::policy::Settings;
 
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
@@ -72,6 +65,9 @@ fn plan_groups(
     for group in benchmarks.chunks(benchmarks.len().div_ceil(groups)) {
         let seconds = 2.0 * start_up + own * group.len() as f64;
         program.plan(number, group, seconds, plan);
+        if let Some(planned) = plan.groups.last_mut() {
+            planned.is_guessed = groups > 1;
+        }
     }
     Ok(())
 }
@@ -107,71 +103,6 @@ pub(super) fn reason_not_to_sample(
         return Err(FlowError::AllRemoved(removed).into());
     }
     Ok(Some(StoppedBy::NoBaseline))
-}
-
-/// Reports early what can't reach a verdict. `layouts` are those of the settings.
-///
-/// # Errors
-/// If a limit leaves no room for the minimum number of pairs.
-pub(super) fn check_feasible(
-    session: &mut Session<'_, '_>,
-    plan: &mut Plan,
-    layouts: Layouts,
-) -> Result<(), Error> {
-    if plan.tests() == 0 || !plan.decides {
-        return Ok(());
-    }
-    let (least, limit) = (plan.least_pairs(), plan.time_limit);
-    if let Layouts::Number(number) = layouts
-        && u64::from(number) < least
-    {
-        return Err(FlowError::TooFewLayouts { number, least }.into());
-    }
-    if plan.max_pairs.is_some_and(|most| most < least) {
-        session.reporter.notice(Notice::TooFewPairs { least });
-        return Ok(());
-    }
-    time_again(session, plan).map_err(Stop::into_error)?;
-    let needed = plan.least_time();
-    if needed > limit {
-        let benchmarks = plan.benchmarks.iter().filter(|one| !one.gates.is_empty()).count();
-        let slowest = plan.slowest();
-        let mut harnesses = session.programs.iter().map(|one| &one.sides.head.harness);
-        let newer = harnesses.find_map(Harness::version_with_short_runs);
-        let error = FlowError::LimitTooShort { least, benchmarks, needed, limit, slowest, newer };
-        return Err(error.into());
-    }
-    Ok(())
-}
-
-/// If the minimum number of pairs does not fit the time limit, runs a pair of each group
-/// again, until it does: the first timing may have been slow by accident, with a cold
-/// cache or on a busy machine. No pair runs for longer than would fit, and none at all once
-/// the groups that were run again need too long by themselves.
-fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
-    let mut confirmed = Duration::ZERO;
-    for number in 0..plan.groups.len() {
-        if plan.least_time() <= plan.time_limit || confirmed > plan.time_limit {
-            break;
-        }
-        let group = &plan.groups[number];
-        let Some(least) = plan.least_pairs_in(group) else { continue };
-        let most = plan.time_limit.div_f64(least as f64);
-        let wanted: Vec<BenchmarkId> = group.benchmarks.clone().map(BenchmarkId).collect();
-        let length = group.length.unwrap_or(RunLength::LONG);
-        let begin = Instant::now();
-        let program = &mut session.programs[group.program];
-        match program.pair(&wanted, Side::Base, length, Some(begin + most), session.context) {
-            Ok(_) => {
-                let seconds = &mut plan.groups[number].pair_seconds;
-                *seconds = seconds.min(begin.elapsed().as_secs_f64());
-                confirmed += Duration::from_secs_f64(*seconds * least as f64);
-            }
-            Err(Stop::OutOfTime) => break,
-            Err(stop) => return Err(stop),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

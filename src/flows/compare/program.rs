@@ -504,6 +504,11 @@ impl<'a> ComparedProgram<'a> {
         }
     }
 
+    /// Expects no rows, until benchmarks are planned anew.
+    pub(super) fn forget_plan(&mut self) {
+        self.cases.clear();
+    }
+
     /// Measures the pair of a turn; `group` is its group in the plan.
     pub(super) fn measure(
         &mut self,

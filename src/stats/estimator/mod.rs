@@ -36,6 +36,16 @@ impl Estimator {
         };
         [levels.alarm, levels.clear].into_iter().filter_map(least).min()
     }
+
+    /// The least number of pairs with which an all-clear is possible; `None` if the level of an
+    /// error allows none.
+    pub(crate) fn least_pairs_to_pass(self, clear: f64) -> Option<u64> {
+        match self {
+            Estimator::Robust => Robust::least_pairs_to_pass(clear),
+            Estimator::Median => least_signs(clear),
+            Estimator::Mean | Estimator::GeometricMean | Estimator::Min => least_pairs(clear),
+        }
+    }
 }
 
 impl Better {

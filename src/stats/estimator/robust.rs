@@ -327,9 +327,13 @@ impl Robust {
     /// The minimum number of pairs that can decide either way.
     pub(super) fn least_pairs(levels: Levels) -> Option<u64> {
         let alarm = betting::least_pairs(Aim::Above, part(levels.alarm));
-        let clear = betting::least_pairs(Aim::Below, levels.clear);
-        let clear = clear.map(|typical| typical.max(pairs_to_see(levels.clear)));
-        alarm.into_iter().chain(clear).min()
+        alarm.into_iter().chain(Robust::least_pairs_to_pass(levels.clear)).min()
+    }
+
+    /// The minimum number of pairs of an all-clear.
+    pub(super) fn least_pairs_to_pass(clear: f64) -> Option<u64> {
+        let typical = betting::least_pairs(Aim::Below, clear)?;
+        Some(typical.max(pairs_to_see(clear)))
     }
 
     /// Reads the wagers about a candidate, which are made from the kept pairs if it is not tracked.

@@ -183,9 +183,11 @@ fn named_rows(caption: &str, table: &TextTable) -> Markup {
 /// The benchmarks, the worst first; many that passed are folded together.
 fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> Markup {
     let outcome = result.outcome;
-    let is_affected = |one: &&BenchmarkResult| one.status != Status::Unaffected;
-    let benchmarks = result.benchmarks().into_iter().filter(is_affected);
-    let unaffected = readable::unaffected(&outcome.benchmarks, |name| format!("`{name}`"));
+    let is_apart = |one: &&BenchmarkResult| !readable::is_listed(one.status);
+    let benchmarks = result.benchmarks().into_iter().filter(is_apart);
+    let listed = |status| readable::names(&outcome.benchmarks, status, |name| format!("`{name}`"));
+    let unaffected = listed(Status::Unaffected);
+    let not_measured = listed(Status::NotMeasured);
     let left = result.rows.len().saturating_sub(DRAWN);
     let drawn = &result.rows[..result.rows.len().min(DRAWN)];
     let folds = outcome.gates().count() > OPEN;
@@ -205,6 +207,9 @@ fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> 
             }
         } @else {
             @for benchmark in quiet { (section(benchmark, true)) }
+        }
+        @if let Some(names) = not_measured {
+            section { p { "Not measured, because the time limit leaves no room: " (sentence(&names)) } }
         }
         @if let Some(names) = unaffected {
             section {
@@ -287,6 +292,7 @@ fn content(
         },
         (Status::Removed, _) => "Only the base has it.".to_owned(),
         (Status::Unaffected, _) => "Unaffected.".to_owned(),
+        (Status::NotMeasured, _) => "Not measured.".to_owned(),
         (Status::Compared, false) => String::new(),
     };
     html! {

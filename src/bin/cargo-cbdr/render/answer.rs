@@ -84,6 +84,11 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         }
         None => no_verdict(outcome),
     };
+    if let (Some(not_measured), Some(Verdict::Regression)) =
+        (NotMeasured::of(outcome), outcome.verdict)
+    {
+        answer.besides.push(not_measured.to_string());
+    }
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);
         answer.besides.push(format!("{count}: {names}"));
@@ -228,6 +233,9 @@ fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
 fn inconclusive(outcome: &Outcome) -> Answer {
     let open = deciding(outcome);
     let why = stopped(outcome);
+    if let Some(not_measured) = NotMeasured::of(outcome) {
+        return in_part(outcome, &open, &not_measured);
+    }
     match open.as_slice() {
         [only @ (_, metric)] if outcome.gates().count() == 1 && is_slower_as_built(metric) => {
             let change = metric.summary.change.unwrap_or_default();
@@ -260,17 +268,83 @@ fn inconclusive(outcome: &Outcome) -> Answer {
             let all = format!("{}{}", text::count(all as u64, each), of_one(outcome));
             let are = if several.len() == 1 { "is" } else { "are" };
             let sentence = format!("inconclusive: {} of {all} {are} undecided", several.len());
-            let slower = several.iter().filter(|(_, metric)| is_slower_as_built(metric));
-            let slower: Vec<_> =
-                slower.map(|one| with_change(outcome, *one, are_times(several))).collect();
-            let as_built = (!slower.is_empty()).then(|| {
-                let number = slower.len();
-                let names = text::first_few(slower.into_iter());
-                format!("{number} slower as built, which may be placement: {names}")
-            });
+            let as_built = slower_as_built(outcome, several);
             Answer::new(sentence, as_built.into_iter().chain([why]).collect())
         }
     }
+}
+
+/// The sentence if there was no time for some benchmarks.
+fn in_part(outcome: &Outcome, open: &[Of<'_>], not_measured: &NotMeasured) -> Answer {
+    let (all, each) = asked(outcome);
+    let mut parts = vec![match each {
+        "benchmark" => {
+            let of = text::count((all + not_measured.benchmarks) as u64, each);
+            format!("{} of {of} decided", all - open.len())
+        }
+        _ => format!("{} of {} decided", all - open.len(), text::count(all as u64, each)),
+    }];
+    if !open.is_empty() {
+        parts.push(format!("{} undecided", open.len()));
+    }
+    parts.push(match each {
+        "benchmark" => format!("{} not measured", not_measured.benchmarks),
+        _ => not_measured.count(),
+    });
+    let as_built = slower_as_built(outcome, open);
+    let details = [not_measured.needed()].into_iter().chain(as_built);
+    Answer::new(format!("inconclusive: {}", parts.join(", ")), details.collect())
+}
+
+/// The benchmarks for which the time limit leaves no room.
+struct NotMeasured {
+    benchmarks: usize,
+    /// How much longer sampling would take, seconds.
+    seconds: f64,
+    /// A time limit that has room for all, if known.
+    wanted: Option<String>,
+}
+
+impl NotMeasured {
+    fn of(outcome: &Outcome) -> Option<Self> {
+        let all = outcome.benchmarks.iter().filter(|one| one.status == Status::NotMeasured);
+        let benchmarks = all.clone().count();
+        let wanted = outcome.notices.iter().find_map(|notice| match notice {
+            Notice::NoTime(no_time) => Some(text::option(no_time.wanted)),
+            _ => None,
+        });
+        let seconds = all.filter_map(|one| one.needed_seconds).sum();
+        (benchmarks > 0).then_some(NotMeasured { benchmarks, seconds, wanted })
+    }
+
+    fn count(&self) -> String {
+        format!("{} not measured", text::count(self.benchmarks as u64, "benchmark"))
+    }
+
+    /// `they need about 8m more; --time-limit 13m`
+    fn needed(&self) -> String {
+        let they = if self.benchmarks == 1 { "it needs" } else { "they need" };
+        let wanted = self.wanted.as_ref();
+        let wanted = wanted.map_or(String::new(), |wanted| format!("; --time-limit {wanted}"));
+        format!("{they} about {} more{wanted}", text::roughly(self.seconds))
+    }
+}
+
+impl fmt::Display for NotMeasured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.count(), self.needed())
+    }
+}
+
+/// What of these regressed as built, and was measured over too few layouts to confirm that.
+fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
+    let slower = open.iter().filter(|(_, metric)| is_slower_as_built(metric));
+    let slower: Vec<_> = slower.map(|one| with_change(outcome, *one, are_times(open))).collect();
+    (!slower.is_empty()).then(|| {
+        let number = slower.len();
+        let names = text::first_few(slower.into_iter());
+        format!("{number} slower as built, which may be placement: {names}")
+    })
 }
 
 /// Whether a metric regressed as built, and too few layouts were measured to confirm that.
@@ -465,6 +539,7 @@ pub(crate) mod tests {
     use super::*;
     use cargo_cbdr::model::layouts::{OverLayouts, Placing};
     use cargo_cbdr::model::metric::Metric;
+    use cargo_cbdr::model::notice::NoTime;
     use serde_json::json;
 
     /// The result of a comparison with `main`, with one metric in each benchmark.
@@ -600,6 +675,41 @@ pub(crate) mod tests {
         let expected =
             "inconclusive: 1 of 2 benchmarks is undecided (the time limit of 5m was reached)";
         assert_eq!(said(&two), expected);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_counted_with_the_time_that_it_needs() {
+        let late = |verdict, metrics: Vec<(&str, MetricResult)>| {
+            let mut outcome = outcome(verdict, metrics);
+            let needed: serde_json::Value = json!({
+                "name": "late", "status": "not-measured", "pairs": 0, "metrics": [],
+                "needed_seconds": 240.0,
+            });
+            for _ in 0..2 {
+                outcome.benchmarks.push(serde_json::from_value(needed.clone()).unwrap());
+            }
+            let wanted = std::time::Duration::from_secs(780);
+            outcome.notices.push(Notice::NoTime(NoTime { benchmarks: Vec::new(), wanted }));
+            said(&outcome)
+        };
+        let needed = "(they need about 8m more; --time-limit 13m)";
+        assert_eq!(
+            late(OPEN, vec![("a", time(0.0, GOOD))]),
+            format!("inconclusive: 1 of 3 benchmarks decided, 2 not measured {needed}")
+        );
+        assert_eq!(
+            late(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]),
+            format!(
+                "inconclusive: 1 of 4 benchmarks decided, 1 undecided, 2 not measured {needed}"
+            )
+        );
+        assert_eq!(
+            late(BAD, vec![("a", time(0.162, BAD))]),
+            format!(
+                "a is 16.2% slower than main (47.4 → 55.1 ms; allowed 2%); 2 benchmarks not \
+                 measured {needed}"
+            )
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{Doubt, Verdict};
 
 use super::escape::{command_data, command_property};
@@ -50,6 +51,7 @@ pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
         let title = match notice {
             notice if notice.is_about_settings() => "cargo cbdr: settings",
             notice if notice.is_about_length() => "cargo cbdr: run length",
+            Notice::NoTime(_) => "cargo cbdr: not measured",
             _ => continue,
         };
         writeln!(out, "{}", annotation("warning", title, &grouped::text(notice)))?;

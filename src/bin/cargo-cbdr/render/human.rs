@@ -223,6 +223,10 @@ const AROUND: usize = 10;
 /// What is said of a benchmark of which no metric gates.
 const UNGATED: &str = "does not gate";
 
+/// The benchmarks that have no row, and are named below the table.
+const LISTED: [(Status, &str); 2] =
+    [(Status::NotMeasured, "not measured"), (Status::Unaffected, "unaffected")];
+
 /// The number of changed or undecided rows for which there always is room.
 const LEAST: usize = 5;
 
@@ -230,17 +234,19 @@ const LEAST: usize = 5;
 type OverviewRow<'r> = (&'r BenchmarkResult, Option<&'r ResultRow<'r>>);
 
 /// The table of several benchmarks: a row for each shown metric, the worst first, and a line
-/// for all unaffected benchmarks.
+/// for all that were not measured, and for all that are unaffected.
 fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let benchmarks = result.outcome.benchmarks.as_slice();
-    let unaffected = benchmarks.iter().filter(|one| one.status == Status::Unaffected).count();
     let rows = rows(result);
     let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|(_, row)| *row).collect();
     let metrics = distinct(shown.iter().map(|row| row.metric.name.clone()));
     let limits = distinct(shown.iter().filter_map(|row| row.cells.threshold.clone()));
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
-    if unaffected > 0 {
-        title.push(format!("{unaffected} unaffected"));
+    for (status, word) in LISTED {
+        match benchmarks.iter().filter(|one| one.status == status).count() {
+            0 => {}
+            some => title.push(format!("{some} {word}")),
+        }
     }
     if let [only] = metrics.as_slice() {
         title.push(line(&readable::estimate_of(result.estimate, only)));
@@ -277,10 +283,12 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     if let Some(apart) = apart {
         fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
-    match readable::unaffected(benchmarks, line) {
-        Some(names) => fold::print(out, &format!("  unaffected: {names}"), 2 * CONTINUED),
-        None => Ok(()),
-    }
+    LISTED.into_iter().try_for_each(|(status, word)| {
+        match readable::names(benchmarks, status, line) {
+            Some(names) => fold::print(out, &format!("  {word}: {names}"), 2 * CONTINUED),
+            None => Ok(()),
+        }
+    })
 }
 
 /// The rows for which there is room, and what the others are: `not shown: 24 without a
@@ -320,13 +328,13 @@ fn fitting(
 /// The rows of what may be affected, the worst first: at least one for each benchmark.
 fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
     let mut shown: Vec<&ResultRow<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
-    shown.retain(|row| row.benchmark.status != Status::Unaffected);
+    shown.retain(|row| !readable::is_listed(row.benchmark.status));
     shown.sort_by(|one, other| {
         let by_gain = || is_better(&other.metric).cmp(&is_better(&one.metric));
         one.metric.by_severity(&other.metric).then_with(by_gain)
     });
     let without = result.outcome.benchmarks.iter().filter(|benchmark| {
-        benchmark.status != Status::Unaffected && !result.of(benchmark).any(is_shown)
+        !readable::is_listed(benchmark.status) && !result.of(benchmark).any(is_shown)
     });
     let shown = shown.into_iter().map(|row| (row.benchmark, Some(row)));
     shown.chain(without.map(|benchmark| (benchmark, None))).collect()

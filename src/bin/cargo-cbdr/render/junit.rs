@@ -75,6 +75,11 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
             let why = "only the base has it".to_owned();
             Some(if gates { doubtful(outcome, Doubt::Removed, why) } else { skipped(why) })
         }
+        (Status::NotMeasured, _) => {
+            let needed = text::seconds(benchmark.needed_seconds.unwrap_or_default());
+            let why = format!("not measured: the time limit leaves no room for {needed}");
+            Some(doubtful(outcome, Doubt::Inconclusive, why))
+        }
         (Status::Compared, false) => None,
     };
     cases.extend(whole.map(|case| (benchmark.status.to_string(), case)));

@@ -145,7 +145,7 @@ impl Comment<'_> {
     fn benchmarks(&self, out: &mut String) -> fmt::Result {
         let outcome = self.result.outcome;
         let is_empty =
-            |b: &&BenchmarkResult| b.metrics.is_empty() && b.status != Status::Unaffected;
+            |b: &&BenchmarkResult| b.metrics.is_empty() && !readable::is_listed(b.status);
         let mut is_first = true;
         for benchmark in outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows) {
             let what = match (benchmark.status, readable::no_baseline(outcome, &benchmark.name)) {
@@ -154,16 +154,20 @@ impl Comment<'_> {
                 (Status::Compared, _) => "is the same program on both sides".to_owned(),
                 (Status::Removed, _) => "is no longer on the head".to_owned(),
                 (Status::Unaffected, _) => "is unaffected".to_owned(),
+                (Status::NotMeasured, _) => "was not measured".to_owned(),
             };
             writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
             is_first = false;
         }
-        if let Some(names) = readable::unaffected(&outcome.benchmarks, |name| self.name(name)) {
-            writeln!(
-                out,
-                "- unaffected, because none of the code that changed runs there: {names}"
-            )?;
-            is_first = false;
+        for (status, why) in [
+            (Status::NotMeasured, "not measured, because the time limit leaves no room"),
+            (Status::Unaffected, "unaffected, because none of the code that changed runs there"),
+        ] {
+            let names = readable::names(&outcome.benchmarks, status, |name| self.name(name));
+            if let Some(names) = names {
+                writeln!(out, "- {why}: {names}")?;
+                is_first = false;
+            }
         }
         if is_first { Ok(()) } else { writeln!(out) }
     }

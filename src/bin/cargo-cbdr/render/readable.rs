@@ -147,7 +147,7 @@ impl<'a> ResultRow<'a> {
     pub(crate) fn sentence(&self) -> String {
         let (benchmark, metric) = (self.benchmark, &self.metric);
         let only = match metric.status {
-            Status::Compared | Status::Unaffected => None,
+            Status::Compared | Status::Unaffected | Status::NotMeasured => None,
             Status::New => Some("head"),
             Status::Removed => Some("base"),
         };
@@ -395,12 +395,18 @@ pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a st
     })
 }
 
-/// The names of the unaffected benchmarks, each as `shown`; `None` if there are none.
-pub(crate) fn unaffected(
+/// Whether benchmarks of a status are only named, since they have no numbers.
+pub(crate) fn is_listed(status: Status) -> bool {
+    matches!(status, Status::Unaffected | Status::NotMeasured)
+}
+
+/// The names of the benchmarks of a status, each as `shown`; `None` if there are none.
+pub(crate) fn names(
     benchmarks: &[BenchmarkResult],
+    status: Status,
     shown: impl Fn(&str) -> String,
 ) -> Option<String> {
-    let all: Vec<_> = benchmarks.iter().filter(|one| one.status == Status::Unaffected).collect();
+    let all: Vec<_> = benchmarks.iter().filter(|one| one.status == status).collect();
     let names = all.iter().map(|benchmark| shown(&benchmark.name));
     (!all.is_empty()).then(|| text::first_few(names))
 }

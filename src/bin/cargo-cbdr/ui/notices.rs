@@ -5,7 +5,7 @@ use std::fmt::Display;
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, AtLength, ChangedFunction, DifferentKey, Notice, Remark, RunDiffers, RunNotice,
+    Advice, AtLength, ChangedFunction, DifferentKey, NoTime, Notice, Remark, RunDiffers, RunNotice,
     RunnerDiffers, Unlikely,
 };
 use cargo_cbdr::model::outcome::{Removed, Verdict};
@@ -84,6 +84,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             format!("no verdict is possible with fewer than {least} pairs")
         }
         Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
+        Notice::NoTime(no_time) => self::no_time(no_time),
         Notice::OnlyShort { benchmarks, example, length } => {
             only_short(*benchmarks, example, *length)
         }
@@ -142,6 +143,22 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
         "the time limit was reached before {} had enough pairs for any verdict: raise \
          `--time-limit`, or select fewer benchmarks with `--filter`",
         and_others(benchmarks, example)
+    )
+}
+
+/// Which benchmarks were not measured, the longest first, with what each would need.
+fn no_time(NoTime { benchmarks, wanted }: &NoTime) -> String {
+    let seconds = benchmarks.iter().map(|(_, seconds)| seconds).sum();
+    let (are, they) = if benchmarks.len() == 1 { ("is", "it") } else { ("are", "they") };
+    let names = text::first_few(
+        benchmarks.iter().map(|(name, seconds)| format!("`{name}` ({})", text::seconds(*seconds))),
+    );
+    format!(
+        "{} {are} not measured, because the time limit leaves no room for the about {} that {they} \
+         would need: {names}; `--time-limit {}` has room for all, and `--filter` selects some",
+        count(benchmarks.len() as u64, "benchmark"),
+        roughly(seconds),
+        text::option(*wanted)
     )
 }
 

@@ -120,6 +120,11 @@ pub(crate) fn change(summary: &Summary) -> String {
     summary.change.map_or("?".to_owned(), percent)
 }
 
+/// A duration as an option has it: `1m30s`.
+pub(crate) fn option(time: Duration) -> String {
+    cargo_cbdr::model::time::exact(time).replace(' ', "")
+}
+
 /// A change and its bounds: `+5.00% [+3.10%, +6.90%]`.
 pub(crate) fn changed(summary: &Summary) -> String {
     format!("{} {}", change(summary), bounds(summary.lower, summary.upper))
