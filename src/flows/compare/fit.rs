@@ -60,10 +60,7 @@ pub(super) fn into_limit(
     let costs = costs(session, plan, discoveries).map_err(Stop::into_error)?;
     let to_pass = plan.pairs_to_pass_per_least();
     let kept = fitting(&costs, plan.time_limit.as_secs_f64(), HEADROOM * to_pass);
-    let is_any = |(group, kept): (&GroupCost, &Vec<bool>)| {
-        group.benchmarks.iter().zip(kept).any(|(one, kept)| one.gates && *kept)
-    };
-    if !costs.iter().zip(&kept).any(is_any) {
+    if !keeps_a_gate(&costs, &kept) {
         return Err(too_short(session, plan, &costs).into());
     }
     leave_out(session, plan, discoveries, &costs, &kept);
@@ -247,16 +244,18 @@ fn own_seconds(all: f64, timed: &[PartTime]) -> impl Iterator<Item = f64> {
 /// need more pairs, and pairs may take longer than expected.
 fn fitting(groups: &[GroupCost], limit: f64, spare: f64) -> Vec<Vec<bool>> {
     let all: f64 = groups.iter().map(|group| group.seconds(|_| true)).sum();
-    let is_any = |kept: &[Vec<bool>]| {
-        let kept = groups.iter().zip(kept);
-        let mut all = kept.flat_map(|(group, kept)| group.benchmarks.iter().zip(kept));
-        all.any(|(one, kept)| one.gates && *kept)
-    };
     if all <= limit {
         return cheapest(groups, f64::INFINITY);
     }
     let kept = cheapest(groups, limit / spare);
-    if is_any(&kept) { kept } else { cheapest(groups, limit) }
+    if keeps_a_gate(groups, &kept) { kept } else { cheapest(groups, limit) }
+}
+
+/// Whether any benchmark that gates is kept.
+fn keeps_a_gate(groups: &[GroupCost], kept: &[Vec<bool>]) -> bool {
+    let kept = groups.iter().zip(kept);
+    let mut all = kept.flat_map(|(group, kept)| group.benchmarks.iter().zip(kept));
+    all.any(|(one, kept)| one.gates && *kept)
 }
 
 /// The benchmarks of each group that fit into `room`, seconds, the cheapest first. What does not

@@ -71,24 +71,17 @@ fn sample_short(
         session,
         plan,
     };
-    let ended = loop {
-        let (stage, turn) = match stages.next(runs.session.seconds()) {
-            Ok(next) => next,
-            Err(stopped_by) => break Ok(stopped_by),
-        };
-        let rows = match runs.measure(&mut stages, stage, &turn) {
-            Ok(rows) => rows,
-            Err(Stop::OutOfTime) => break Ok(StoppedBy::TimeLimit),
-            Err(Stop::Interrupted) => break Ok(StoppedBy::Interrupt),
-            Err(Stop::Error(error)) => break Err(error),
-        };
+    let ended = until_stopped(|| {
+        let (stage, turn) = stages.next(runs.session.seconds())?;
+        let rows = runs.measure(&mut stages, stage, &turn)?;
         stages.push(stage, &turn, &rows, runs.session.seconds());
         let reporter = &mut *runs.session.reporter;
         reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
         if let Some(unlikely) = stages.unlikely(stage) {
             reporter.event(Event::Unlikely(unlikely));
         }
-    };
+        Ok(())
+    });
     let restored = runs.restore();
     let ShortRuns { placings, .. } = runs;
     stages.report_end(&mut |event| session.reporter.event(event));
@@ -232,6 +225,39 @@ fn advice(
     }
 }
 
+/// Why there is no further pair.
+enum LastPair {
+    /// None is due.
+    NotDue(StoppedBy),
+    /// A run of it was stopped.
+    Stopped(Stop),
+}
+
+impl From<StoppedBy> for LastPair {
+    fn from(stopped_by: StoppedBy) -> Self {
+        LastPair::NotDue(stopped_by)
+    }
+}
+
+impl From<Stop> for LastPair {
+    fn from(stop: Stop) -> Self {
+        LastPair::Stopped(stop)
+    }
+}
+
+/// Measures pair after pair.
+fn until_stopped(mut pair: impl FnMut() -> Result<(), LastPair>) -> Result<StoppedBy, Error> {
+    loop {
+        match pair() {
+            Ok(()) => {}
+            Err(LastPair::NotDue(stopped_by)) => return Ok(stopped_by),
+            Err(LastPair::Stopped(Stop::OutOfTime)) => return Ok(StoppedBy::TimeLimit),
+            Err(LastPair::Stopped(Stop::Interrupted)) => return Ok(StoppedBy::Interrupt),
+            Err(LastPair::Stopped(Stop::Error(error))) => return Err(error),
+        }
+    }
+}
+
 type Measure<'a> = dyn FnMut(&Turn, &Progress<'_>) -> Result<Vec<Row>, Stop> + 'a;
 
 /// Measures pair after pair until the experiment ends, or a run is stopped. `after_pair`
@@ -246,24 +272,17 @@ pub(super) fn run(
     reporter: &mut dyn Reporter,
     after_pair: &mut dyn FnMut(&Turn, &mut Experiment),
 ) -> Result<StoppedBy, Error> {
-    let ended = loop {
-        let turn = match experiment.next(clock()) {
-            Ok(turn) => turn,
-            Err(stopped_by) => break Ok(stopped_by),
-        };
-        let rows = match measure(&turn, &experiment.progress()) {
-            Ok(rows) => rows,
-            Err(Stop::OutOfTime) => break Ok(StoppedBy::TimeLimit),
-            Err(Stop::Interrupted) => break Ok(StoppedBy::Interrupt),
-            Err(Stop::Error(error)) => break Err(error),
-        };
+    let ended = until_stopped(|| {
+        let turn = experiment.next(clock())?;
+        let rows = measure(&turn, &experiment.progress())?;
         experiment.push(&turn, &rows, clock());
         after_pair(&turn, experiment);
         reporter.event(Event::Pair { rows: &rows, progress: &experiment.progress() });
         if let Some(unlikely) = experiment.unlikely() {
             reporter.event(Event::Unlikely(unlikely));
         }
-    };
+        Ok(())
+    });
     if experiment.has_pairs() {
         reporter.event(Event::Sampled(&experiment.progress()));
     }
