@@ -73,7 +73,7 @@ fn root() -> PathBuf {
 }
 
 /// All Rust files below a folder, by their path from the root.
-fn sources(folder: &str) -> BTreeMap<String, String> {
+pub(crate) fn sources(folder: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
@@ -92,7 +92,7 @@ fn sources(folder: &str) -> BTreeMap<String, String> {
 }
 
 /// The code of a file, without comments.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let line = |line: &str| line.split("//").next().unwrap_or("").to_owned();
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -9,8 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::tidy;
+
 /// Where a reader of a result may have to go.
-const ROOMS: [&str; 3] = ["src/bin/cargo-cbdr/render", "src/bin/cargo-cbdr", "src/model"];
+const ROOMS: [&str; 2] = ["src/bin/cargo-cbdr", "src/model"];
 
 /// A function: its file, and the number of the line where it begins.
 type Function = (PathBuf, usize);
@@ -24,33 +26,18 @@ struct Sources {
 }
 
 impl Sources {
-    fn read(root: &Path) -> Self {
+    fn read() -> Self {
         let mut sources =
             Sources { files: BTreeMap::new(), functions: BTreeMap::new(), types: BTreeMap::new() };
-        let mut folders: Vec<PathBuf> = ROOMS.iter().map(|room| root.join(room)).collect();
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    sources.add(path);
-                }
-            }
+        for (path, text) in ROOMS.into_iter().flat_map(tidy::sources) {
+            sources.add(PathBuf::from(path), &text);
         }
         sources
     }
 
-    fn add(&mut self, path: PathBuf) {
-        if self.files.contains_key(&path) {
-            return;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        let code = text.split("#[cfg(test)]\n").next().unwrap();
-        let lines: Vec<String> = code
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default().to_owned())
-            .collect();
+    fn add(&mut self, path: PathBuf, text: &str) {
+        let code = tidy::code(text.split("#[cfg(test)]\n").next().unwrap());
+        let lines: Vec<String> = code.lines().map(str::to_owned).collect();
         for (number, line) in lines.iter().enumerate() {
             let words: Vec<&str> = line.split([' ', '(', '<', '{', ':', ';']).collect();
             let after = |word: &str| {
@@ -154,10 +141,9 @@ const MOST: [(&str, &str, usize); 4] = [
 
 #[test]
 fn from_a_result_to_an_output_is_a_short_walk() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sources = Sources::read(root);
+    let sources = Sources::read();
     for (file, name, most) in MOST {
-        let path = root.join("src/bin/cargo-cbdr").join(file);
+        let path = Path::new("src/bin/cargo-cbdr").join(file);
         let function = sources.functions[name].iter().find(|(other, _)| *other == path).unwrap();
         let way = walk(&sources, function);
         let rooms: BTreeSet<&PathBuf> = way.iter().collect();
