@@ -10,6 +10,7 @@
 //! cargo run --release --example error-rates -- --suites    # those of suites alone
 //! cargo run --release --example error-rates -- --last-look # that of a last look alone
 //! cargo run --release --example error-rates -- --stopped   # the last one alone
+//! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each table is the same if it is
@@ -18,6 +19,7 @@
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
 mod before;
+mod giving_up;
 mod last_look;
 mod layouts;
 mod machines;
@@ -53,9 +55,10 @@ fn main() {
             "--suites" => alone = Some(suites_of),
             "--last-look" => alone = Some(last_look_of),
             "--stopped" => alone = Some(stopped_of),
+            "--giving-up" => alone = Some(giving_up_of),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
-                             `--last-look` or `--stopped`";
+                             `--last-look`, `--stopped` or `--giving-up`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }
@@ -99,6 +102,11 @@ fn last_look_of(size: &Size, threads: usize) -> String {
 /// The table of what is reported at the verdict.
 fn stopped_of(size: &Size, _threads: usize) -> String {
     stopped::table(size)
+}
+
+/// The table with giving up.
+fn giving_up_of(size: &Size, _threads: usize) -> String {
+    giving_up::table(size)
 }
 
 /// The tables with suites.

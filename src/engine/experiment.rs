@@ -38,6 +38,14 @@ const PAIRS_TO_FORESEE: u64 = 20;
 /// How many times the limit a forecast has to be for a warning, since forecasts are rough.
 const CLEARLY: f64 = 2.0;
 
+/// How many times the pairs for which there is time a forecast has to be for giving a test up.
+const HOPELESS: f64 = 10.0;
+
+/// The share of the pairs for which there is time that a test has before it may be given up. An
+/// estimate from fewer says too little: at a sixteenth of the pairs, the verdict that follows would
+/// be lost three times as often (simulated by `examples/error-rates/giving_up.rs`).
+const SHARE_BEFORE_GIVING_UP: f64 = 0.25;
+
 /// The smallest forecast, as a fraction of the pairs so far: a test that has taken
 /// many pairs may well take more.
 const SOONEST: f64 = 0.25;
@@ -79,6 +87,8 @@ pub struct Experiment {
     has_foreseen: bool,
     /// These tests.
     foreseen: Option<Unlikely>,
+    /// Whether it ended because no further verdict was expected.
+    has_given_up: bool,
     /// When sampling began, in the caller's clock.
     start: f64,
     /// The end of the latest pair, seconds since the start.
@@ -104,7 +114,7 @@ impl Experiment {
             pair_seconds: group.pair_seconds,
             timed_pairs: 0,
             timed_seconds: 0.0,
-            remaining: OnceCell::new(),
+            outlook: OnceCell::new(),
         });
         let mut family = plan.family();
         family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
@@ -118,6 +128,7 @@ impl Experiment {
             // Most tests of longer runs are to end without a verdict, so a forecast is of no use.
             has_foreseen: plan.is_longer,
             foreseen: None,
+            has_given_up: false,
             start: now,
             elapsed: 0.0,
             plan,
@@ -150,6 +161,10 @@ impl Experiment {
         if allowed.peek().is_none() {
             return Err(StoppedBy::MaxPairs);
         }
+        self.has_given_up = self.is_hopeless(begin);
+        if self.has_given_up {
+            return Err(StoppedBy::TimeLimit);
+        }
         let left = self.plan.time_limit.as_secs_f64() - self.reserved - begin;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
@@ -164,6 +179,22 @@ impl Experiment {
             left: Duration::from_secs_f64(left.max(0.001)),
             begin,
         })
+    }
+
+    /// Whether no further verdict is expected within the time limit.
+    fn is_hopeless(&self, elapsed: f64) -> bool {
+        let left = self.plan.time_limit.as_secs_f64() - elapsed;
+        let is_hopeless = |number: usize| {
+            let group = &self.groups[number];
+            let further = left / group.pair_seconds;
+            let share = group.pairs as f64 / (group.pairs as f64 + further);
+            let soonest = || self.outlook(number).soonest;
+            group.pairs >= group.least.max(PAIRS_TO_FORESEE)
+                && share >= SHARE_BEFORE_GIVING_UP
+                && soonest().is_none_or(|pairs| pairs as f64 > HOPELESS * further)
+        };
+        let mut open = (0..self.groups.len()).filter(|number| self.groups[*number].is_open);
+        self.plan.gives_up && open.all(is_hopeless)
     }
 
     /// Adds the rows of a turn that ended at the time `now`. A benchmark counts as
@@ -230,7 +261,7 @@ impl Experiment {
         let range = self.plan.groups[number].benchmarks.clone();
         let group = &mut self.groups[number];
         group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
-        group.remaining = OnceCell::new();
+        group.outlook = OnceCell::new();
         // The mean of the pairs so far is that of longer ones: begin a new one.
         if left < wanted {
             group.pair_seconds *= left as f64 / wanted as f64;
@@ -418,6 +449,11 @@ impl Experiment {
         likeliest(&self.family, tests)
     }
 
+    /// Whether it ended before the time limit, because no further verdict was expected within it.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.has_given_up
+    }
+
     /// The results of all benchmarks at the end of sampling.
     pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
         let benchmarks = self.benchmarks.iter().map(|one| one.results(MetricTest::end)).collect();
@@ -475,13 +511,19 @@ impl Experiment {
     /// The remaining pairs until the verdicts of a group. A benchmark that leaves
     /// makes later pairs proportionally shorter.
     fn remaining_pairs(&self, group: usize) -> Option<f64> {
-        *self.groups[group].remaining.get_or_init(|| {
-            let left = self.of_group(group).iter().map(BenchmarkState::remaining);
-            let left = left.collect::<Option<Vec<u64>>>()?;
-            Some(match self.plan.groups[group].can_select_benchmarks {
+        self.outlook(group).all
+    }
+
+    fn outlook(&self, group: usize) -> Outlook<f64> {
+        *self.groups[group].outlook.get_or_init(|| {
+            let each: Vec<Outlook<u64>> =
+                self.of_group(group).iter().map(BenchmarkState::outlook).collect();
+            let all = each.iter().map(|one| one.all).collect::<Option<Vec<u64>>>();
+            let all = all.map(|left| match self.plan.groups[group].can_select_benchmarks {
                 true => left.iter().sum::<u64>() as f64 / self.wanted(group).len().max(1) as f64,
                 false => left.into_iter().max().unwrap_or(0) as f64,
-            })
+            });
+            Outlook { all, soonest: each.iter().filter_map(|one| one.soonest).min() }
         })
     }
 }
@@ -495,6 +537,15 @@ enum Urgency {
     Fresh { pairs: u64 },
     /// It should be decided after this much more measuring.
     Foreseen { microseconds: u64 },
+}
+
+/// How many more pairs are expected, after which [`None`] can't be predicted or never comes.
+#[derive(Clone, Copy, Debug)]
+struct Outlook<T> {
+    /// Until all verdicts.
+    all: Option<T>,
+    /// Until the first one.
+    soonest: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -511,9 +562,8 @@ struct GroupState {
     timed_pairs: u64,
     /// How long these took, seconds.
     timed_seconds: f64,
-    /// The pairs until its verdicts, computed on demand: a forecast can take as long
-    /// as a run.
-    remaining: OnceCell<Option<f64>>,
+    /// Computed on demand: a forecast can take as long as a run.
+    outlook: OnceCell<Outlook<f64>>,
 }
 
 impl GroupState {
@@ -579,16 +629,22 @@ impl BenchmarkState {
         self.tests.iter().map(|(_, test)| test).filter(|test| test.is_open())
     }
 
-    /// The pairs until its verdicts.
-    fn remaining(&self) -> Option<u64> {
-        let mut most = 0;
+    fn outlook(&self) -> Outlook<u64> {
+        let mut outlook = Outlook { all: Some(0), soonest: None };
         for test in self.open_tests() {
-            match test.forecast() {
-                Forecast::Pairs(pairs) => most = most.max(pairs.saturating_sub(self.pairs)),
-                Forecast::Never | Forecast::Unknown => return None,
-            }
+            // What can't be predicted may be decided by the next pair.
+            let (left, soonest) = match test.forecast() {
+                Forecast::Pairs(pairs) => {
+                    let left = pairs.saturating_sub(self.pairs);
+                    (Some(left), Some(left))
+                }
+                Forecast::Never => (None, None),
+                Forecast::Unknown => (None, Some(0)),
+            };
+            outlook.all = outlook.all.zip(left).map(|(all, left)| all.max(left));
+            outlook.soonest = outlook.soonest.into_iter().chain(soonest).min();
         }
-        Some(most)
+        outlook
     }
 
     fn result(&self) -> &BenchmarkResult {

@@ -76,6 +76,7 @@ impl LayoutPlan {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
             time_limit: plan.time_limit,
+            gives_up: plan.gives_up,
             max_pairs: most,
             of_tests: Some(plan.tests()),
             ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ (SEED + number))

@@ -57,6 +57,8 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
         is_longer: true,
         max_pairs: None,
         fail_fast: false,
+        // Most of its tests are to end without a verdict.
+        gives_up: false,
         layouts: Layouts::Off,
         seed: plan.seed ^ SEED,
         ..plan.clone()

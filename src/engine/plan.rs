@@ -31,6 +31,8 @@ pub struct Plan {
     pub max_pairs: Option<u64>,
     /// Whether the first regression ends sampling.
     pub(crate) fail_fast: bool,
+    /// Whether sampling ends once no further verdict is expected within the time limit.
+    pub gives_up: bool,
     /// Whether verdicts are reached and end sampling. A shard reaches none: it
     /// samples until a limit, and all shards together get one verdict.
     pub decides: bool,
@@ -97,6 +99,7 @@ impl Plan {
             time_limit: Duration::MAX,
             max_pairs: None,
             fail_fast: false,
+            gives_up: false,
             decides: true,
             of_tests: None,
             is_longer: false,

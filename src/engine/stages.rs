@@ -372,6 +372,13 @@ impl Stages {
         }
     }
 
+    /// Whether it ended before the time limit, because no further verdict was expected within it.
+    pub(crate) fn has_given_up(&self) -> bool {
+        let over = self.tests.iter().map(|test| &test.experiment);
+        let open = over.chain([&self.as_built]).filter(|experiment| experiment.is_open());
+        open.map(Experiment::has_given_up).reduce(|one, other| one && other).unwrap_or(false)
+    }
+
     pub(crate) fn as_built(&self) -> &Experiment {
         &self.as_built
     }

@@ -44,6 +44,8 @@ pub struct Options {
     pub request: Request,
     /// Whether to stop at the first regression.
     pub fail_fast: bool,
+    /// Whether to sample until the time limit even if no further verdict is expected.
+    pub uses_full_time: bool,
     /// When to look for the functions that make a benchmark slower.
     pub explain: Explain,
     /// The seed of the order, below 2^53.

@@ -118,6 +118,8 @@ pub enum Notice {
         benchmarks: usize,
         example: String,
     },
+    /// Sampling ended before the time limit, because no further verdict was expected within it.
+    GaveUp { after: Duration, limit: Duration },
     /// The time limit leaves no room for the least number of pairs of these benchmarks.
     NoTime(NoTime),
     /// Benchmarks passed in short runs only: there was no time for longer ones.

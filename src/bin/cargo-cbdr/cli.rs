@@ -195,6 +195,10 @@ pub(crate) struct Compare {
     #[arg(long, help_heading = STOPPING)]
     pub(crate) fail_fast: bool,
 
+    /// Sample until the time limit even if no further verdict is expected within it
+    #[arg(long, help_heading = STOPPING)]
+    pub(crate) use_full_time: bool,
+
     /// Build and measure nothing; print what would be compared, with all settings
     /// and where each comes from
     #[arg(long, conflicts_with_all = ["repeat", "samples", "report", "export", "message_format"],

@@ -452,11 +452,18 @@ fn an_estimator_that_would_have_needed_less_than_half_is_named() {
 /// unlikely.
 fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
     let time_limit = Duration::from_secs(limit);
-    let plan = Plan { time_limit, ..plan(&[("wall_time", 0.02)]) };
-    let seconds = clock();
     let mut unlikely = Vec::new();
+    let plan = Plan { time_limit, ..plan(&[("wall_time", 0.02)]) };
+    noisy(&plan, factor, |experiment| unlikely.extend(experiment.unlikely().cloned()));
+    unlikely
+}
+
+/// Runs a plan whose runs take a second each. Their noise has up to 3 %, and the head takes
+/// `factor` times as long.
+fn noisy(plan: &Plan, factor: f64, mut after: impl FnMut(&mut Experiment)) -> Sampled {
+    let seconds = clock();
     drive(
-        &plan,
+        plan,
         &seconds,
         |_, side| {
             let run = seconds.get();
@@ -466,9 +473,28 @@ fn foreseen(limit: u64, factor: f64) -> Vec<Unlikely> {
             let value = noise * if side == Side::Head { factor } else { 1.0 };
             Ok(vec![(BenchmarkId(0), vec![value])])
         },
-        |_, experiment| unlikely.extend(experiment.unlikely().cloned()),
-    );
-    unlikely
+        |_, experiment| after(experiment),
+    )
+}
+
+#[test]
+fn it_ends_early_once_no_verdict_is_expected_in_time() {
+    let ended = |gives_up, limit, factor| {
+        let time_limit = Duration::from_secs(limit);
+        let plan = Plan { time_limit, gives_up, ..plan(&[("wall_time", 0.02)]) };
+        let sampled = noisy(&plan, factor, |_| ());
+        (sampled.stopped_by, sampled.elapsed)
+    };
+    // At the threshold: not before a quarter of the pairs, and well before the limit.
+    let (stopped_by, elapsed) = ended(true, 1000, 1.02);
+    assert_eq!(stopped_by, StoppedBy::TimeLimit);
+    assert!((250.0..900.0).contains(&elapsed), "{elapsed}");
+    assert_eq!(ended(false, 1000, 1.02), (StoppedBy::TimeLimit, 1000.0));
+    // What can be decided is, however long it takes.
+    for factor in [1.0, 1.01, 1.04] {
+        let patient = ended(false, 1000, factor);
+        assert_eq!((patient.0, ended(true, 1000, factor)), (StoppedBy::Verdict, patient));
+    }
 }
 
 #[test]

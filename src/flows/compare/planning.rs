@@ -27,6 +27,7 @@ pub(super) fn plan(
         time_limit: settings.limits.time,
         max_pairs: settings.limits.pairs,
         fail_fast: options.fail_fast,
+        gives_up: !options.uses_full_time && options.shard.is_none(),
         decides: options.shard.is_none(),
         layouts: match session.programs.iter().any(ComparedProgram::can_be_placed) {
             true if options.shard.is_none() => settings.policy.layouts,

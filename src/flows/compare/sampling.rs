@@ -50,8 +50,7 @@ pub(super) fn sample(
         elapsed: elapsed.unwrap_or(stages.elapsed()),
         benchmarks,
     };
-    let advice_over = over_layouts().filter_map(|test| test.experiment.advice());
-    report(session, plan, stages.as_built(), advice_over.reduce(Advice::and), &sampled);
+    report(session, plan, &stages, &sampled);
     Ok(sampled)
 }
 
@@ -176,17 +175,16 @@ fn end(plan: &Plan, short: StoppedBy, long: Option<StoppedBy>, is_decided: bool)
 }
 
 /// Reports what the user should know at the end.
-fn report(
-    session: &mut Session<'_, '_>,
-    plan: &Plan,
-    as_built: &Experiment,
-    over_layouts: Option<Advice>,
-    sampled: &Sampled,
-) {
+fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: &Sampled) {
+    let as_built = stages.as_built();
     // Forecasts are rough: one that did not come true is dropped.
     if sampled.verdict() == Verdict::Inconclusive {
         let unlikely = as_built.foreseen().cloned().map(Notice::Unlikely);
         unlikely.into_iter().for_each(|notice| session.reporter.record(notice));
+        if stages.has_given_up() && sampled.stopped_by == StoppedBy::TimeLimit {
+            let after = Duration::from_secs_f64(sampled.elapsed);
+            session.reporter.notice(Notice::GaveUp { after, limit: plan.time_limit });
+        }
     }
     let below = as_built.below_minimum_pairs();
     match below.first() {
@@ -195,7 +193,8 @@ fn report(
             session.reporter.notice(Notice::BelowMinimumPairs { benchmarks, example });
         }
         _ => {
-            let advice = advice(plan, as_built, over_layouts, sampled.stopped_by);
+            let over = stages.tests().iter().filter_map(|test| test.experiment.advice());
+            let advice = advice(plan, as_built, over.reduce(Advice::and), sampled.stopped_by);
             advice.into_iter().for_each(|one| session.reporter.notice(Notice::Advice(one)));
         }
     }

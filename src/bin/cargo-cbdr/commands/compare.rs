@@ -100,6 +100,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
     Ok(Options {
         request,
         fail_fast: args.fail_fast,
+        uses_full_time: args.use_full_time,
         explain: match args.explain {
             Some(When::Always) => Explain::Always,
             None if args.report.is_some() || args.format == Format::Markdown => Explain::WhereCheap,

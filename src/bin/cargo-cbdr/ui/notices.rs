@@ -1,6 +1,7 @@
 //! The texts of notices.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use cargo_cbdr::model::gate::Waived;
 use cargo_cbdr::model::noise::{Finding, Kinds};
@@ -84,6 +85,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             format!("no verdict is possible with fewer than {least} pairs")
         }
         Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
+        Notice::GaveUp { after, limit } => gave_up(*after, *limit),
         Notice::NoTime(no_time) => self::no_time(no_time),
         Notice::OnlyShort { benchmarks, example, length } => {
             only_short(*benchmarks, example, *length)
@@ -143,6 +145,15 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
         "the time limit was reached before {} had enough pairs for any verdict: raise \
          `--time-limit`, or select fewer benchmarks with `--filter`",
         and_others(benchmarks, example)
+    )
+}
+
+fn gave_up(after: Duration, limit: Duration) -> String {
+    format!(
+        "sampling ended after {} of {}, because no further verdict was expected in that time; \
+         `--use-full-time` samples until the limit",
+        text::seconds(after.as_secs_f64()),
+        text::option(limit)
     )
 }
 
