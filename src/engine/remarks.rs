@@ -1,6 +1,7 @@
 //! Remarks on a metric's result.
 
 use crate::model::layouts::Placing;
+use crate::model::noise::Finding;
 use crate::model::notice::{Notice, Remark};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 
@@ -57,7 +58,9 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
     {
         remarks.push(Remark::SmallChange);
     }
-    if PAIRS_PER_TIE * result.ties > pairs {
+    let is_coarse = result.findings.iter().any(|one| matches!(one, Finding::Coarse { .. }));
+    // A coarse clock explains them.
+    if PAIRS_PER_TIE * result.ties > pairs && !is_coarse {
         remarks.push(Remark::Ties { ties: result.ties, pairs });
     }
     remarks.extend(result.findings.iter().copied().map(Remark::Noise));

@@ -51,6 +51,11 @@ pub enum Finding {
         /// The rank correlation of neighbours.
         correlation: f64,
     },
+    /// Values are whole numbers of a step, as those of a coarse clock.
+    Coarse {
+        /// The step, as a fraction of the values.
+        step: f64,
+    },
     /// The differences are far from normal, in a way other than those above.
     NotNormal {
         /// The squared correlation with normal scores (Shapiro and Francia's W').

@@ -176,6 +176,13 @@ pub enum Notice {
         /// The first line where they don't.
         line: u64,
     },
+    /// The same label comes first in all pairs.
+    FixedOrder {
+        benchmark: String,
+        /// Its label.
+        first: String,
+        pairs: u64,
+    },
     /// A sentence about the tables, from the companions of the shards.
     OfShards { text: String },
     /// Shards of a comparison that are missing.

@@ -242,6 +242,14 @@ impl Analysis {
                 notices.push(Notice::Unpaired { benchmark: pair.name.clone(), line });
             }
         }
+        if self.needs_first_pass() {
+            let pairs = self.labels.pairs.iter().zip(&self.comparisons);
+            notices.extend(pairs.filter_map(|(pair, comparison)| {
+                let first = &self.labels.all[pair.labels[comparison.always_first()?]];
+                let (benchmark, first) = (pair.name.clone(), first.name.clone());
+                Some(Notice::FixedOrder { benchmark, first, pairs: comparison.pairs })
+            }));
+        }
         notices.extend(remarks(benchmarks));
         let one_look = [Some(Method::Paired), Some(Method::Welch)];
         if benchmarks.iter().any(|benchmark| one_look.contains(&benchmark.method)) {

@@ -11,6 +11,10 @@ use crate::stats::fixed::{Confidence, TwoSamples};
 use crate::stats::judge::{judge, ratio};
 use crate::stats::moments::PairMoments;
 
+/// If one side comes first in at least this many pairs and in all of them, that is no accident: the
+/// coins of one comparison in 2048 would do that.
+const PAIRS_IN_ORDER: u64 = 12;
+
 /// The value of each metric in a row; `None` for empty cells.
 type MetricCells = Vec<Option<f64>>;
 
@@ -18,6 +22,8 @@ type MetricCells = Vec<Option<f64>>;
 pub(super) struct LabelComparison {
     /// The number of pairs that count.
     pub(super) pairs: u64,
+    /// In how many of them the base's row comes first.
+    base_first: u64,
     /// The first row of a pair whose second row is still missing.
     half: MetricCells,
     mode: Mode,
@@ -54,7 +60,7 @@ impl LabelComparison {
                 logarithms: spec.policy.estimator.takes_logarithms(),
             },
         };
-        LabelComparison { pairs: 0, half, mode }
+        LabelComparison { pairs: 0, base_first: 0, half, mode }
     }
 
     /// Adds the pairs that were kept to tests, now that the levels are known.
@@ -116,6 +122,7 @@ impl LabelComparison {
     /// Adds the second row of a pair.
     pub(super) fn take_second(&mut self, first: Side, values: &[Option<f64>]) {
         self.pairs += 1;
+        self.base_first += u64::from(first == Side::Base);
         let (base, head) = match first {
             Side::Base => (self.half.as_slice(), values),
             Side::Head => (values, self.half.as_slice()),
@@ -138,6 +145,16 @@ impl LabelComparison {
                 }
             }
             Mode::Unpaired => {}
+        }
+    }
+
+    /// The side that came first in each of many pairs, if there is one: its order was not random.
+    pub(super) fn always_first(&self) -> Option<Side> {
+        match self.base_first {
+            _ if self.pairs < PAIRS_IN_ORDER => None,
+            0 => Some(Side::Head),
+            all if all == self.pairs => Some(Side::Base),
+            _ => None,
         }
     }
 

@@ -39,6 +39,36 @@ fn pairs(count: u32, factor: f64) -> String {
     rows
 }
 
+#[test]
+fn an_order_that_is_not_random_is_said() {
+    let notice = "`base` comes first in all 14 pairs of";
+    let mixed = pairs(60, 1.0);
+    let object = fed(&mixed, "--threshold 2% --format json").code(0).json();
+    assert!(!object["notices"].to_string().contains("comes first"), "{object}");
+    let row =
+        |name, value: u32| format!("{name},{},1000\n", 1.0 + 0.001 * f64::from(value * 7919 % 13));
+    let fixed: String = (0..60).map(|n| row("base", n) + &row("head", n + 5)).collect();
+    let fixed = format!("benchmark,wall_time,max_rss\n{fixed}");
+    let object = fed(&fixed, "--threshold 2% --format json").code(0).json();
+    assert!(object["notices"].to_string().contains(notice), "{object}");
+    // Without a threshold nothing is promised.
+    let object = fed(&fixed, "--format json").code(0).json();
+    assert!(!object["notices"].to_string().contains("comes first"), "{object}");
+}
+
+#[test]
+fn a_coarse_clock_is_said() {
+    let row = |name: &str, n: u32| format!("{name},{}\n", f64::from(100 + n * 7919 % 5) / 100.0);
+    let pair = |n: u32| match n % 3 {
+        0 => row("base", n) + &row("head", n + 2),
+        _ => row("head", n + 2) + &row("base", n),
+    };
+    let rows: String = (0..60).map(pair).collect();
+    let coarse = fed(&format!("benchmark,wall_time\n{rows}"), "--threshold 2%").code(0);
+    let said = coarse.stdout + &coarse.stderr;
+    assert!(said.contains("multiples of a step of 0.98%"), "{said}");
+}
+
 /// The first benchmark's metric of a name.
 fn metric<'a>(object: &'a Value, name: &str) -> &'a Value {
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();

@@ -30,6 +30,7 @@ mod form;
 mod modes;
 mod order;
 mod ranks;
+mod steps;
 
 /// The probability of each finding if there is nothing to find (two-sided).
 pub(crate) const CHANCE: f64 = 0.001;
@@ -106,6 +107,11 @@ impl NoiseShape {
         }
         let differences: Vec<f64> = pairs.iter().map(LogPair::difference).collect();
         let mut findings = form::findings(&differences);
+        let steps =
+            [steps::step(pairs.iter().map(|p| p.base)), steps::step(pairs.iter().map(|p| p.head))];
+        findings.extend(
+            steps.into_iter().flatten().reduce(f64::max).map(|step| Finding::Coarse { step }),
+        );
         let base = modes::two_kinds(pairs.iter().map(|pair| pair.base).collect());
         let head = modes::two_kinds(pairs.iter().map(|pair| pair.head).collect());
         if base.is_some() || head.is_some() {

@@ -34,11 +34,15 @@ fn normal(noise: &mut TestNoise) -> f64 {
     1.0 + 0.03 * noise.normal()
 }
 
-/// How many of `times` comparisons of 20 to 500 pairs have a finding.
+/// How many of `times` comparisons of 20 to 500 pairs have a finding other than that of a clock.
 fn alarms(times: u64, mut run: impl FnMut(&mut TestNoise) -> f64) -> usize {
     let sizes = [20, 30, 50, 100, 200, 500].into_iter().cycle();
     let seeded = (0..times).zip(sizes);
-    seeded.filter(|&(seed, pairs)| !simulate(seed, pairs, |noise, _| run(noise)).is_empty()).count()
+    let has_finding = |&(seed, pairs): &(u64, u64)| {
+        let found = simulate(seed, pairs, |noise, _| run(noise));
+        found.iter().any(|one| !matches!(one, Finding::Coarse { .. }))
+    };
+    seeded.filter(has_finding).count()
 }
 
 #[test]
@@ -56,6 +60,19 @@ fn noise_of_many_forms_alike_on_both_sides_is_no_finding() {
     assert!(alarms(300, |noise| (100.0 * normal(noise)).round()) < 6);
     assert!(alarms(300, |noise| 50.0 + (3.0 * noise.uniform()).floor()) < 6);
     assert_eq!(alarms(20, |_| 7.0), 0);
+}
+
+#[test]
+fn a_clock_is_coarse_where_most_values_are_repeated() {
+    let coarse = |step: f64| {
+        let found = |seed: &u64| {
+            let run = |noise: &mut TestNoise| (normal(noise) / step).round() * step;
+            let found = simulate(*seed, 100, |noise, _| run(noise));
+            found.iter().any(|one| matches!(one, Finding::Coarse { .. }))
+        };
+        (0..50).filter(found).count()
+    };
+    assert_eq!([0.02, 0.01, 0.001, 1e-6].map(coarse), [50, 50, 0, 0]);
 }
 
 #[test]

@@ -119,6 +119,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "the rows of {benchmark} do not form pairs from line {line} on, so there is no \
              sequential verdict"
         ),
+        Notice::FixedOrder { benchmark, first, pairs } => fixed_order(benchmark, first, *pairs),
         Notice::MissingShards { numbers } => {
             let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
             format!("the verdict does not include the missing shards: {}", numbers.join(", "))
@@ -145,6 +146,14 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
         "the time limit was reached before {} had enough pairs for any verdict: raise \
          `--time-limit`, or select fewer benchmarks with `--filter`",
         and_others(benchmarks, example)
+    )
+}
+
+fn fixed_order(benchmark: &str, first: &str, pairs: u64) -> String {
+    format!(
+        "`{first}` comes first in all {pairs} pairs of {benchmark}: whatever makes second runs \
+         slower or faster counts as a change, so the error rate is not guaranteed; `cargo cbdr \
+         sample` shuffles the order"
     )
 }
 
@@ -658,6 +667,11 @@ fn finding(finding: &Finding, of: &Subjects) -> String {
              on a quieter machine if possible",
             of.alone(format!(" (correlation {correlation:.2})"))
         ),
+        Finding::Coarse { step } => format!(
+            "the values are multiples of {}, too coarse for the threshold, so the error rate is not \
+             guaranteed: make a run longer, or measure a larger amount of work",
+            of.or(format!("a step of {:.2}%", 100.0 * step), "a step")
+        ),
         Finding::NotNormal { fit } => format!(
             "the differences are far from normal{}; a median may need far fewer pairs than a mean \
              (`--estimator median`)",
@@ -818,6 +832,7 @@ mod tests {
             (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher relative to the base"),
             (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than the first (4.0"),
             (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
+            (Finding::Coarse { step: 0.01 }, "a step of 1.00%"),
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
         ];
         for (found, part) in table {
