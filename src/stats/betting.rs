@@ -1,12 +1,13 @@
 //! Evidence with a theorem: bets on the direction of each pair's change.
 //!
-//! Let `z = ln(head/base) - ln(1 + candidate)` of a pair. If the candidate is the true
-//! change and the change is a factor, `z` is symmetric about 0 whatever the noise, since base
-//! and head times the factor are as likely the one way round as the other. A *bet* is a
+//! Let `z = ln(head/base) - ln(1 + candidate)` of a pair. If the head takes `1 + candidate`
+//! times as long as the base would have in its place, `z` is symmetric about 0 whatever the
+//! noise, since a coin decides which of the two runs first. A *bet* is a
 //! function `f` that is odd, nondecreasing and below 1 in size, and that is chosen before
 //! the pair is measured. A capital of 1 that is multiplied by `1 + f(z)` at each pair is
-//! then a fair game: its mean stays 1. If the change is below the candidate, `f(z)` has a
-//! mean of at most 0 and the game is unfair against the player. By Ville's inequality the
+//! then a fair game: its mean stays 1. If the head takes at most that long, `z` is at most
+//! such a symmetric value, so `f(z)` has a mean of at most 0 and the game is unfair against
+//! the player; a factor is not needed. By Ville's inequality the
 //! capital of such a game ever reaches `1/level` with a probability of at most `level`,
 //! however often it is looked at. So a [`Wager`] that has reached it refutes "the change
 //! is at most the candidate"; with `-z` for `z` it refutes the opposite.
