@@ -152,19 +152,20 @@ impl Companion {
         PathBuf::from(name)
     }
 
-    /// Reads the file next to a file of samples; the inner error states why it is
-    /// not what a comparison writes there.
+    /// Reads the file next to the samples of a shard.
     ///
     /// # Errors
-    /// If there is a file that can't be read.
-    pub fn beside(samples: &Path) -> io::Result<Result<Self, String>> {
+    /// See [`NotAShard`].
+    pub fn of_shard(samples: &Path) -> Result<(Self, SeededShard), NotAShard> {
         let path = Companion::path(samples);
-        match text_of(&path)? {
-            None => Ok(Err(format!("there is no `{}`", path.display()))),
-            Some(text) => Ok(serde_json::from_slice(&text)
-                .map_err(|error| format!("{error} in `{}`", path.display()))),
-        }
+        let text = text_of(&path)?;
+        let text = text.ok_or_else(|| format!("there is no `{}`", path.display()))?;
+        let companion: Companion = serde_json::from_slice(&text)
+            .map_err(|error| format!("{error} in `{}`", path.display()))?;
+        let shard = companion.shard.ok_or_else(|| "it was not measured as one".to_owned())?;
+        Ok((companion, shard))
     }
+
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             confidence: self.confidence,
@@ -179,6 +180,27 @@ impl Companion {
     pub(crate) fn removed(&self) -> Vec<Removed> {
         let removed = self.removed.iter().cloned();
         removed.map(|(benchmark, metric)| Removed { benchmark, metric }).collect()
+    }
+}
+
+/// Why a file of samples can't be read as a shard.
+#[derive(Debug)]
+pub enum NotAShard {
+    /// A file can't be read.
+    Unreadable(io::Error),
+    /// It is not one, worded as the end of a sentence.
+    Because(String),
+}
+
+impl From<io::Error> for NotAShard {
+    fn from(error: io::Error) -> Self {
+        NotAShard::Unreadable(error)
+    }
+}
+
+impl From<String> for NotAShard {
+    fn from(why: String) -> Self {
+        NotAShard::Because(why)
     }
 }
 

@@ -55,7 +55,8 @@ impl Misfit {
             }
             Misfit::Twice { .. } | Misfit::Copy { .. } => "name each shard's file once",
             Misfit::Missing { .. } => {
-                "find out why those machines failed and run them again, or add `--allow-missing`"
+                "find out why those machines failed and run them again, or add `--allow-missing`; one \
+                 that was stopped has left FILE.csv.partial, which counts: name it, or the folder"
             }
             Misfit::Nothing { .. } => "measure anyway: `compare --always-run`",
             Misfit::Rows { .. } | Misfit::Unpaired { .. } => {

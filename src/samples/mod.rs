@@ -20,7 +20,7 @@ mod rows;
 mod shards;
 
 pub use analysis::Analysis;
-pub use companion::{Companion, SeededShard, units_beside};
+pub use companion::{Companion, NotAShard, SeededShard, units_beside};
 pub use error::{Error, Misfit, Position};
 pub use recording::{RecordedPairs, Recording};
 pub use rows::Flow;

@@ -85,6 +85,7 @@ impl Job {
             context.insert(format!("inputs.{}", name.as_str().unwrap()), default);
         }
         context.insert("github.event.pull_request.number".into(), "7".into());
+        context.insert("github.event.merge_group.base_sha".into(), String::new());
         context.insert("github.token".into(), "secret".into());
         for name in ["home", "temp", "bin"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -389,6 +390,33 @@ fn arguments_are_split_as_in_a_shell_and_never_run_by_one() {
     job.set("inputs.args", "--metric 'open");
     job.run_anywhere("Compare").code(1);
     assert_eq!(job.read("cargo-cbdr.log"), words);
+}
+
+#[test]
+fn an_entry_of_a_merge_queue_is_compared_with_the_one_before_it() {
+    let mut job = Job::new();
+    job.stand_in("cargo-cbdr", "exit 0");
+    job.run_anywhere("Look at the runner").code(0);
+    job.set("github.event.merge_group.base_sha", "0123456");
+    job.run_anywhere("Compare").code(0);
+    assert!(job.read("cargo-cbdr.log").ends_with("<0123456>\n"), "{}", job.read("cargo-cbdr.log"));
+    job.set("inputs.base", "main");
+    job.run_anywhere("Compare").code(0);
+    assert!(job.read("cargo-cbdr.log").ends_with("<main>\n"), "{}", job.read("cargo-cbdr.log"));
+}
+
+#[test]
+fn builds_are_kept_after_a_regression_too() {
+    let action = action();
+    let (restore, save) =
+        (step(&action, "Restore earlier builds"), step(&action, "Keep the builds"));
+    assert!(restore["uses"].as_str().unwrap().starts_with("actions/cache/restore@"));
+    assert!(save["uses"].as_str().unwrap().starts_with("actions/cache/save@"));
+    for key in ["path", "key"] {
+        assert_eq!(restore["with"][key], save["with"][key], "{key}");
+    }
+    // Without it, a step runs after successful ones only.
+    assert!(save["if"].as_str().unwrap().starts_with("${{ !cancelled() && "));
 }
 
 /// A job whose comparison has ended, with a `gh` that is this script.

@@ -85,7 +85,32 @@ fn several_machines_come_to_one_verdict() {
     let fewer = machines.combine("1.csv 3.csv", "--allow-missing").code(100);
     fewer.says("does not include the missing shards: 2");
     machines.combine("1.csv 2.csv 1.csv", "").code(101).says("are both shard 1/3");
+    in_a_folder(&machines);
     refused(&machines);
+}
+
+/// A folder stands for the shards in it, whether they were stopped or not.
+fn in_a_folder(machines: &Machines) {
+    let copy = |from: &str, to: &str| {
+        for end in ["", ".json"] {
+            let to = machines.file(&format!("all/{to}{end}"));
+            std::fs::copy(machines.file(&format!("{from}{end}")), to).unwrap();
+        }
+    };
+    std::fs::create_dir(machines.file("all")).unwrap();
+    machines.combine("all", "").code(101).says("`all` is not a shard: it contains none");
+    copy("1.csv", "1.csv");
+    copy("2.csv", "2.csv.partial");
+    machines.combine("all/1.csv", "").code(101).says("FILE.csv.partial, which counts");
+    machines.combine("all", "").code(101).says("of 3 shards 3 is missing");
+    copy("3.csv", "3.csv");
+    std::fs::write(machines.file("all/other.csv"), "benchmark,wall_time\n").unwrap();
+    std::fs::write(machines.file("all/slurm-1.out"), "").unwrap();
+    let object = machines.combine("all", "--format json").code(100).json();
+    assert_eq!(object["rows"], 54);
+    let notices = object["notices"].to_string();
+    assert!(notices.contains("other.csv` is left out: there is no"), "{notices}");
+    assert!(!notices.contains("slurm"), "{notices}");
 }
 
 /// Files that are not as they were written.

@@ -62,7 +62,8 @@ pub(crate) struct Analyze {
     pub(crate) samples: SampleArgs,
 
     /// Compute one verdict from the files that `compare --shard` wrote on
-    /// several machines, with the settings they were measured with
+    /// several machines, with the settings they were measured with; a folder
+    /// stands for all shards in it
     #[arg(long, requires = "files", help_heading = SIDES,
           conflicts_with_all = ["base", "threshold", "confidence", "metric", "estimator", "rule"])]
     pub(crate) combine: bool,

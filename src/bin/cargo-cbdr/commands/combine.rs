@@ -1,11 +1,14 @@
 //! `cargo cbdr analyze --combine`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::samples::{self, Companion, Misfit, Recording, ShardPart, Spec};
+use cargo_cbdr::model::notice::Notice;
+use cargo_cbdr::samples::{
+    self, Companion, Misfit, NotAShard, Recording, SeededShard, ShardPart, Spec,
+};
 
 use super::analyze;
 use crate::cli::Analyze;
@@ -15,7 +18,7 @@ use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
 
 /// Prints the verdict of the shards measured by several machines, with the
-/// settings of the measurement; only `--on-inconclusive` may differ.
+/// settings of the measurement; only `--fail-on` may differ.
 pub(super) fn run(
     args: &Analyze,
     called: &CommandLine,
@@ -23,9 +26,16 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) -> Result<ExitKind, Failure> {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
-    let parts: Vec<ShardPart> =
-        args.samples.files.iter().map(|path| part(path)).collect::<Result<_, _>>()?;
+    let (mut parts, mut left_out) = (Vec::new(), Vec::new());
+    for path in &args.samples.files {
+        if path.is_dir() {
+            left_out.extend(parts_in(path, &mut parts)?);
+        } else {
+            parts.push(part(path)?);
+        }
+    }
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
+    outcome.notices.extend(left_out.into_iter().map(|text| Notice::OfShards { text }));
     if args.failure.0.fail_on.is_some() {
         outcome.policy.fail_on.clone_from(&asked.policy.fail_on);
     }
@@ -36,20 +46,52 @@ pub(super) fn run(
     Ok(ExitKind::of(&outcome))
 }
 
+/// Reads the shards in a folder, those that were stopped, too. Returns a sentence about each
+/// file of samples that is none.
+fn parts_in(folder: &Path, parts: &mut Vec<ShardPart>) -> Result<Vec<String>, Failure> {
+    let (known, mut left_out) = (parts.len(), Vec::new());
+    let entries = fs_err::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut files: Vec<PathBuf> = entries.collect::<std::io::Result<_>>()?;
+    files.sort();
+    for path in files {
+        let name = path.to_string_lossy();
+        if !name.ends_with(".csv") && !name.ends_with(".csv.partial") {
+            continue;
+        }
+        match Companion::of_shard(&path) {
+            Ok((companion, shard)) => parts.push(read(&path, companion, shard)?),
+            Err(NotAShard::Unreadable(error)) => return Err(error.into()),
+            Err(NotAShard::Because(why)) => {
+                left_out.push(format!("{} is left out: {why}", analyze::quoted(&path)))
+            }
+        }
+    }
+    match parts.len() > known {
+        true => Ok(left_out),
+        false => Err(no_shard(folder, "it contains none".to_owned())),
+    }
+}
+
 /// Reads a shard and its companion.
 fn part(path: &Path) -> Result<ShardPart, Failure> {
     if path == Path::new("-") {
         let what = "a shard has a second file beside it, so standard input can't be one";
         return Err(Failure::Arguments(what.to_owned()));
     }
+    let (companion, shard) = Companion::of_shard(path).map_err(|error| match error {
+        NotAShard::Unreadable(error) => error.into(),
+        NotAShard::Because(why) => no_shard(path, why),
+    })?;
+    read(path, companion, shard)
+}
+
+fn no_shard(path: &Path, why: String) -> Failure {
+    let misfit = Misfit::NoShard { file: analyze::quoted(path), why };
+    Failure::from(Error::from(samples::Error::from(misfit)))
+}
+
+fn read(path: &Path, companion: Companion, shard: SeededShard) -> Result<ShardPart, Failure> {
     let file = analyze::quoted(path);
-    let no_shard = |why: String| {
-        let misfit = Misfit::NoShard { file: file.clone(), why };
-        Failure::from(Error::from(samples::Error::from(misfit)))
-    };
-    let companion = Companion::beside(path)?.map_err(no_shard)?;
-    let shard = companion.shard;
-    let shard = shard.ok_or_else(|| no_shard("it was not measured as one".to_owned()))?;
     let mut recording = Recording::new(None, companion.units.clone());
     let text = fs_err::read(path)?;
     if !text.trim_ascii().is_empty() {
