@@ -11,6 +11,7 @@
 //! cargo run --release --example error-rates -- --last-look # that of a last look alone
 //! cargo run --release --example error-rates -- --stopped   # the last one alone
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
+//! cargo run --release --example error-rates -- --long-bounds # the bounds of long comparisons
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each table is the same if it is
@@ -22,6 +23,7 @@ mod before;
 mod giving_up;
 mod last_look;
 mod layouts;
+mod long_bounds;
 mod machines;
 mod noise;
 mod plan;
@@ -55,10 +57,11 @@ fn main() {
             "--suites" => alone = Some(suites_of),
             "--last-look" => alone = Some(last_look_of),
             "--stopped" => alone = Some(stopped_of),
+            "--long-bounds" => alone = Some(long_bounds_of),
             "--giving-up" => alone = Some(giving_up_of),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
-                             `--last-look`, `--stopped` or `--giving-up`";
+                             `--last-look`, `--stopped`, `--giving-up` or `--long-bounds`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }
@@ -102,6 +105,11 @@ fn last_look_of(size: &Size, threads: usize) -> String {
 /// The table of what is reported at the verdict.
 fn stopped_of(size: &Size, _threads: usize) -> String {
     stopped::table(size)
+}
+
+/// The table of long comparisons.
+fn long_bounds_of(size: &Size, _threads: usize) -> String {
+    long_bounds::table(size)
 }
 
 /// The table with giving up.
