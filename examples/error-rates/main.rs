@@ -9,9 +9,9 @@
 //! cargo run --release --example error-rates -- --layouts   # the one with layouts alone
 //! cargo run --release --example error-rates -- --suites    # those of suites alone
 //! cargo run --release --example error-rates -- --last-look # that of a last look alone
-//! cargo run --release --example error-rates -- --stopped   # the last one alone
+//! cargo run --release --example error-rates -- --stopped   # that of what is reported alone
+//! cargo run --release --example error-rates -- --long-bounds # the last one alone
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
-//! cargo run --release --example error-rates -- --long-bounds # the bounds of long comparisons
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each table is the same if it is
@@ -92,7 +92,7 @@ fn main() {
     print!("{}", tables::summary(&size, &results));
     println!("<!-- /summary -->");
     print!("{}", tables::full(&size, &results, horizon));
-    for part in [shards_of, layouts_of, suites_of, last_look_of, stopped_of] {
+    for part in [shards_of, layouts_of, suites_of, last_look_of, stopped_of, long_bounds_of] {
         print!("{}", part(&size, threads));
     }
 }

@@ -42,7 +42,7 @@ const GUARD: f64 = 0.2;
 
 /// The part of a bound's level that is left once pairs are merged. Each merging is a new game for
 /// all candidates but the tracked ones, so at the whole level the lower bound was at some time wrong
-/// in 8.5 ± 1.1 % of simulated comparisons of 8192 pairs, and at this part in 3.7 ± 0.8 %
+/// in 8.5 ± 1.1 % of simulated comparisons of 8192 pairs, and at this part in 3.7 ± 0.6 %
 /// (`examples/error-rates/long_bounds.rs`). Verdicts are about tracked candidates.
 const MERGED: f64 = 0.4;
 
