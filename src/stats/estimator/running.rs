@@ -270,7 +270,11 @@ fn summary(known: Summary) -> Summary {
     Summary {
         pairs: known.pairs,
         base,
-        head: base.zip(change).map(|(base, change)| base * (1.0 + change)).or(known.head).filter(finite),
+        head: base
+            .zip(change)
+            .map(|(base, change)| base * (1.0 + change))
+            .or(known.head)
+            .filter(finite),
         change,
         lower: known.lower.filter(|end| !end.is_nan()).map(|end| within(end, f64::min)),
         upper: known.upper.filter(finite).map(|end| within(end, f64::max)),

@@ -1,4 +1,4 @@
-//! The result as one JSON object, `"schema": 1`, which `docs/schema.json`
+//! The result as one JSON object, `"schema": 2`, which `docs/schema.json`
 //! describes.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn of(outcome: &'a Outcome) -> Self {
         Document {
-            schema: 1,
+            schema: 2,
             outcome,
             notices: outcome.notices.iter().map(grouped::text).collect(),
         }
@@ -60,7 +60,7 @@ pub(crate) fn print_result(outcome: &Outcome) -> io::Result<()> {
 pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let times = human::times(outcomes);
     print_line(&Repeated {
-        schema: 1,
+        schema: 2,
         repeat: outcomes.len(),
         verdicts: times.map(|(verdict, times)| (verdict.to_string(), times)).into(),
         comparisons: outcomes.iter().map(Document::of).collect(),

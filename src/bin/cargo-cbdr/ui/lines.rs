@@ -163,6 +163,9 @@ pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
         for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
             if let Some(again) = again.metrics.iter().find(|one| one.name == metric.name) {
                 metric.verdict = again.verdict;
+                if again.summary.pairs > 0 {
+                    metric.summary = again.summary;
+                }
             }
         }
     }
@@ -687,7 +690,7 @@ mod tests {
         overrule(&mut as_built, &over);
         let metric = &as_built.benchmarks[0].metrics[0];
         assert_eq!(metric.verdict, Some(Verdict::Regression));
-        assert_eq!((metric.summary.change, as_built.elapsed), (Some(0.004), 5.0));
+        assert_eq!((metric.summary.change, as_built.elapsed), (Some(0.5), 5.0));
         // This one was not asked again.
         assert_eq!(as_built.benchmarks[0].metrics[1].verdict, Some(Verdict::NoRegression));
     }
