@@ -526,7 +526,7 @@ pub(crate) fn is_better(metric: &MetricResult) -> bool {
 }
 
 /// Whether a higher value of a metric is slower.
-pub(super) fn is_time(metric: &MetricResult) -> bool {
+pub(crate) fn is_time(metric: &MetricResult) -> bool {
     metric.unit == Unit::Seconds && metric.better == Better::Lower
 }
 

@@ -225,6 +225,7 @@ fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
     };
     let measured = match result.layouts.filter(|over| over.number > 0) {
         Some(over) => text::layouts(over.number, over.placing),
+        None if summary.pairs == 0 => "exact".to_owned(),
         None => text::count(summary.pairs, "pair"),
     };
     let threshold = result.limit().map(text::limit);
