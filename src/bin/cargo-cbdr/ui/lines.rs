@@ -91,10 +91,15 @@ pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize)
 pub(super) fn reach(snapshot: &Snapshot) -> f64 {
     const LIMITS: f64 = 4.0;
     const MOST_LIMITS: f64 = 20.0;
+    /// One or two pairs may be anywhere.
+    const LEAST: u64 = 3;
     let gating = gating(snapshot);
     let limit = |(_, metric): &GatingMetric<'_>| metric.limit().unwrap_or_default().abs();
     let largest = gating.iter().map(limit).fold(0.0, f64::max);
-    let open = gating.iter().filter(|(_, metric)| gating.len() == 1 || is_open(metric));
+    let counts = |metric: &MetricResult| {
+        metric.summary.pairs >= LEAST && (gating.len() == 1 || is_open(metric))
+    };
+    let open = gating.iter().filter(|(_, metric)| counts(metric));
     let changes = open.filter_map(|(_, metric)| metric.summary.change);
     let farthest = changes.map(|change| 1.2 * change.abs()).fold(LIMITS * largest, f64::max);
     let most = if gating.len() > 1 && largest > 0.0 { MOST_LIMITS * largest } else { f64::MAX };
