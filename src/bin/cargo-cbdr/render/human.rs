@@ -22,8 +22,11 @@ const CONTINUED: usize = 2;
 
 /// Prints the result, the tables behind it, and their confidence.
 pub(crate) fn print(result: &Readable<'_>) -> io::Result<()> {
+    write(&mut anstream::stdout().lock(), result)
+}
+
+pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
-    let mut out = anstream::stdout().lock();
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = &result.answer;
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
@@ -32,24 +35,24 @@ pub(crate) fn print(result: &Readable<'_>) -> io::Result<()> {
             _ => answer.sentence.replacen(UNDECIDED, &UNDECIDED.to_uppercase(), 1),
         };
         let line = format!("{style}{sentence}{style:#}{}", answer.details());
-        fold::print(&mut out, &line, CONTINUED)?;
+        fold::print(out, &line, CONTINUED)?;
         for besides in &answer.besides {
-            fold::print(&mut out, &format!("  {besides}"), CONTINUED)?;
+            fold::print(out, &format!("  {besides}"), CONTINUED)?;
         }
     }
     match outcome.benchmarks.as_slice() {
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
-            table(&mut out, result, only)?;
+            table(out, result, only)?;
         }
         [] | [_] => {}
         several if outcome.verdict.is_none() && outcome.rows.is_some() => {
-            several.iter().try_for_each(|benchmark| table(&mut out, result, benchmark))?;
+            several.iter().try_for_each(|benchmark| table(out, result, benchmark))?;
         }
-        _ => overview(&mut out, result)?,
+        _ => overview(out, result)?,
     }
-    explanations(&mut out, outcome)?;
+    explanations(out, outcome)?;
     match outcome.rows.is_some() || outcome.pairs() > 0 {
-        true => confidence(&mut out, &result.confidence),
+        true => confidence(out, &result.confidence),
         false => Ok(()),
     }
 }
@@ -157,7 +160,7 @@ fn table(
         .shown_if(has_layouts)
         .leaves(3)
         .numbers("mean", |line| line.cell(|cells| &cells.mean))
-        .shown_if(readable::shows_mean(&shown))
+        .shown_if(verbosity().is_verbose && readable::shows_mean(&shown))
         .leaves(5)
         .numbers("difference", |line| line.of_row(|row| difference(row.metric)))
         .shown_if(looked_at_once)

@@ -38,6 +38,11 @@ struct Repeated<'a> {
     comparisons: Vec<Document<'a>>,
 }
 
+#[cfg(test)]
+pub(super) fn value(outcome: &Outcome) -> serde_json::Value {
+    serde_json::to_value(Document::of(outcome)).unwrap()
+}
+
 /// Prints the object on a line of its own.
 pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
     print_line(&Document::of(outcome))
