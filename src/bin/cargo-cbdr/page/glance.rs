@@ -273,8 +273,10 @@ fn bar(scale: &ChangeScale, row: &ResultRow<'_>) -> Markup {
                 i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
                 @if let Some(limit) = row.metric.limit() { (mark("limit", limit)) }
                 @if scale.holds(change) { (mark("estimate", change)) }
-                @if is_left(change) || summary.lower.is_none_or(is_left) { i.beyond.left { "◂" } }
-                @if is_right(change) || summary.upper.is_none_or(is_right) { i.beyond.right { "▸" } }
+                @if is_left(change) { i.beyond.left { "◂ " (row.cells.change) } }
+                @else if summary.lower.is_none_or(is_left) { i.beyond.left { "◂" } }
+                @if is_right(change) { i.beyond.right { (row.cells.change) " ▸" } }
+                @else if summary.upper.is_none_or(is_right) { i.beyond.right { "▸" } }
             }
         }
     }
