@@ -121,6 +121,8 @@ pub enum Event<'a> {
         group: usize,
         /// The number of groups.
         groups: usize,
+        /// The number of the pair that begins, from 1.
+        pair: usize,
     },
     /// Sampling begins.
     Sampling(&'a Plan),

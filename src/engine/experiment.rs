@@ -740,6 +740,7 @@ impl<'a> Progress<'a> {
             remaining: remaining.filter(|_| fits),
             is_unlikely: plan.decides && !fits && !is_early,
             least_pairs: if plan.decides { plan.least_pairs() } else { 0 },
+            is_over_layouts: plan.is_over_layouts(),
         }
     }
 }
@@ -760,6 +761,8 @@ pub struct Snapshot {
     pub is_unlikely: bool,
     /// The least number of pairs with which anything can be decided.
     pub least_pairs: u64,
+    /// Whether a pair is one of layouts.
+    pub is_over_layouts: bool,
 }
 
 #[cfg(test)]

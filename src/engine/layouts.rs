@@ -11,7 +11,7 @@ use super::plan::{Plan, PlannedBenchmark};
 use crate::model::gate::Gate;
 use crate::model::layouts::{OverLayouts, Placing};
 use crate::model::metric::Metric;
-use crate::model::outcome::{MetricResult, Verdict};
+use crate::model::outcome::{Before, MetricResult, PairsResult, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::side::Side;
 use crate::stats::empirical::{median_of, typical_deviation};
@@ -190,19 +190,26 @@ pub(crate) fn median_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> 
         .collect()
 }
 
-/// The result of the executables as built, combined with that over layouts, whose verdict
-/// counts.
+/// The result over layouts, whose verdict counts, with that of the executables as built beside
+/// it. Without any layout, the estimates are those of the pairs.
 pub(crate) fn combined(
     as_built: &MetricResult,
     over: &MetricResult,
     placing: Placing,
 ) -> MetricResult {
     let open = Verdict::Inconclusive;
-    let (built, verdict) = (as_built.verdict.unwrap_or(open), over.verdict.unwrap_or(open));
-    let summary = over.summary;
-    let number = summary.pairs;
-    let layouts = Some(OverLayouts { number, placing, summary, verdict, as_built: built });
-    MetricResult { verdict: Some(verdict), layouts, ..as_built.clone() }
+    let (summary, verdict) = (as_built.summary, as_built.verdict.unwrap_or(open));
+    let number = over.summary.pairs;
+    let decided = if number > 0 { over } else { as_built };
+    MetricResult {
+        verdict: Some(over.verdict.unwrap_or(open)),
+        layouts: Some(OverLayouts { number, placing }),
+        before: Some(Before::AsBuilt(PairsResult { summary, verdict })),
+        waiver: as_built.waiver.clone(),
+        findings: as_built.findings.clone(),
+        earlier: None,
+        ..decided.clone()
+    }
 }
 
 #[cfg(test)]
@@ -329,11 +336,10 @@ mod tests {
         let verdict = |built, over| {
             let (built, over) = (result(12, 0.1, built), result(20, 0.001, over));
             let both = combined(&built, &over, Placing::Linked);
-            assert_eq!(
-                (both.summary, both.layouts.unwrap().summary),
-                (built.summary, over.summary)
-            );
+            assert_eq!((both.summary, both.of_pairs()), (over.summary, built.of_pairs()));
             assert_eq!(both.layouts.unwrap().number, 20);
+            let none = MetricResult { summary: Summary::default(), ..over };
+            assert_eq!(combined(&built, &none, Placing::Linked).summary, built.summary);
             both.verdict.unwrap()
         };
         for over in [bad, good, open] {

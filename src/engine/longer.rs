@@ -85,14 +85,14 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
 /// The time of an iteration; 0 if it is not known.
 fn seconds(result: &BenchmarkResult) -> f64 {
     let times = result.metrics.iter().filter(|metric| metric.unit == Unit::Seconds);
-    times.filter_map(|metric| metric.summary.base).fold(0.0, f64::max)
+    times.filter_map(|metric| metric.of_pairs().0.base).fold(0.0, f64::max)
 }
 
 /// The gate of a metric that has not regressed. What short runs do not rule out is not held
 /// against long ones: these are about the difference, which no placement of code explains.
 fn asked_longer(gate: &Gate, result: &BenchmarkResult) -> Option<Gate> {
     let metric = result.metrics.iter().find(|metric| metric.name == gate.metric)?;
-    let summary = &metric.summary;
+    let (summary, _) = metric.of_pairs();
     let worst = [summary.lower, summary.upper].into_iter().flatten();
     let worst = worst.map(|bound| metric.better.worse(bound)).fold(gate.limit(), f64::max);
     let is_open = metric.verdict != Some(Verdict::Regression) && summary.pairs > 0;
@@ -148,7 +148,6 @@ pub(crate) fn replace(short: &mut BenchmarkResult, long: BenchmarkResult, worse:
             *short = MetricResult { threshold, waiver, ..long };
         }
     }
-    short.layouts.retain(|metric, _| !worse.contains(&metric.as_str()));
 }
 
 #[cfg(test)]

@@ -73,8 +73,9 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
 /// What is said of a change that the executables show as they were built, and that is not
 /// one over layouts.
 fn placement(result: &MetricResult) -> Option<Remark> {
-    let over = result.layouts.filter(|over| over.as_built == Verdict::Regression)?;
-    Some(Remark::Placement { as_built: result.summary, over })
+    let before = result.before.filter(|it| it.result().verdict == Verdict::Regression)?;
+    let layouts = result.layouts?;
+    Some(Remark::Placement { before, layouts, summary: result.summary, verdict: result.verdict? })
 }
 
 fn waived(result: &MetricResult) -> Option<Remark> {

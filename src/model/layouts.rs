@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::outcome::{Summary, Verdict};
-
 /// Whether a verdict is about the executables as built, or about the source over many
 /// layouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,20 +51,13 @@ pub enum Placing {
     Copied,
 }
 
-/// The result of a metric over layouts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// The layouts in which a metric was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverLayouts {
-    /// The number of layouts of each side.
+    /// The number of layouts of each side; 0 if there was no time for any.
     pub number: u64,
     /// How they were made.
     pub placing: Placing,
-    /// The estimates, as for pairs.
-    #[serde(flatten)]
-    pub summary: Summary,
-    /// The verdict over layouts alone.
-    pub verdict: Verdict,
-    /// The verdict on the executables as built.
-    pub as_built: Verdict,
 }
 
 #[cfg(test)]

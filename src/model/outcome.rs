@@ -2,7 +2,7 @@
 //! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -183,10 +183,11 @@ pub struct Summary {
     pub pairs: u64,
     /// The base's estimate, in the metric's unit: its mean, geometric mean or median.
     pub base: Option<f64>,
-    /// The head's estimate, in the metric's unit.
+    /// The head's estimate, in the metric's unit: that of the base, times 1 + the change, so
+    /// that nobody who divides them finds another change.
     pub head: Option<f64>,
     /// The change, head/base - 1, as a fraction. `None` for a base of zero (but zero
-    /// to zero is 0). For the median, the median of the pairs' changes.
+    /// to zero is 0). For `robust` and the median, the median of the pairs' changes.
     pub change: Option<f64>,
     /// The lower bound of the change; `None` if there is none yet. It is
     /// infinite if the base is zero and the head is not, in so many pairs that
@@ -221,6 +222,40 @@ impl From<[f64; 3]> for MeanDifference {
     }
 }
 
+/// What was measured of a metric before the test that gave its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Before {
+    /// The executables as cargo built them.
+    AsBuilt(PairsResult),
+}
+
+impl Before {
+    /// What was measured, in words for people.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Before::AsBuilt(_) => "as built",
+        }
+    }
+
+    /// What it showed.
+    pub fn result(&self) -> &PairsResult {
+        match self {
+            Before::AsBuilt(result) => result,
+        }
+    }
+}
+
+/// What pairs showed of a metric that another test decided.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairsResult {
+    /// The estimates.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// The verdict of the pairs alone.
+    pub verdict: Verdict,
+}
+
 /// The result of one metric of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricResult {
@@ -236,17 +271,20 @@ pub struct MetricResult {
     /// metric, whether it gates on the base.
     pub gates: bool,
     /// The estimates in the metric's unit; the change and its bounds as
-    /// fractions. For a gating metric, those at the pair that decided it.
+    /// fractions. For a gating metric, those of the test that gave the verdict, at the
+    /// pair or layout that decided it.
     #[serde(flatten)]
     pub summary: Summary,
     /// The largest change for the worse that passes, a fraction.
     pub threshold: Option<f64>,
     /// The verdict, if the metric gates and this is not a shard.
     pub verdict: Option<Verdict>,
-    /// The result over layouts, if it was tested; the other numbers are those of the
-    /// executables as built.
-    #[serde(skip)]
+    /// The layouts of the test that gave the verdict, if it was not that of the pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layouts: Option<OverLayouts>,
+    /// What the pairs showed, if another test gave the verdict.
+    #[serde(flatten)]
+    pub before: Option<Before>,
     /// Whether the change passes, but is beyond the warning level.
     pub warned: bool,
     /// The waiver that the threshold comes from.
@@ -264,8 +302,9 @@ pub struct MetricResult {
     /// fewer than all if regressions were found before.
     #[serde(skip)]
     pub shared_by: usize,
-    /// The change of the typical run, if the estimate comes from a slow tail.
-    #[serde(skip)]
+    /// The change of the typical run, if a slow tail changes the average by far more. A
+    /// regression then is one of the average, and so are the estimates.
+    #[serde(rename = "typical", default, skip_serializing_if = "Option::is_none")]
     pub overruled: Option<f64>,
     /// The number of pairs with exactly the change of the threshold, which
     /// count for neither side.
@@ -300,6 +339,7 @@ impl MetricResult {
             threshold,
             verdict,
             layouts: None,
+            before: None,
             warned: false,
             waiver: None,
             mean: None,
@@ -338,6 +378,19 @@ impl MetricResult {
     /// threshold, or the decrease that it allows if higher is better.
     pub fn limit(&self) -> Option<f64> {
         Some(self.better.limit(self.threshold?))
+    }
+
+    /// Whether a slow tail decided, and the estimates are those of the average.
+    pub fn is_average(&self) -> bool {
+        self.overruled.is_some() && self.verdict == Some(Verdict::Regression)
+    }
+
+    /// The estimates and the verdict of the pairs, whichever test decided.
+    pub fn of_pairs(&self) -> (Summary, Option<Verdict>) {
+        match &self.before {
+            Some(before) => (before.result().summary, Some(before.result().verdict)),
+            None => (self.summary, self.verdict),
+        }
     }
 
     /// The rank of its verdict: 0 for a regression, 1 for inconclusive, 2 for all others, and 3
@@ -386,9 +439,6 @@ pub struct BenchmarkResult {
     /// The names of requested metrics that do not gate.
     #[serde(skip)]
     pub shown: Vec<String>,
-    /// The results of some of them over layouts, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub layouts: BTreeMap<String, OverLayouts>,
     /// Why it was not measured, if it does the same on both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<SameReason>,
@@ -400,17 +450,15 @@ pub struct BenchmarkResult {
 impl BenchmarkResult {
     /// A benchmark without measurements.
     pub fn new(name: &str, status: Status) -> Self {
-        let (name, metrics, layouts) = (name.to_owned(), Vec::new(), BTreeMap::new());
         BenchmarkResult {
-            name,
+            name: name.to_owned(),
             status,
             pairs: 0,
             measurement_time: None,
             labels: None,
             method: None,
-            metrics,
+            metrics: Vec::new(),
             shown: Vec::new(),
-            layouts,
             reason: None,
             needed_seconds: None,
         }

@@ -12,7 +12,7 @@ fn a_slowdown_is_a_regression() {
     let ran = repo.cbdr("compare main --format json --metric cpu_time").run().code(100);
     let object = ran.json();
     assert!(ran.stdout.contains(r#""verdict":"regression""#));
-    assert_eq!(object["schema"], 1);
+    assert_eq!(object["schema"], 2);
     assert_eq!(object["stopped_by"], "verdict");
     assert_eq!(object["merge_base"], true);
     assert_eq!(object["head"]["commit"], json!(repo.head()));

@@ -117,6 +117,7 @@ fn bash_completes_both_forms() {
     assert_eq!(cargo("cargo cbdr compare --thr"), "--threshold");
     assert_eq!(cargo("cargo cbdr compare ma"), "main");
     assert_eq!(cargo("cargo cbdr compare --format = ju"), "junit");
+    assert!(cargo("cargo cbdr compare --estimator =").starts_with("robust "));
     assert_eq!(cargo("cargo cb"), "cbdr");
     // Cargo's own completion goes on.
     let before = "others() { COMPREPLY=(build); }; complete -F others cargo;";

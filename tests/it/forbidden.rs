@@ -466,7 +466,7 @@ fn a_full_disk_is_an_error_in_every_phase() {
         assert_eq!(output.status.code(), Some(101), "{kilobytes}: {said}");
         assert!(output.stdout.is_empty(), "{kilobytes}");
         assert!(said.contains("hint: make room"), "{kilobytes}: {said}");
-        assert!(said.contains("inconclusive: "), "{kilobytes}: {said}");
+        assert!(said.contains("UNDECIDED: "), "{kilobytes}: {said}");
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), before);
 }

@@ -66,7 +66,7 @@ fn each_event_is_a_line_of_json_and_the_last_one_is_the_result() {
         lines.iter().filter(|line| line["reason"] == reason).collect()
     };
     let result = lines.last().unwrap();
-    assert_eq!((&result["reason"], &result["schema"]), (&json!("result"), &json!(1)));
+    assert_eq!((&result["reason"], &result["schema"]), (&json!("result"), &json!(2)));
     assert_eq!(result["verdict"], "regression");
     assert_eq!(lines[0]["reason"], "sides");
     for side in ["base", "head"] {

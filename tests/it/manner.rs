@@ -15,7 +15,7 @@ fn quiet_leaves_the_result_and_errors_of_cargo_too() {
     let repo = changed();
     let ran = repo.cbdr("compare main --quiet --max-pairs 2").run().code(0);
     assert_eq!(ran.stderr, "");
-    assert!(ran.stdout.contains("inconclusive: "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("UNDECIDED: "), "{}", ran.stdout);
     repo.cbdr("compare nowhere -q").run().code(101).says("error: unknown revision `nowhere`");
     repo.replace("benches/work.rs", "wrapping_mul(37)", "wrapping_mul(\"37\")");
     repo.commit("broken");

@@ -282,7 +282,7 @@ fn a_signal_while_sampling_keeps_what_is_known_and_is_what_the_tool_dies_of() {
         assert_eq!(live.end().signal(), Some(signal), "{}", live.stderr());
         let stdout = live.stdout();
         assert!(stdout.contains("sh: 3 pairs"), "{stdout}");
-        assert!(stdout.starts_with("inconclusive: the change of "), "{stdout}");
+        assert!(stdout.starts_with("UNDECIDED: the change of "), "{stdout}");
         assert!(stdout.contains("interrupted after"), "{stdout}");
         assert_whole_pairs(&samples.with_extension("csv.partial"), 3);
         let about = samples.with_extension("csv.partial.json");

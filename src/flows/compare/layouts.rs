@@ -35,11 +35,9 @@ pub(super) fn combined_with(
             let group = groups.iter().find(|group| group.benchmarks.contains(&number));
             let placing = group.and_then(|group| placings[group.program]);
             for metric in over.metrics.iter().filter(|metric| metric.gates) {
-                let BenchmarkResult { metrics, layouts, .. } = &mut benchmarks[id.0];
-                let mut all = metrics.iter_mut();
+                let mut all = benchmarks[id.0].metrics.iter_mut();
                 if let Some(as_built) = all.find(|known| known.name == metric.name) {
                     *as_built = combined(as_built, metric, placing.unwrap_or(Placing::Copied));
-                    layouts.extend(as_built.layouts.map(|over| (metric.name.clone(), over)));
                 }
             }
         }

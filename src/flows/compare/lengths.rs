@@ -155,14 +155,24 @@ impl Lengths<'_, '_> {
                 break;
             }
             let (group, groups) = (done + 1, missing.len());
-            reporter.event(Event::TryingLengths { group, groups });
-            lengths[index] = self.try_group(plan, self.groups[index])?;
+            let mut pair = 0;
+            let mut tried = || {
+                pair += 1;
+                reporter.event(Event::TryingLengths { group, groups, pair });
+            };
+            lengths[index] = self.try_group(plan, self.groups[index], &mut tried)?;
         }
         Ok(())
     }
 
-    /// Tries the lengths of one group; `None` if nothing in it gates.
-    fn try_group(&mut self, plan: &Plan, group: usize) -> Result<Option<Length>, Stop> {
+    /// Tries the lengths of one group; `None` if nothing in it gates. Calls `tried` before each
+    /// pair.
+    fn try_group(
+        &mut self,
+        plan: &Plan,
+        group: usize,
+        tried: &mut dyn FnMut(),
+    ) -> Result<Option<Length>, Stop> {
         let benchmarks = plan.groups[group].benchmarks.clone();
         let (mut gating, mut decisions) = (Vec::new(), Vec::new());
         for id in benchmarks.clone() {
@@ -181,6 +191,7 @@ impl Lengths<'_, '_> {
         let mut trial = LengthTrial::new(decisions);
         let mut first = Side::Base;
         while let Some(length) = trial.next() {
+            tried();
             let run = RunLength::Time(length);
             let longest = self.program.both_sides(SideProgram::can_be_capped).then_some(longest);
             let (seconds, ratios) = match self.try_pair(&wanted, &gating, first, run, longest) {

@@ -13,7 +13,7 @@ mod running;
 #[cfg(test)]
 mod tests;
 
-pub use robust::{TAIL, stretched};
+pub use robust::TAIL;
 pub use running::Running;
 
 use robust::Robust;

@@ -214,6 +214,16 @@ impl Robust {
         typical.map(|change| self.direction.worse(change))
     }
 
+    /// The means of both sides.
+    pub(super) fn means(&self) -> (Option<f64>, Option<f64>) {
+        self.turned((self.mean.base(), self.mean.head()))
+    }
+
+    /// The change of the mean that counts as much as this one of the typical run.
+    pub(super) fn of_mean(&self, change: f64) -> f64 {
+        self.direction.worse(stretched(self.direction.worse(change)))
+    }
+
     fn tail_overrules(&self) -> bool {
         let both = self.typical.change().zip(self.mean.change().map(shrunk));
         both.is_some_and(|(typical, tail)| {
@@ -466,7 +476,7 @@ fn guarded(change: f64) -> f64 {
 
 /// The change that is allowed for the mean if `change` is allowed for the typical change. A
 /// larger value is worse.
-pub fn stretched(change: f64) -> f64 {
+fn stretched(change: f64) -> f64 {
     if change > 0.0 { TAIL * change } else { change }
 }
 

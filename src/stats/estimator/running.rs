@@ -121,37 +121,38 @@ impl Running {
     /// The estimate and its bounds.
     pub fn summary(&self) -> Summary {
         let lower = of_sums!(&self.sums, lower(self.lower_level()));
-        self.bounded(lower, of_sums!(&self.sums, upper(self.upper_level())))
+        let upper = of_sums!(&self.sums, upper(self.upper_level()));
+        self.bounded(of_sums!(&self.sums, change()), lower, upper)
     }
 
     /// The estimate and its bounds for a comparison with `threshold`: like
     /// [`Running::summary`], but consistent with the verdict. Before a slow tail would have
     /// shown itself, no bound implies *no regression*, and a bound next to the threshold,
-    /// which is only approximate, is on the side of the decision.
+    /// which is only approximate, is on the side of the decision. An alarm of a slow tail has
+    /// the estimates of the mean; without an alarm, they are those of the typical run.
     pub fn held_against(&self, threshold: f64) -> Summary {
-        match (&self.sums, self.direction.critical_change(threshold)) {
-            (EstimatorSums::Robust(sums), Some(_)) => {
-                let (lower, upper) = sums.held_against(threshold, self.levels);
-                self.bounded(lower, upper)
+        let (EstimatorSums::Robust(sums), Some(_)) =
+            (&self.sums, self.direction.critical_change(threshold))
+        else {
+            return self.summary();
+        };
+        let (lower, upper) = sums.held_against(threshold, self.levels);
+        match (sums.overruled(), sums.decide(threshold, self.levels)) {
+            (Some(_), Some(Decision::Regression)) => {
+                let pairs = self.pairs;
+                let of_mean = |end: Option<f64>| end.map(|end| sums.of_mean(end));
+                let (base, head) = sums.means();
+                let [change, lower, upper] = [sums.change(), lower, upper].map(of_mean);
+                summary(Summary { pairs, base, head, change, lower, upper })
             }
-            _ => self.summary(),
+            (typical, _) => self.bounded(typical.or(sums.change()), lower, upper),
         }
     }
 
-    fn bounded(&self, lower: Option<f64>, upper: Option<f64>) -> Summary {
-        let finite = |value: &f64| value.is_finite();
-        let change = of_sums!(&self.sums, change()).filter(finite);
-        // Rounding must not put the estimate outside of its bounds.
-        let within =
-            |end: f64, other: fn(f64, f64) -> f64| change.map_or(end, |change| other(end, change));
-        Summary {
-            pairs: self.pairs,
-            base: of_sums!(&self.sums, base()).filter(finite),
-            head: of_sums!(&self.sums, head()).filter(finite),
-            change,
-            lower: lower.filter(|end| !end.is_nan()).map(|end| within(end, f64::min)),
-            upper: upper.filter(finite).map(|end| within(end, f64::max)),
-        }
+    fn bounded(&self, change: Option<f64>, lower: Option<f64>, upper: Option<f64>) -> Summary {
+        let base = of_sums!(&self.sums, base());
+        let head = of_sums!(&self.sums, head());
+        summary(Summary { pairs: self.pairs, base, head, change, lower, upper })
     }
 
     /// The change of the typical run, if the estimate is that of a slow tail.
@@ -255,6 +256,28 @@ impl Running {
             Better::Lower => self.levels.clear,
             Better::Higher => self.levels.alarm,
         }
+    }
+}
+
+/// What is known for certain: without NaN, with the estimate between its bounds, which rounding
+/// could put it outside of, and with the head that the change makes of the base.
+fn summary(known: Summary) -> Summary {
+    let finite = |value: &f64| value.is_finite();
+    let change = known.change.filter(finite);
+    let base = known.base.filter(finite);
+    let within =
+        |end: f64, other: fn(f64, f64) -> f64| change.map_or(end, |change| other(end, change));
+    Summary {
+        pairs: known.pairs,
+        base,
+        head: base
+            .zip(change)
+            .map(|(base, change)| base * (1.0 + change))
+            .or(known.head)
+            .filter(finite),
+        change,
+        lower: known.lower.filter(|end| !end.is_nan()).map(|end| within(end, f64::min)),
+        upper: known.upper.filter(finite).map(|end| within(end, f64::max)),
     }
 }
 

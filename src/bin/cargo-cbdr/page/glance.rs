@@ -121,7 +121,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
     let all: Vec<&ResultRow<'_>> = result.rows.iter().collect();
     let any_gates = all.iter().any(|row| row.metric.gates);
     let scaled = all.iter().filter(|row| !any_gates || row.metric.gates);
-    let scale = ChangeScale::of(&scaled.map(|row| &*row.metric).collect::<Vec<_>>());
+    let scale = ChangeScale::of(&scaled.map(|row| row.metric).collect::<Vec<_>>());
     let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
         all.iter().partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
@@ -184,9 +184,6 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                     span.swatch.zero {} "no change  "
                     "◂ ▸ beyond the scale"
                 }
-                @if let Some(apart) = readable::apart(result.estimate, &all) {
-                    p.small { (apart) }
-                }
                 p.small {
                     "confidence " (result.confidence) ", estimator "
                     (result.outcome.policy.estimator) ": "
@@ -234,7 +231,7 @@ fn row(
     row: &ResultRow<'_>,
     only: Option<&str>,
 ) -> Markup {
-    let ResultRow { benchmark, metric, cells } = row;
+    let ResultRow { benchmark, metric, cells, before } = row;
     html! {
         tr.gates[metric.gates] data-kind=(kind(metric)) data-group=[index.group(benchmark)] {
             th scope="row" {
@@ -247,11 +244,11 @@ fn row(
             td.number data-name="change" { (cells.change) }
             td.scale {
                 (bar(scale, row))
-                @if let Some(over) = &cells.over {
-                    span.ends { "as built " (cells.interval) }
-                    span.ends { (over) }
-                } @else {
-                    span.ends { (cells.interval) }
+                span.ends { (cells.interval) " in " (cells.measured) }
+                @if let Some(before) = before {
+                    span.ends {
+                        (before.name) " " (before.change) " " (before.interval) " in " (before.measured)
+                    }
                 }
             }
             td { (answer(row)) }
@@ -276,8 +273,10 @@ fn bar(scale: &ChangeScale, row: &ResultRow<'_>) -> Markup {
                 i.interval style=(format!("left:{left:.2}%;width:{:.2}%", right - left)) {}
                 @if let Some(limit) = row.metric.limit() { (mark("limit", limit)) }
                 @if scale.holds(change) { (mark("estimate", change)) }
-                @if is_left(change) || summary.lower.is_none_or(is_left) { i.beyond.left { "◂" } }
-                @if is_right(change) || summary.upper.is_none_or(is_right) { i.beyond.right { "▸" } }
+                @if is_left(change) { i.beyond.left { "◂ " (row.cells.change) } }
+                @else if summary.lower.is_none_or(is_left) { i.beyond.left { "◂" } }
+                @if is_right(change) { i.beyond.right { (row.cells.change) " ▸" } }
+                @else if summary.upper.is_none_or(is_right) { i.beyond.right { "▸" } }
             }
         }
     }

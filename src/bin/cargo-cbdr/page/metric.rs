@@ -32,8 +32,9 @@ pub(super) fn article(
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     // The heading above names the benchmark.
     let labels = readable::sides(benchmark);
-    let decided = match result.verdict {
-        Some(Verdict::Regression | Verdict::NoRegression) => Some(result.summary.pairs),
+    let (of_pairs, verdict) = result.of_pairs();
+    let decided = match verdict {
+        Some(Verdict::Regression | Verdict::NoRegression) => Some(of_pairs.pairs),
         _ => None,
     };
     let spec = funnel::FunnelSpec {
@@ -44,7 +45,7 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
-    let row = ResultRow::as_measured(benchmark, result);
+    let row = ResultRow::of(benchmark, result);
     let numbers_of = glance::described(&row);
     let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
@@ -128,7 +129,7 @@ fn numbers(
     decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
-    let ResultRow { metric: result, cells, .. } = row;
+    let ResultRow { metric: result, cells, before, .. } = row;
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false => "estimate",
@@ -161,10 +162,11 @@ fn numbers(
                 tbody {
                     tr { th scope="row" { "change" } td.number { (cells.change) } }
                     tr { th scope="row" { "interval" } td.number { (cells.interval) } }
-                    @if let Some(over) = &cells.over {
+                    @if let Some(before) = before {
+                        tr { th scope="row" { "measured in" } td.number { (cells.measured) } }
                         tr {
-                            th scope="row" { (over.layouts) }
-                            td.number { (over.change) " " (over.interval) }
+                            th scope="row" { (before.name) }
+                            td.number { (before.change) " " (before.interval) }
                         }
                     }
                     @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {

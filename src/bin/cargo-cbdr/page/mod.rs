@@ -298,7 +298,7 @@ fn content(
     html! {
         @if !what.is_empty() { p { (sentence(&what)) } }
         @for result in first { (metric::article(outcome, recording, benchmark, result)) }
-        @for row in undrawn.map(|metric| ResultRow::as_measured(benchmark, metric)) {
+        @for row in undrawn.map(|metric| ResultRow::of(benchmark, metric)) {
             p { (line(&glance::described(&row))) " " (answer(&row)) }
         }
         @if !folded.is_empty() {

@@ -14,7 +14,7 @@ pub(super) fn value(outcome: &Outcome, better: Better) -> Value {
             "name": format!("{}: {}", benchmark.name, result.name),
             "unit": result.unit.symbol(),
             "value": result.summary.head?,
-            "extra": ResultRow::as_measured(benchmark, result).sentence().replace('`', ""),
+            "extra": ResultRow::of(benchmark, result).sentence().replace('`', ""),
         }))
     });
     entries.collect()

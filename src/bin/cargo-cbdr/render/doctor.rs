@@ -62,6 +62,9 @@ fn object(checkup: &Checkup) -> Value {
     })
 }
 
+/// The threshold that is the default.
+const USUAL_THRESHOLD: f64 = 0.02;
+
 /// A sentence about one thing.
 struct Sentence {
     about: &'static str,
@@ -84,6 +87,7 @@ impl Sentences {
         for noise in &checkup.noise {
             sentences.noise(noise);
         }
+        sentences.conclusion(&checkup.noise);
         sentences
     }
 
@@ -295,8 +299,26 @@ impl Sentences {
         let longest = noise.thresholds.last().and_then(|threshold| threshold.least);
         self.add(
             "verdicts",
-            longest.is_none_or(|least| least > 0.02),
+            longest.is_none_or(|least| least > USUAL_THRESHOLD),
             format!("for runs of {run}, {thresholds}"),
+        );
+    }
+}
+
+impl Sentences {
+    /// The smallest threshold that runs of some length can decide, in the least time.
+    fn conclusion(&mut self, noise: &[RunNoise]) {
+        let all = noise.iter().flat_map(|noise| &noise.thresholds);
+        let known = all.filter_map(|threshold| Some((threshold.least?, threshold.seconds)));
+        let best = known.min_by(|(one, soon), (other, late)| {
+            one.total_cmp(other).then_with(|| soon.total_cmp(late))
+        });
+        let Some((least, seconds)) = best else { return };
+        let (least_shown, time) = (text::size(least), text::roughly(seconds));
+        self.add(
+            "conclusion",
+            least > USUAL_THRESHOLD,
+            format!("fit for thresholds of {least_shown} or more, in {time} for each benchmark"),
         );
     }
 }

@@ -33,8 +33,11 @@ pub(super) fn write_summary(mut file: &File, result: &Readable<'_>) -> io::Resul
 /// Prints an annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.
 pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
+    write(&mut io::stdout().lock(), result)
+}
+
+pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
-    let mut out = io::stdout().lock();
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
     for row in result.rows.iter().filter(|row| row.metric.gates) {

@@ -96,7 +96,7 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             .numbers("value", |of| text::value(of.value, &of.metric.unit))
             .numbers("mean", |of| value(of.past.mean, &of.metric.unit, "-"))
             .numbers("deviation", |of| value(of.past.deviation, &of.metric.unit, "-"))
-            .numbers("z", |of| z(of, "-"))
+            .numbers(Z, |of| z(of, "-"))
             .numbers("commits", |of| of.past.commits.to_string())
             .numbers("outliers", |of| of.past.outliers.to_string())
             .text("verdict", |of| of.verdict.map_or("", text::verdict).to_owned())
@@ -129,6 +129,9 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
     let verdict = text::verdict(report.verdict);
     fold::print(&mut out, &format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
 }
+
+/// The heading of z-scores, whatever is better.
+const Z: &str = "z (- is worse)";
 
 /// A z-score with its sign, or `none`.
 fn z(score: &MetricScore, none: &str) -> String {
@@ -235,7 +238,7 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
             .text("commit", |of| abbreviated(&of.commit.id).to_owned())
             .numbers("value", |of| of.value.clone())
             .numbers("mean before", |of| of.mean.clone())
-            .numbers("z", |of| of.z.clone())
+            .numbers(Z, |of| of.z.clone())
             .text("", |of| line(&of.commit.summary).chars().take(50).collect())
             .text("", |of| of.mark.clone())
             .styled(|of| of.verdict.map(verdict_style))

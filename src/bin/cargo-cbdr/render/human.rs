@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, MeanDifference, Method, MetricResult, Outcome, Status, Verdict,
 };
 use cargo_cbdr::model::side::Pair;
 
-use super::answer::is_better;
+use super::answer::{UNDECIDED, is_better};
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
-use super::readable::{self, PROMISE, Readable, ResultRow};
+use super::readable::{self, CellTexts, PROMISE, Readable, ResultRow};
 use super::table::{Building, TextTable};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
@@ -21,27 +22,37 @@ const CONTINUED: usize = 2;
 
 /// Prints the result, the tables behind it, and their confidence.
 pub(crate) fn print(result: &Readable<'_>) -> io::Result<()> {
+    write(&mut anstream::stdout().lock(), result)
+}
+
+pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
-    let mut out = anstream::stdout().lock();
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = &result.answer;
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
-        let line = format!("{style}{}{style:#}{}", answer.sentence, answer.tail());
-        fold::print(&mut out, &line, CONTINUED)?;
+        let sentence = match outcome.verdict {
+            Some(Verdict::Regression) => format!("REGRESSION: {}", answer.sentence),
+            _ => answer.sentence.replacen(UNDECIDED, &UNDECIDED.to_uppercase(), 1),
+        };
+        let line = format!("{style}{sentence}{style:#}{}", answer.details());
+        fold::print(out, &line, CONTINUED)?;
+        for besides in &answer.besides {
+            fold::print(out, &format!("  {besides}"), CONTINUED)?;
+        }
     }
     match outcome.benchmarks.as_slice() {
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
-            table(&mut out, result, only)?;
+            table(out, result, only)?;
         }
         [] | [_] => {}
         several if outcome.verdict.is_none() && outcome.rows.is_some() => {
-            several.iter().try_for_each(|benchmark| table(&mut out, result, benchmark))?;
+            several.iter().try_for_each(|benchmark| table(out, result, benchmark))?;
         }
-        _ => overview(&mut out, result)?,
+        _ => overview(out, result)?,
     }
-    explanations(&mut out, outcome)?;
+    explanations(out, outcome)?;
     match outcome.rows.is_some() || outcome.pairs() > 0 {
-        true => confidence(&mut out, &result.confidence),
+        true => confidence(out, &result.confidence),
         false => Ok(()),
     }
 }
@@ -141,26 +152,26 @@ fn table(
         result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
     let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
-    let rows: Vec<OverviewRow<'_>> = shown.iter().map(|row| (benchmark, Some(*row))).collect();
-    let table = TextTable::of(&rows).text("metric", of_row(|row| row.cells.name.clone()));
+    let rows = lines(shown.iter().map(|row| (benchmark, Some(*row))));
+    let table = TextTable::of(&rows).text("metric", |line| line.cell(|cells| &cells.name));
     let judges = benchmark.method == Some(Method::Judge);
-    let table = values(table, &Pair { base, head }, has_layouts, judges)
-        .numbers("mean", of_row(|row| row.cells.mean.clone()))
-        .shown_if(readable::shows_mean(&shown))
+    let table = values(table, &Pair { base, head }, judges)
+        .numbers("measured", |line| line.cell(|cells| &cells.measured))
+        .shown_if(has_layouts)
+        .leaves(3)
+        .numbers("mean", |line| line.cell(|cells| &cells.mean))
+        .shown_if(verbosity().is_verbose && readable::shows_mean(&shown))
         .leaves(5)
-        .numbers("difference", of_row(|row| difference(&row.metric)))
+        .numbers("difference", |line| line.of_row(|row| difference(row.metric)))
         .shown_if(looked_at_once)
         .leaves(6)
-        .numbers("threshold", of_row(threshold))
+        .numbers("threshold", |line| line.of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
-        .text("verdict", of_row(|row| row.cells.verdict.clone()))
+        .text("verdict", |line| line.cell(|cells| &cells.verdict))
         .shown_if(any_gates)
         .build();
     grid::print(out, &table)?;
-    if let Some(apart) = readable::apart(result.estimate, &shown) {
-        fold::print(out, &format!("  {apart}"), CONTINUED)?;
-    }
     match benchmark.metrics.len() - shown.len() {
         0 => Ok(()),
         hidden => {
@@ -170,32 +181,25 @@ fn table(
     }
 }
 
-/// Adds the values of both sides and the change, which is that as built if there is another one
-/// over layouts. The judge's changes have no intervals.
+/// Adds the values of both sides, the change and its bounds. The judge's changes have none.
 fn values<'a>(
-    table: Building<'a, OverviewRow<'a>>,
+    table: Building<'a, Line<'a>>,
     Pair { base, head }: &Pair<String>,
-    has_layouts: bool,
     judges: bool,
-) -> Building<'a, OverviewRow<'a>> {
+) -> Building<'a, Line<'a>> {
     table
-        .numbers(base, of_row(|row| row.cells.base.clone()))
+        .numbers(base, |line| line.cell(|cells| &cells.base))
         .leaves(4)
-        .numbers(head, of_row(|row| row.cells.head.clone()))
+        .numbers(head, |line| line.cell(|cells| &cells.head))
         .leaves(4)
-        .numbers(&format!("{base} → {head}"), of_row(|row| row.cells.both.clone()))
+        .numbers(&format!("{base} → {head}"), |line| line.cell(|cells| &cells.both))
         .replaces(4)
         .leaves(1)
-        .numbers(
-            if has_layouts { "as built" } else { "change" },
-            of_row(|row| row.cells.change.clone()),
-        )
-        .intervals("interval", of_row(|row| row.cells.interval.clone()))
+        .numbers("change", |line| line.cell(|cells| &cells.change))
+        .intervals("interval", |line| line.cell(|cells| &cells.interval))
         .shown_if(!judges)
         .leaves(2)
-        .numbers("over layouts", of_row(|row| row.cells.change_over_layouts()))
-        .shown_if(has_layouts)
-        .styled(|(_, row)| row.and_then(|row| row.metric.verdict.map(verdict_style)))
+        .styled(Line::style)
 }
 
 fn threshold(row: &ResultRow<'_>) -> String {
@@ -255,33 +259,36 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
-    let has_layouts = readable::has_layouts(&result.rows.iter().collect::<Vec<_>>());
+    let has_layouts = readable::has_layouts(&shown);
     let judges = shown.iter().any(|row| row.metric.judgement.is_some());
-    let apart = readable::apart(result.estimate, &shown);
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
     let (rows, left_out) = fitting(rows, room.map(|height| height.saturating_sub(AROUND)));
+    let rows = lines(rows.into_iter());
     let table = TextTable::of(&rows)
-        .text("benchmark", |(of, _)| line(&of.name))
-        .text("metric", of_row(|row| row.cells.name.clone()))
+        .text("benchmark", Line::name)
+        .text("metric", |line| line.of_row(|row| row.cells.name.clone()))
         .shown_if(metrics.len() > 1)
-        .numbers("pairs", of_row(|row| row.metric.summary.pairs.to_string()))
+        .numbers(if has_layouts { "measured" } else { "pairs" }, |line| match has_layouts {
+            true => line.cell(|cells| &cells.measured),
+            false => line.of_row(|row| row.metric.summary.pairs.to_string()),
+        })
         .shown_if(!judges)
         .leaves(5);
     let sides = Pair { base: "base".to_owned(), head: "head".to_owned() };
-    let table = values(table, &sides, has_layouts, judges)
-        .numbers("threshold", of_row(threshold))
+    let table = values(table, &sides, judges)
+        .numbers("threshold", |line| line.of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
-        .text("verdict", overview_verdict)
+        .text("verdict", |line| match line.is_before {
+            true => String::new(),
+            false => overview_verdict(&line.of),
+        })
         .build();
     if !rows.is_empty() {
         grid::print(out, &table)?;
     }
     if let Some(left_out) = left_out {
         fold::print(out, &format!("  {left_out} (--verbose lists all)"), CONTINUED)?;
-    }
-    if let Some(apart) = apart {
-        fold::print(out, &format!("  {apart}"), CONTINUED)?;
     }
     LISTED.into_iter().try_for_each(|(status, word)| {
         match readable::names(benchmarks, status, line) {
@@ -302,7 +309,7 @@ fn fitting(
     let Some(room) = room.filter(|room| rows.len() > *room) else { return (rows, None) };
     let rank = |(_, row): &OverviewRow<'_>| row.map(|row| row.metric.rank());
     let is_plain = |of: &OverviewRow<'_>| {
-        let is_remarkable = |row: &ResultRow<'_>| row.metric.warned || is_better(&row.metric);
+        let is_remarkable = |row: &ResultRow<'_>| row.metric.warned || is_better(row.metric);
         rank(of).is_none_or(|rank| rank > 1) && !of.1.is_some_and(is_remarkable)
     };
     let (plain, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_plain);
@@ -330,8 +337,8 @@ fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
     let mut shown: Vec<&ResultRow<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
     shown.retain(|row| !readable::is_listed(row.benchmark.status));
     shown.sort_by(|one, other| {
-        let by_gain = || is_better(&other.metric).cmp(&is_better(&one.metric));
-        one.metric.by_severity(&other.metric).then_with(by_gain)
+        let by_gain = || is_better(other.metric).cmp(&is_better(one.metric));
+        one.metric.by_severity(other.metric).then_with(by_gain)
     });
     let without = result.outcome.benchmarks.iter().filter(|benchmark| {
         !readable::is_listed(benchmark.status) && !result.of(benchmark).any(is_shown)
@@ -340,9 +347,56 @@ fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
     shown.chain(without.map(|benchmark| (benchmark, None))).collect()
 }
 
-/// A cell of the metric of a row, or `-` if it has none.
-fn of_row(cell: impl Fn(&ResultRow<'_>) -> String) -> impl Fn(&OverviewRow<'_>) -> String {
-    move |(_, row)| row.map_or_else(|| "-".to_owned(), &cell)
+/// A line of a table: a row, or what was measured before the test that decided it.
+struct Line<'r> {
+    of: OverviewRow<'r>,
+    is_before: bool,
+}
+
+impl<'r> Line<'r> {
+    fn cells(&self) -> Option<&'r CellTexts> {
+        let row = self.of.1?;
+        if self.is_before { row.before.as_ref() } else { Some(&row.cells) }
+    }
+
+    /// A cell, or `-` of a benchmark without a metric.
+    fn cell(&self, cell: impl Fn(&CellTexts) -> &String) -> String {
+        self.cells().map_or_else(|| "-".to_owned(), |cells| cell(cells).clone())
+    }
+
+    /// A cell that only a row has.
+    fn of_row(&self, cell: impl Fn(&ResultRow<'_>) -> String) -> String {
+        match (self.is_before, self.of.1) {
+            (true, _) => String::new(),
+            (false, row) => row.map_or_else(|| "-".to_owned(), cell),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self.is_before {
+            true => self.cell(|cells| &cells.name),
+            false => line(&self.of.0.name),
+        }
+    }
+
+    fn style(&self) -> Option<Style> {
+        match self.is_before {
+            true => Some(Style::new().dimmed()),
+            false => self.of.1.and_then(|row| row.metric.verdict.map(verdict_style)),
+        }
+    }
+}
+
+/// Each row, and below it what was measured before, indented.
+fn lines<'r>(rows: impl Iterator<Item = OverviewRow<'r>>) -> Vec<Line<'r>> {
+    let both = rows.flat_map(|of| {
+        let has_before = of.1.is_some_and(|row| row.before.is_some());
+        [Some(false), has_before.then_some(true)]
+            .into_iter()
+            .flatten()
+            .map(move |is_before| Line { of, is_before })
+    });
+    both.collect()
 }
 
 /// The verdict of a row, or why it has none.

@@ -1,4 +1,4 @@
-//! The result as one JSON object, `"schema": 1`, which `docs/schema.json`
+//! The result as one JSON object, `"schema": 2`, which `docs/schema.json`
 //! describes.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn of(outcome: &'a Outcome) -> Self {
         Document {
-            schema: 1,
+            schema: 2,
             outcome,
             notices: outcome.notices.iter().map(grouped::text).collect(),
         }
@@ -36,6 +36,11 @@ struct Repeated<'a> {
     repeat: usize,
     verdicts: BTreeMap<String, u64>,
     comparisons: Vec<Document<'a>>,
+}
+
+#[cfg(test)]
+pub(super) fn value(outcome: &Outcome) -> serde_json::Value {
+    serde_json::to_value(Document::of(outcome)).unwrap()
 }
 
 /// Prints the object on a line of its own.
@@ -60,7 +65,7 @@ pub(crate) fn print_result(outcome: &Outcome) -> io::Result<()> {
 pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let times = human::times(outcomes);
     print_line(&Repeated {
-        schema: 1,
+        schema: 2,
         repeat: outcomes.len(),
         verdicts: times.map(|(verdict, times)| (verdict.to_string(), times)).into(),
         comparisons: outcomes.iter().map(Document::of).collect(),

@@ -9,7 +9,7 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict}
 use super::answer::is_better;
 use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Explained};
-use super::readable::{self, CommitLink, PROMISE, Readable, ResultRow};
+use super::readable::{self, CellTexts, CommitLink, PROMISE, Readable, ResultRow};
 use super::scale;
 use super::table::{Align, TextTable};
 use crate::ui::text;
@@ -133,7 +133,7 @@ impl Comment<'_> {
         let name = |row: &ResultRow<'_>| {
             cut(&line(&row.full_name(self.result.outcome, only)), self.limits.name)
         };
-        let named: Vec<_> = gates.iter().map(|row| (name(row), &*row.metric)).collect();
+        let named: Vec<_> = gates.iter().map(|row| (name(row), row.metric)).collect();
         let lines = scale::lines(&named);
         match lines.is_empty() {
             true => Ok(()),
@@ -204,21 +204,32 @@ impl Comment<'_> {
             true => format!("**{text}**"),
             false => text.to_owned(),
         };
-        let change = if has_layouts { "as built" } else { "change" };
-        let table = TextTable::of(&rows[..rows.len().min(self.limits.rows)])
-            .text("benchmark", |row| self.name(&row.benchmark.name))
-            .text("metric", |row| self.name(&row.metric.name))
+        let both = rows.iter().take(self.limits.rows).flat_map(|row| {
+            [Some((row, None)), row.before.as_ref().map(|before| (row, Some(before)))]
+        });
+        let both: Vec<(&&ResultRow<'_>, Option<&CellTexts>)> = both.flatten().collect();
+        let table = TextTable::of(&both)
+            .text("benchmark", |(row, before)| match before {
+                Some(before) => before.name.clone(),
+                None => self.name(&row.benchmark.name),
+            })
+            .text("metric", |(row, _)| self.name(&row.metric.name))
             .shown_if(only.is_none())
-            .numbers("base", |row| quantity(&row.cells.base))
-            .numbers("head", |row| quantity(&row.cells.head))
-            .numbers(change, |row| strong(row, &row.cells.change))
-            .intervals("interval", |row| row.cells.interval.clone())
-            .numbers("mean", |row| row.cells.mean.clone())
-            .shown_if(readable::shows_mean(&all))
-            .numbers("over layouts", |row| row.cells.change_over_layouts())
+            .numbers("base", |(row, before)| quantity(&before.unwrap_or(&row.cells).base))
+            .numbers("head", |(row, before)| quantity(&before.unwrap_or(&row.cells).head))
+            .numbers("change", |(row, before)| match before {
+                Some(before) => before.change.clone(),
+                None => strong(row, &row.cells.change),
+            })
+            .intervals("interval", |(row, before)| before.unwrap_or(&row.cells).interval.clone())
+            .numbers("measured", |(row, before)| before.unwrap_or(&row.cells).measured.clone())
             .shown_if(has_layouts)
-            .numbers("threshold", |row| row.cells.threshold.clone().unwrap_or_default())
-            .text("verdict", |row| strong(row, &row.cells.verdict))
+            .numbers("mean", |(row, before)| before.unwrap_or(&row.cells).mean.clone())
+            .shown_if(readable::shows_mean(&all))
+            .numbers("threshold", |(row, before)| {
+                before.unwrap_or(&row.cells).threshold.clone().unwrap_or_default()
+            })
+            .text("verdict", |(row, before)| strong(row, &before.unwrap_or(&row.cells).verdict))
             .build();
         draw(out, &table)?;
         if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
@@ -282,7 +293,7 @@ fn split<'a>(result: &'a Readable<'a>) -> (Vec<&'a ResultRow<'a>>, Vec<&'a Resul
     let gates = result.rows.iter().filter(|row| row.metric.gates).count();
     let is_shown = |row: &&ResultRow<'_>| match gates {
         0 => true,
-        gates => row.metric.gates && (gates <= FEW || has_changed(&row.metric)),
+        gates => row.metric.gates && (gates <= FEW || has_changed(row.metric)),
     };
     result.rows.iter().partition(is_shown)
 }
@@ -303,9 +314,8 @@ fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::answer::tests::{outcome, time};
+    use crate::render::answer::tests::{outcome, over_layouts, time};
     use crate::render::readable::CommandLine;
-    use cargo_cbdr::model::layouts::{OverLayouts, Placing};
     use cargo_cbdr::model::notice::{Advice, Notice};
     use cargo_cbdr::model::outcome::Outcome;
 
@@ -330,19 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_over_layouts_stands_next_to_the_one_as_built() {
-        let mut metric = time(0.2, BAD);
-        metric.layouts = Some(OverLayouts {
-            number: 14,
-            placing: Placing::Linked,
-            summary: time(0.1, BAD).summary,
-            verdict: BAD,
-            as_built: BAD,
-        });
+    fn what_was_measured_before_the_verdict_is_a_row_of_its_own() {
+        let metric = over_layouts(time(0.1, BAD), &time(0.2, BAD));
         let text = written(&outcome(BAD, vec![("a", metric), ("b", time(0.0, GOOD))]));
-        assert!(text.contains("| as built | interval | over layouts | threshold |"), "{text}");
-        assert!(text.contains("| **+20.0%** | [+19.0%, +21.0%] | +10.0% | +2% |"), "{text}");
-        assert!(text.contains("| [-1.00%, +1.00%] | - | +2% |"), "{text}");
+        assert!(text.contains("| change | interval | measured | threshold |"), "{text}");
+        assert!(text.contains("| **+10.0%** | [+9.00%, +11.0%] | 14 layouts | +2% |"), "{text}");
+        assert!(text.contains("| as built | 47.40 ms |"), "{text}");
+        assert!(text.contains("| +20.0% | [+19.0%, +21.0%] | 14 pairs |  |"), "{text}");
     }
 
     #[test]

@@ -60,7 +60,86 @@ const LAST: u64 = 253_402_300_799;
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
+    use cargo_cbdr::model::metric::Better;
+    use cargo_cbdr::model::outcome::{Outcome, Verdict};
+    use cargo_cbdr::samples::Recording;
+    use serde_json::Value;
+
+    use super::readable::CommandLine;
     use super::*;
+    use crate::ui::text;
+
+    /// Comparisons as `--format json` gave them: slower in all layouts, slower as built only, a
+    /// fifth of the head's runs three times as slow, faster, and too few pairs.
+    const RECORDED: [&str; 5] = [
+        include_str!("recorded/placed.json"),
+        include_str!("recorded/placement.json"),
+        include_str!("recorded/tail.json"),
+        include_str!("recorded/faster.json"),
+        include_str!("recorded/open.json"),
+    ];
+
+    /// The result in all formats that name the metric's change, with their names.
+    fn formats(outcome: &Outcome) -> Vec<(&'static str, String)> {
+        let result = &Readable::new(outcome, &CommandLine::default());
+        let (mut human, mut github) = (Vec::new(), Vec::new());
+        human::write(&mut human, result).unwrap();
+        github::write(&mut github, result).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap().replace("%25", "%");
+        let mut all = vec![
+            ("human", text(human)),
+            ("markdown", markdown::comment(result)),
+            ("junit", junit::document(result).unwrap()),
+            ("page", crate::page::page(result, &Recording::default())),
+            ("action", benchmark_action::value(outcome, Better::Lower).to_string()),
+        ];
+        // Passes have no annotation of their own.
+        if outcome.verdict != Some(Verdict::NoRegression) {
+            all.push(("github", text(github)));
+        }
+        all
+    }
+
+    #[test]
+    fn all_formats_have_the_numbers_of_the_test_that_decided() {
+        for recorded in RECORDED {
+            let outcome: Outcome = serde_json::from_str(recorded).unwrap();
+            let json = json::value(&outcome);
+            let metric = &json["benchmarks"][0]["metrics"][0];
+            assert_eq!(
+                *metric,
+                serde_json::from_str::<Value>(recorded).unwrap()["benchmarks"][0]["metrics"][0]
+            );
+            let number = |key: &str| metric[key].as_f64();
+            let (base, head, change) = (number("base"), number("head"), number("change").unwrap());
+            assert!((head.unwrap() / base.unwrap() - 1.0 - change).abs() < 1e-9, "{metric}");
+            let (lower, upper) = (number("lower"), number("upper"));
+            let limit = number("threshold").unwrap();
+            match metric["verdict"].as_str().unwrap() {
+                "regression" => assert!(lower.unwrap() > limit, "{metric}"),
+                "no-regression" => assert!(upper.unwrap() <= limit, "{metric}"),
+                open => assert_eq!(open, "inconclusive"),
+            }
+            let interval = text::interval(lower, upper);
+            for (format, shown) in formats(&outcome) {
+                let row = &Readable::new(&outcome, &CommandLine::default()).rows[0];
+                match format {
+                    "junit" => {
+                        let failed = shown.contains("type=\"regression\"");
+                        assert_eq!(failed, outcome.verdict == Some(Verdict::Regression), "{shown}");
+                    }
+                    "action" => {}
+                    _ => assert!(shown.contains(&row.cells.verdict), "{format}: {shown}"),
+                }
+                for text in [text::percent(change), interval.clone()] {
+                    assert!(shown.contains(&text), "{format} lacks {text}: {shown}");
+                }
+            }
+            let bencher = &bencher::value(&outcome)["place"]["wall_time_change"];
+            let bounds = (bencher["lower_value"].as_f64(), bencher["upper_value"].as_f64());
+            assert_eq!((bencher["value"].as_f64(), bounds), (Some(change), (lower, upper)));
+        }
+    }
 
     #[test]
     fn a_clock_that_is_set_to_any_time_is_no_panic() {

@@ -1,9 +1,7 @@
 //! A result in the words of all formats, made once. A renderer arranges these words, and looks
 //! nothing up.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fmt;
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::notice::Notice;
@@ -12,7 +10,6 @@ use cargo_cbdr::model::outcome::{
 };
 use cargo_cbdr::model::revision::{Revision, Sides};
 use cargo_cbdr::model::side::Pair;
-use cargo_cbdr::stats::estimator::TAIL;
 
 use super::answer::{self, Answer, is_better, is_time};
 use super::escape::line;
@@ -53,14 +50,13 @@ pub(crate) struct Fact {
 
 impl<'a> Readable<'a> {
     pub(crate) fn new(outcome: &'a Outcome, called: &CommandLine) -> Self {
-        let shown = with_averages(outcome);
         let mut rows: Vec<ResultRow<'_>> =
             outcome.metrics().map(|(benchmark, metric)| ResultRow::of(benchmark, metric)).collect();
         rows.sort_by(|one, other| one.metric.by_severity(&other.metric));
         Readable {
             outcome,
-            title: answer::title(&shown),
-            answer: answer::answer(&shown),
+            title: answer::title(outcome),
+            answer: answer::answer(outcome),
             confidence: confidence(outcome),
             estimate: estimate(outcome),
             notices: grouped::lines(&outcome.notices),
@@ -94,38 +90,28 @@ impl<'a> Readable<'a> {
     }
 }
 
-/// A result in which a metric whose average decides has the estimates of the average.
-fn with_averages(outcome: &Outcome) -> Cow<'_, Outcome> {
-    if !outcome.metrics().any(|(_, metric)| text::on_average(metric).is_some()) {
-        return Cow::Borrowed(outcome);
-    }
-    let mut outcome = outcome.clone();
-    for metric in outcome.benchmarks.iter_mut().flat_map(|one| &mut one.metrics) {
-        if let Some(average) = text::on_average(metric) {
-            *metric = average;
-        }
-    }
-    Cow::Owned(outcome)
-}
-
 /// A metric of a benchmark.
 #[derive(Clone)]
 pub(crate) struct ResultRow<'a> {
     pub(crate) benchmark: &'a BenchmarkResult,
-    /// With the estimates that decide: those of the average, if that does.
-    pub(crate) metric: Cow<'a, MetricResult>,
+    pub(crate) metric: &'a MetricResult,
     pub(crate) cells: CellTexts,
+    /// What was measured before the test that decided, if that was another one.
+    pub(crate) before: Option<CellTexts>,
 }
 
 impl<'a> ResultRow<'a> {
     pub(crate) fn of(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
-        let metric = text::on_average(metric).map_or(Cow::Borrowed(metric), Cow::Owned);
-        ResultRow { benchmark, cells: cells(&metric), metric }
-    }
-
-    /// As measured, also if an average decides.
-    pub(crate) fn as_measured(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
-        ResultRow { benchmark, metric: Cow::Borrowed(metric), cells: cells(metric) }
+        let before = metric.layouts.filter(|over| over.number > 0).and(metric.before.as_ref());
+        let before = before.map(|before| CellTexts {
+            name: before.label().to_owned(),
+            measured: text::count(before.result().summary.pairs, "pair"),
+            mean: String::new(),
+            threshold: None,
+            verdict: String::new(),
+            ..cells(metric, &before.result().summary)
+        });
+        ResultRow { benchmark, metric, cells: cells(metric, &metric.summary), before }
     }
 
     /// Whether it gates, or the user asked to show it.
@@ -165,17 +151,19 @@ impl<'a> ResultRow<'a> {
                 metric.name, benchmark.name
             );
         }
-        let (how, over) = match &self.cells.over {
-            Some(over) => (" as built", format!(", {over}")),
-            None if metric.overruled.is_some() => (" on average", String::new()),
-            None => ("", String::new()),
-        };
+        let how = if metric.is_average() { " on average" } else { "" };
+        let before = self.before.as_ref().map_or(String::new(), |before| {
+            format!(
+                " ({} {} {} in {})",
+                before.name, before.change, before.interval, before.measured
+            )
+        });
         format!(
-            "`{}` of `{}` changed by {change}{how}, interval {}{over}{threshold}, {}",
+            "`{}` of `{}` changed by {change}{how}, interval {}{threshold}, {}{before}",
             metric.name,
             benchmark.name,
             text::interval(summary.lower, summary.upper),
-            text::count(benchmark.pairs, "pair"),
+            self.cells.measured,
         )
     }
 }
@@ -193,36 +181,15 @@ pub(crate) struct CellTexts {
     pub(crate) interval: String,
     /// The change of the plain mean.
     pub(crate) mean: String,
-    /// What was tested over layouts, if anything was.
-    pub(crate) over: Option<OverText>,
+    /// In what it was measured: `14 pairs`, `8 layouts`.
+    pub(crate) measured: String,
     pub(crate) threshold: Option<String>,
     /// Empty if the metric does not gate.
     pub(crate) verdict: String,
 }
 
-impl CellTexts {
-    pub(crate) fn change_over_layouts(&self) -> String {
-        self.over.as_ref().map_or("-".to_owned(), |over| over.change.clone())
-    }
-}
-
-#[derive(Clone)]
-pub(crate) struct OverText {
-    /// `over 14 layouts`.
-    pub(crate) layouts: String,
-    pub(crate) change: String,
-    pub(crate) interval: String,
-}
-
-impl fmt::Display for OverText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.layouts, self.change, self.interval)
-    }
-}
-
-fn cells(result: &MetricResult) -> CellTexts {
+fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
     let dash = || "-".to_owned();
-    let summary = &result.summary;
     let [base, head] = match (summary.base, summary.head) {
         (Some(base), Some(head)) => text::values([base, head], &result.unit),
         (base, head) => {
@@ -256,14 +223,14 @@ fn cells(result: &MetricResult) -> CellTexts {
         (Some(base), Some(head)) => text::step(base, head, &result.unit),
         _ => format!("{base} → {head}"),
     };
-    let over = result.layouts.filter(|over| over.number > 0).map(|over| OverText {
-        layouts: format!("over {}", text::layouts(over.number, over.placing)),
-        change: text::change(&over.summary),
-        interval: text::bounds(over.summary.lower, over.summary.upper),
-    });
+    let measured = match result.layouts.filter(|over| over.number > 0) {
+        Some(over) => text::layouts(over.number, over.placing),
+        None if summary.pairs == 0 => "exact".to_owned(),
+        None => text::count(summary.pairs, "pair"),
+    };
     let threshold = result.limit().map(text::limit);
     let name = line(&result.name);
-    CellTexts { name, base, head, both, change, interval, mean, over, threshold, verdict }
+    CellTexts { name, base, head, both, change, interval, mean, measured, threshold, verdict }
 }
 
 /// One of the two commits.
@@ -425,48 +392,17 @@ pub(crate) fn brief(outcome: &Outcome) -> String {
 
 /// What the estimates of both sides are: `median`.
 pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
-    let are_averages = outcome.gates().next().is_some()
-        && outcome.gates().all(|(_, metric)| metric.overruled.is_some());
+    let are_averages =
+        outcome.gates().next().is_some() && outcome.gates().all(|(_, metric)| metric.is_average());
     match outcome.policy.estimator {
         Estimator::Robust if are_averages => "mean",
         estimator => estimator.statistic(),
     }
 }
 
-/// A remark on the changes, if one of these has another direction than the estimates
-/// of the sides, or is that of an average.
-pub(crate) fn apart(estimate: &str, rows: &[&ResultRow<'_>]) -> Option<String> {
-    let averages = rows.iter().filter(|row| row.metric.overruled.is_some()).count();
-    if averages > 0 {
-        let whose = match averages {
-            1 => "an average decides and is shown".to_owned(),
-            several => format!("{several} averages decide and are shown"),
-        };
-        return Some(format!(
-            "because of rare slow runs, {whose}: it may change by {TAIL} times the threshold"
-        ));
-    }
-    /// How far the two have to be apart for a remark.
-    const APART: f64 = 0.005;
-    let goes_apart = |row: &&ResultRow<'_>| {
-        let Summary { base: Some(base), head: Some(head), change: Some(change), .. } =
-            row.metric.summary
-        else {
-            return false;
-        };
-        let implied = head / base - 1.0;
-        (implied - change).abs() > APART && (implied < 0.0) != (change < 0.0)
-    };
-    rows.iter().any(goes_apart).then(|| {
-        format!(
-            "a change is the {estimate} of the pairs' changes, not the change of the {estimate}s"
-        )
-    })
-}
-
-/// Whether one of these was tested over layouts.
+/// Whether another test than that of the pairs decided one of these.
 pub(super) fn has_layouts(rows: &[&ResultRow<'_>]) -> bool {
-    rows.iter().any(|row| row.metric.layouts.is_some())
+    rows.iter().any(|row| row.before.is_some())
 }
 
 /// Whether the plain mean of one of these differs from the estimator.

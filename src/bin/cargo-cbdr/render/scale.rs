@@ -5,7 +5,7 @@ use cargo_cbdr::model::outcome::MetricResult;
 use crate::ui::text::percent;
 use crate::ui::width;
 
-/// The width of the scale, columns.
+/// The width of the scale in a comment, columns.
 const WIDTH: usize = 41;
 
 /// How far the scale of several metrics reaches, in multiples of the largest threshold.
@@ -54,22 +54,26 @@ impl ChangeScale {
     }
 
     /// The column of a change.
-    fn column(&self, change: f64) -> usize {
-        (self.part(change) * (WIDTH - 1) as f64).round() as usize
+    pub(crate) fn column(&self, change: f64, width: usize) -> usize {
+        (self.part(change) * width.saturating_sub(1) as f64).round() as usize
     }
 
-    fn line(&self, result: &MetricResult) -> String {
-        let mut cells = ['·'; WIDTH];
+    /// A result on `width` columns: `··◂━━━●━━┃━╌╌╌`. An end that is not bounded yet is dashed.
+    pub(crate) fn cells(&self, result: &MetricResult, width: usize) -> Vec<char> {
+        let mut cells = vec!['·'; width];
         let summary = &result.summary;
-        let Some(change) = summary.change else {
-            return cells.iter().collect();
+        let Some(change) = summary.change.filter(|_| width > 0) else {
+            self.mark(&mut cells, result);
+            return cells;
         };
-        let (lower, upper) = (summary.lower, summary.upper);
-        let mut first = lower.map_or(0, |end| self.column(end));
-        let mut last = upper.map_or(WIDTH - 1, |end| self.column(end));
+        let column = |change: f64| self.column(change, width);
+        let finite = |end: Option<f64>| end.filter(|end| end.is_finite());
+        let (lower, upper) = (finite(summary.lower), finite(summary.upper));
+        let mut first = lower.map_or(0, column);
+        let mut last = upper.map_or(width - 1, column);
         // An end that is beyond the threshold is shown beyond it.
         if let Some(limit) = result.limit() {
-            let at = self.column(limit);
+            let at = column(limit);
             if lower.is_some_and(|lower| lower > limit) {
                 first = first.max(at + 1).min(last);
             }
@@ -77,23 +81,29 @@ impl ChangeScale {
                 last = last.min(at.saturating_sub(1)).max(first);
             }
         }
-        cells[first..=last].fill('─');
-        cells[self.column(0.0)] = '0';
-        cells[first] = '├';
-        cells[last] = '┤';
-        if lower.is_none_or(|lower| lower < self.from) {
-            cells[first] = '◄';
+        let estimate = column(change).clamp(first, last);
+        let line = |end: Option<f64>| if end.is_some() { '━' } else { '╌' };
+        cells[first..=estimate].fill(line(lower));
+        cells[estimate..=last].fill(line(upper));
+        self.mark(&mut cells, result);
+        cells[estimate] = '●';
+        if lower.is_some_and(|lower| lower < self.from) || change < self.from {
+            cells[0] = '◂';
         }
-        if upper.is_none_or(|upper| upper > self.to) {
-            cells[last] = '►';
+        if upper.is_some_and(|upper| upper > self.to) || change > self.to {
+            cells[width - 1] = '▸';
         }
-        if let Some(limit) = result.limit() {
-            cells[self.column(limit)] = '┃';
+        cells
+    }
+
+    /// Marks no change and the threshold.
+    fn mark(&self, cells: &mut [char], result: &MetricResult) {
+        let width = cells.len();
+        for (change, sign) in [(Some(0.0), '0'), (result.limit(), '┃')] {
+            if let Some(change) = change.filter(|change| width > 0 && self.holds(*change)) {
+                cells[self.column(change, width)] = sign;
+            }
         }
-        if self.holds(change) {
-            cells[self.column(change).clamp(first, last)] = '●';
-        }
-        cells.iter().collect()
     }
 }
 
@@ -110,12 +120,11 @@ pub(super) fn lines(results: &[(String, &MetricResult)]) -> Vec<String> {
     let (from, to) = (percent(scale.from), percent(scale.to));
     let gap = WIDTH.saturating_sub(from.chars().count() + to.chars().count());
     let mut lines = vec![format!("{:width$}  {from}{:gap$}{to}", "", "")];
-    lines.extend(
-        shown.iter().map(|(name, result)| {
-            format!("{}  {}", width::padded(name, width), scale.line(result))
-        }),
-    );
-    let signs = "0 no change   ├─●─┤ interval and estimate   ┃ threshold";
+    lines.extend(shown.iter().map(|(name, result)| {
+        let cells: String = scale.cells(result, WIDTH).into_iter().collect();
+        format!("{}  {cells}", width::padded(name, width))
+    }));
+    let signs = "0 no change   ━●━ interval and estimate   ╌ no bound   ┃ threshold";
     lines.push(format!("{:width$}  {signs}", ""));
     lines
 }
@@ -139,19 +148,21 @@ mod tests {
     fn the_interval_stands_on_its_side_of_the_threshold() {
         let below = drawn(&result(0.001, Some(-0.004), Some(0.006)));
         let at = |line: &str, sign| line.chars().position(|c| c == sign).unwrap();
-        assert!(at(&below[1], '┤') < at(&below[1], '┃'), "{below:#?}");
-        assert!(at(&below[1], '├') < at(&below[1], '●'));
+        let end =
+            |line: &str| line.chars().count() - line.chars().rev().position(|c| c == '━').unwrap();
+        assert!(end(&below[1]) <= at(&below[1], '┃'), "{below:#?}");
+        assert!(at(&below[1], '━') < at(&below[1], '●'));
         let above = drawn(&result(0.05, Some(0.04), Some(0.06)));
-        assert!(at(&above[1], '┃') < at(&above[1], '├'), "{above:#?}");
+        assert!(at(&above[1], '┃') < at(&above[1], '━'), "{above:#?}");
         assert_eq!(above[1].chars().count(), 3 + WIDTH);
     }
 
     #[test]
-    fn ends_that_there_are_none_of_or_far_away_are_arrows() {
+    fn ends_that_there_are_none_of_are_dashed_and_those_far_away_arrows() {
         let open = drawn(&result(0.01, None, Some(f64::INFINITY)));
-        assert!(open[1].contains('◄') && open[1].contains('►'), "{open:#?}");
+        assert!(open[1].starts_with("t  ╌") && open[1].ends_with('╌'), "{open:#?}");
         let far = drawn(&result(0.01, Some(-0.5), Some(50.0)));
-        assert!(far[1].contains('◄') && far[1].contains('►'), "{far:#?}");
+        assert!(far[1].contains('◂') && far[1].contains('▸'), "{far:#?}");
     }
 
     #[test]
@@ -159,9 +170,9 @@ mod tests {
         let (near, far) =
             (result(0.001, Some(-0.01), Some(0.012)), result(3.0, Some(2.0), Some(4.0)));
         let lines = lines(&[("near".to_owned(), &near), ("far".to_owned(), &far)]);
-        let interval = lines[1].chars().filter(|c| "├─●0┤".contains(*c)).count();
+        let interval = lines[1].chars().filter(|c| "━●0".contains(*c)).count();
         assert!(interval >= 3, "{lines:#?}");
-        assert!(lines[2].ends_with('►') && !lines[2].contains('●'), "{lines:#?}");
+        assert!(lines[2].ends_with('▸') && !lines[2].contains('●'), "{lines:#?}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Summary, Verdict
 use super::shorten::shortened;
 use super::width::{self, beginning, plain};
 use super::{text, verdict_style};
+use crate::render::answer::is_time;
+use crate::render::scale::ChangeScale;
 
 const DIM: Style = Style::new().dimmed();
 
@@ -18,7 +20,7 @@ pub(super) const FEW: usize = 3;
 const MANY: usize = 12;
 
 /// The maximum width of a scale, columns.
-const WIDEST: usize = 60;
+const WIDEST: usize = 61;
 
 /// The minimum and maximum width of the bar of a gauge, columns.
 const BAR: (usize, usize) = (6, 20);
@@ -61,61 +63,68 @@ impl Gauge {
 type GatingMetric<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
 /// The lines for a terminal of `width` columns and `height` rows: one for each gating
-/// metric, or for the undecided ones if there are too many, all on the same scale; then one
-/// for all together.
-pub(super) fn live(snapshot: &Snapshot, width: usize, height: usize) -> View {
+/// metric, or for the undecided ones if there are too many, all on a scale that reaches `reach`
+/// to either side of no change; then one for all together.
+pub(super) fn live(snapshot: &Snapshot, reach: f64, width: usize, height: usize) -> View {
     // Room for the `^C` that a terminal shows after the last line.
     let width = width.saturating_sub(2);
     let gating = gating(snapshot);
     let gauge = Some(gauge(snapshot, &gating, width));
-    let lines = match gating.as_slice() {
-        [only] => vec![line_of_one(snapshot, *only, "", width)],
-        _ => lines_of_many(snapshot, &gating, width, height),
-    };
-    View { lines, gauge }
+    View { lines: metric_lines(snapshot, &gating, reach, width, height), gauge }
 }
 
 /// The last state of a comparison: the same without a bar.
-pub(super) fn last(snapshot: &Snapshot, width: usize, height: usize) -> Vec<String> {
+pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize) -> Vec<String> {
     let width = width.saturating_sub(2);
     let gating = gating(snapshot);
-    if let [only] = gating.as_slice() {
-        return vec![line_of_one(snapshot, *only, &tail(snapshot, *only), width)];
-    }
-    let mut lines = lines_of_many(snapshot, &gating, width, height);
-    let count = format!("  {}", count_within(snapshot, &gating, width.saturating_sub(3)));
-    lines.push(cut(&count, width));
+    let mut lines = metric_lines(snapshot, &gating, reach, width, height);
+    let count = match gating.as_slice() {
+        [only] => tail(snapshot, *only),
+        _ => count_within(snapshot, &gating, width.saturating_sub(3)),
+    };
+    lines.push(cut(&format!("  {count}"), width));
     lines
 }
 
-/// The lines of several metrics, all on the same scale.
-fn lines_of_many(
+/// How far the scale has to reach: some times the largest threshold, and to the estimates that are
+/// undecided. Of several, one that is far off must not squeeze the others.
+pub(super) fn reach(snapshot: &Snapshot) -> f64 {
+    const LIMITS: f64 = 4.0;
+    const MOST_LIMITS: f64 = 20.0;
+    /// One or two pairs may be anywhere.
+    const LEAST: u64 = 3;
+    let gating = gating(snapshot);
+    let limit = |(_, metric): &GatingMetric<'_>| metric.limit().unwrap_or_default().abs();
+    let largest = gating.iter().map(limit).fold(0.0, f64::max);
+    let counts = |metric: &MetricResult| {
+        metric.summary.pairs >= LEAST && (gating.len() == 1 || is_open(metric))
+    };
+    let open = gating.iter().filter(|(_, metric)| counts(metric));
+    let changes = open.filter_map(|(_, metric)| metric.summary.change);
+    let farthest = changes.map(|change| 1.2 * change.abs()).fold(LIMITS * largest, f64::max);
+    let most = if gating.len() > 1 && largest > 0.0 { MOST_LIMITS * largest } else { f64::MAX };
+    rounded_up(farthest.min(most))
+}
+
+/// The lines of the metrics, all on the same scale, and below them what the scale shows.
+fn metric_lines(
     snapshot: &Snapshot,
     gating: &[GatingMetric<'_>],
+    reach: f64,
     width: usize,
     height: usize,
 ) -> Vec<String> {
-    // A line for all, and one for the cursor.
-    let room = MANY.min(height.saturating_sub(2)).max(1);
+    // Lines for the scale and for all together, and one for the cursor.
+    let room = MANY.min(height.saturating_sub(3)).max(1);
     let shown = shown(gating, room);
-    // The scale is that of the undecided metrics, since the others may be far off.
-    let any_open = shown.iter().any(|(_, metric)| is_open(metric));
-    let watched = shown.iter().filter(|(_, metric)| !any_open || is_open(metric));
-    let reach = rounded_up(watched.map(|(_, metric)| farthest(metric)).fold(0.0, f64::max));
     let names: Vec<String> =
         shown.iter().map(|shown| text::line(&name(snapshot, *shown))).collect();
     let longest = names.iter().map(|name| width::columns(name)).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
     let names = shortened(&names.iter().map(String::as_str).collect::<Vec<_>>(), columns.name);
-    let mut lines: Vec<String> =
-        names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric)).collect();
-    if let (Some(last), true) = (lines.last_mut(), columns.scale > 0) {
-        let scale = format!("  scale: threshold ±{}%", text::rounded(100.0 * reach));
-        if width::columns(last) + width::columns(&scale) < width {
-            *last += &format!("{DIM}{scale}{DIM:#}");
-        }
-    }
-    lines.iter().map(|line| cut(line, width)).collect()
+    let lines = names.iter().zip(&shown).map(|(name, (_, metric))| columns.line(name, metric));
+    let legend = (!shown.is_empty() && columns.scale > 0).then(|| columns.legend(&shown));
+    lines.chain(legend).map(|line| cut(&line, width)).collect()
 }
 
 /// The pairs towards the least number for a verdict, and then the time towards the end.
@@ -163,6 +172,9 @@ pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
         for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
             if let Some(again) = again.metrics.iter().find(|one| one.name == metric.name) {
                 metric.verdict = again.verdict;
+                if again.summary.pairs > 0 {
+                    metric.summary = again.summary;
+                }
             }
         }
     }
@@ -211,7 +223,7 @@ struct Columns {
     scale: usize,
     /// Whether the verdict is in words; otherwise it is a symbol.
     has_words: bool,
-    /// How far the scale reaches to either side of the threshold.
+    /// How far the scale reaches to either side of no change.
     reach: f64,
 }
 
@@ -235,7 +247,8 @@ impl Columns {
             interval = INTERVAL;
             left -= INTERVAL + 1;
         }
-        let scale = if left > 10 { (left - 1).min(WIDEST) } else { 0 };
+        // An odd number has a middle.
+        let scale = if left > 10 { (left - 2).min(WIDEST) | 1 } else { 0 };
         Columns { name, interval, scale, has_words, reach }
     }
 
@@ -265,6 +278,47 @@ impl Columns {
             (Some(_), false) => "=".to_owned(),
         };
         format!("{line} {style}{verdict}{style:#}")
+    }
+}
+
+impl Columns {
+    /// What the scale shows: its ends, which side is slower or worse, and what is allowed, if that
+    /// is the same for all.
+    fn legend(&self, shown: &[GatingMetric<'_>]) -> String {
+        let are_costs = shown.iter().all(|(_, metric)| metric.better == Better::Lower);
+        let words = match (are_costs, shown.iter().all(|(_, metric)| is_time(metric))) {
+            (true, true) => ["faster", "slower"],
+            (true, false) => ["less", "more"],
+            _ => ["lower", "higher"],
+        };
+        let end = text::short_size(self.reach);
+        let ends = [format!("-{end}"), format!("+{end}")];
+        let long = [format!("{} ◂ {}", ends[0], words[0]), format!("{} ▸ {}", words[1], ends[1])];
+        let fits = |ends: &[String; 2]| width::columns(&ends.concat()) + 4 <= self.scale;
+        let [left, right] = if fits(&long) { long } else { ends };
+        let mut cells: Vec<char> = vec![' '; self.scale];
+        let middle = (self.scale - 1).div_ceil(2);
+        let ends = width::columns(&left).max(width::columns(&right));
+        if ends < middle {
+            cells[middle] = '0';
+        }
+        let limits = shown.iter().filter_map(|(_, metric)| metric.limit());
+        let mut limits: Vec<String> = limits.map(text::limit).collect();
+        limits.dedup();
+        if let ([limit], Some(at)) = (limits.as_slice(), shown[0].1.limit()) {
+            let scale = ChangeScale { from: -self.reach, to: self.reach };
+            let at = scale.column(at, self.scale);
+            let label = format!("┃{limit}");
+            let end = at + width::columns(&label);
+            if at > middle && end + width::columns(&right) < self.scale {
+                cells.splice(at..end, label.chars());
+            }
+        }
+        let (first, last) = (width::columns(&left), self.scale - width::columns(&right));
+        let between: String = cells[first..last.max(first)].iter().collect();
+        let interval = if self.interval > 0 { self.interval + 1 } else { 0 };
+        let before = 2 + self.name + 1 + CHANGE + interval + 1;
+        format!("{DIM}{:before$}{left}{between}{right}{DIM:#}", "")
     }
 }
 
@@ -325,10 +379,11 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
 /// `12 of at least 14 pairs`, or later `up to 30 pairs`.
 fn pairs_so_far(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
+    let unit = if snapshot.is_over_layouts { "layout" } else { "pair" };
     match (pairs < snapshot.least_pairs, gating.len()) {
-        (true, _) => format!("{pairs} of at least {} pairs", snapshot.least_pairs),
-        (false, 1) => text::count(pairs, "pair"),
-        (false, _) => format!("up to {}", text::count(pairs, "pair")),
+        (true, _) => format!("{pairs} of at least {} {unit}s", snapshot.least_pairs),
+        (false, 1) => text::count(pairs, unit),
+        (false, _) => format!("up to {}", text::count(pairs, unit)),
     }
 }
 
@@ -423,52 +478,15 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
     LogLine { text, news }
 }
 
-/// The line of the only metric, no longer than the terminal is wide.
-fn line_of_one(snapshot: &Snapshot, gating: GatingMetric<'_>, tail: &str, width: usize) -> String {
-    let metric = gating.1;
-    let name = text::line(&name(snapshot, gating));
-    let change = change(metric);
-    let interval = bounds(metric);
-    // Two blanks before, one between the parts, none at the right edge.
-    let taken = |parts: &[&str]| parts.iter().map(|part| width::columns(part) + 1).sum::<usize>();
-    let style = style(metric);
-    let reach = rounded_up(farthest(metric));
-    let room = width.saturating_sub(taken(&[&name, &change, &interval, tail]) + 4);
-    if room >= 10 {
-        let scale = scale(metric, room.min(WIDEST), reach);
-        return format!("  {name} {style}{change}{style:#} {interval} {scale} {tail}");
-    }
-    let room = width.saturating_sub(taken(&[&name, &change, tail]) + 4);
-    if room >= 8 {
-        let scale = scale(metric, room, reach);
-        return format!("  {name} {style}{change}{style:#} {scale} {tail}");
-    }
-    let line = format!("  {name} {change} {interval} {tail}");
-    beginning(&line, width.saturating_sub(1)).to_owned()
-}
-
-/// The interval on a scale of `width` columns that has the threshold in its middle and
-/// reaches `reach` to either side: `···━━━━●━│━···`.
+/// The interval on a scale of `width` columns that reaches `reach` to either side of no change.
 fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
     let style = style(metric);
-    let threshold = metric.limit().unwrap_or_default();
-    let last = (width - 1) as f64;
-    let column = |change: f64| {
-        let place = (change - threshold) / reach;
-        ((place + 1.0) / 2.0 * last).round().clamp(0.0, last) as usize
-    };
-    let summary = &metric.summary;
-    let from = column(summary.lower.unwrap_or(f64::NEG_INFINITY));
-    let to = column(summary.upper.unwrap_or(f64::INFINITY));
-    let estimate = summary.change.map(column);
-    let middle = column(threshold);
-    let cells = (0..width).map(|place| match place {
-        _ if Some(place) == estimate => (style, '●'),
-        _ if place == middle => (Style::new(), '│'),
-        _ if (from..=to).contains(&place) => (style, '━'),
-        _ => (DIM, '·'),
-    });
-    runs(cells)
+    let scale = ChangeScale { from: -reach, to: reach };
+    runs(scale.cells(metric, width).into_iter().map(|cell| match cell {
+        '·' => (DIM, cell),
+        '0' | '┃' => (Style::new(), cell),
+        _ => (style, cell),
+    }))
 }
 
 /// Characters with their styles, each of which is written once for a run of characters.
@@ -485,16 +503,7 @@ fn runs(cells: impl Iterator<Item = (Style, char)>) -> String {
     drawn + &format!("{current:#}")
 }
 
-/// How far the scale of a metric has to reach to either side of its threshold.
-fn farthest(metric: &MetricResult) -> f64 {
-    let threshold = metric.limit().unwrap_or_default();
-    let ends = [metric.summary.lower, metric.summary.upper, metric.summary.change];
-    let finite = ends.into_iter().flatten().filter(|end| end.is_finite());
-    finite.map(|end| (end - threshold).abs()).fold(0.0, f64::max)
-}
-
-/// The smallest of 1, 2, 5, 10 % and so on that is at least `farthest`. Between the few
-/// changes of scale, the interval visibly shrinks.
+/// The smallest of 1, 2, 5, 10 % and so on that is at least `farthest`.
 fn rounded_up(farthest: f64) -> f64 {
     let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
     steps.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)
@@ -530,12 +539,13 @@ mod tests {
             remaining: Some(8.0),
             is_unlikely: false,
             least_pairs: 6,
+            is_over_layouts: false,
         }
     }
 
     fn drawn(snapshot: &Snapshot, width: usize) -> String {
         let only = gating(snapshot)[0];
-        plain(&line_of_one(snapshot, only, &tail(snapshot, only), width))
+        plain(&metric_lines(snapshot, &[only], reach(snapshot), width, 24)[0])
     }
 
     #[test]
@@ -554,15 +564,35 @@ mod tests {
 
     #[test]
     fn the_scale_shows_the_interval_against_the_threshold() {
-        let wide = drawn(&snapshot(Some(-0.03), 0.0, Some(0.03)), 110);
-        assert_eq!(
-            wide,
-            "  wall_time +0.00% [-3.00%, +3.00%] ━━━━━━━━━━━━━●━━━━━━━━│━━━━················· \
-             12 pairs, 3.2s/5m, ~8s left"
+        let view = |snapshot: &Snapshot, width| -> Vec<String> {
+            live(snapshot, reach(snapshot), width, 24)
+                .lines
+                .iter()
+                .map(|line| plain(line))
+                .collect()
+        };
+        let open = snapshot(Some(-0.03), 0.01, None);
+        let expected = [
+            "  wall_time   +1.00%     [≥ -3.00%]     ·······━━━0●┃╌╌╌╌╌╌╌╌ undecided",
+            "                                        -10%      0 ┃+2% +10%",
+        ];
+        assert_eq!(view(&open, 80), expected);
+        let wide = view(&open, 110);
+        assert!(
+            wide[1].contains("-10% ◂ faster") && wide[1].ends_with("slower ▸ +10%"),
+            "{wide:?}"
         );
-        // An estimate that equals the threshold is drawn.
-        let equal = drawn(&snapshot(Some(-0.03), 0.02, Some(0.03)), 110);
-        assert!(equal.contains('●') && !equal.contains('│'), "{equal}");
+    }
+
+    #[test]
+    fn the_scale_is_fixed_by_the_threshold_and_widened_by_what_is_far_off() {
+        assert_eq!(reach(&snapshot(Some(-0.5), 0.01, Some(9.0))), 0.1);
+        assert_eq!(reach(&snapshot(None, 0.3, None)), 0.5);
+        let mut many = snapshot(None, 0.3, None);
+        many.benchmarks = vec![many.benchmarks[0].clone(); 2];
+        assert_eq!(reach(&many), 0.5);
+        many.benchmarks[1].metrics[0].summary.change = Some(40.0);
+        assert_eq!(reach(&many), 0.5, "the others can still be seen");
     }
 
     #[test]
@@ -616,19 +646,21 @@ mod tests {
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
         many.benchmarks[3].metrics[0].summary.upper = Some(0.2);
         for width in 1..200 {
-            for line in last(&many, width, 24).into_iter().chain(live(&many, width, 24).lines) {
+            for line in
+                last(&many, 0.1, width, 24).into_iter().chain(live(&many, 0.1, width, 24).lines)
+            {
                 let length = width::columns(&line);
                 assert!(length < width.max(1) || length == 0, "{width}: {line}");
             }
         }
         for width in [40, 60, 80, 120] {
-            let lines = live(&many, width, 24).lines;
+            let lines = live(&many, 0.1, width, 24).lines;
             let marks: Vec<Option<usize>> =
-                lines[..5].iter().map(|line| plain(line).chars().position(|c| c == '│')).collect();
+                lines[..5].iter().map(|line| plain(line).chars().position(|c| c == '┃')).collect();
             assert!(marks[0].is_some() && marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
         }
         // On a low one, what is open is drawn, as far as it goes.
-        assert_eq!(last(&many, 80, 5).len(), 4);
+        assert_eq!(last(&many, 0.1, 80, 5).len(), 4);
     }
 
     #[test]
@@ -687,7 +719,7 @@ mod tests {
         overrule(&mut as_built, &over);
         let metric = &as_built.benchmarks[0].metrics[0];
         assert_eq!(metric.verdict, Some(Verdict::Regression));
-        assert_eq!((metric.summary.change, as_built.elapsed), (Some(0.004), 5.0));
+        assert_eq!((metric.summary.change, as_built.elapsed), (Some(0.5), 5.0));
         // This one was not asked again.
         assert_eq!(as_built.benchmarks[0].metrics[1].verdict, Some(Verdict::NoRegression));
     }
@@ -697,18 +729,18 @@ mod tests {
         let mut many = snapshot(None, 0.3, None);
         many.benchmarks = vec![many.benchmarks[0].clone(); 30];
         (many.least_pairs, many.remaining) = (14, None);
-        let view = live(&many, 80, 24);
+        let view = live(&many, 0.1, 80, 24);
         assert_eq!(view.lines, [""; 0]);
         let gauge = view.gauge.unwrap();
         assert_eq!(gauge.before, "30 undecided; 12 of at least 14 pairs");
         assert_eq!((gauge.done, gauge.of, gauge.after.as_str()), (360, 420, "3.2s/5m"));
-        assert_eq!(last(&many, 80, 24), ["  30 undecided; 3.2s/5m; 12 of at least 14 pairs"]);
+        assert_eq!(last(&many, 0.1, 80, 24), ["  30 undecided; 3.2s/5m; 12 of at least 14 pairs"]);
         // Then the time to the forecast end.
         for benchmark in &mut many.benchmarks {
             benchmark.pairs = 14;
         }
         many.remaining = Some(8.0);
-        let gauge = live(&many, 80, 24).gauge.unwrap();
+        let gauge = live(&many, 0.1, 80, 24).gauge.unwrap();
         assert_eq!((gauge.done, gauge.of), (3200, 11_200));
         assert_eq!(gauge.before, "30 undecided; up to 14 pairs");
         assert_eq!(gauge.after, "3.2s/5m, ~8s left");
@@ -720,7 +752,7 @@ mod tests {
             let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
             many.benchmarks = vec![many.benchmarks[0].clone(); count];
             for terminal in 1..200 {
-                let gauge = live(&many, terminal, 24).gauge.unwrap();
+                let gauge = live(&many, 0.1, terminal, 24).gauge.unwrap();
                 let parts = width::columns(&gauge.before) + width::columns(&gauge.after) + 5;
                 let bar = gauge.bar(terminal.saturating_sub(2)).unwrap_or(0);
                 assert!(bar == 0 || parts + bar <= terminal, "{terminal}: {gauge:?}");
@@ -733,9 +765,9 @@ mod tests {
     fn a_scale_has_a_style_for_each_run_of_signs() {
         let snapshot = snapshot(Some(-0.03), 0.0, Some(0.03));
         let drawn = scale(gating(&snapshot)[0].1, 41, 0.05);
-        // Interval, estimate and interval; the threshold; interval; what is beyond it.
+        // What is beyond it; interval and estimate; the threshold; interval; what is beyond it.
         assert_eq!(drawn.matches("\x1b[33m").count(), 2, "{drawn:?}");
-        assert_eq!(drawn.matches("\x1b[2m").count(), 1, "{drawn:?}");
+        assert_eq!(drawn.matches("\x1b[2m").count(), 2, "{drawn:?}");
         assert_eq!(plain(&drawn).chars().count(), 41);
     }
 
@@ -745,7 +777,7 @@ mod tests {
         many.benchmarks = vec![many.benchmarks[0].clone(); 3];
         many.benchmarks[2].name = "slow".to_owned();
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
-        let lines = live(&many, 100, 24).lines;
+        let lines = live(&many, 0.1, 100, 24).lines;
         let red = verdict_style(Verdict::Regression);
         assert!(lines[0].starts_with(&format!("  {red}slow")), "{lines:?}");
     }

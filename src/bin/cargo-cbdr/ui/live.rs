@@ -169,7 +169,7 @@ impl LiveLines {
             snapshot.remaining = None;
             snapshot.is_unlikely = false;
             let (width, height) = terminal_size();
-            for line in lines::last(&snapshot, width, height) {
+            for line in lines::last(&snapshot, terminal.reach, width, height) {
                 let _ = writeln!(anstream::stderr().lock(), "{line}");
             }
         }
@@ -187,6 +187,8 @@ pub(crate) struct Terminal {
     draws: RateLimit,
     /// The last state of a comparison.
     last: Option<Box<Snapshot>>,
+    /// How far the scale reaches. It only widens, so that what shrinks is the interval.
+    reach: f64,
 }
 
 impl Terminal {
@@ -203,12 +205,14 @@ impl Terminal {
             has_colour: choice != anstream::ColorChoice::Never,
             draws: RateLimit::default(),
             last: None,
+            reach: 0.0,
         }
     }
 
     fn draw(&mut self, snapshot: &Snapshot) {
         let (width, height) = terminal_size();
-        self.show(lines::live(snapshot, width, height));
+        self.reach = self.reach.max(lines::reach(snapshot));
+        self.show(lines::live(snapshot, self.reach, width, height));
     }
 
     fn show(&mut self, View { lines, gauge }: View) {

@@ -281,9 +281,10 @@ impl Ui {
                     self.status("Profiling", &format!("`{benchmark}` with samples of perf"));
                 }
             },
-            Event::TryingLengths { group, groups } => {
+            Event::TryingLengths { group, groups, pair } => {
                 let what = format!("run lengths: {group} of {groups}");
-                self.step("trying run lengths", Some((*group, *groups)), "Trying", &what);
+                let place = (*groups > 1).then_some((*group, *groups));
+                self.step(&format!("trying run lengths: pair {pair}"), place, "Trying", &what);
             }
             Event::Sampling(plan) => {
                 self.live.end(false);

@@ -14,7 +14,7 @@ use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::estimator::TAIL;
 
 use super::grouped::Subjects;
-use super::text::{self, bounds, count, line, list, percent, roughly};
+use super::text::{self, count, line, list, percent, roughly};
 
 /// For what Welch's and Fieller's intervals are valid.
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
@@ -238,30 +238,26 @@ fn remark(remark: &Remark, of: &Subjects) -> String {
                 at(long)
             )
         }
-        Remark::Placement { as_built, over } => {
-            let built = format!(
-                "as built {} {}",
-                shown(as_built.change),
-                bounds(as_built.lower, as_built.upper)
-            );
-            let built = of.or(built, "slower as built");
-            let end = match over.verdict {
+        Remark::Placement { before, layouts, summary, verdict } => {
+            let label = before.label();
+            let built = format!("{label} {}", text::changed(&before.result().summary));
+            let built = of.or(built, &format!("slower {label}"));
+            let end = match verdict {
                 Verdict::NoRegression => "placement, not your change",
                 _ => "it may be placement; a longer `--time-limit` would decide",
             };
-            if over.number == 0 {
+            if layouts.number == 0 {
                 return format!(
                     "{built}, but the time limit was reached before other layouts of the code \
                      could be sampled: {end}"
                 );
             }
             let numbers = format!(
-                "over {} {} {}",
-                text::layouts(over.number, over.placing),
-                shown(over.summary.change),
-                bounds(over.summary.lower, over.summary.upper)
+                "over {} {}",
+                text::layouts(layouts.number, layouts.placing),
+                text::changed(summary)
             );
-            let several = match over.verdict {
+            let several = match verdict {
                 Verdict::NoRegression => "but not over other layouts of the code",
                 _ => "and undecided over other layouts of the code",
             };
@@ -269,7 +265,7 @@ fn remark(remark: &Remark, of: &Subjects) -> String {
         }
         Remark::Tail { average, typical } => format!(
             "rare slow runs change the average {}; an average may change by {TAIL} times the \
-             threshold (in JSON, its change is divided by {TAIL})",
+             threshold",
             of.or(
                 format!(
                     "by {}, while the typical run changed by {}",

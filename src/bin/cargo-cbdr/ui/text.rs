@@ -9,7 +9,6 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary
 use cargo_cbdr::model::revision::{BaseRule, Origin, Revision, Sides};
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::model::time;
-use cargo_cbdr::stats::estimator::stretched;
 use cargo_cbdr::workspace::git::abbreviated;
 
 pub(crate) use cargo_cbdr::model::time::{roughly, seconds};
@@ -290,27 +289,9 @@ pub(crate) fn run_lengths(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
-/// A metric whose average decides, because rare slow runs change it more than the typical
-/// run: with the estimates of the average, and the change that is allowed for it. `None` for
-/// any other. (The result itself has its change and its bounds divided by 3, so that one
-/// threshold fits all.)
-pub(crate) fn on_average(metric: &MetricResult) -> Option<MetricResult> {
-    let is_overruled = metric.overruled.is_some() && metric.layouts.is_none();
-    let mean = metric.mean.filter(|_| is_overruled)?;
-    let of_average = |bound: f64| metric.better.worse(stretched(metric.better.worse(bound)));
-    let [lower, upper] =
-        [metric.summary.lower, metric.summary.upper].map(|end| end.map(of_average));
-    let mut average = metric.clone();
-    average.summary = Summary { lower, upper, ..mean };
-    average.threshold = metric.threshold.map(stretched);
-    Some(average)
-}
-
 /// A regression that has just been found. The metric is named unless `only` it decides.
 pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult, only: bool) -> String {
-    let average = on_average(metric);
-    let on_average = if average.is_some() { " on average" } else { "" };
-    let metric = average.as_ref().unwrap_or(metric);
+    let on_average = if metric.is_average() { " on average" } else { "" };
     let change = changed(&metric.summary);
     let name = &benchmark.name;
     let metric = if only { String::new() } else { format!("{} ", metric.name) };
@@ -371,7 +352,6 @@ pub(crate) fn sample_line(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::model::metric::{Better, Metric};
 
     #[test]
     fn percentages_keep_three_digits_and_have_no_minus_zero() {
@@ -446,29 +426,6 @@ mod tests {
         for (from, to, unit, expected) in table {
             assert_eq!(step(from, to, &unit), expected);
         }
-    }
-
-    #[test]
-    fn an_average_that_decides_has_numbers_and_a_limit_of_its_own() {
-        let with = |better, change: f64, threshold: f64| {
-            let numbers = |change: f64| Summary { change: Some(change), ..Summary::default() };
-            let summary = Summary { lower: Some(-0.01), upper: Some(change), ..numbers(change) };
-            let metric = Metric { better, ..Metric::named("x") };
-            let mut result = MetricResult::new(metric, Some(threshold), summary, None);
-            (result.overruled, result.mean) = (Some(0.0), Some(numbers(3.0 * change)));
-            result
-        };
-        let slower = on_average(&with(Better::Lower, 0.04, 0.02)).unwrap();
-        let Summary { change, lower, upper, .. } = slower.summary;
-        assert_eq!((change, lower), (Some(0.12), Some(-0.01)));
-        assert!((upper.unwrap() - 0.12).abs() < 1e-12);
-        assert_eq!(slower.threshold, Some(0.06));
-        // If higher is better, the inverse ratio is what gets worse.
-        let fewer = on_average(&with(Better::Higher, 1.0 / 1.1 - 1.0, 0.02)).unwrap();
-        assert!((fewer.summary.upper.unwrap() - (1.0 / 1.3 - 1.0)).abs() < 1e-12);
-        let mut typical = with(Better::Lower, 0.04, 0.02);
-        typical.overruled = None;
-        assert_eq!(on_average(&typical), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ _cargo_cbdr() {
     # bash takes `--flag=value` apart.
     for number in "${!COMP_WORDS[@]}"; do
         if [[ ${COMP_WORDS[number]} == = ]]; then
-            ((number <= COMP_CWORD)) && at=$((at - 1))
+            ((number < COMP_CWORD)) && at=$((at - 1))
             ((number == COMP_CWORD)) && words+=("")
         else
             words+=("${COMP_WORDS[number]}")
