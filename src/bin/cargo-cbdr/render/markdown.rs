@@ -222,7 +222,7 @@ impl Comment<'_> {
                 None => strong(row, &row.cells.change),
             })
             .intervals("interval", |(row, before)| before.unwrap_or(&row.cells).interval.clone())
-            .numbers("measured", |(row, before)| before.unwrap_or(&row.cells).measured.clone())
+            .text("measured", |(row, before)| before.unwrap_or(&row.cells).measured.clone())
             .shown_if(has_layouts)
             .numbers("mean", |(row, before)| before.unwrap_or(&row.cells).mean.clone())
             .shown_if(readable::shows_mean(&all))
