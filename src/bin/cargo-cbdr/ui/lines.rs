@@ -91,8 +91,8 @@ pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize)
 pub(super) fn reach(snapshot: &Snapshot) -> f64 {
     const LIMITS: f64 = 4.0;
     const MOST_LIMITS: f64 = 20.0;
-    /// One or two pairs may be anywhere.
-    const LEAST: u64 = 3;
+    /// A few pairs may be anywhere.
+    const LEAST: u64 = 5;
     let gating = gating(snapshot);
     let limit = |(_, metric): &GatingMetric<'_>| metric.limit().unwrap_or_default().abs();
     let largest = gating.iter().map(limit).fold(0.0, f64::max);
