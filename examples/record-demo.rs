@@ -24,7 +24,7 @@ const COLUMNS: u16 = 96;
 const LONGEST_PAUSE: f64 = 1.5;
 
 /// What comes within so many seconds is one frame.
-const FRAME: f64 = 0.1;
+const FRAME: f64 = 0.2;
 
 /// How long the last frame stays, seconds.
 const LAST: f64 = 8.0;

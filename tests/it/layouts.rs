@@ -57,7 +57,7 @@ fn what_is_slower_only_as_built_is_no_regression() {
     let result = metric(&object, "wall_time");
     assert!((change(&result["as_built"]) - 0.2).abs() < 0.01, "{result}");
     assert_eq!(result["as_built"]["verdict"], "regression");
-    assert!(change(&result).abs() < 0.01, "{result}");
+    assert!(change(result).abs() < 0.01, "{result}");
     let layouts = layouts(&object);
     assert!(layouts["number"].as_u64().unwrap() >= 9, "{layouts}");
     assert_eq!(layouts["placing"], "linked");
@@ -106,7 +106,7 @@ fn executables_are_linked_again_whatever_release_built_them() {
         repo = repo.with(release);
         let object = json(&repo, 100, "--fail-fast");
         assert_eq!(layouts(&object)["placing"], "linked", "{release:?}");
-        assert!((change(&metric(&object, "wall_time")) - 0.2).abs() < 0.01, "{object}");
+        assert!((change(metric(&object, "wall_time")) - 0.2).abs() < 0.01, "{object}");
     }
 }
 
@@ -119,7 +119,7 @@ fn what_looks_slower_for_long_is_asked_over_layouts_too() {
         (&object["verdict"], &object["stopped_by"]),
         (&"no-regression".into(), &"verdict".into())
     );
-    assert!(change(&metric(&object, "wall_time")).abs() < 0.01, "{object}");
+    assert!(change(metric(&object, "wall_time")).abs() < 0.01, "{object}");
     assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() < 600, "{object}");
 }
 
@@ -142,7 +142,7 @@ fn what_is_slower_everywhere_is_a_regression_by_what_it_is_over_layouts() {
     let object = json(&repo, 100, "");
     let result = metric(&object, "wall_time");
     assert!((change(&result["as_built"]) - 0.5).abs() < 0.01, "{result}");
-    assert!((change(&result) - 0.2).abs() < 0.01, "{object}");
+    assert!((change(result) - 0.2).abs() < 0.01, "{object}");
     let said = compare(&repo, "").code(100);
     assert!(said.stdout.contains(" is 20.0% slower than main, at least "), "{}", said.stdout);
     said.says(" layouts\n");

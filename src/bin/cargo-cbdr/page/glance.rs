@@ -196,7 +196,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
 
 /// The number of results of each kind, and which of them are shown.
 fn filter(all: &[&ResultRow<'_>], index: &Index<'_>) -> Markup {
-    let count = |of: &str| all.iter().filter(|row| kind(&row.metric) == of).count();
+    let count = |of: &str| all.iter().filter(|row| kind(row.metric) == of).count();
     html! {
         fieldset.filter {
             legend { "Show" }

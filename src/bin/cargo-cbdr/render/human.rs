@@ -156,7 +156,7 @@ fn table(
     let table = TextTable::of(&rows).text("metric", |line| line.cell(|cells| &cells.name));
     let judges = benchmark.method == Some(Method::Judge);
     let table = values(table, &Pair { base, head }, judges)
-        .numbers("measured", |line| line.cell(|cells| &cells.measured))
+        .text("measured", |line| line.cell(|cells| &cells.measured))
         .shown_if(has_layouts)
         .leaves(3)
         .numbers("mean", |line| line.cell(|cells| &cells.mean))
@@ -268,11 +268,11 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         .text("benchmark", Line::name)
         .text("metric", |line| line.of_row(|row| row.cells.name.clone()))
         .shown_if(metrics.len() > 1)
-        .numbers(if has_layouts { "measured" } else { "pairs" }, |line| match has_layouts {
-            true => line.cell(|cells| &cells.measured),
-            false => line.of_row(|row| row.metric.summary.pairs.to_string()),
-        })
-        .shown_if(!judges)
+        .text("measured", |line| line.cell(|cells| &cells.measured))
+        .shown_if(has_layouts)
+        .leaves(5)
+        .numbers("pairs", |line| line.of_row(|row| row.metric.summary.pairs.to_string()))
+        .shown_if(!judges && !has_layouts)
         .leaves(5);
     let sides = Pair { base: "base".to_owned(), head: "head".to_owned() };
     let table = values(table, &sides, judges)

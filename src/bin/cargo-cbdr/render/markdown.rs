@@ -192,7 +192,6 @@ impl Comment<'_> {
     }
 
     fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
-        let all: Vec<&ResultRow<'_>> = self.result.rows.iter().collect();
         let has_layouts = readable::has_layouts(rows);
         // If all rows have the same metric, it is named once.
         let only = readable::only_metric(rows);
@@ -222,10 +221,8 @@ impl Comment<'_> {
                 None => strong(row, &row.cells.change),
             })
             .intervals("interval", |(row, before)| before.unwrap_or(&row.cells).interval.clone())
-            .numbers("measured", |(row, before)| before.unwrap_or(&row.cells).measured.clone())
+            .text("measured", |(row, before)| before.unwrap_or(&row.cells).measured.clone())
             .shown_if(has_layouts)
-            .numbers("mean", |(row, before)| before.unwrap_or(&row.cells).mean.clone())
-            .shown_if(readable::shows_mean(&all))
             .numbers("threshold", |(row, before)| {
                 before.unwrap_or(&row.cells).threshold.clone().unwrap_or_default()
             })

@@ -52,7 +52,7 @@ impl<'a> Readable<'a> {
     pub(crate) fn new(outcome: &'a Outcome, called: &CommandLine) -> Self {
         let mut rows: Vec<ResultRow<'_>> =
             outcome.metrics().map(|(benchmark, metric)| ResultRow::of(benchmark, metric)).collect();
-        rows.sort_by(|one, other| one.metric.by_severity(&other.metric));
+        rows.sort_by(|one, other| one.metric.by_severity(other.metric));
         Readable {
             outcome,
             title: answer::title(outcome),

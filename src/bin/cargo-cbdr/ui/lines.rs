@@ -91,8 +91,8 @@ pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize)
 pub(super) fn reach(snapshot: &Snapshot) -> f64 {
     const LIMITS: f64 = 4.0;
     const MOST_LIMITS: f64 = 20.0;
-    /// One or two pairs may be anywhere.
-    const LEAST: u64 = 3;
+    /// A few pairs may be anywhere.
+    const LEAST: u64 = 5;
     let gating = gating(snapshot);
     let limit = |(_, metric): &GatingMetric<'_>| metric.limit().unwrap_or_default().abs();
     let largest = gating.iter().map(limit).fold(0.0, f64::max);
@@ -376,10 +376,15 @@ fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     format!("{}; {}{}; {pairs}", verdicts(gating), spent(snapshot), left(snapshot))
 }
 
+/// What is counted.
+fn unit(snapshot: &Snapshot) -> &'static str {
+    if snapshot.is_over_layouts { "layout" } else { "pair" }
+}
+
 /// `12 of at least 14 pairs`, or later `up to 30 pairs`.
 fn pairs_so_far(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    let unit = if snapshot.is_over_layouts { "layout" } else { "pair" };
+    let unit = unit(snapshot);
     match (pairs < snapshot.least_pairs, gating.len()) {
         (true, _) => format!("{pairs} of at least {} {unit}s", snapshot.least_pairs),
         (false, 1) => text::count(pairs, unit),
@@ -461,7 +466,7 @@ fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
         Some(verdict) => format!(", {}", text::verdict(verdict)),
         None => String::new(),
     };
-    format!("{}, {}{end}", text::count(benchmark.pairs, "pair"), spent(snapshot))
+    format!("{}, {}{end}", text::count(benchmark.pairs, unit(snapshot)), spent(snapshot))
 }
 
 fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
