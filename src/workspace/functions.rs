@@ -4,9 +4,11 @@
 //! rustc puts each function into a section of its own, with relocations for everything to
 //! which the function refers.
 
+mod alignment;
 mod comparison;
 mod counterparts;
 mod executable;
+mod labelled;
 mod object_file;
 mod stored;
 #[cfg(test)]
@@ -31,6 +33,7 @@ use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};
 use object_file::ObjectFile;
+pub(crate) use alignment::{Alignment, Alike};
 pub(crate) use object_file::shown;
 
 /// The suffixes of files that rustc makes and puts in an order of its own.

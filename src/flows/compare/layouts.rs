@@ -132,12 +132,12 @@ impl Unit<'_, '_, '_> {
     }
 }
 
-/// Makes the programs run as built again.
+/// Makes the programs run in the executables that are measured first again.
 pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error> {
     programs.iter_mut().try_for_each(|program| {
         // In other layouts there were plain runs only.
         program.execution.done.clear();
-        program.place_as_built()
+        program.place_first()
     })
 }
 
