@@ -110,7 +110,8 @@ impl Relink {
         let flags = match self.linker {
             OrderingLinker::Mold => vec![format!("--shuffle-sections={seed}")],
             OrderingLinker::Lld => {
-                let mut flags = SHUFFLED.map(|of| format!("--shuffle-sections={of}={seed}")).to_vec();
+                let mut flags =
+                    SHUFFLED.map(|of| format!("--shuffle-sections={of}={seed}")).to_vec();
                 let lines = u64::from(seed);
                 let starts = [(".rodata", CONSTANTS, lines), (".text", CODE, lines / MOST_LINES)];
                 flags.extend(starts.map(|(name, start, lines)| {

@@ -29,11 +29,11 @@ use crate::exec::system::digest;
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{MovedLocation, Moves, replace};
+pub(crate) use alignment::{Alignment, Alike};
 use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};
 use object_file::ObjectFile;
-pub(crate) use alignment::{Alignment, Alike};
 pub(crate) use object_file::shown;
 
 /// The suffixes of files that rustc makes and puts in an order of its own.

@@ -23,6 +23,10 @@ const ENDING: &str = "layout";
 /// The suffix of the executable that is aligned with the other side's.
 const ALIGNED: &str = "aligned";
 
+/// The variable that moves the stack, and by how many bytes at most.
+const STACK: &str = "CBDR_STACK";
+const MOST_STACK: usize = 4096;
+
 /// The executable of one side, which can be given another layout.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
@@ -94,6 +98,12 @@ impl SideProgram {
         Ok(())
     }
 
+    /// Moves the stack of all following runs by less than a page, as `seed` says: the
+    /// environment lies at its beginning.
+    pub(crate) fn move_stack(&mut self, seed: u32) {
+        self.command.set_var(STACK, "x".repeat(seed as usize % MOST_STACK));
+    }
+
     /// Uses the executable that is measured first for all following runs: the aligned one, or
     /// else that as built.
     ///
@@ -104,6 +114,7 @@ impl SideProgram {
             return Ok(());
         };
         self.command.argv[*word] = aligned.as_ref().unwrap_or(built).into();
+        self.command.env.retain(|(name, _)| name != STACK);
         remove(moved)
     }
 

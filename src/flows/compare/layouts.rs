@@ -49,8 +49,7 @@ pub(super) fn combined_with(
 
 /// Whether a metric depends on the placement of code and is measured by running the program.
 pub(super) fn depends_on_layout(metric: &Metric) -> bool {
-    metric.depends_on_placement()
-        && meter::pass(&metric.name).is_none_or(|pass| pass == meter::Pass::Plain)
+    metric.depends_on_placement() && meter::pass(&metric.name).is_some()
 }
 
 /// How other layouts of a program's executables are made; a notice states why they
@@ -77,6 +76,8 @@ pub(super) fn measure(
 ) -> Result<(Vec<Row>, f64), Stop> {
     let begin = Instant::now();
     let deadline = begin + turn.left;
+    let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
+    program.execution.only_runs_for(gates.map(|gate| &*gate.metric));
     program.place(placing, seeds(turn.pair_seed), turn.first, context)?;
     let links = begin.elapsed().as_secs_f64();
     let number = test.over.plan.groups[turn.group].program;
@@ -135,7 +136,7 @@ impl Unit<'_, '_, '_> {
 /// Makes the programs run in the executables that are measured first again.
 pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error> {
     programs.iter_mut().try_for_each(|program| {
-        // In other layouts there were plain runs only.
+        // In other layouts there were only the runs of their gates.
         program.execution.done.clear();
         program.place_first()
     })

@@ -365,8 +365,12 @@ impl<'a> ComparedProgram<'a> {
         first: Side,
         context: Context<'_>,
     ) -> Result<(), Error> {
-        self.execution.only_plain_runs();
-        let mut place = |side: Side| self.sides[side].place(placing, seeds[side], context);
+        // The same on both sides, which have the same length of environment.
+        let stack = seeds.base ^ seeds.head;
+        let mut place = |side: Side| {
+            self.sides[side].move_stack(stack);
+            self.sides[side].place(placing, seeds[side], context)
+        };
         [first, first.other()].into_iter().try_for_each(&mut place)
     }
 

@@ -160,7 +160,9 @@ impl Alignment {
         for (number, file) in self.files[side].iter().enumerate() {
             let objects = file.objects.iter().enumerate().map(|(object, content)| {
                 let changes = changes.get(&(number, object));
-                changes.and_then(|changes| labelled(content, changes)).unwrap_or_else(|| content.clone())
+                changes
+                    .and_then(|changes| labelled(content, changes))
+                    .unwrap_or_else(|| content.clone())
             });
             let mut objects: Vec<Vec<u8>> = objects.collect();
             let ending = if file.is_archive { "a" } else { "o" };
@@ -175,7 +177,8 @@ impl Alignment {
         let labels = (0..self.both.len()).map(|rank| format!("{LABEL}{rank}\n"));
         let shared = self.shared.iter().map(|name| format!("{name}\n"));
         let order = folder.join("order");
-        fs_err::write(&order, labels.chain(shared).collect::<String>()).map_err(unwritten(&order))?;
+        fs_err::write(&order, labels.chain(shared).collect::<String>())
+            .map_err(unwritten(&order))?;
         Ok(AlignedLink { replaced, order, addresses: self.addresses.clone() })
     }
 
@@ -325,9 +328,8 @@ fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
     let mut taken = BTreeSet::new();
     let about = |one: &Section| (one.kind, one.length, one.alignment);
     let exact = |one: &Section| Some((about(one), one.hash, one.name.clone()));
-    let demangled = |one: &Section| {
-        Some((about(one), one.hash, one.name.as_ref().map(|name| shown(name))))
-    };
+    let demangled =
+        |one: &Section| Some((about(one), one.hash, one.name.as_ref().map(|name| shown(name))));
     let by_name = |one: &Section| Some((about(one), 0, Some(shown(one.name.as_ref()?))));
     type Key = ((Option<usize>, u64, u64), u64, Option<String>);
     let keys: [&dyn Fn(&Section) -> Option<Key>; 3] = [&exact, &demangled, &by_name];
@@ -335,7 +337,9 @@ fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
         let mut open: HashMap<Key, VecDeque<usize>> = HashMap::new();
         for (number, section) in sections.head.iter().enumerate() {
             if section.kind.is_some() && !taken.contains(&number) {
-                key(section).into_iter().for_each(|key| open.entry(key).or_default().push_back(number));
+                key(section)
+                    .into_iter()
+                    .for_each(|key| open.entry(key).or_default().push_back(number));
             }
         }
         for (number, section) in sections.base.iter().enumerate() {
@@ -347,8 +351,7 @@ fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
             found.map(|found| of_head.insert(number, found));
         }
     }
-    let mut both: Vec<_> =
-        of_head.into_iter().map(|(base, head)| Pair { base, head }).collect();
+    let mut both: Vec<_> = of_head.into_iter().map(|(base, head)| Pair { base, head }).collect();
     both.sort_unstable_by_key(|both| both.base);
     both
 }
@@ -407,7 +410,9 @@ impl Linked {
             let Some(name) = name_of(&symbol) else { continue };
             if let Some(rank) = name.strip_prefix(LABEL) {
                 linked.labels.extend(rank.parse::<usize>());
-            } else if matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data) && symbol.size() > 0 {
+            } else if matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data)
+                && symbol.size() > 0
+            {
                 let is_code = symbol.kind() == SymbolKind::Text;
                 linked.symbols.push((symbol.address(), symbol.size(), name, is_code));
             }
@@ -439,6 +444,7 @@ fn alike(linked: &Pair<Linked>) -> Alike {
 fn common_names(linked: &Pair<Linked>) -> Vec<String> {
     let head: BTreeSet<(&String, u64)> =
         linked.head.symbols.iter().map(|(_, length, name, _)| (name, *length)).collect();
-    let common = linked.base.symbols.iter().filter(|(_, length, name, _)| head.contains(&(name, *length)));
+    let common =
+        linked.base.symbols.iter().filter(|(_, length, name, _)| head.contains(&(name, *length)));
     common.map(|(_, _, name, _)| name.clone()).collect()
 }

@@ -36,7 +36,8 @@ pub(super) fn labelled(content: &[u8], changes: &BTreeMap<usize, Change>) -> Opt
     let headers = usize::try_from(file.elf_header().e_shoff.get(LittleEndian)).ok()?;
     let names = usize::from(file.elf_header().e_shstrndx.get(LittleEndian).0);
     let mut sections = file.sections();
-    let symbols = sections.find(|one| one.elf_section_header().sh_type(LittleEndian) == elf::SHT_SYMTAB)?;
+    let symbols =
+        sections.find(|one| one.elf_section_header().sh_type(LittleEndian) == elf::SHT_SYMTAB)?;
     let strings = symbols.elf_section_header().sh_link(LittleEndian) as usize;
     // Indices of more sections are in another table.
     let last = changes.keys().next_back().copied().unwrap_or_default();
