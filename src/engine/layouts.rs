@@ -200,7 +200,8 @@ pub(crate) fn combined(
     let (built, verdict) = (as_built.verdict.unwrap_or(open), over.verdict.unwrap_or(open));
     let summary = over.summary;
     let number = summary.pairs;
-    let layouts = Some(OverLayouts { number, placing, summary, verdict, as_built: built });
+    let layouts =
+        Some(OverLayouts { number, placing, summary, verdict, as_built: built, aligned: false });
     MetricResult { verdict: Some(verdict), layouts, ..as_built.clone() }
 }
 

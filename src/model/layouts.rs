@@ -65,8 +65,18 @@ pub struct OverLayouts {
     pub summary: Summary,
     /// The verdict over layouts alone.
     pub verdict: Verdict,
-    /// The verdict on the executables as built.
+    /// The verdict on the executables that were measured first: aligned, or as built.
     pub as_built: Verdict,
+    /// Whether those were aligned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aligned: bool,
+}
+
+impl OverLayouts {
+    /// What was measured first.
+    pub fn first(&self) -> &'static str {
+        if self.aligned { "aligned" } else { "as built" }
+    }
 }
 
 #[cfg(test)]

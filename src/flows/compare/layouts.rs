@@ -25,6 +25,7 @@ use crate::model::side::Pair;
 pub(super) fn combined_with(
     tests: &[LayoutTest],
     placings: &[Option<Placing>],
+    programs: &[ComparedProgram<'_>],
     as_built: Vec<BenchmarkResult>,
 ) -> Vec<BenchmarkResult> {
     let mut benchmarks = as_built;
@@ -34,11 +35,13 @@ pub(super) fn combined_with(
         for ((number, over), id) in results.into_iter().enumerate().zip(&test.over.of) {
             let group = groups.iter().find(|group| group.benchmarks.contains(&number));
             let placing = group.and_then(|group| placings[group.program]);
+            let aligned = group.is_some_and(|group| programs[group.program].aligned.is_some());
             for metric in over.metrics.iter().filter(|metric| metric.gates) {
                 let BenchmarkResult { metrics, layouts, .. } = &mut benchmarks[id.0];
                 let mut all = metrics.iter_mut();
                 if let Some(as_built) = all.find(|known| known.name == metric.name) {
                     *as_built = combined(as_built, metric, placing.unwrap_or(Placing::Copied));
+                    as_built.layouts.iter_mut().for_each(|over| over.aligned = aligned);
                     layouts.extend(as_built.layouts.map(|over| (metric.name.clone(), over)));
                 }
             }

@@ -248,7 +248,10 @@ fn row(
             td.scale {
                 (bar(scale, row))
                 @if let Some(over) = &cells.over {
-                    span.ends { "as built " (cells.interval) }
+                    span.ends {
+                        (row.metric.layouts.map_or("as built", |over| over.first())) " "
+                        (cells.interval)
+                    }
                     span.ends { (over) }
                 } @else {
                     span.ends { (cells.interval) }

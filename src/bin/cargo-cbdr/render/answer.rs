@@ -72,7 +72,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         Some(Verdict::Regression) => {
             let mut answer = regression(outcome);
             if is_unconfirmed(outcome) {
-                answer.details.push(format!("as built, {}", stopped(outcome)));
+                answer.details.push(format!("in one layout, {}", stopped(outcome)));
             }
             answer
         }
@@ -240,7 +240,7 @@ fn inconclusive(outcome: &Outcome) -> Answer {
         [only @ (_, metric)] if outcome.gates().count() == 1 && is_slower_as_built(metric) => {
             let change = metric.summary.change.unwrap_or_default();
             let slower = against_base(outcome, *only, change);
-            let sentence = format!("inconclusive: {slower} as built, which may be placement");
+            let sentence = format!("inconclusive: {slower} in one layout, which may be placement");
             let over = change_in_layouts(metric);
             let numbers = numbers(metric, &metric.summary);
             Answer::new(sentence, over.into_iter().chain(numbers).chain([why]).collect())
@@ -343,7 +343,7 @@ fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
     (!slower.is_empty()).then(|| {
         let number = slower.len();
         let names = text::first_few(slower.into_iter());
-        format!("{number} slower as built, which may be placement: {names}")
+        format!("{number} slower in one layout, which may be placement: {names}")
     })
 }
 
@@ -602,7 +602,7 @@ pub(crate) mod tests {
         // Layouts would have followed.
         open.stopped_by = StoppedBy::Interrupt;
         open.policy.layouts = Layouts::Auto;
-        assert!(said(&open).ends_with(" (1 undecided; as built, interrupted after 3.2s)"));
+        assert!(said(&open).ends_with(" (1 undecided; in one layout, interrupted after 3.2s)"));
     }
 
     #[test]
@@ -733,6 +733,7 @@ pub(crate) mod tests {
     fn what_is_slower_as_built_and_too_late_for_layouts_is_told() {
         let mut metric = time(0.16, OPEN);
         let mut over = OverLayouts {
+            aligned: false,
             number: 0,
             placing: Placing::Linked,
             summary: Summary::default(),
@@ -750,14 +751,14 @@ pub(crate) mod tests {
         assert_eq!(
             late(vec![("spin", metric.clone())]),
             format!(
-                "inconclusive: spin is 16.0% slower than main as built, which may be placement \
+                "inconclusive: spin is 16.0% slower than main in one layout, which may be placement \
                  (47.4 → 55.0 ms; allowed 2%; {limit}"
             )
         );
         assert_eq!(
             late(vec![("spin", metric.clone()), ("sum", time(0.0, GOOD))]),
             format!(
-                "inconclusive: 1 of 2 benchmarks is undecided (1 slower as built, which may be \
+                "inconclusive: 1 of 2 benchmarks is undecided (1 slower in one layout, which may be \
                  placement: spin +16.0%; {limit}"
             )
         );

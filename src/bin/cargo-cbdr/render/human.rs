@@ -139,12 +139,12 @@ fn table(
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown: Vec<&ResultRow<'_>> =
         result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
-    let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
+    let first = readable::first_measured(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let rows: Vec<OverviewRow<'_>> = shown.iter().map(|row| (benchmark, Some(*row))).collect();
     let table = TextTable::of(&rows).text("metric", of_row(|row| row.cells.name.clone()));
     let judges = benchmark.method == Some(Method::Judge);
-    let table = values(table, &Pair { base, head }, has_layouts, judges)
+    let table = values(table, &Pair { base, head }, first, judges)
         .numbers("mean", of_row(|row| row.cells.mean.clone()))
         .shown_if(readable::shows_mean(&shown))
         .leaves(5)
@@ -175,7 +175,7 @@ fn table(
 fn values<'a>(
     table: Building<'a, OverviewRow<'a>>,
     Pair { base, head }: &Pair<String>,
-    has_layouts: bool,
+    first: Option<&'static str>,
     judges: bool,
 ) -> Building<'a, OverviewRow<'a>> {
     table
@@ -186,15 +186,12 @@ fn values<'a>(
         .numbers(&format!("{base} → {head}"), of_row(|row| row.cells.both.clone()))
         .replaces(4)
         .leaves(1)
-        .numbers(
-            if has_layouts { "as built" } else { "change" },
-            of_row(|row| row.cells.change.clone()),
-        )
+        .numbers(first.unwrap_or("change"), of_row(|row| row.cells.change.clone()))
         .intervals("interval", of_row(|row| row.cells.interval.clone()))
         .shown_if(!judges)
         .leaves(2)
         .numbers("over layouts", of_row(|row| row.cells.change_over_layouts()))
-        .shown_if(has_layouts)
+        .shown_if(first.is_some())
         .styled(|(_, row)| row.and_then(|row| row.metric.verdict.map(verdict_style)))
 }
 
@@ -255,7 +252,7 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
-    let has_layouts = readable::has_layouts(&result.rows.iter().collect::<Vec<_>>());
+    let first = readable::first_measured(&result.rows.iter().collect::<Vec<_>>());
     let judges = shown.iter().any(|row| row.metric.judgement.is_some());
     let apart = readable::apart(result.estimate, &shown);
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
@@ -268,7 +265,7 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         .shown_if(!judges)
         .leaves(5);
     let sides = Pair { base: "base".to_owned(), head: "head".to_owned() };
-    let table = values(table, &sides, has_layouts, judges)
+    let table = values(table, &sides, first, judges)
         .numbers("threshold", of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)

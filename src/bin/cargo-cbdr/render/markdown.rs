@@ -193,7 +193,7 @@ impl Comment<'_> {
 
     fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
         let all: Vec<&ResultRow<'_>> = self.result.rows.iter().collect();
-        let has_layouts = readable::has_layouts(rows);
+        let first = readable::first_measured(rows);
         // If all rows have the same metric, it is named once.
         let only = readable::only_metric(rows);
         if let Some(only) = only {
@@ -204,7 +204,7 @@ impl Comment<'_> {
             true => format!("**{text}**"),
             false => text.to_owned(),
         };
-        let change = if has_layouts { "as built" } else { "change" };
+        let change = first.unwrap_or("change");
         let table = TextTable::of(&rows[..rows.len().min(self.limits.rows)])
             .text("benchmark", |row| self.name(&row.benchmark.name))
             .text("metric", |row| self.name(&row.metric.name))
@@ -216,7 +216,7 @@ impl Comment<'_> {
             .numbers("mean", |row| row.cells.mean.clone())
             .shown_if(readable::shows_mean(&all))
             .numbers("over layouts", |row| row.cells.change_over_layouts())
-            .shown_if(has_layouts)
+            .shown_if(first.is_some())
             .numbers("threshold", |row| row.cells.threshold.clone().unwrap_or_default())
             .text("verdict", |row| strong(row, &row.cells.verdict))
             .build();
@@ -333,6 +333,7 @@ mod tests {
     fn a_change_over_layouts_stands_next_to_the_one_as_built() {
         let mut metric = time(0.2, BAD);
         metric.layouts = Some(OverLayouts {
+            aligned: false,
             number: 14,
             placing: Placing::Linked,
             summary: time(0.1, BAD).summary,

@@ -166,9 +166,12 @@ impl<'a> ResultRow<'a> {
             );
         }
         let (how, over) = match &self.cells.over {
-            Some(over) => (" as built", format!(", {over}")),
-            None if metric.overruled.is_some() => (" on average", String::new()),
-            None => ("", String::new()),
+            Some(over) => {
+                let first = metric.layouts.map_or("as built", |over| over.first());
+                (format!(" {first}"), format!(", {over}"))
+            }
+            None if metric.overruled.is_some() => (" on average".to_owned(), String::new()),
+            None => (String::new(), String::new()),
         };
         format!(
             "`{}` of `{}` changed by {change}{how}, interval {}{over}{threshold}, {}",
@@ -464,9 +467,11 @@ pub(crate) fn apart(estimate: &str, rows: &[&ResultRow<'_>]) -> Option<String> {
     })
 }
 
-/// Whether one of these was tested over layouts.
-pub(super) fn has_layouts(rows: &[&ResultRow<'_>]) -> bool {
-    rows.iter().any(|row| row.metric.layouts.is_some())
+/// What was measured first, where layouts were measured, too.
+pub(super) fn first_measured(rows: &[&ResultRow<'_>]) -> Option<&'static str> {
+    let mut all = rows.iter().filter_map(|row| row.metric.layouts.map(|over| over.first()));
+    let first = all.next()?;
+    Some(if all.all(|other| other == first) { first } else { "in one layout" })
 }
 
 /// Whether the plain mean of one of these differs from the estimator.

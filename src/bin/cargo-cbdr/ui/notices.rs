@@ -224,11 +224,12 @@ fn remark(remark: &Remark, of: &Subjects) -> String {
         }
         Remark::Placement { as_built, over } => {
             let built = format!(
-                "as built {} {}",
+                "{} {} {}",
+                over.first(),
                 shown(as_built.change),
                 bounds(as_built.lower, as_built.upper)
             );
-            let built = of.or(built, "slower as built");
+            let built = of.or(built, "slower in one layout");
             let end = match over.verdict {
                 Verdict::NoRegression => "placement, not your change",
                 _ => "it may be placement; a longer `--time-limit` would decide",
