@@ -440,11 +440,20 @@ fn alike(linked: &Pair<Linked>) -> Alike {
     Alike { code, share: if code == 0 { 1.0 } else { same as f64 / code as f64 } }
 }
 
-/// The names that both executables have, in the base's order.
+/// The names that both executables have, in the base's order. All functions of a name are
+/// ordered together, so there have to be as many of them, of the same lengths.
 fn common_names(linked: &Pair<Linked>) -> Vec<String> {
-    let head: BTreeSet<(&String, u64)> =
-        linked.head.symbols.iter().map(|(_, length, name, _)| (name, *length)).collect();
-    let common =
-        linked.base.symbols.iter().filter(|(_, length, name, _)| head.contains(&(name, *length)));
-    common.map(|(_, _, name, _)| name.clone()).collect()
+    let lengths = linked.as_ref().map(|linked| {
+        let mut all: BTreeMap<&String, Vec<u64>> = BTreeMap::new();
+        for (_, length, name, _) in &linked.symbols {
+            all.entry(name).or_default().push(*length);
+        }
+        all.values_mut().for_each(|all| all.sort_unstable());
+        all
+    });
+    let is_common = |name: &String| {
+        lengths.base.get(name).is_some_and(|all| lengths.head.get(name) == Some(all))
+    };
+    let names = linked.base.symbols.iter().map(|(_, _, name, _)| name);
+    names.filter(|name| is_common(name)).cloned().collect()
 }
