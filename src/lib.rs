@@ -40,6 +40,7 @@
 //!
 //! - *advice*: what the user can do about an error, or about verdicts that are undecided.
 //! - *all-clear*, *alarm*: the verdicts `no-regression` and `regression`.
+//! - *aligned*: in executables in which what both sides have is at the same addresses.
 //! - *artifact*: an executable in the cache, with what its build has read.
 //! - *as built*: in the executables as cargo links them, unlike over layouts.
 //! - *base*, *head*: the two sides; the head is judged against the base.

@@ -260,10 +260,12 @@ impl<'a> Execution<'a> {
         self.measure(program, Effort { best_of: 1, repetitions: 1 }, None, context)
     }
 
-    /// Omits all kinds of runs except the plain one from now on.
-    pub(crate) fn only_plain_runs(&mut self) {
-        let slow = self.meters.passes().into_iter().filter(|pass| *pass != Pass::Plain);
-        self.done = slow.collect();
+    /// Omits from now on all kinds of runs but the plain one and those that measure one of
+    /// these metrics.
+    pub(crate) fn only_runs_for<'m>(&mut self, metrics: impl Iterator<Item = &'m str>) {
+        let needed: Vec<Pass> = metrics.filter_map(meter::pass).collect();
+        let all = self.meters.passes().into_iter();
+        self.done = all.filter(|pass| *pass != Pass::Plain && !needed.contains(pass)).collect();
     }
 
     /// How many plain runs make a measurement.

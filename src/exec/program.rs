@@ -49,10 +49,32 @@ impl Program {
 pub(crate) struct Relink {
     /// The linker's command, without the output and the order.
     pub(crate) command: Command,
-    /// The argument that sets the order, without the seed at its end.
-    pub(crate) shuffle: OsString,
+    /// The linker that it calls.
+    pub(crate) linker: OrderingLinker,
+    /// What precedes an option of the linker.
+    pub(crate) prefix: &'static str,
     /// The files that the linker reads, except for those that it finds by itself.
     pub(crate) inputs: Vec<RelinkInput>,
+}
+
+/// A linker that can order functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrderingLinker {
+    /// In a given order, or randomly.
+    Lld,
+    /// Randomly.
+    Mold,
+}
+
+/// How an executable is linked so that what both sides have is at the same addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AlignedLink {
+    /// The inputs that are replaced, each with its replacement.
+    pub(crate) replaced: Vec<(PathBuf, PathBuf)>,
+    /// The file with the order of symbols.
+    pub(crate) order: PathBuf,
+    /// The addresses of sections.
+    pub(crate) addresses: Vec<(&'static str, u64)>,
 }
 
 /// A file that a linker reads.
@@ -67,16 +89,84 @@ pub(crate) struct RelinkInput {
 /// The number that replaces zero, which for linkers means "another order each time".
 const INSTEAD_OF_ZERO: u32 = 0x9e37_79b9;
 
+/// The sections that are put in random order.
+const SHUFFLED: [&str; 4] = [".text*", ".rodata*", ".data*", ".bss*"];
+
+/// Where constants and code begin in a random layout, with more room than they need: pages
+/// that are not used take no memory.
+const CONSTANTS: u64 = 0x30_0000;
+const CODE: u64 = CONSTANTS + 0x1000_0000;
+
+/// By how many cache lines they are moved at most: a page.
+const MOST_LINES: u64 = 64;
+/// The length of a cache line, bytes.
+const LINE: u64 = 64;
+
 impl Relink {
-    /// The command that writes the executable to `output`, with its functions in the
-    /// order of `seed`. The same seed gives the same order.
+    /// The command that writes the executable to `output`, with its functions, constants and
+    /// variables in the order of `seed`. The same seed gives the same order.
     pub(crate) fn command(&self, seed: u32, output: &Path) -> Command {
         let seed = if seed == 0 { INSTEAD_OF_ZERO } else { seed };
-        let mut command = self.command.clone();
-        let mut shuffle = self.shuffle.clone();
-        shuffle.push(seed.to_string());
-        command.argv.extend(["-o".into(), output.into(), shuffle]);
+        let flags = match self.linker {
+            OrderingLinker::Mold => vec![format!("--shuffle-sections={seed}")],
+            OrderingLinker::Lld => {
+                let mut flags =
+                    SHUFFLED.map(|of| format!("--shuffle-sections={of}={seed}")).to_vec();
+                let lines = u64::from(seed);
+                let starts = [(".rodata", CONSTANTS, lines), (".text", CODE, lines / MOST_LINES)];
+                flags.extend(starts.map(|(name, start, lines)| {
+                    format!("--section-start={name}={:#x}", start + lines % MOST_LINES * LINE)
+                }));
+                flags.push("-zseparate-code".to_owned());
+                flags
+            }
+        };
+        self.linked(flags, &[], output)
+    }
+
+    /// The command that writes the executable to `output`, aligned with the other side's.
+    pub(crate) fn aligned(&self, link: &AlignedLink, output: &Path) -> Command {
+        let mut flags = vec![
+            format!("--symbol-ordering-file={}", link.order.display()),
+            "--no-warn-symbol-ordering".to_owned(),
+            // What is protected after the start has to be contiguous, which it is not here.
+            "-znorelro".to_owned(),
+            "-zseparate-code".to_owned(),
+        ];
+        let starts = link.addresses.iter();
+        flags.extend(starts.map(|(name, at)| format!("--section-start={name}={at:#x}")));
+        let mut command = self.linked(flags, &[], output);
+        let replaced = |word: &OsString| {
+            let mut all = link.replaced.iter();
+            Some(all.find(|(from, _)| from.as_os_str() == word)?.1.clone().into_os_string())
+        };
+        for word in &mut command.argv {
+            *word = replaced(word).unwrap_or_else(|| std::mem::take(word));
+        }
         command
+    }
+
+    /// The command that links with these options, and with these files in addition.
+    fn linked(&self, flags: Vec<String>, inputs: &[PathBuf], output: &Path) -> Command {
+        let mut command = self.command.clone();
+        command.argv.extend(inputs.iter().map(Into::into));
+        command.argv.extend(["-o".into(), output.into()]);
+        let flags = flags.into_iter().map(|flag| format!("{}{flag}", self.prefix).into());
+        command.argv.extend(flags);
+        command
+    }
+
+    /// Whether its linker can put functions in a given order.
+    ///
+    /// # Errors
+    /// If it can't.
+    pub(crate) fn can_align(&self) -> Result<(), String> {
+        match self.linker {
+            OrderingLinker::Lld => Ok(()),
+            OrderingLinker::Mold => {
+                Err("mold can't put functions in a given order, and there is no lld".to_owned())
+            }
+        }
     }
 
     /// Checks that the files to link exist and are those of the original executable. It

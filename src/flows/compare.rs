@@ -1,6 +1,7 @@
 //! `compare`: from a request to an outcome.
 
 mod accesses;
+mod aligned;
 mod discovery;
 mod explain;
 mod fit;
@@ -156,14 +157,23 @@ fn measure(
     if let Some(stopped_by) = planning::reason_not_to_sample(&plan, &found)? {
         return Ok(Measured::nothing(stopped_by, session, found));
     }
-    lengths::choose(session, &mut plan, &cache.file("run-lengths-v3"))?;
-    fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
-    let prepare_seconds = session.seconds();
-    let sampled = sampling::sample(session, &plan, longest)?;
+    let mut sample = || {
+        aligned::align(session, &plan)?;
+        lengths::choose(session, &mut plan, &cache.file("run-lengths-v3"))?;
+        fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
+        let prepare_seconds = session.seconds();
+        Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
+    };
+    let sampled = sample();
+    session.programs.iter_mut().try_for_each(ComparedProgram::unalign)?;
+    let (prepare_seconds, sampled) = sampled?;
     if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
         return Err(FlowError::NoPair(plan.time_limit).into());
     }
-    let results = plan.by_program(sampled.benchmarks, found.len());
+    let mut results = plan.by_program(sampled.benchmarks, found.len());
+    for (program, results) in session.programs.iter().zip(&mut results) {
+        results.iter_mut().for_each(|result| result.aligned = program.aligned);
+    }
     let explanations = explain::explain(session, options.explain, &found, &results)?;
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))

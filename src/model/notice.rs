@@ -142,6 +142,12 @@ pub enum Notice {
         /// Why not, worded as the end of a sentence.
         why: String,
     },
+    /// Its executables could not be aligned, so those as built were measured.
+    NotAligned {
+        benchmark: String,
+        /// Why not, worded as the end of a sentence.
+        why: String,
+    },
     /// A run left processes behind, which were killed.
     LeftBehind { benchmark: String, processes: u64 },
     /// The configuration names another base than the CI job does.
@@ -259,6 +265,7 @@ impl Notice {
             | Notice::SameProgram { benchmark, .. }
             | Notice::NotMeasured { benchmark, .. }
             | Notice::NotLinked { benchmark, .. }
+            | Notice::NotAligned { benchmark, .. }
             | Notice::LeftBehind { benchmark, .. }
             | Notice::Run(
                 RunNotice::BenchChanged { benchmark, .. }

@@ -434,6 +434,10 @@ pub struct BenchmarkResult {
     /// How they were compared, for samples.
     #[serde(rename = "rule", skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
+    /// The share of the code that both sides have which is at the same addresses, if aligned
+    /// executables were measured instead of those as built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aligned: Option<f64>,
     /// Its metrics.
     pub metrics: Vec<MetricResult>,
     /// The names of requested metrics that do not gate.

@@ -4,9 +4,11 @@
 //! rustc puts each function into a section of its own, with relocations for everything to
 //! which the function refers.
 
+mod alignment;
 mod comparison;
 mod counterparts;
 mod executable;
+mod labelled;
 mod object_file;
 mod stored;
 #[cfg(test)]
@@ -27,6 +29,7 @@ use crate::exec::system::digest;
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{MovedLocation, Moves, replace};
+pub(crate) use alignment::{Alignment, Alike};
 use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};

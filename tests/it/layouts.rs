@@ -71,10 +71,11 @@ fn what_is_slower_only_as_built_is_no_regression() {
     let analyzed = repo.cbdr("analyze ../out.layouts.csv --threshold 2% --format json").run();
     assert_eq!(analyzed.code(0).json()["verdict"], "no-regression");
     let said = compare(&repo, "").code(0);
-    said.says("Slower").says("as built").says("placement, not your change");
+    said.says("in one layout").says("aligned +20.0%").says("placement, not your change");
     // Nothing is left of the layouts.
     let left = walk(&repo.cached());
-    assert!(!left.iter().any(|path| path.ends_with(".layout")), "{left:?}");
+    let is_left = |path: &String| path.ends_with(".layout") || path.ends_with(".aligned");
+    assert!(!left.iter().any(is_left), "{left:?}");
 }
 
 #[test]
@@ -204,4 +205,110 @@ fn a_shard_samples_as_built() {
     let repo = repo("1.2e-3", "1e-3");
     let object = json(&repo, 0, "--shard 1/2 --max-pairs 20 --samples shard.csv");
     assert_eq!(layouts(&object), Value::Null);
+}
+
+/// A benchmark that reports as its times where in their pages it finds a function, a constant
+/// and two variables, in microseconds, with noise that changes no digit shown.
+const PLACES: &str = r#"
+static CONSTANT: [u32; 3] = [5, 6, 7];
+static VARIABLE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(8);
+static ZERO: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+#[inline(never)]
+fn function(x: usize) -> u32 {
+    VARIABLE.load(std::sync::atomic::Ordering::Relaxed)
+        + ZERO.load(std::sync::atomic::Ordering::Relaxed)
+        + CONSTANT[x % 3]
+}
+fn main() {
+    let args = std::env::args().count();
+    if args > 50 {
+        println!("{} {}", function(args), other(args));
+    }
+    let clock = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
+    let places = [
+        ("function", std::hint::black_box(function as *const ()) as usize),
+        ("constant", std::hint::black_box(&CONSTANT as *const _) as usize),
+        ("variable", std::hint::black_box(&VARIABLE as *const _) as usize),
+        ("zero", std::hint::black_box(&ZERO as *const _) as usize),
+    ];
+    let places = places.map(|(name, at)| {
+        let time = (1 + at % 4096) as f64 * 1e-6 * (1.0 + f64::from(clock % 1000) * 1e-9);
+        format!("\"{name}\": {{\"wall_time\": {time}}}")
+    });
+    println!("{{{}}}", places.join(","));
+}
+"#;
+
+/// A repository whose head has more code, constants and variables before those of the base.
+fn moved() -> Repo {
+    let repo = Repo::new("steady");
+    let more = r#"
+static FIRST: [u32; 33] = [3; 33];
+static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(9);
+static mut ROOM: [u64; 21] = [0; 21];
+#[inline(never)]
+fn other(x: usize) -> u64 {
+    let all: std::collections::BTreeMap<usize, String> =
+        (0..x).map(|at| (at, format!("{at} of {x}: {}", FIRST[at % 33]))).collect();
+    println!("{all:?}");
+    COUNT.fetch_add(all.len() as u64, std::sync::atomic::Ordering::Relaxed)
+        + unsafe { std::ptr::read_volatile(&raw const ROOM[x % 21]) }
+}
+"#;
+    let none = "fn other(x: usize) -> usize { x }\n";
+    repo.write("benches/work.rs", &format!("{none}{PLACES}"));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("benches/work.rs", &format!("{more}{PLACES}"));
+    repo.commit("head");
+    repo
+}
+
+/// Compares where things are, and returns the share of the code at equal addresses, if it was
+/// aligned, and the names of what has moved.
+fn moves(repo: &Repo, args: &str, env: &[(&str, &str)]) -> (Option<f64>, Vec<String>) {
+    let args = format!("compare main --harness json --seed 5 --max-pairs 2 --format json {args}");
+    let call = env.iter().fold(repo.cbdr(&args), |call, (name, value)| call.env(name, value));
+    let object = call.run().json();
+    let benchmarks = object["benchmarks"].as_array().unwrap();
+    let has_moved = |one: &&Value| {
+        let time = &one["metrics"][0];
+        let [base, head] = ["base", "head"].map(|side| time[side].as_f64().unwrap());
+        (base / head - 1.0).abs() > 1e-5
+    };
+    let moved = benchmarks.iter().filter(has_moved);
+    let moved = moved.map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+    (benchmarks[0]["aligned"].as_f64(), moved)
+}
+
+#[test]
+fn what_did_not_change_is_at_the_same_addresses() {
+    let repo = moved();
+    let ways: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("RUSTFLAGS", "-Crelocation-model=static")],
+        &[("RUSTFLAGS", "-Ctarget-feature=+crt-static")],
+        &[("CARGO_PROFILE_BENCH_STRIP", "symbols"), ("CARGO_PROFILE_BENCH_DEBUG", "true")],
+    ];
+    for env in ways {
+        let (share, moved) = moves(&repo, "", env);
+        assert!(share.is_some_and(|share| share > 0.99), "{env:?}: {share:?}");
+        assert!(moved.is_empty(), "{env:?}: {moved:?}");
+    }
+    let left = walk(&repo.cached());
+    assert!(!left.iter().any(|path| path.ends_with(".aligned")), "{left:?}");
+}
+
+#[test]
+fn executables_are_measured_as_built_if_asked_or_if_they_cannot_be_linked_again() {
+    let repo = moved();
+    let linker = repo.around().join("my-cc");
+    std::fs::write(&linker, "#!/bin/sh\nexec cc \"$@\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&linker, mode).unwrap();
+    let other = format!("-Clinker={}", linker.display());
+    for (args, env) in [("--layouts off", None), ("", Some(("RUSTFLAGS", &*other)))] {
+        let (share, moved) = moves(&repo, args, env.as_slice());
+        assert!(share.is_none() && !moved.is_empty(), "{args}: {share:?}, {moved:?}");
+    }
 }

@@ -65,7 +65,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 2_050),
     ("settings", 1_800),
     ("stats", 2_650),
-    ("workspace", 10_600),
+    ("workspace", 10_960),
 ];
 
 fn root() -> PathBuf {

@@ -11,14 +11,21 @@ use std::path::{Path, PathBuf};
 use super::{Context, SideProgram};
 use crate::error::Error;
 use crate::exec::error::ExecError;
-use crate::exec::process::{Sink, stderr_tail};
-use crate::exec::program::Relink;
+use crate::exec::process::{Command, Sink, stderr_tail};
+use crate::exec::program::{AlignedLink, Relink};
 use crate::exec::system::remove_by;
 use crate::model::layouts::Placing;
 
 /// The suffix of an executable with another layout. It is stored next to the one that
 /// was built, so that both find the same files.
 const ENDING: &str = "layout";
+
+/// The suffix of the executable that is aligned with the other side's.
+const ALIGNED: &str = "aligned";
+
+/// The variable that moves the stack, and by how many bytes at most.
+const STACK: &str = "CBDR_STACK";
+const MOST_STACK: usize = 4096;
 
 /// The executable of one side, which can be given another layout.
 #[derive(Clone, Debug)]
@@ -27,6 +34,8 @@ pub(super) struct Placement {
     built: PathBuf,
     /// The one with another layout.
     moved: PathBuf,
+    /// The one that is aligned with the other side's, if it is used instead of that as built.
+    aligned: Option<PathBuf>,
     /// The index of the executable among the words of the command.
     word: usize,
     relink: Result<Relink, String>,
@@ -40,10 +49,8 @@ impl Placement {
         relink: Result<Relink, String>,
     ) -> Option<Self> {
         let word = argv.iter().position(|word| Path::new(word) == executable)?;
-        let mut moved = executable.as_os_str().to_owned();
-        moved.push(".");
-        moved.push(ENDING);
-        Some(Placement { built: executable.to_owned(), moved: moved.into(), word, relink })
+        let (built, moved) = (executable.to_owned(), with_suffix(executable, ENDING));
+        Some(Placement { built, moved, aligned: None, word, relink })
     }
 }
 
@@ -76,11 +83,13 @@ impl SideProgram {
         seed: u32,
         context: Context<'_>,
     ) -> Result<(), Error> {
-        let Some(Placement { built, moved, word, relink }) = &self.placement else { return Ok(()) };
+        let Some(Placement { built, moved, word, relink, .. }) = &self.placement else {
+            return Ok(());
+        };
         // A new file, not new content in the same pages.
         remove(moved)?;
         match (placing, relink) {
-            (Placing::Linked, Ok(relink)) => self.link(relink, seed, moved, context)?,
+            (Placing::Linked, Ok(relink)) => self.link(relink.command(seed, moved), context)?,
             _ => {
                 fs_err::copy(built, moved).map_err(Error::io("copy", built))?;
             }
@@ -89,24 +98,58 @@ impl SideProgram {
         Ok(())
     }
 
-    /// Uses the executable as built for all following runs.
+    /// Moves the stack of all following runs by less than a page, as `seed` says: the
+    /// environment lies at its beginning.
+    pub(crate) fn move_stack(&mut self, seed: u32) {
+        self.command.set_var(STACK, "x".repeat(seed as usize % MOST_STACK));
+    }
+
+    /// Uses the executable that is measured first for all following runs: the aligned one, or
+    /// else that as built.
     ///
     /// # Errors
     /// If the other one can't be removed.
-    pub(crate) fn place_as_built(&mut self) -> Result<(), Error> {
-        let Some(Placement { built, moved, word, .. }) = &self.placement else { return Ok(()) };
-        self.command.argv[*word] = built.into();
+    pub(crate) fn place_first(&mut self) -> Result<(), Error> {
+        let Some(Placement { built, moved, aligned, word, .. }) = &self.placement else {
+            return Ok(());
+        };
+        self.command.argv[*word] = aligned.as_ref().unwrap_or(built).into();
+        self.command.env.retain(|(name, _)| name != STACK);
         remove(moved)
     }
 
-    fn link(
-        &self,
-        relink: &Relink,
-        seed: u32,
-        to: &Path,
+    /// Links the executable aligned with the other side's, and returns it. All following runs
+    /// use it.
+    ///
+    /// # Errors
+    /// If the linker fails.
+    pub(crate) fn align(
+        &mut self,
+        link: &AlignedLink,
         context: Context<'_>,
-    ) -> Result<(), Error> {
-        let mut command = relink.command(seed, to);
+    ) -> Result<PathBuf, Error> {
+        let Some(Placement { built, relink: Ok(relink), aligned, .. }) = &mut self.placement else {
+            return Ok(self.executable.clone());
+        };
+        let path = aligned.insert(with_suffix(built, ALIGNED)).clone();
+        let command = relink.aligned(link, &path);
+        remove(&path)?;
+        self.link(command, context)?;
+        self.place_first()?;
+        Ok(path)
+    }
+
+    /// Uses the executable as built again, and removes the aligned one.
+    ///
+    /// # Errors
+    /// If that can't be removed.
+    pub(crate) fn unalign(&mut self) -> Result<(), Error> {
+        let aligned = self.placement.as_mut().and_then(|placement| placement.aligned.take());
+        self.place_first()?;
+        aligned.map_or(Ok(()), |aligned| remove(&aligned))
+    }
+
+    fn link(&self, mut command: Command, context: Context<'_>) -> Result<(), Error> {
         let stderr = self.folder.join("linker");
         command.stdout = Sink::Null;
         command.stderr = Sink::File(stderr.clone());
@@ -117,6 +160,14 @@ impl SideProgram {
         let stderr = stderr_tail(&stderr);
         Err(ExecError::Tool { command: command.shown(), folder: command.cwd, exit, stderr }.into())
     }
+}
+
+/// The path of a file next to another one.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    name.into()
 }
 
 fn remove(path: &Path) -> Result<(), Error> {

@@ -25,6 +25,7 @@ use crate::model::side::Pair;
 pub(super) fn combined_with(
     tests: &[LayoutTest],
     placings: &[Option<Placing>],
+    programs: &[ComparedProgram<'_>],
     as_built: Vec<BenchmarkResult>,
 ) -> Vec<BenchmarkResult> {
     let mut benchmarks = as_built;
@@ -34,6 +35,7 @@ pub(super) fn combined_with(
         for ((number, over), id) in results.into_iter().enumerate().zip(&test.over.of) {
             let group = groups.iter().find(|group| group.benchmarks.contains(&number));
             let placing = group.and_then(|group| placings[group.program]);
+            let aligned = group.is_some_and(|group| programs[group.program].aligned.is_some());
             for metric in over.metrics.iter().filter(|metric| metric.gates) {
                 let mut all = benchmarks[id.0].metrics.iter_mut();
                 if let Some(as_built) = all.find(|known| known.name == metric.name) {
@@ -47,8 +49,7 @@ pub(super) fn combined_with(
 
 /// Whether a metric depends on the placement of code and is measured by running the program.
 pub(super) fn depends_on_layout(metric: &Metric) -> bool {
-    metric.depends_on_placement()
-        && meter::pass(&metric.name).is_none_or(|pass| pass == meter::Pass::Plain)
+    metric.depends_on_placement() && meter::pass(&metric.name).is_some()
 }
 
 /// How other layouts of a program's executables are made; a notice states why they
@@ -75,6 +76,8 @@ pub(super) fn measure(
 ) -> Result<(Vec<Row>, f64), Stop> {
     let begin = Instant::now();
     let deadline = begin + turn.left;
+    let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
+    program.execution.only_runs_for(gates.map(|gate| &*gate.metric));
     program.place(placing, seeds(turn.pair_seed), turn.first, context)?;
     let links = begin.elapsed().as_secs_f64();
     let number = test.over.plan.groups[turn.group].program;
@@ -130,12 +133,12 @@ impl Unit<'_, '_, '_> {
     }
 }
 
-/// Makes the programs run as built again.
+/// Makes the programs run in the executables that are measured first again.
 pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error> {
     programs.iter_mut().try_for_each(|program| {
-        // In other layouts there were plain runs only.
+        // In other layouts there were only the runs of their gates.
         program.execution.done.clear();
-        program.place_as_built()
+        program.place_first()
     })
 }
 

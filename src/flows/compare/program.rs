@@ -69,6 +69,9 @@ pub(super) struct ComparedProgram<'a> {
     /// The benchmarks that both sides have, known after the warm-up: consecutive ones
     /// of the plan.
     cases: Vec<Case>,
+    /// The share of the code that both sides have which is at the same addresses, if the
+    /// executables that are measured first are aligned.
+    pub(super) aligned: Option<f64>,
 }
 
 /// A benchmark of a program, as both sides report it.
@@ -152,6 +155,7 @@ impl<'a> ComparedProgram<'a> {
             start_up: 0.0,
             source: prepared.source.as_ref(),
             cases: Vec::new(),
+            aligned: None,
         }))
     }
 
@@ -361,14 +365,28 @@ impl<'a> ComparedProgram<'a> {
         first: Side,
         context: Context<'_>,
     ) -> Result<(), Error> {
-        self.execution.only_plain_runs();
-        let mut place = |side: Side| self.sides[side].place(placing, seeds[side], context);
+        // The same on both sides, which have the same length of environment.
+        let stack = seeds.base ^ seeds.head;
+        let mut place = |side: Side| {
+            self.sides[side].move_stack(stack);
+            self.sides[side].place(placing, seeds[side], context)
+        };
         [first, first.other()].into_iter().try_for_each(&mut place)
     }
 
+    /// Uses the executables that are measured first for all following runs.
+    pub(super) fn place_first(&mut self) -> Result<(), Error> {
+        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_first())
+    }
+
     /// Uses the executables as built for all following runs.
-    pub(super) fn place_as_built(&mut self) -> Result<(), Error> {
-        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_as_built())
+    pub(super) fn unalign(&mut self) -> Result<(), Error> {
+        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].unalign())
+    }
+
+    /// The first benchmark of the plan.
+    pub(super) fn first_case(&self) -> Option<BenchmarkId> {
+        self.cases.first().map(|case| case.id)
     }
 
     /// The time of a process that runs no benchmark, seconds: the minimum of a few runs.

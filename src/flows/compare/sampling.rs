@@ -31,7 +31,8 @@ pub(super) fn sample(
     stages.end();
     let short = stages.as_built().finish(stopped_by);
     let over_layouts = || stages.tests().iter();
-    let benchmarks = layouts::combined_with(stages.tests(), &placings, short.benchmarks);
+    let benchmarks =
+        layouts::combined_with(stages.tests(), &placings, session.programs, short.benchmarks);
     let is_found = plan.fail_fast && benchmarks.iter().any(BenchmarkResult::has_regressed);
     let is_over = !plan.decides || stopped_by == StoppedBy::Interrupt || is_found;
     let long = match is_over {

@@ -1,7 +1,6 @@
 //! Libraries that rustc has compiled are compared.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -9,7 +8,7 @@ use super::comparison::FunctionComparison;
 use super::executable::ElfExecutable;
 use super::{Files, FunctionPlaces, changed as changed_names, different, exact_sides, places};
 use crate::exec::process::Command;
-use crate::exec::program::{Program, Relink, RelinkInput};
+use crate::exec::program::{OrderingLinker, Program, Relink, RelinkInput};
 use crate::exec::system::{LINKS_AS_GNU, digest_file, write};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::Moves;
@@ -619,7 +618,7 @@ fn linked(folder: &Path, library: &str, main: &str) -> Program {
         command: Command::default(),
         executable_sha256: Some(digest_file(&executable).unwrap()),
         executable: Some(executable),
-        relink: Ok(Relink { command, shuffle: OsString::new(), inputs }),
+        relink: Ok(Relink { command, linker: OrderingLinker::Lld, prefix: "-Wl,", inputs }),
         identity: String::new(),
         home: folder.to_owned(),
         records: None,

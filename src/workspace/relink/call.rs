@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use super::linker::host;
 use super::{ArgumentPart, Link};
 use crate::exec::process::Command;
-use crate::exec::program::{Relink, RelinkInput};
+use crate::exec::program::{OrderingLinker, Relink, RelinkInput};
 use crate::workspace::environment::Environment;
 
 /// The maximum length of a command on common systems, bytes.
 const LONGEST: usize = 1 << 20;
 
-/// The programs of a linker by their names' parts, and the argument of each that orders
-/// functions.
-const SHUFFLES: [(&str, &str); 2] =
-    [("mold", "--shuffle-sections="), ("lld", "--shuffle-sections=.text*=")];
+/// The linkers that can order functions by parts of their names.
+const LINKERS: [(&str, OrderingLinker); 2] =
+    [("mold", OrderingLinker::Mold), ("lld", OrderingLinker::Lld)];
 
 /// The linker to use if another one can't order functions.
 const LLD: &str = "ld.lld";
@@ -42,7 +41,7 @@ impl Link {
         let linker = self.linker.clone();
         let call = LinkCommand { linker, args, folder: &self.folder, rustc, env };
         let is_driver = call.args.iter().any(|arg| arg.starts_with("-Wl,"));
-        let (call, shuffle) = if is_driver { call.by_driver()? } else { call.direct()? };
+        let (call, linker) = if is_driver { call.by_driver()? } else { call.direct()? };
         let prefix = if is_driver { "-Wl," } else { "" };
         let argv = std::iter::once(call.linker.into_os_string());
         let argv = argv.chain(call.args.into_iter().map(Into::into));
@@ -50,8 +49,7 @@ impl Link {
         let argv = argv.chain([format!("{prefix}-S").into()]).collect();
         let (env, cwd) = (env.to_vec(), self.folder.clone());
         let command = Command { argv, env, cwd, ..Command::default() };
-        let shuffle = format!("{prefix}{shuffle}").into();
-        Ok(Relink { command, shuffle, inputs: self.inputs(links) })
+        Ok(Relink { command, linker, prefix, inputs: self.inputs(links) })
     }
 
     fn text(&self, arg: &[ArgumentPart], links: &Path) -> String {
@@ -94,28 +92,31 @@ struct LinkCommand<'a> {
 
 impl LinkCommand<'_> {
     /// That of a C compiler, which calls the linker.
-    fn by_driver(mut self) -> Result<(Self, &'static str), String> {
+    fn by_driver(mut self) -> Result<(Self, OrderingLinker), String> {
         let named =
             |arg: &'_ String| ["-fuse-ld=", "--ld-path="].iter().any(|flag| arg.starts_with(flag));
         let asked = self.args.iter().rfind(|arg| named(arg)).and_then(|arg| arg.split_once('='));
-        let shuffle = asked.and_then(|(_, linker)| shuffle_of(Path::new(linker)));
-        if let Some(shuffle) = shuffle {
-            return Ok((self, shuffle));
-        }
-        let lld = self.lld()?;
+        let asked = asked.and_then(|(_, linker)| ordering(Path::new(linker)));
+        let lld = match (asked, self.lld()) {
+            (Some(OrderingLinker::Lld), _) => return Ok((self, OrderingLinker::Lld)),
+            (Some(OrderingLinker::Mold), Err(_)) => return Ok((self, OrderingLinker::Mold)),
+            (_, lld) => lld?,
+        };
         self.args.retain(|arg| !named(arg));
         let folder = lld.parent().unwrap_or(Path::new("/")).display();
         self.args.extend([format!("-B{folder}"), "-fuse-ld=lld".to_owned()]);
-        Ok((self, SHUFFLES[1].1))
+        Ok((self, OrderingLinker::Lld))
     }
 
     /// That of the linker itself.
-    fn direct(mut self) -> Result<(Self, &'static str), String> {
-        if let Some(shuffle) = shuffle_of(&self.linker) {
-            return Ok((self, shuffle));
-        }
-        self.linker = self.lld()?;
-        Ok((self, SHUFFLES[1].1))
+    fn direct(mut self) -> Result<(Self, OrderingLinker), String> {
+        let own = ordering(&self.linker);
+        self.linker = match (own, self.lld()) {
+            (Some(OrderingLinker::Mold), Err(_)) => return Ok((self, OrderingLinker::Mold)),
+            (Some(OrderingLinker::Lld), _) => self.linker,
+            (_, lld) => lld?,
+        };
+        Ok((self, OrderingLinker::Lld))
     }
 
     /// The lld of the toolchain, or else that in the `PATH`.
@@ -137,8 +138,8 @@ impl LinkCommand<'_> {
     }
 }
 
-/// The argument with which a linker orders functions, if it can.
-fn shuffle_of(linker: &Path) -> Option<&'static str> {
+/// Which linker that can order functions this is.
+fn ordering(linker: &Path) -> Option<OrderingLinker> {
     let name = linker.file_name()?.to_string_lossy();
-    SHUFFLES.iter().find(|(part, _)| name.contains(part)).map(|(_, shuffle)| *shuffle)
+    LINKERS.iter().find(|(part, _)| name.contains(part)).map(|(_, linker)| *linker)
 }

@@ -324,12 +324,20 @@ fn each_linker_is_asked_in_its_own_words() {
         arguments("/usr/bin/clang", &["--ld-path=/x/ld.lld", "-Wl,-O1"]).unwrap(),
         words(
             "/usr/bin/clang --ld-path=/x/ld.lld -Wl,-O1 /links/12/x.o -Wl,-S -o /out \
-             -Wl,--shuffle-sections=.text*=5"
+             -Wl,--shuffle-sections=.text*=5 -Wl,--shuffle-sections=.rodata*=5 \
+             -Wl,--shuffle-sections=.data*=5 -Wl,--shuffle-sections=.bss*=5 \
+             -Wl,--section-start=.rodata=0x300140 -Wl,--section-start=.text=0x10300000 \
+             -Wl,-zseparate-code"
         )
     );
     assert_eq!(
         arguments("/x/rust-lld", &["-flavor", "gnu"]).unwrap(),
-        words("/x/rust-lld -flavor gnu /links/12/x.o -S -o /out --shuffle-sections=.text*=5")
+        words(
+            "/x/rust-lld -flavor gnu /links/12/x.o -S -o /out --shuffle-sections=.text*=5 \
+             --shuffle-sections=.rodata*=5 --shuffle-sections=.data*=5 \
+             --shuffle-sections=.bss*=5 --section-start=.rodata=0x300140 \
+             --section-start=.text=0x10300000 -zseparate-code"
+        )
     );
 }
 

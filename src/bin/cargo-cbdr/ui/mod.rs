@@ -337,7 +337,7 @@ impl Ui {
                     let layouts = text::count(benchmark.pairs, "layout");
                     self.finding("Regression", BAD, &format!("{found} over {layouts}"));
                 }
-                (false, true) => self.finding("Slower", WARNING, &format!("{found} as built")),
+                (false, true) => self.finding("Slower", WARNING, &format!("{found} in one layout")),
                 (false, false) => self.finding("Regression", BAD, &found),
             }
         }
@@ -349,7 +349,7 @@ impl Ui {
             self.finding(
                 "Unclear",
                 WARNING,
-                &format!("{} as built", text::found(benchmark, metric, only)),
+                &format!("{} in one layout", text::found(benchmark, metric, only)),
             );
         }
         self.live.draw(progress);

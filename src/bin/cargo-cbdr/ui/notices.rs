@@ -98,6 +98,10 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "{of} can't be linked with {its} functions in another order ({why}); copies of {it} in \
              other pages of memory are used instead, which vary only a part of the placement"
         ),
+        Notice::NotAligned { why, .. } => format!(
+            "{of} can't be linked with what is the same on both sides at the same addresses \
+             ({why}); the executables as built are measured instead"
+        ),
         Notice::LeftBehind { processes, .. } => left_behind(*processes, of),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),

@@ -1,0 +1,83 @@
+//! Executables in which what did not change is at the same addresses. They are measured
+//! instead of those as built, so that an edit does not make other code faster or slower by
+//! moving it.
+
+use std::path::PathBuf;
+
+use super::layouts::depends_on_layout;
+use super::program::ComparedProgram;
+use super::session::Session;
+use crate::engine::plan::Plan;
+use crate::error::Error;
+use crate::exec::execution::{Context, Stop, Unknown};
+use crate::model::layouts::Layouts;
+use crate::model::notice::Notice;
+use crate::model::run_length::RunLength;
+use crate::model::side::{Pair, Side};
+use crate::workspace::functions::{Alignment, Alike};
+
+/// How often both sides are linked at most.
+const MOST_LINKS: usize = 3;
+
+/// Aligns the programs of a plan that can be linked again and whose metrics depend on the
+/// placement of code. A notice says why one of them can't be aligned.
+pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Error> {
+    if plan.layouts == Layouts::Off {
+        return Ok(());
+    }
+    let depends = |number: usize| {
+        let own = plan.groups.iter().filter(|group| group.program == number);
+        let mut gates = own.flat_map(|group| &plan.benchmarks[group.benchmarks.clone()]);
+        gates.any(|one| {
+            let mut metrics = one.metrics.iter().map(|(_, metric)| metric);
+            metrics.any(|one_of| {
+                depends_on_layout(one_of) && one.gates.iter().any(|gate| gate.metric == one_of.name)
+            })
+        })
+    };
+    let Session { programs, context, reporter, .. } = session;
+    let numbered = programs.iter_mut().enumerate();
+    for (_, program) in numbered.filter(|(number, _)| depends(*number)) {
+        if program.check_relink().is_err() {
+            continue;
+        }
+        match aligned(program, *context) {
+            Ok(share) => program.aligned = Some(share),
+            Err(why) => {
+                program.unalign()?;
+                let why = match why {
+                    Unknown::Because(why) => why,
+                    Unknown::Stopped(Stop::Error(error)) => error.to_string(),
+                    Unknown::Stopped(stop) => return Err(stop.into_error()),
+                };
+                let benchmark = program.execution.benchmark.name.clone();
+                reporter.notice(Notice::NotAligned { benchmark, why });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Links both sides of a program aligned, and runs a benchmark of each once. Returns which
+/// share of the code that both have is at the same addresses.
+fn aligned(program: &mut ComparedProgram<'_>, context: Context<'_>) -> Result<f64, Unknown> {
+    let mut alignment = Alignment::of(program.built).map_err(Unknown::Because)?;
+    let mut links = 0;
+    let Alike { share, .. } = loop {
+        let executables = Pair::try_both(|side| {
+            let program = &mut program.sides[side];
+            let link = alignment.write(side, &program.folder.join("aligned"));
+            let executable = program.align(&link.map_err(Unknown::Because)?, context);
+            executable.map_err(|error| Unknown::from(Stop::from(error)))
+        })?;
+        let executables = executables.as_ref().map(PathBuf::as_path);
+        let (alike, again) = alignment.check(executables).map_err(Unknown::Because)?;
+        links += 1;
+        if !again || links == MOST_LINKS {
+            break alike;
+        }
+    };
+    let first: Vec<_> = program.first_case().into_iter().collect();
+    program.pair(&first, Side::Base, RunLength::Probe, None, context)?;
+    Ok(share)
+}

@@ -1,0 +1,459 @@
+//! Executables in which what both sides have is at the same addresses.
+//!
+//! The files that differ between the sides are copied. In the copies, each section that both
+//! sides have gets a symbol by which the linker orders it, the same on both sides; all others
+//! get the name of a place of their own. What comes from files that both sides have is linked
+//! behind the former, in the same order anyway, unless one side leaves some of it out.
+//!
+//! Whether two sections are the same is a question of what to put at one address, not of
+//! what to measure: nothing depends on it but noise. So their bytes are enough, or their name
+//! and length.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use object::read::archive::ArchiveFile;
+use object::read::elf::{ElfFile64, ElfSection64, SectionHeader};
+use object::{
+    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind,
+    elf,
+};
+
+use super::labelled::{Change, archive, labelled};
+use super::object_file::{is_loaded, name_of, shown};
+use super::{RUSTCS, kept_files, links, read};
+use crate::exec::program::{AlignedLink, Program, Relink};
+use crate::model::side::{Pair, Side};
+use crate::workspace::identical::replace;
+
+/// The prefix of the names of the symbols that are added.
+const LABEL: &str = "__cbdr.";
+
+/// A cache line, bytes. Functions that differ begin at one, on both sides.
+const LINE: u64 = 64;
+
+/// A page of memory, bytes.
+const PAGE: u64 = 4096;
+
+/// The first address that is set: behind what linkers put at the beginning.
+const FIRST: u64 = 0x30_0000;
+
+/// The kinds of sections that are ordered: the output section with their address, and where
+/// they go if they differ, in the order of the addresses.
+const PLACES: [(&str, &str); 5] = [
+    (".rodata", ".rodata_differs"),
+    (".text", ".text_differs"),
+    (".data.rel.ro", ".data_differs"),
+    (".data", ".data_differs"),
+    (".bss", ".bss_differs"),
+];
+
+/// Where constants go that linkers merge, of the files that differ.
+const MERGED: &str = ".rodata_merged";
+
+/// What both sides are linked from, to be aligned.
+#[derive(Debug)]
+pub(crate) struct Alignment {
+    files: Pair<Vec<DifferentFile>>,
+    /// The sections of these files.
+    sections: Pair<Vec<Section>>,
+    /// The sections that both sides have.
+    both: Vec<Pair<usize>>,
+    /// The symbols of other files that are linked on both sides, in order, if needed.
+    shared: Vec<String>,
+    addresses: Vec<(&'static str, u64)>,
+}
+
+/// A file that only one side has.
+#[derive(Debug)]
+struct DifferentFile {
+    path: PathBuf,
+    /// The object files in it.
+    objects: Vec<Vec<u8>>,
+    is_archive: bool,
+}
+
+/// A section of an object file that can be placed.
+#[derive(Debug)]
+struct Section {
+    /// The numbers of the file and of the object file in it, and the index of the section.
+    at: (usize, usize, usize),
+    /// The number of its kind; `None` if its constants are merged.
+    kind: Option<usize>,
+    /// The mangled name of what is in it.
+    name: Option<String>,
+    length: u64,
+    alignment: u64,
+    /// Of its bytes, and of the names it refers to.
+    hash: u64,
+}
+
+/// What was found in the executables that were linked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Alike {
+    /// The bytes of the functions that both executables have.
+    pub(crate) code: u64,
+    /// The part of them that is at the same addresses.
+    pub(crate) share: f64,
+}
+
+impl Alignment {
+    /// Reads what two programs were linked from.
+    ///
+    /// # Errors
+    /// Why they can't be aligned.
+    pub(crate) fn of(programs: &Pair<Program>) -> Result<Self, String> {
+        let links = links(programs)?;
+        for link in [links.base, links.head] {
+            link.can_align()?;
+        }
+        let files = Pair::try_both(|side| different_files(links[side], links[side.other()]))?;
+        let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
+        let sections = Pair::both(|side| {
+            let plain = |content: &[u8]| {
+                let mut plain = content.to_vec();
+                if side == Side::Head && homes.base.len() == homes.head.len() {
+                    replace(&mut plain, homes.head, homes.base);
+                }
+                plain
+            };
+            sections_of(&files[side], plain)
+        });
+        let both = matched(&sections);
+        let sizes = Pair::try_both(|side| {
+            let Program { executable, executable_sha256, .. } = &programs[side];
+            let path = executable.as_ref().ok_or("cargo did not build it")?;
+            Ok::<_, String>(sizes(&read(path, executable_sha256.as_deref())?))
+        })?;
+        Ok(Alignment { files, sections, both, shared: Vec::new(), addresses: addresses(&sizes) })
+    }
+
+    /// Writes the copies of a side's files, and the order, into a folder.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub(crate) fn write(&self, side: Side, folder: &Path) -> Result<AlignedLink, String> {
+        let mut changes: HashMap<(usize, usize), BTreeMap<usize, Change>> = HashMap::new();
+        let mut labels: HashMap<usize, String> = HashMap::new();
+        for (rank, both) in self.both.iter().enumerate() {
+            labels.insert(both[side], format!("{LABEL}{rank}"));
+        }
+        for (number, section) in self.sections[side].iter().enumerate() {
+            let (file, object, index) = section.at;
+            let change = match (section.kind, labels.remove(&number)) {
+                (Some(_), Some(label)) => Change::Label(label),
+                (Some(kind), None) => {
+                    let alignment = if PLACES[kind].0 == ".text" { LINE } else { 1 };
+                    Change::Rename(PLACES[kind].1, alignment)
+                }
+                (None, _) => Change::Rename(MERGED, 1),
+            };
+            changes.entry((file, object)).or_default().insert(index, change);
+        }
+        let unwritten = |path: &Path| {
+            let path = path.display().to_string();
+            move |error| format!("could not write `{path}`: {error}")
+        };
+        fs_err::create_dir_all(folder).map_err(unwritten(folder))?;
+        let mut replaced = Vec::new();
+        for (number, file) in self.files[side].iter().enumerate() {
+            let objects = file.objects.iter().enumerate().map(|(object, content)| {
+                let changes = changes.get(&(number, object));
+                changes
+                    .and_then(|changes| labelled(content, changes))
+                    .unwrap_or_else(|| content.clone())
+            });
+            let mut objects: Vec<Vec<u8>> = objects.collect();
+            let ending = if file.is_archive { "a" } else { "o" };
+            let to = folder.join(format!("{number}.{ending}"));
+            let content = match file.is_archive {
+                true => archive(&objects),
+                false => objects.pop().unwrap_or_default(),
+            };
+            fs_err::write(&to, content).map_err(unwritten(&to))?;
+            replaced.push((file.path.clone(), to));
+        }
+        let labels = (0..self.both.len()).map(|rank| format!("{LABEL}{rank}\n"));
+        let shared = self.shared.iter().map(|name| format!("{name}\n"));
+        let order = folder.join("order");
+        fs_err::write(&order, labels.chain(shared).collect::<String>())
+            .map_err(unwritten(&order))?;
+        Ok(AlignedLink { replaced, order, addresses: self.addresses.clone() })
+    }
+
+    /// Compares the linked executables. Leaves out of the common order what only one side
+    /// has linked, and returns whether that was needed: if so, both should be linked anew.
+    ///
+    /// # Errors
+    /// Why they are not what was asked for.
+    pub(crate) fn check(&mut self, executables: Pair<&Path>) -> Result<(Alike, bool), String> {
+        let linked = Pair::try_both(|side| {
+            Linked::read(&read(executables[side], None)?)
+                .ok_or_else(|| "the linked executable has an unknown format".to_owned())
+        })?;
+        for side in Side::BOTH {
+            let is_placed = |(name, at): &(&'static str, u64)| {
+                linked[side].sections.get(*name).is_none_or(|found| found == at)
+            };
+            if let Some((name, _)) = self.addresses.iter().find(|one| !is_placed(one)) {
+                return Err(format!("the linker put the section `{name}` elsewhere"));
+            }
+        }
+        let has = |side: Side, rank: usize| linked[side].labels.contains(&rank);
+        let mut ranks = 0..;
+        let before = self.both.len();
+        self.both.retain(|_| {
+            let rank = ranks.next().unwrap_or_default();
+            has(Side::Base, rank) == has(Side::Head, rank)
+        });
+        let alike = alike(&linked);
+        let mut again = self.both.len() != before;
+        if alike.share < 1.0 && self.shared.is_empty() {
+            self.shared = common_names(&linked);
+            again = true;
+        }
+        Ok((alike, again))
+    }
+}
+
+/// The files that the other side does not have, of those that the linker is called with.
+fn different_files(link: &Relink, other: &Relink) -> Result<Vec<DifferentFile>, String> {
+    let others: BTreeSet<_> = kept_files(other).map(|input| &input.sha256).collect();
+    let words: BTreeSet<&Path> = link.command.argv.iter().map(Path::new).collect();
+    let mut all = Vec::new();
+    for input in kept_files(link).filter(|input| !others.contains(&input.sha256)) {
+        let is_rustcs = RUSTCS.iter().any(|end| input.path.to_string_lossy().ends_with(end));
+        if !is_rustcs || !words.contains(&*input.path) {
+            continue;
+        }
+        let content = read(&input.path, input.sha256.as_deref())?;
+        let (objects, is_archive) = match ArchiveFile::parse(&*content) {
+            Ok(archive) => {
+                let members = archive.members().filter_map(Result::ok);
+                let members = members.filter_map(|member| member.data(&*content).ok());
+                (members.filter(|member| is_object(member)).map(<[u8]>::to_vec).collect(), true)
+            }
+            Err(_) => (vec![content], false),
+        };
+        all.push(DifferentFile { path: input.path.clone(), objects, is_archive });
+    }
+    Ok(all)
+}
+
+fn is_object(content: &[u8]) -> bool {
+    let file = ElfFile64::<LittleEndian>::parse(content);
+    file.is_ok_and(|file| file.kind() == ObjectKind::Relocatable)
+}
+
+/// The sections of files that can be placed, in the order in which they are linked. They
+/// are compared by what `plain` makes of their file.
+fn sections_of(files: &[DifferentFile], plain: impl Fn(&[u8]) -> Vec<u8>) -> Vec<Section> {
+    let mut all = Vec::new();
+    for (file, different) in files.iter().enumerate() {
+        for (number, content) in different.objects.iter().enumerate() {
+            let content = plain(content);
+            let Ok(object) = ElfFile64::<LittleEndian>::parse(&*content) else { continue };
+            let mut names: HashMap<usize, (u64, String)> = HashMap::new();
+            for symbol in object.symbols().filter(|one| one.kind() != SymbolKind::Section) {
+                let Some(section) = symbol.section_index() else { continue };
+                let Some(name) = name_of(&symbol).filter(|name| !name.is_empty()) else { continue };
+                let first = names.entry(section.0).or_insert((symbol.address(), name.clone()));
+                if symbol.address() < first.0 {
+                    *first = (symbol.address(), name);
+                }
+            }
+            for section in object.sections() {
+                let Some(kind) = kind(&section) else { continue };
+                all.push(Section {
+                    at: (file, number, section.index().0),
+                    kind,
+                    name: names.remove(&section.index().0).map(|(_, name)| name),
+                    length: section.size(),
+                    alignment: section.align(),
+                    hash: hash(&object, &section),
+                });
+            }
+        }
+    }
+    all
+}
+
+/// The kind of a section that can be placed, `Some(None)` if its constants are merged.
+fn kind(section: &ElfSection64<'_, '_, LittleEndian>) -> Option<Option<usize>> {
+    let header = section.elf_section_header();
+    let flags = header.sh_flags(LittleEndian);
+    let is_plain = matches!(header.sh_type(LittleEndian), elf::SHT_PROGBITS | elf::SHT_NOBITS);
+    let others = [elf::SHF_GROUP, elf::SHF_TLS, elf::SHF_LINK_ORDER];
+    if !is_loaded(section) || !is_plain || others.iter().any(|flag| flags.contains(*flag)) {
+        return None;
+    }
+    let name = section.name().ok()?;
+    let is_of = |kind: &&(&str, &str)| {
+        name.strip_prefix(kind.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let found = PLACES.iter().find(is_of)?;
+    let kind = PLACES.iter().position(|kind| kind == found)?;
+    let is_merged = flags.contains(elf::SHF_MERGE);
+    match is_merged && found.0 != ".rodata" {
+        true => None,
+        false => Some((!is_merged).then_some(kind)),
+    }
+}
+
+/// A hash of the bytes of a section, and of what it refers to, by name or kind.
+fn hash(file: &ElfFile64<'_, LittleEndian>, section: &ElfSection64<'_, '_, LittleEndian>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    section.data().unwrap_or_default().hash(&mut hasher);
+    for (at, relocation) in section.relocations() {
+        (at, format!("{:?}", relocation.flags())).hash(&mut hasher);
+        let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
+        let Ok(symbol) = file.symbol_by_index(symbol) else { continue };
+        match name_of(&symbol).filter(|name| !name.is_empty()) {
+            Some(name) => shown(&name).hash(&mut hasher),
+            None => {
+                let target = symbol.section_index();
+                let target = target.and_then(|index| file.section_by_index(index).ok());
+                let target = target.filter(|target| kind(target).flatten().is_some());
+                target.and_then(|target| target.data().ok()).hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// The sections that both sides have, in the order of the base's.
+fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
+    let mut of_head: HashMap<usize, usize> = HashMap::new();
+    let mut taken = BTreeSet::new();
+    let about = |one: &Section| (one.kind, one.length, one.alignment);
+    let exact = |one: &Section| Some((about(one), one.hash, one.name.clone()));
+    let demangled =
+        |one: &Section| Some((about(one), one.hash, one.name.as_ref().map(|name| shown(name))));
+    let by_name = |one: &Section| Some((about(one), 0, Some(shown(one.name.as_ref()?))));
+    type Key = ((Option<usize>, u64, u64), u64, Option<String>);
+    let keys: [&dyn Fn(&Section) -> Option<Key>; 3] = [&exact, &demangled, &by_name];
+    for key in keys {
+        let mut open: HashMap<Key, VecDeque<usize>> = HashMap::new();
+        for (number, section) in sections.head.iter().enumerate() {
+            if section.kind.is_some() && !taken.contains(&number) {
+                key(section)
+                    .into_iter()
+                    .for_each(|key| open.entry(key).or_default().push_back(number));
+            }
+        }
+        for (number, section) in sections.base.iter().enumerate() {
+            if section.kind.is_none() || of_head.contains_key(&number) {
+                continue;
+            }
+            let found = key(section).and_then(|key| open.get_mut(&key)?.pop_front());
+            taken.extend(found);
+            found.map(|found| of_head.insert(number, found));
+        }
+    }
+    let mut both: Vec<_> = of_head.into_iter().map(|(base, head)| Pair { base, head }).collect();
+    both.sort_unstable_by_key(|both| both.base);
+    both
+}
+
+/// The lengths of the parts of an executable as built: constants, code, and all that can be
+/// written.
+fn sizes(content: &[u8]) -> [u64; 3] {
+    let mut sizes = [0; 3];
+    let Ok(file) = ElfFile64::<LittleEndian>::parse(content) else { return sizes };
+    for section in file.sections().filter(is_loaded) {
+        let flags = section.elf_section_header().sh_flags(LittleEndian);
+        let part = match (flags.contains(elf::SHF_EXECINSTR), flags.contains(elf::SHF_WRITE)) {
+            (true, _) => 1,
+            (_, true) => 2,
+            _ => 0,
+        };
+        sizes[part] += section.size();
+    }
+    sizes
+}
+
+/// Addresses with room for the sections of both sides.
+fn addresses(sizes: &Pair<[u64; 3]>) -> Vec<(&'static str, u64)> {
+    let room = |part: usize| {
+        let most = sizes.base[part].max(sizes.head[part]);
+        (most + most / 4 + 16 * PAGE).next_multiple_of(PAGE)
+    };
+    let [constants, code, data] = [room(0), room(1), room(2)];
+    let names = [".rodata", MERGED, ".text", ".data.rel.ro", ".got", ".data", ".bss"];
+    let rooms = [constants, constants, code, data, data, data];
+    let starts = rooms.iter().scan(FIRST, |at, room| {
+        *at += room;
+        Some(*at)
+    });
+    names.into_iter().zip(std::iter::once(FIRST).chain(starts)).collect()
+}
+
+/// What is where in a linked executable.
+struct Linked {
+    sections: HashMap<String, u64>,
+    /// The numbers of the added symbols.
+    labels: BTreeSet<usize>,
+    /// The names of functions and data, with address and length, by address.
+    symbols: Vec<(u64, u64, String, bool)>,
+}
+
+impl Linked {
+    fn read(content: &[u8]) -> Option<Self> {
+        let file = ElfFile64::<LittleEndian>::parse(content).ok()?;
+        let sections = file.sections().filter(is_loaded);
+        let sections =
+            sections.filter_map(|one| Some((one.name().ok()?.to_owned(), one.address())));
+        let mut linked =
+            Linked { sections: sections.collect(), labels: BTreeSet::new(), symbols: Vec::new() };
+        for symbol in file.symbols().filter(|one| one.section_index().is_some()) {
+            let Some(name) = name_of(&symbol) else { continue };
+            if let Some(rank) = name.strip_prefix(LABEL) {
+                linked.labels.extend(rank.parse::<usize>());
+            } else if matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data)
+                && symbol.size() > 0
+            {
+                let is_code = symbol.kind() == SymbolKind::Text;
+                linked.symbols.push((symbol.address(), symbol.size(), name, is_code));
+            }
+        }
+        linked.symbols.sort_unstable();
+        Some(linked)
+    }
+}
+
+/// How much of the code that both executables have is at the same addresses.
+fn alike(linked: &Pair<Linked>) -> Alike {
+    let all = linked.as_ref().map(|linked| {
+        let mut all: HashMap<(String, u64), BTreeSet<u64>> = HashMap::new();
+        for (address, length, name, _) in linked.symbols.iter().filter(|one| one.3) {
+            all.entry((shown(name), *length)).or_default().insert(*address);
+        }
+        all
+    });
+    let (mut code, mut same) = (0, 0);
+    for (function, base) in &all.base {
+        let Some(head) = all.head.get(function) else { continue };
+        code += function.1 * base.len().min(head.len()) as u64;
+        same += function.1 * base.intersection(head).count() as u64;
+    }
+    Alike { code, share: if code == 0 { 1.0 } else { same as f64 / code as f64 } }
+}
+
+/// The names that both executables have, in the base's order. All functions of a name are
+/// ordered together, so there have to be as many of them, of the same lengths.
+fn common_names(linked: &Pair<Linked>) -> Vec<String> {
+    let lengths = linked.as_ref().map(|linked| {
+        let mut all: BTreeMap<&String, Vec<u64>> = BTreeMap::new();
+        for (_, length, name, _) in &linked.symbols {
+            all.entry(name).or_default().push(*length);
+        }
+        all.values_mut().for_each(|all| all.sort_unstable());
+        all
+    });
+    let is_common = |name: &String| {
+        lengths.base.get(name).is_some_and(|all| lengths.head.get(name) == Some(all))
+    };
+    let names = linked.base.symbols.iter().map(|(_, _, name, _)| name);
+    names.filter(|name| is_common(name)).cloned().collect()
+}
