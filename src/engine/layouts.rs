@@ -11,7 +11,7 @@ use super::plan::{Plan, PlannedBenchmark};
 use crate::model::gate::Gate;
 use crate::model::layouts::{OverLayouts, Placing};
 use crate::model::metric::Metric;
-use crate::model::outcome::{Before, MetricResult, PairsResult, Verdict};
+use crate::model::outcome::{MetricResult, PairsResult, Verdict};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::side::Side;
 use crate::stats::empirical::{median_of, typical_deviation};
@@ -196,6 +196,7 @@ pub(crate) fn combined(
     as_built: &MetricResult,
     over: &MetricResult,
     placing: Placing,
+    aligned: bool,
 ) -> MetricResult {
     let open = Verdict::Inconclusive;
     let (summary, verdict) = (as_built.summary, as_built.verdict.unwrap_or(open));
@@ -204,7 +205,7 @@ pub(crate) fn combined(
     MetricResult {
         verdict: Some(over.verdict.unwrap_or(open)),
         layouts: Some(OverLayouts { number, placing }),
-        before: Some(Before::AsBuilt(PairsResult { summary, verdict })),
+        before: Some(PairsResult { summary, verdict, aligned }),
         waiver: as_built.waiver.clone(),
         findings: as_built.findings.clone(),
         earlier: None,
@@ -335,11 +336,11 @@ mod tests {
         let (bad, good, open) = (Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive);
         let verdict = |built, over| {
             let (built, over) = (result(12, 0.1, built), result(20, 0.001, over));
-            let both = combined(&built, &over, Placing::Linked);
+            let both = combined(&built, &over, Placing::Linked, false);
             assert_eq!((both.summary, both.of_pairs()), (over.summary, built.of_pairs()));
             assert_eq!(both.layouts.unwrap().number, 20);
             let none = MetricResult { summary: Summary::default(), ..over };
-            assert_eq!(combined(&built, &none, Placing::Linked).summary, built.summary);
+            assert_eq!(combined(&built, &none, Placing::Linked, false).summary, built.summary);
             both.verdict.unwrap()
         };
         for over in [bad, good, open] {

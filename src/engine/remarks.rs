@@ -73,7 +73,7 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
 /// What is said of a change that the executables show as they were built, and that is not
 /// one over layouts.
 fn placement(result: &MetricResult) -> Option<Remark> {
-    let before = result.before.filter(|it| it.result().verdict == Verdict::Regression)?;
+    let before = result.before.filter(|it| it.verdict == Verdict::Regression)?;
     let layouts = result.layouts?;
     Some(Remark::Placement { before, layouts, summary: result.summary, verdict: result.verdict? })
 }

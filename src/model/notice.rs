@@ -13,7 +13,7 @@ use crate::model::gate::{Waived, Waiver};
 use crate::model::layouts::OverLayouts;
 use crate::model::metric::Better;
 use crate::model::noise::Finding;
-use crate::model::outcome::{Before, Removed, Summary, Verdict};
+use crate::model::outcome::{PairsResult, Removed, Summary, Verdict};
 use crate::model::side::{Pair, Side};
 
 /// A function that is not the same on both sides.
@@ -326,7 +326,7 @@ pub enum Remark {
     SmallChange,
     /// The executables as built differ by more than the threshold, but over layouts
     /// they do not, or there were too few layouts to decide.
-    Placement { before: Before, layouts: OverLayouts, summary: Summary, verdict: Verdict },
+    Placement { before: PairsResult, layouts: OverLayouts, summary: Summary, verdict: Verdict },
     /// It is worse in longer runs than in short ones, or looks worse.
     Longer {
         /// The change in short runs.

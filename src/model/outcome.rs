@@ -222,30 +222,6 @@ impl From<[f64; 3]> for MeanDifference {
     }
 }
 
-/// What was measured of a metric before the test that gave its verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Before {
-    /// The executables as cargo built them.
-    AsBuilt(PairsResult),
-}
-
-impl Before {
-    /// What was measured, in words for people.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Before::AsBuilt(_) => "as built",
-        }
-    }
-
-    /// What it showed.
-    pub fn result(&self) -> &PairsResult {
-        match self {
-            Before::AsBuilt(result) => result,
-        }
-    }
-}
-
 /// What pairs showed of a metric that another test decided.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairsResult {
@@ -254,6 +230,16 @@ pub struct PairsResult {
     pub summary: Summary,
     /// The verdict of the pairs alone.
     pub verdict: Verdict,
+    /// Whether the executables were aligned: what did not change is at the same addresses.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aligned: bool,
+}
+
+impl PairsResult {
+    /// What was measured, in words for people.
+    pub fn label(&self) -> &'static str {
+        if self.aligned { "aligned" } else { "as built" }
+    }
 }
 
 /// The result of one metric of one benchmark.
@@ -283,8 +269,8 @@ pub struct MetricResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layouts: Option<OverLayouts>,
     /// What the pairs showed, if another test gave the verdict.
-    #[serde(flatten)]
-    pub before: Option<Before>,
+    #[serde(rename = "as_built", default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<PairsResult>,
     /// Whether the change passes, but is beyond the warning level.
     pub warned: bool,
     /// The waiver that the threshold comes from.
@@ -388,7 +374,7 @@ impl MetricResult {
     /// The estimates and the verdict of the pairs, whichever test decided.
     pub fn of_pairs(&self) -> (Summary, Option<Verdict>) {
         match &self.before {
-            Some(before) => (before.result().summary, Some(before.result().verdict)),
+            Some(before) => (before.summary, Some(before.verdict)),
             None => (self.summary, self.verdict),
         }
     }
@@ -461,6 +447,7 @@ impl BenchmarkResult {
             measurement_time: None,
             labels: None,
             method: None,
+            aligned: None,
             metrics: Vec::new(),
             shown: Vec::new(),
             reason: None,

@@ -39,7 +39,8 @@ pub(super) fn combined_with(
             for metric in over.metrics.iter().filter(|metric| metric.gates) {
                 let mut all = benchmarks[id.0].metrics.iter_mut();
                 if let Some(as_built) = all.find(|known| known.name == metric.name) {
-                    *as_built = combined(as_built, metric, placing.unwrap_or(Placing::Copied));
+                    let placing = placing.unwrap_or(Placing::Copied);
+                    *as_built = combined(as_built, metric, placing, aligned);
                 }
             }
         }

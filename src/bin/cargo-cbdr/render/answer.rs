@@ -359,7 +359,7 @@ fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
 
 /// Whether a metric regressed as built, and too few layouts were measured to confirm that.
 fn is_slower_as_built(metric: &MetricResult) -> bool {
-    metric.before.is_some_and(|before| before.result().verdict == Verdict::Regression)
+    metric.before.is_some_and(|before| before.verdict == Verdict::Regression)
 }
 
 /// Why a comparison reached no verdict.
@@ -554,7 +554,7 @@ pub(crate) mod tests {
     use cargo_cbdr::model::layouts::{OverLayouts, Placing};
     use cargo_cbdr::model::metric::Metric;
     use cargo_cbdr::model::notice::NoTime;
-    use cargo_cbdr::model::outcome::{Before, PairsResult};
+    use cargo_cbdr::model::outcome::PairsResult;
     use serde_json::json;
 
     /// The result of a comparison with `main`, with one metric in each benchmark.
@@ -600,7 +600,7 @@ pub(crate) mod tests {
     pub(crate) fn over_layouts(mut over: MetricResult, pairs: &MetricResult) -> MetricResult {
         let (summary, verdict) = (pairs.summary, pairs.verdict.unwrap());
         over.layouts = Some(OverLayouts { number: 14, placing: Placing::Linked });
-        over.before = Some(Before::AsBuilt(PairsResult { summary, verdict }));
+        over.before = Some(PairsResult { summary, verdict, aligned: false });
         over
     }
 

@@ -150,7 +150,7 @@ fn table(
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown: Vec<&ResultRow<'_>> =
         result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
-    let first = readable::first_measured(&result.of(benchmark).collect::<Vec<_>>());
+    let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
     let rows = lines(shown.iter().map(|row| (benchmark, Some(*row))));
     let table = TextTable::of(&rows).text("metric", |line| line.cell(|cells| &cells.name));

@@ -105,11 +105,11 @@ impl<'a> ResultRow<'a> {
         let before = metric.layouts.filter(|over| over.number > 0).and(metric.before.as_ref());
         let before = before.map(|before| CellTexts {
             name: before.label().to_owned(),
-            measured: text::count(before.result().summary.pairs, "pair"),
+            measured: text::count(before.summary.pairs, "pair"),
             mean: String::new(),
             threshold: None,
             verdict: String::new(),
-            ..cells(metric, &before.result().summary)
+            ..cells(metric, &before.summary)
         });
         ResultRow { benchmark, metric, cells: cells(metric, &metric.summary), before }
     }

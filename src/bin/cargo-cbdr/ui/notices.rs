@@ -244,7 +244,7 @@ fn remark(remark: &Remark, of: &Subjects) -> String {
         }
         Remark::Placement { before, layouts, summary, verdict } => {
             let label = before.label();
-            let built = format!("{label} {}", text::changed(&before.result().summary));
+            let built = format!("{label} {}", text::changed(&before.summary));
             let built = of.or(built, &format!("slower {label}"));
             let end = match verdict {
                 Verdict::NoRegression => "placement, not your change",
