@@ -53,7 +53,13 @@ pub(crate) struct Relink {
     pub(crate) shuffle: OsString,
     /// The files that the linker reads, except for those that it finds by itself.
     pub(crate) inputs: Vec<RelinkInput>,
+    /// An object to link, too, which scatters the heap by [`HEAP_SEED`].
+    pub(crate) heap: Option<PathBuf>,
 }
+
+/// The variable whose value, sixteen hexadecimal digits, decides how the heap is at the beginning
+/// of `main`, in an executable with such an object.
+pub(crate) const HEAP_SEED: &str = "CBDR_HEAP_SEED";
 
 /// A file that a linker reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +81,7 @@ impl Relink {
         let mut command = self.command.clone();
         let mut shuffle = self.shuffle.clone();
         shuffle.push(seed.to_string());
+        command.argv.extend(self.heap.iter().map(Into::into));
         command.argv.extend(["-o".into(), output.into(), shuffle]);
         command
     }

@@ -12,7 +12,7 @@ use super::{Context, SideProgram};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::process::{Sink, stderr_tail};
-use crate::exec::program::Relink;
+use crate::exec::program::{HEAP_SEED, Relink};
 use crate::exec::system::remove_by;
 use crate::model::layouts::Placing;
 
@@ -65,6 +65,17 @@ impl SideProgram {
         }
     }
 
+    /// Whether the heap of the executable is scattered by a seed if it is linked again.
+    pub(crate) fn scatters_heap(&self) -> bool {
+        let relink = self.placement.as_ref().map(|placement| &placement.relink);
+        relink.is_some_and(|relink| relink.as_ref().is_ok_and(|relink| relink.heap.is_some()))
+    }
+
+    /// Determines the state of the heap for all following runs in another layout.
+    pub(crate) fn scatter_heap(&mut self, seed: u64) {
+        self.command.set_var(HEAP_SEED, format!("{seed:016x}"));
+    }
+
     /// Gives the executable another layout for all following runs. Links with the same
     /// `seed` have the same order of functions.
     ///
@@ -96,6 +107,7 @@ impl SideProgram {
     pub(crate) fn place_as_built(&mut self) -> Result<(), Error> {
         let Some(Placement { built, moved, word, .. }) = &self.placement else { return Ok(()) };
         self.command.argv[*word] = built.into();
+        self.command.env.retain(|(name, _)| name != HEAP_SEED);
         remove(moved)
     }
 

@@ -366,6 +366,14 @@ impl<'a> ComparedProgram<'a> {
         [first, first.other()].into_iter().try_for_each(&mut place)
     }
 
+    /// Gives both sides the same state of the heap for all following runs in other layouts, if
+    /// both can be given one.
+    pub(super) fn scatter_heap(&mut self, seed: u64) {
+        if self.both_sides(SideProgram::scatters_heap) {
+            Side::BOTH.into_iter().for_each(|side| self.sides[side].scatter_heap(seed));
+        }
+    }
+
     /// Uses the executables as built for all following runs.
     pub(super) fn place_as_built(&mut self) -> Result<(), Error> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_as_built())

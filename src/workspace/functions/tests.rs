@@ -619,7 +619,7 @@ fn linked(folder: &Path, library: &str, main: &str) -> Program {
         command: Command::default(),
         executable_sha256: Some(digest_file(&executable).unwrap()),
         executable: Some(executable),
-        relink: Ok(Relink { command, shuffle: OsString::new(), inputs }),
+        relink: Ok(Relink { command, shuffle: OsString::new(), inputs, heap: None }),
         identity: String::new(),
         home: folder.to_owned(),
         records: None,

@@ -51,7 +51,7 @@ impl Link {
         let (env, cwd) = (env.to_vec(), self.folder.clone());
         let command = Command { argv, env, cwd, ..Command::default() };
         let shuffle = format!("{prefix}{shuffle}").into();
-        Ok(Relink { command, shuffle, inputs: self.inputs(links) })
+        Ok(Relink { command, shuffle, inputs: self.inputs(links), heap: None })
     }
 
     fn text(&self, arg: &[ArgumentPart], links: &Path) -> String {
