@@ -10,14 +10,16 @@
 //! cargo run --release --example error-rates -- --suites    # those of suites alone
 //! cargo run --release --example error-rates -- --last-look # that of a last look alone
 //! cargo run --release --example error-rates -- --stopped   # the last one alone
+//! cargo run --release --example error-rates -- --files     # that of docs/data/layouts.md
 //! ```
 //!
-//! The output of the first command is `docs/data/error-rates.md`. Each table is the same if it is
-//! printed alone.
+//! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if
+//! it is printed alone.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
 mod before;
+mod files;
 mod last_look;
 mod layouts;
 mod machines;
@@ -53,9 +55,10 @@ fn main() {
             "--suites" => alone = Some(suites_of),
             "--last-look" => alone = Some(last_look_of),
             "--stopped" => alone = Some(stopped_of),
+            "--files" => alone = Some(|size, _| files::table(size.runs as u32)),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
-                             `--last-look` or `--stopped`";
+                             `--last-look`, `--stopped` or `--files`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }

@@ -30,7 +30,8 @@ FLAGS = ["--edition=2018", "--crate-type=lib", "--emit=obj", "-Copt-level=2", "-
          "-Ccodegen-units=1", "-Awarnings"]
 CALLS = """#![no_std]
 extern crate alloc;
-#[no_mangle] pub unsafe fn calls(l: core::alloc::Layout) { alloc::alloc::dealloc(alloc::alloc::alloc(l), l) }
+#[no_mangle] pub unsafe fn one(l: core::alloc::Layout) -> *mut u8 { alloc::alloc::alloc(l) }
+#[no_mangle] pub unsafe fn two(p: *mut u8, l: core::alloc::Layout) { alloc::alloc::dealloc(p, l) }
 """
 
 

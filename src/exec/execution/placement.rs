@@ -111,6 +111,23 @@ impl SideProgram {
         remove(moved)
     }
 
+    /// Replaces the executable that runs by a copy, whose pages of memory are others. Its path and
+    /// its content stay the same. Returns whether that was possible.
+    pub(crate) fn renew(&self) -> bool {
+        let Some(Placement { word, .. }) = &self.placement else { return false };
+        let path = Path::new(&self.command.argv[*word]);
+        let mut copy = path.as_os_str().to_owned();
+        copy.push(".new");
+        // Some file systems write to the disk what replaces a file, but never what is removed soon.
+        let renewed = std::fs::copy(path, &copy)
+            .and_then(|_| std::fs::remove_file(path))
+            .and_then(|()| std::fs::rename(&copy, path));
+        if renewed.is_err() && path.exists() {
+            let _ = std::fs::remove_file(&copy);
+        }
+        renewed.is_ok()
+    }
+
     fn link(
         &self,
         relink: &Relink,

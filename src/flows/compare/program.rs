@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::accesses::Folders;
 use super::discovery::Discovered;
 use super::harnesses::{self, asks_for_short_runs};
+use super::renewal::Renewal;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
@@ -69,6 +70,7 @@ pub(super) struct ComparedProgram<'a> {
     /// The benchmarks that both sides have, known after the warm-up: consecutive ones
     /// of the plan.
     cases: Vec<Case>,
+    renewal: Renewal,
 }
 
 /// A benchmark of a program, as both sides report it.
@@ -152,6 +154,7 @@ impl<'a> ComparedProgram<'a> {
             start_up: 0.0,
             source: prepared.source.as_ref(),
             cases: Vec::new(),
+            renewal: Renewal::default(),
         }))
     }
 
@@ -533,6 +536,7 @@ impl<'a> ComparedProgram<'a> {
         }
         let length = group.length.unwrap_or(RunLength::LONG);
         let deadline = Instant::now() + turn.left;
+        self.renewal.before_pair(&self.sides);
         self.pair(&turn.wanted, turn.first, length, Some(deadline), context)
     }
 
