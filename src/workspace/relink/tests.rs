@@ -157,29 +157,7 @@ fn a_program_is_linked_again_in_the_order_of_a_seed() {
 }
 
 /// Prints how many blocks it allocated and freed before `main`.
-const COUNTING: &str = "
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-static FREED: AtomicUsize = AtomicUsize::new(0);
-struct Counting;
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(1, Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        FREED.fetch_add(1, Relaxed);
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-fn main() {
-    let (allocated, freed) = (ALLOCATED.load(Relaxed), FREED.load(Relaxed));
-    println!(\"{allocated} {freed}\");
-}
-";
+const COUNTING: &str = include_str!("counting.rs.in");
 
 #[test]
 fn the_heap_is_scattered_by_a_seed_whatever_the_global_allocator_is() {
