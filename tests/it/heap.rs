@@ -84,7 +84,7 @@ fn what_the_set_up_leaves_on_the_heap_is_no_regression() {
 
 #[test]
 fn executables_as_built_become_new_files_at_the_same_path() {
-    let repo = repo(64, 64);
+    let repo = repo(64, 128);
     compare(&repo, "--layouts off --threshold 0.01% --max-pairs 100");
     let noted = noted(&repo);
     let paths: BTreeSet<_> = noted.iter().map(|(_, path, _)| path).collect();
