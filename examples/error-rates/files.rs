@@ -67,7 +67,7 @@ pub fn table(runs: u32) -> String {
             pairs => format!("every {pairs} pairs"),
         });
         let [none, at] = [0.0, THRESHOLD].map(|change| 100.0 * alarms(renewal, change, runs));
-        writeln!(text, "| {name} | {none:.1} % | {at:.1} % |").unwrap();
+        let _ = writeln!(text, "| {name} | {none:.1} % | {at:.1} % |");
     }
     text
 }

@@ -55,7 +55,7 @@ fn main() {
             "--suites" => alone = Some(suites_of),
             "--last-look" => alone = Some(last_look_of),
             "--stopped" => alone = Some(stopped_of),
-            "--files" => alone = Some(|size, _| files::table(size.runs as u32)),
+            "--files" => alone = Some(|size, _| files::table(size.runs)),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
                              `--last-look`, `--stopped` or `--files`";
