@@ -11,15 +11,17 @@
 //! cargo run --release --example error-rates -- --last-look # that of a last look alone
 //! cargo run --release --example error-rates -- --stopped   # that of what is reported alone
 //! cargo run --release --example error-rates -- --long-bounds # the last one alone
+//! cargo run --release --example error-rates -- --files     # that of docs/data/layouts.md
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
 //! ```
 //!
-//! The output of the first command is `docs/data/error-rates.md`. Each table is the same if it is
-//! printed alone.
+//! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if
+//! it is printed alone.
 
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
 mod before;
+mod files;
 mod giving_up;
 mod last_look;
 mod layouts;
@@ -57,11 +59,12 @@ fn main() {
             "--suites" => alone = Some(suites_of),
             "--last-look" => alone = Some(last_look_of),
             "--stopped" => alone = Some(stopped_of),
+            "--files" => alone = Some(|size, _| files::table(size.runs)),
             "--long-bounds" => alone = Some(long_bounds_of),
             "--giving-up" => alone = Some(giving_up_of),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
-                             `--last-look`, `--stopped`, `--giving-up` or `--long-bounds`";
+                             `--last-look`, `--stopped`, `--files`, `--giving-up` or `--long-bounds`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }

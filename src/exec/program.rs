@@ -55,6 +55,8 @@ pub(crate) struct Relink {
     pub(crate) prefix: &'static str,
     /// The files that the linker reads, except for those that it finds by itself.
     pub(crate) inputs: Vec<RelinkInput>,
+    /// An object to link, too, which scatters the heap by [`HEAP_SEED`].
+    pub(crate) heap: Option<PathBuf>,
 }
 
 /// A linker that can order functions.
@@ -76,6 +78,10 @@ pub(crate) struct AlignedLink {
     /// The addresses of sections.
     pub(crate) addresses: Vec<(&'static str, u64)>,
 }
+
+/// The variable whose value, sixteen hexadecimal digits, decides how the heap is at the beginning
+/// of `main`, in an executable with such an object.
+pub(crate) const HEAP_SEED: &str = "CBDR_HEAP_SEED";
 
 /// A file that a linker reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +127,7 @@ impl Relink {
                 flags
             }
         };
-        self.linked(flags, &[], output)
+        self.linked(flags, output)
     }
 
     /// The command that writes the executable to `output`, aligned with the other side's.
@@ -135,7 +141,7 @@ impl Relink {
         ];
         let starts = link.addresses.iter();
         flags.extend(starts.map(|(name, at)| format!("--section-start={name}={at:#x}")));
-        let mut command = self.linked(flags, &[], output);
+        let mut command = self.linked(flags, output);
         let replaced = |word: &OsString| {
             let mut all = link.replaced.iter();
             Some(all.find(|(from, _)| from.as_os_str() == word)?.1.clone().into_os_string())
@@ -147,9 +153,9 @@ impl Relink {
     }
 
     /// The command that links with these options, and with these files in addition.
-    fn linked(&self, flags: Vec<String>, inputs: &[PathBuf], output: &Path) -> Command {
+    fn linked(&self, flags: Vec<String>, output: &Path) -> Command {
         let mut command = self.command.clone();
-        command.argv.extend(inputs.iter().map(Into::into));
+        command.argv.extend(self.heap.iter().map(Into::into));
         command.argv.extend(["-o".into(), output.into()]);
         let flags = flags.into_iter().map(|flag| format!("{}{flag}", self.prefix).into());
         command.argv.extend(flags);

@@ -11,6 +11,7 @@ mod lengths;
 mod longer;
 mod planning;
 mod program;
+mod renewal;
 mod same;
 mod sampling;
 mod session;

@@ -17,12 +17,12 @@ use super::inputs::toolchain::ToolchainFingerprint;
 use super::setup::SideSetup;
 use crate::error::Error;
 use crate::exec::process::Command;
-use crate::exec::program::Program;
+use crate::exec::program::{Program, Relink};
 use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::cache::Artifact;
+use crate::workspace::cache::{Artifact, Executable};
 use crate::workspace::cargo;
 
 /// The builds of the targets of one side.
@@ -217,17 +217,30 @@ pub(super) fn runnable(
         command,
         executable: Some(path),
         executable_sha256: artifact.digest(&executable.path).map(str::to_owned),
-        relink: executable
-            .link
-            .as_ref()
-            .map_err(String::clone)
-            .and_then(|link| link.relink(&artifact.links(), &setup.rustc, &context.tools.env)),
+        relink: relink(context, setup, artifact, executable),
         identity: artifact.name(),
         home: context.cache.side_folder(side),
         records: Some(artifact.records()),
         comparisons: Some(artifact.comparisons()),
     };
     Ok(Runnable::Program(Box::new(BuiltProgram { program, artifact: Some(artifact.clone()) })))
+}
+
+/// How an executable is linked again.
+fn relink(
+    context: &PrepareContext<'_>,
+    setup: &SideSetup,
+    artifact: &Artifact,
+    executable: &Executable,
+) -> Result<Relink, String> {
+    let link = executable.link.as_ref().map_err(String::clone)?;
+    let (links, tools) = (artifact.links(), &context.tools);
+    let rustc = |args: Vec<OsString>| {
+        let (folder, toolchain) = (&setup.worktree.path, setup.toolchain.as_deref());
+        tools.output(tools.command("rustc", args, folder, toolchain)).is_ok()
+    };
+    let relink = link.relink(&links, &setup.rustc, &tools.env)?;
+    Ok(Relink { heap: link.heap_object(&links, rustc), ..relink })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,6 +4,9 @@
 #[path = "../../examples/error-rates/before.rs"]
 mod before;
 #[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/error-rates/files.rs"]
+mod files;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/error-rates/layouts.rs"]
 mod layouts;
 #[allow(dead_code, unreachable_pub)]
@@ -180,4 +183,11 @@ fn a_suite_keeps_the_promise_together_and_holm_and_the_average_pay() {
     };
     assert!(total(Asked::WhichByHolm) > total(Asked::WhichByShares));
     assert!(total(Asked::AnyByAverage) < total(Asked::AnyByShares));
+}
+
+#[test]
+fn noise_of_a_file_makes_no_false_alarms_if_the_files_are_new_often_enough() {
+    let alarms = |renewal| files::alarms(renewal, 0.0, 200);
+    assert!(alarms(None) > 0.1, "without new files, the promise does not hold");
+    assert!(alarms(Some(5)) <= 0.05);
 }

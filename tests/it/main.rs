@@ -29,6 +29,8 @@ mod forbidden;
 mod golden;
 mod harness;
 mod harnesses;
+#[cfg(target_os = "linux")]
+mod heap;
 mod help;
 #[cfg(unix)]
 mod history;

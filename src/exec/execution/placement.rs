@@ -12,7 +12,7 @@ use super::{Context, SideProgram};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Sink, stderr_tail};
-use crate::exec::program::{AlignedLink, Relink};
+use crate::exec::program::{AlignedLink, HEAP_SEED, Relink};
 use crate::exec::system::remove_by;
 use crate::model::layouts::Placing;
 
@@ -72,6 +72,17 @@ impl SideProgram {
         }
     }
 
+    /// Whether the heap of the executable is scattered by a seed if it is linked again.
+    pub(crate) fn scatters_heap(&self) -> bool {
+        let relink = self.placement.as_ref().map(|placement| &placement.relink);
+        relink.is_some_and(|relink| relink.as_ref().is_ok_and(|relink| relink.heap.is_some()))
+    }
+
+    /// Determines the state of the heap for all following runs in another layout.
+    pub(crate) fn scatter_heap(&mut self, seed: u64) {
+        self.command.set_var(HEAP_SEED, format!("{seed:016x}"));
+    }
+
     /// Gives the executable another layout for all following runs. Links with the same
     /// `seed` have the same order of functions.
     ///
@@ -114,8 +125,25 @@ impl SideProgram {
             return Ok(());
         };
         self.command.argv[*word] = aligned.as_ref().unwrap_or(built).into();
-        self.command.env.retain(|(name, _)| name != STACK);
+        self.command.env.retain(|(name, _)| name != STACK && name != HEAP_SEED);
         remove(moved)
+    }
+
+    /// Replaces the executable that runs by a copy, whose pages of memory are others. Its path and
+    /// its content stay the same. Returns whether that was possible.
+    pub(crate) fn renew(&self) -> bool {
+        let Some(Placement { word, .. }) = &self.placement else { return false };
+        let path = Path::new(&self.command.argv[*word]);
+        let mut copy = path.as_os_str().to_owned();
+        copy.push(".new");
+        // Some file systems write to the disk what replaces a file, but never what is removed soon.
+        let renewed = std::fs::copy(path, &copy)
+            .and_then(|_| std::fs::remove_file(path))
+            .and_then(|()| std::fs::rename(&copy, path));
+        if renewed.is_err() && path.exists() {
+            let _ = std::fs::remove_file(&copy);
+        }
+        renewed.is_ok()
     }
 
     /// Links the executable aligned with the other side's, and returns it. All following runs

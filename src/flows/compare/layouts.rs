@@ -113,7 +113,10 @@ impl Unit<'_, '_, '_> {
         let runs = wanted.iter().map(|id| noise[id.0].runs()).max().unwrap_or(0);
         let (mut measured, mut first) = (Vec::new(), self.turn.first);
         let begin = Instant::now();
-        for _ in 0..runs {
+        for run in 0..runs {
+            // Another one for each pair, since it costs nothing.
+            let heap = self.turn.pair_seed.rotate_left(run) ^ u64::from(run);
+            self.program.scatter_heap(heap);
             let deadline = Some(self.deadline);
             measured.extend(self.program.pair(&of, first, length, deadline, self.context)?);
             first = first.other();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::accesses::Folders;
 use super::discovery::Discovered;
 use super::harnesses::{self, asks_for_short_runs};
+use super::renewal::Renewal;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
 use crate::engine::plan::{Group, Plan};
@@ -72,6 +73,7 @@ pub(super) struct ComparedProgram<'a> {
     /// The share of the code that both sides have which is at the same addresses, if the
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
+    renewal: Renewal,
 }
 
 /// A benchmark of a program, as both sides report it.
@@ -156,6 +158,7 @@ impl<'a> ComparedProgram<'a> {
             source: prepared.source.as_ref(),
             cases: Vec::new(),
             aligned: None,
+            renewal: Renewal::default(),
         }))
     }
 
@@ -379,6 +382,14 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_first())
     }
 
+    /// Gives both sides the same state of the heap for all following runs in other layouts, if
+    /// both can be given one.
+    pub(super) fn scatter_heap(&mut self, seed: u64) {
+        if self.both_sides(SideProgram::scatters_heap) {
+            Side::BOTH.into_iter().for_each(|side| self.sides[side].scatter_heap(seed));
+        }
+    }
+
     /// Uses the executables as built for all following runs.
     pub(super) fn unalign(&mut self) -> Result<(), Error> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].unalign())
@@ -543,6 +554,7 @@ impl<'a> ComparedProgram<'a> {
         }
         let length = group.length.unwrap_or(RunLength::LONG);
         let deadline = Instant::now() + turn.left;
+        self.renewal.before_pair(&self.sides);
         self.pair(&turn.wanted, turn.first, length, Some(deadline), context)
     }
 

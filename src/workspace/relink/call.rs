@@ -49,7 +49,7 @@ impl Link {
         let argv = argv.chain([format!("{prefix}-S").into()]).collect();
         let (env, cwd) = (env.to_vec(), self.folder.clone());
         let command = Command { argv, env, cwd, ..Command::default() };
-        Ok(Relink { command, linker, prefix, inputs: self.inputs(links) })
+        Ok(Relink { command, linker, prefix, inputs: self.inputs(links), heap: None })
     }
 
     fn text(&self, arg: &[ArgumentPart], links: &Path) -> String {

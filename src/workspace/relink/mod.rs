@@ -5,10 +5,11 @@
 //! ([`linker`]): a script that calls the real one with the same arguments, and then this
 //! program, which stores what was linked ([`record`]) in the target folder. When the
 //! build is published, the files become part of it ([`Link::publish`]); [`call`]
-//! composes the linker's command.
+//! composes the linker's command, and [`heap`] makes an object that is linked, too.
 
 mod archive;
 pub(super) mod call;
+mod heap;
 pub(super) mod linker;
 pub(super) mod record;
 #[cfg(test)]

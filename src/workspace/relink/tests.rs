@@ -7,7 +7,7 @@ use std::process::Output;
 use super::linker::LinkerChoice;
 use super::{ArgumentPart, KeptFile, Link, record};
 use crate::exec::process::{Command, environment};
-use crate::exec::program::{Relink, RelinkInput};
+use crate::exec::program::{HEAP_SEED, Relink, RelinkInput};
 use crate::exec::system::{LINKS_AS_GNU, digest_file, write};
 use crate::workspace::inputs::configuration::Configuration;
 
@@ -91,7 +91,13 @@ impl World {
         let link = self.find("main-1")?.publish(&self.at("links"))?;
         // All that may go is gone.
         std::fs::remove_dir_all(self.at("target/.links")).unwrap();
-        link.relink(&self.at("links"), &self.rustc, &environment())
+        let rustc = |args: Vec<OsString>| {
+            std::process::Command::new("rustc").args(args).status().unwrap().success()
+        };
+        let heap = link.heap_object(&self.at("links"), rustc);
+        assert!(heap.is_some());
+        let relink = link.relink(&self.at("links"), &self.rustc, &environment())?;
+        Ok(Relink { heap, ..relink })
     }
 }
 
@@ -103,8 +109,12 @@ fn run(command: &Command) -> Output {
 }
 
 #[track_caller]
-fn printed(program: &Path) -> String {
-    let output = std::process::Command::new(program).output().unwrap();
+fn printed(program: &Path, heap_seed: &str) -> String {
+    let mut program = std::process::Command::new(program);
+    if !heap_seed.is_empty() {
+        program.env(HEAP_SEED, heap_seed);
+    }
+    let output = program.output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
 }
@@ -139,9 +149,35 @@ fn a_program_is_linked_again_in_the_order_of_a_seed() {
         assert!(one == again && one != two, "{flags:?}");
         assert!(link(0, "zero") == link(0, "zero again"), "{flags:?}");
         for name in ["one", "two", "zero"] {
-            assert_eq!(printed(&world.at(name)), "2\n", "{flags:?}");
+            for seed in ["", "0123456789abcdef"] {
+                assert_eq!(printed(&world.at(name), seed), "2\n", "{flags:?}");
+            }
         }
     }
+}
+
+/// Prints how many blocks it allocated and freed before `main`.
+const COUNTING: &str = include_str!("counting.rs.in");
+
+#[test]
+fn the_heap_is_scattered_by_a_seed_whatever_the_global_allocator_is() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let world = World::new();
+    write(&world.at("main.rs"), COUNTING);
+    let relink = world.relink(&[]).unwrap();
+    assert!(run(&relink.command(1, &world.at("one"))).status.success());
+    let counts = |seed: &str| -> Vec<usize> {
+        let printed = printed(&world.at("one"), seed);
+        printed.split_whitespace().map(|count| count.parse().unwrap()).collect()
+    };
+    let (usual, scattered) = (counts(""), counts("00000000000000ff"));
+    assert!(usual[0] < 10, "{usual:?}");
+    // Half of at least 64 blocks are of this allocator, the others of `malloc`.
+    assert!(scattered[0] > 16 && scattered[1] > 8 && scattered[0] > scattered[1], "{scattered:?}");
+    assert_eq!(counts("00000000000000ff"), scattered);
+    assert_ne!(counts("00000000000000fe"), scattered);
 }
 
 #[test]
@@ -168,7 +204,7 @@ fn a_library_is_kept_without_its_metadata() {
     let link = |seed: u32, name: &str| {
         let linked = run(&relink.command(seed, &world.at(name)));
         assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
-        assert_eq!(printed(&world.at(name)), "16\n");
+        assert_eq!(printed(&world.at(name), ""), "16\n");
         std::fs::read(world.at(name)).unwrap()
     };
     let small = link(1, "of the small one");
@@ -295,7 +331,7 @@ fn files_in_arguments_and_response_files_are_kept_and_libraries_found() {
     relink.check().unwrap();
     let linked = run(&relink.command(3, &world.at("again")));
     assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
-    assert_eq!(printed(&world.at("again")), "7\n");
+    assert_eq!(printed(&world.at("again"), ""), "7\n");
 }
 
 /// The arguments of a link with this linker, but for the inputs.

@@ -1,0 +1,85 @@
+//! An object that scatters the heap before `main`, made once by the compiler of the program.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{ArgumentPart, Link};
+use crate::exec::system::{digest, make_private_dir};
+
+/// Its source, with [`NAMES`] in place of what the compiler calls these functions.
+const SOURCE: &str = include_str!("constructor.rs.in");
+
+/// In the source, and how the functions' names end. They are those of the global allocator,
+/// whichever it is.
+const NAMES: [(&str, &[u8]); 2] =
+    [("RUST_ALLOC", b"__rust_alloc"), ("RUST_DEALLOC", b"__rust_dealloc")];
+
+/// How the compiler is called.
+const FLAGS: [&str; 10] = [
+    "--edition=2018",
+    "--crate-name=cbdr_heap",
+    "--crate-type=lib",
+    "--emit=obj",
+    "--cap-lints=allow",
+    "-Copt-level=2",
+    "-Cpanic=abort",
+    "-Ccodegen-units=1",
+    "-Cdebuginfo=0",
+    "-Cstrip=none",
+];
+
+impl Link {
+    /// The object for this executable, in the folder `links` of the kept files. `rustc` runs the
+    /// compiler with some arguments, and returns whether it succeeded. `None` if that fails: the
+    /// heap then stays as it is.
+    pub(crate) fn heap_object(
+        &self,
+        links: &Path,
+        rustc: impl Fn(Vec<OsString>) -> bool,
+    ) -> Option<PathBuf> {
+        let target = self.target();
+        let source = NAMES.iter().fold(SOURCE.to_owned(), |source, (word, end)| {
+            let name = self.name_of(links, end);
+            source.replace(word, name.as_deref().unwrap_or(&format!("cbdr_no_{word}")))
+        });
+        let key = digest(format!("{target:?}\n{source}").as_bytes());
+        let object = links.join(format!("heap-{}.o", &key[..16]));
+        if object.is_file() {
+            return Some(object);
+        }
+        make_private_dir(links).ok()?;
+        let staging = tempfile::Builder::new().prefix("heap-").tempdir_in(links).ok()?;
+        let [from, to] = ["heap.rs", "heap.o"].map(|name| staging.path().join(name));
+        std::fs::write(&from, source).ok()?;
+        let mut args: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
+        args.extend(target.map(|target| format!("--target={target}").into()));
+        args.extend(["-o".into(), to.clone().into(), from.into()]);
+        let is_made = rustc(args) && std::fs::rename(to, &object).is_ok();
+        is_made.then_some(object)
+    }
+
+    /// The target for which it was built, which is part of the path of its standard library.
+    fn target(&self) -> Option<&str> {
+        let texts = self.args.iter().flatten().filter_map(|part| match part {
+            ArgumentPart::Text(text) => Some(text),
+            _ => None,
+        });
+        let mut folders = texts.filter_map(|text| text.split_once("/lib/rustlib/"));
+        folders.find_map(|(_, rest)| rest.split_once("/lib/")).map(|(target, _)| target)
+    }
+
+    /// The name in the kept files of a function that rustc mangles in its own way. They have the
+    /// smallest last: rustc writes an object that defines little else.
+    fn name_of(&self, links: &Path, end: &[u8]) -> Option<String> {
+        let mut objects: Vec<_> = self.kept.iter().collect();
+        objects.retain(|file| file.path.extension().is_some_and(|extension| extension == "o"));
+        objects.sort_by_key(|file| file.bytes);
+        objects.iter().find_map(|file| {
+            let content = std::fs::read(links.join(&file.path)).ok()?;
+            let name = content.split(|byte| *byte == 0).find(|name| name.ends_with(end))?;
+            // It may share its place with the name of the section that it is alone in.
+            let name = std::str::from_utf8(name).ok()?.rsplit('.').next()?;
+            Some(name.to_owned())
+        })
+    }
+}
