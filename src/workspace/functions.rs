@@ -30,8 +30,8 @@ use crate::workspace::identical::{MovedLocation, Moves, replace};
 use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};
-use object_file::ObjectFile;
 pub(crate) use object_file::shown;
+use object_file::{ObjectFile, is_plain_rust};
 
 /// The suffixes of files that rustc makes and puts in an order of its own.
 const RUSTCS: [&str; 2] = [".rlib", ".rcgu.o"];
@@ -206,10 +206,30 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
             (_, true) => Err(format!("a library of the {side} has an unknown format")),
         }
     })?;
+    let unique = Rc::new(unique_locals(&sides, &others));
+    let sides = sides.map(|side| side.with_unique(&unique));
     let mut names = counterparts(sides.as_ref(), &others);
     let Pair { base, head } = sides;
     let base = base.renamed(std::mem::take(&mut names.base));
     Ok((Pair { base, head: head.renamed(names.head) }, others))
+}
+
+/// The names of functions that are local to their object files and that nothing else on their
+/// side has: like the names of others, these say which function is meant.
+fn unique_locals(sides: &Pair<Objects<'_>>, others: &HashSet<String>) -> HashSet<String> {
+    let mut counts: HashMap<String, Pair<usize>> = HashMap::new();
+    for side in Side::BOTH {
+        for function in sides[side].files.iter().flat_map(ObjectFile::functions) {
+            let is_candidate = is_plain_rust(&function.name) && !others.contains(&function.name);
+            // Something that is not local has no need of it.
+            let count = if function.is_local { 1 } else { 2 };
+            if is_candidate {
+                counts.entry(function.name).or_default()[side] += count;
+            }
+        }
+    }
+    let unique = counts.into_iter().filter(|(_, count)| count.base <= 1 && count.head <= 1);
+    unique.map(|(name, _)| name).collect()
 }
 
 /// The files of both sides for which it matters where they are linked: those with sections

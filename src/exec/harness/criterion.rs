@@ -97,6 +97,7 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         _ if takes_seconds(harness) => (SECOND, SECOND),
         RunLength::Probe => return quick(PROBE),
         RunLength::Capped => return quick(CAP),
+        RunLength::Traced(time) => return quick(time),
         RunLength::Time(time) => ((time / 2).max(LEAST_WARM_UP), time),
     };
     let table = [

@@ -8,6 +8,7 @@
 //! D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use object::elf::RelocationType;
 
@@ -26,7 +27,7 @@ pub(super) enum Naming {
     /// version. A function is identified by its name.
     Shown,
     /// The same mangled name, or names that are declared the same. A function that is local
-    /// to its object file is compared like a constant, since others may have its name.
+    /// to its object file is compared like a constant if others have its name.
     Exact(Renamed),
 }
 
@@ -62,7 +63,8 @@ impl<'d> Objects<'d> {
         let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
         let all_named = naming == Naming::Shown;
         for (number, file) in files.iter().enumerate() {
-            // What is local to its file belongs to the functions that refer to it.
+            // What is local to its file belongs to the functions that refer to it, unless its
+            // name is unique.
             for function in file.functions() {
                 if function.is_local && !all_named {
                     locals.insert(function.name);
@@ -90,6 +92,12 @@ impl<'d> Objects<'d> {
     /// The same with other names for functions.
     pub(super) fn renamed(self, names: Renamed) -> Self {
         if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
+    }
+
+    /// The same, in which local functions with these names are compared by name, too.
+    pub(super) fn with_unique(mut self, unique: &Rc<HashSet<String>>) -> Self {
+        self.files.iter_mut().for_each(|file| file.unique = Rc::clone(unique));
+        Objects::new(self.files, self.naming)
     }
 
     /// The name under which a linked function is compared. `None` if it belongs to the
