@@ -36,6 +36,9 @@ use object_file::{ObjectFile, is_plain_rust};
 /// The suffixes of files that rustc makes and puts in an order of its own.
 const RUSTCS: [&str; 2] = [".rlib", ".rcgu.o"];
 
+/// The function that decides for all of Rust where they continue when they unwind.
+const UNWINDS: &str = "rust_eh_personality";
+
 /// The functions that differ between the sides, if known. Object files are read for
 /// that, once.
 #[derive(Debug, Default)]
@@ -149,7 +152,13 @@ fn places_in(
     }
     // Where a symbol has a version, that is no part of its name in executables.
     let changed = comparison.changed_functions().into_iter();
-    let changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
+    let mut changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
+    if comparison.other_unwinding() {
+        if Side::BOTH.iter().any(|side| !executables[*side].functions.contains_key(UNWINDS)) {
+            return Err("how its functions unwind differs".to_owned());
+        }
+        changed.insert(UNWINDS);
+    }
     let linked = Pair::both(|side| executables[side].linked(&sides[side]));
     Pair::try_both(|side| {
         let executable = &executables[side];

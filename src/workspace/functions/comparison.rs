@@ -190,6 +190,8 @@ pub(super) struct FunctionComparison<'a, 'd> {
     /// The variable of the other side to which each variable corresponds, if known. What
     /// is written to one is read from no other, so it is at most one.
     variables: Pair<HashMap<Variable, Variable>>,
+    /// How the functions of Rust unwind that are the same otherwise, where either is known.
+    unwinding: Vec<Pair<Option<FilePiece>>>,
 }
 
 /// The maximum number of comparisons of functions with the same name.
@@ -198,8 +200,8 @@ const MOST_NAMESAKES: usize = 10_000;
 impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// `explains` decides which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
-        let variables = Pair::default();
-        FunctionComparison { sides, explains, same: HashSet::new(), variables }
+        let (variables, unwinding) = (Pair::default(), Vec::new());
+        FunctionComparison { sides, explains, same: HashSet::new(), variables, unwinding }
     }
 
     /// The names of the compared functions that differ between the sides.
@@ -271,6 +273,21 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
         differs.map(|name| format!("the variable `{name}`"))
     }
 
+    /// Whether a function of Rust that is the same otherwise unwinds differently. That matters
+    /// only to programs that unwind.
+    pub(super) fn other_unwinding(&mut self) -> bool {
+        while let Some(tables) = self.unwinding.pop() {
+            let is_same = match (tables.base, tables.head) {
+                (Some(base), Some(head)) => self.is_same(base, head),
+                _ => false,
+            };
+            if !is_same {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether each of the base's has an equal one among the head's.
     fn are_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
         let mut head: Vec<FilePiece> = head.iter().map(|(place, _)| *place).collect();
@@ -297,6 +314,14 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
                 None => return false,
             }
         }
+        let unwinding = |side: Side, (file, piece): FilePiece| {
+            Some((file, self.sides[side].files[file].rust_unwinding(piece)?))
+        };
+        let both = assumed.iter().map(|(base, head)| Pair {
+            base: unwinding(Side::Base, *base),
+            head: unwinding(Side::Head, *head),
+        });
+        self.unwinding.extend(both.filter(|both| *both != Pair::default()));
         self.same.extend(assumed);
         for side in Side::BOTH {
             self.variables[side].extend(std::mem::take(&mut variables[side]));

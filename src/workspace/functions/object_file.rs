@@ -266,11 +266,33 @@ impl<'d> ObjectFile<'d> {
             Some((offset - piece.start, r_type, target))
         });
         // Unwinding refers to this, although the function does not.
-        let unwinding = self.unwinding.get(&piece.section).map(|section| {
-            let section = self.file.section_by_index(*section).ok()?;
-            Some((piece.length(), elf::R_X86_64_NONE, ReferenceTarget::Piece(whole(&section), 0)))
+        let unwinding = self.unwinding_of(piece).filter(|_| !self.is_rust(piece));
+        let unwinding = unwinding.map(|table| {
+            Some((piece.length(), elf::R_X86_64_NONE, ReferenceTarget::Piece(table, 0)))
         });
         own.chain(unwinding).collect()
+    }
+
+    /// Where Rust's functions in a part continue when they unwind.
+    pub(super) fn rust_unwinding(&self, piece: Piece) -> Option<Piece> {
+        self.unwinding_of(piece).filter(|_| self.is_rust(piece))
+    }
+
+    fn unwinding_of(&self, piece: Piece) -> Option<Piece> {
+        let section = self.unwinding.get(&piece.section)?;
+        Some(whole(&self.file.section_by_index(*section).ok()?))
+    }
+
+    /// Whether all functions in the section of a part are Rust's.
+    fn is_rust(&self, piece: Piece) -> bool {
+        let is_rust = |index: SymbolIndex| {
+            let symbol = self.file.symbol_by_index(index);
+            symbol
+                .and_then(|one| one.name())
+                .is_ok_and(|name| rustc_demangle::try_demangle(name).is_ok())
+        };
+        let functions = self.functions.get(&piece.section);
+        functions.is_some_and(|all| all.iter().all(|(.., symbol)| is_rust(*symbol)))
     }
 
     /// What a part consists of, unless it refers to another part without a name.
