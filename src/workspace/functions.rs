@@ -163,7 +163,11 @@ fn places_in(
     Pair::try_both(|side| {
         let executable = &executables[side];
         let entry = executable.entry.ok_or("its executable has an unknown format")?;
-        if executable.functions.is_empty() {
+        // Linkers can drop the names of local functions alone.
+        let mut locals = sides[side].unique_locals().peekable();
+        let has_dropped =
+            locals.peek().is_some() && !locals.any(|name| executable.functions.contains_key(&name));
+        if executable.functions.is_empty() || has_dropped {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
         // One that is not linked on the other side may override one of the system.

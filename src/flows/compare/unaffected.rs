@@ -31,6 +31,10 @@ use crate::workspace::{Moves, Preparation, functions};
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
 
+/// What a function does, and what to do about it.
+const DIFFERS: &str =
+    "which differs; if its source does not, `--codegen-units 1` may keep it as it is";
+
 /// How many benchmarks are traced in one run at first.
 const PART_SIZE: usize = 16;
 
@@ -70,20 +74,25 @@ pub(super) fn leave_out(
             Ok(traced) => traced,
             Err(why) => {
                 let benchmark = &preparation.benchmarks[program.number].benchmark.name;
-                session.reporter.event(Event::AllMeasured { benchmark, why: &why });
+                report_all(discovery, benchmark, &why, session.reporter);
                 has_same_code = false;
                 continue;
             }
         };
         let is_same_code = traced.has_same_code();
         let begin = Instant::now();
-        traced.deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        let deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        traced.deadline = deadline;
         let looked = traced.look_at(discovery, session.reporter);
         traced.keep();
-        looked.map_err(Stop::into_error)?;
+        // What needs no pairs leaves time to trace more.
         if is_same_code {
+            budget.deadline += traced.deadline.saturating_duration_since(deadline);
             budget.extend(begin);
+        } else {
+            budget.deadline = traced.deadline;
         }
+        looked.map_err(Stop::into_error)?;
         has_same_code &= is_same_code;
     }
     let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
@@ -252,9 +261,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let Err(unknown) = self.skip_what_all_enter() else {
             return self.look_at_each(discovery, reporter);
         };
-        let benchmark = &self.program.execution.benchmark.name;
         let why = format!("before the first of them, {}", unknown.reason()?);
-        reporter.event(Event::AllMeasured { benchmark, why: &why });
+        report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
         Ok(())
     }
 
@@ -279,7 +287,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             Err(unknown) => {
                 let why = unknown.reason()?;
                 if is_alone {
-                    reporter.event(Event::AllMeasured { benchmark: program, why: &why });
+                    report_all(discovery, program, &why, reporter);
                 }
                 return Ok(());
             }
@@ -287,6 +295,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let entered = self.changed_of(&seen);
         if entered.is_empty() {
             let reason = self.reason(&seen);
+            self.deadline += saved(discovery) * names.len() as u32;
             discovery.leave_out(names.into_iter().map(|one| (one, reason.clone())).collect());
         } else if let [only] = names.as_slice() {
             discovery.entered.insert(only.clone(), entered);
@@ -299,7 +308,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     fn skip_what_all_enter(&mut self) -> Result<(), Unknown> {
         let before = self.see(&[NO_BENCHMARK], Some(self.length))?;
         if let Some(name) = self.changed_of(&before).pop_first() {
-            return Err(Unknown::Because(format!("it enters `{name}`, which differs")));
+            return Err(Unknown::Because(format!("it enters `{name}`, {DIFFERS}")));
         }
         for side in Side::BOTH {
             // If this fails, tracing only takes longer.
@@ -332,9 +341,15 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             // Neighbours often enter the same functions: with too little time, see some of each
             // kind.
             let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
-            let saved = SAVED_PAIRS * discovery.pair_seconds / discovery.most_reported() as f64;
-            found.saved = Duration::from_secs_f64(saved);
+            found.saved = saved(discovery);
             self.look_at_parts(order.collect(), Some(self.length), &mut found, reporter)?;
+        }
+        let mut entered = found.entered.values();
+        let first = entered.next().cloned().unwrap_or_default();
+        let common = entered.fold(first, |common, more| &common & more).pop_first();
+        if let Some(name) = common.filter(|_| found.entered.len() == discovery.benchmarks.len()) {
+            let why = format!("each enters `{name}`, {DIFFERS}");
+            report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
         }
         discovery.entered.append(&mut found.entered);
         discovery.leave_out(found.unaffected);
@@ -420,6 +435,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             let (watching, deadline) = (&mut self.watching[side], self.deadline);
             let watched =
                 self.program.watch(side, benchmarks, watching, length, deadline, self.context)?;
+            self.deadline -= watching.take_spared();
             both[side] = match watched {
                 Some(watched) => watched,
                 None if Instant::now() >= self.deadline => {
@@ -441,6 +457,20 @@ struct Found {
     entered: BTreeMap<String, BTreeSet<String>>,
     /// By how much the time for tracing grows with each benchmark that is unaffected.
     saved: Duration,
+}
+
+/// How long the pairs of a benchmark take at least.
+fn saved(discovery: &Discovery) -> Duration {
+    let pair = discovery.pair_seconds / discovery.most_reported() as f64;
+    Duration::from_secs_f64(SAVED_PAIRS * pair)
+}
+
+/// Reports why nothing of a program is known to be unaffected.
+fn report_all(discovery: &Discovery, program: &str, why: &str, reporter: &mut dyn Reporter) {
+    reporter.event(match discovery.benchmarks.as_slice() {
+        [only] => Event::Measured { benchmark: &only.name, why },
+        _ => Event::AllMeasured { benchmark: program, why },
+    });
 }
 
 /// Whether an executable names a file among those that differ. Sources are compiled into it, and

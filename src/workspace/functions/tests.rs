@@ -298,6 +298,23 @@ fn an_entry_that_linkers_merge_is_the_one_that_is_referred_to() {
     }
 }
 
+/// What registers a function before `main`, which nothing else refers to.
+const REGISTERS: &str = "pub struct Node(fn(u64) -> u64); fn work(x: u64) -> u64 { x.wrapping_mul(5) } \
+    #[used] #[UNSAFE(link_section = \".init_array\")] static PUSH: extern \"C\" fn() = push; \
+    extern \"C\" fn push() { static NODE: Node = Node(work); std::hint::black_box((&NODE, 3)); }";
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn what_is_registered_before_main_differs_by_itself() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let changed = |old: &str, new: &str| exactly(REGISTERS, &REGISTERS.replace(old, new));
+    assert_eq!(changed("mul(5)", "mul(6)"), (None, vec!["library::work".to_owned()]));
+    // What registers it runs before `main`, and is a function, too.
+    assert_eq!(changed("NODE, 3", "NODE, 4"), (None, vec!["library::push".to_owned()]));
+}
+
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
 #[test]
 fn what_no_function_refers_to_is_not_overlooked() {
