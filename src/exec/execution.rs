@@ -334,8 +334,9 @@ impl<'a> Execution<'a> {
             return Ok(Some(watched.clone()));
         }
         let command = watching.command(&program.command);
+        let begin = Instant::now();
         let ran = self.run_instead(program, command, Some(deadline), context)?;
-        Ok(ran.then(|| watching.watched(&program.command)).flatten())
+        Ok(ran.then(|| watching.watched(&program.command, begin.elapsed())).flatten())
     }
 
     /// Runs a program once, with the benchmarks that are selected, and counts the instructions

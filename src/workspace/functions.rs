@@ -33,11 +33,14 @@ pub(crate) use alignment::{Alignment, Alike};
 use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};
-use object_file::ObjectFile;
 pub(crate) use object_file::shown;
+use object_file::{ObjectFile, is_plain_rust};
 
 /// The suffixes of files that rustc makes and puts in an order of its own.
 const RUSTCS: [&str; 2] = [".rlib", ".rcgu.o"];
+
+/// The function that decides for all of Rust where they continue when they unwind.
+const UNWINDS: &str = "rust_eh_personality";
 
 /// The functions that differ between the sides, if known. Object files are read for
 /// that, once.
@@ -152,12 +155,22 @@ fn places_in(
     }
     // Where a symbol has a version, that is no part of its name in executables.
     let changed = comparison.changed_functions().into_iter();
-    let changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
+    let mut changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
+    if comparison.other_unwinding() {
+        if Side::BOTH.iter().any(|side| !executables[*side].functions.contains_key(UNWINDS)) {
+            return Err("how its functions unwind differs".to_owned());
+        }
+        changed.insert(UNWINDS);
+    }
     let linked = Pair::both(|side| executables[side].linked(&sides[side]));
     Pair::try_both(|side| {
         let executable = &executables[side];
         let entry = executable.entry.ok_or("its executable has an unknown format")?;
-        if executable.functions.is_empty() {
+        // Linkers can drop the names of local functions alone.
+        let mut locals = sides[side].unique_locals().peekable();
+        let has_dropped =
+            locals.peek().is_some() && !locals.any(|name| executable.functions.contains_key(&name));
+        if executable.functions.is_empty() || has_dropped {
             return Err("its executable was stripped of the names of its functions".to_owned());
         }
         // One that is not linked on the other side may override one of the system.
@@ -209,10 +222,30 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
             (_, true) => Err(format!("a library of the {side} has an unknown format")),
         }
     })?;
+    let unique = Rc::new(unique_locals(&sides, &others));
+    let sides = sides.map(|side| side.with_unique(&unique));
     let mut names = counterparts(sides.as_ref(), &others);
     let Pair { base, head } = sides;
     let base = base.renamed(std::mem::take(&mut names.base));
     Ok((Pair { base, head: head.renamed(names.head) }, others))
+}
+
+/// The names of functions that are local to their object files and that nothing else on their
+/// side has: like the names of others, these say which function is meant.
+fn unique_locals(sides: &Pair<Objects<'_>>, others: &HashSet<String>) -> HashSet<String> {
+    let mut counts: HashMap<String, Pair<usize>> = HashMap::new();
+    for side in Side::BOTH {
+        for function in sides[side].files.iter().flat_map(ObjectFile::functions) {
+            let is_candidate = is_plain_rust(&function.name) && !others.contains(&function.name);
+            // Something that is not local has no need of it.
+            let count = if function.is_local { 1 } else { 2 };
+            if is_candidate {
+                counts.entry(function.name).or_default()[side] += count;
+            }
+        }
+    }
+    let unique = counts.into_iter().filter(|(_, count)| count.base <= 1 && count.head <= 1);
+    unique.map(|(name, _)| name).collect()
 }
 
 /// The files of both sides for which it matters where they are linked: those with sections

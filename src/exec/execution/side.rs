@@ -154,6 +154,11 @@ impl SideProgram {
         true
     }
 
+    /// Whether it can execute benchmarks once that it otherwise repeats.
+    pub(crate) fn can_run_once(&self) -> bool {
+        self.harness.dialect.filters() && self.harness.once().is_some()
+    }
+
     /// The command without the words that select benchmarks.
     pub(crate) fn command_shown(&self) -> String {
         let mut command = self.command.clone();

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,8 @@ pub(crate) struct Watching {
     /// The traces, by the runs' arguments.
     seen: BTreeMap<String, SeenRun>,
     has_new: bool,
+    /// How long the runs took whose traces were reused.
+    spared: Duration,
     /// The functions that every run enters.
     entered_before: BTreeSet<u64>,
     /// Folders whose files need no fingerprint: those of the runs, and what was checked before.
@@ -54,6 +57,8 @@ pub(crate) struct Watching {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SeenRun {
     watched: Watched,
+    /// How long it took.
+    took: Duration,
     /// The files that it accessed, with their fingerprints; `None` for missing ones.
     files: BTreeMap<PathBuf, Option<String>>,
 }
@@ -88,7 +93,8 @@ impl Watching {
         });
         let kept = memo.as_ref().and_then(|memo| memo.read().ok().flatten());
         let (seen, entered_before) = (kept.unwrap_or_default(), BTreeSet::new());
-        Ok(Watching { tracing, memo, seen, has_new: false, entered_before, known })
+        let spared = Duration::ZERO;
+        Ok(Watching { tracing, memo, seen, has_new: false, spared, entered_before, known })
     }
 
     /// Assumes from now on that every run enters these functions.
@@ -106,14 +112,21 @@ impl Watching {
     }
 
     /// The stored trace of a run of the command, if it is still valid.
-    pub(super) fn remembered(&self, command: &Command) -> Option<&Watched> {
+    pub(super) fn remembered(&mut self, command: &Command) -> Option<&Watched> {
         let run = self.seen.get(&self.arguments(command))?;
         let is_same = run.files.iter().all(|(path, then)| fingerprint(path) == *then);
+        self.spared += if is_same { run.took } else { Duration::ZERO };
         is_same.then_some(&run.watched)
     }
 
-    /// The trace of the latest run, which was of this command.
-    pub(super) fn watched(&mut self, command: &Command) -> Option<Watched> {
+    /// How long the runs took whose traces were reused since the last call. If they count, how
+    /// much is traced does not depend on what was before.
+    pub(crate) fn take_spared(&mut self) -> Duration {
+        std::mem::take(&mut self.spared)
+    }
+
+    /// The trace of the latest run, which was of this command and took this time.
+    pub(super) fn watched(&mut self, command: &Command, took: Duration) -> Option<Watched> {
         let mut watched = self.tracing.watched().ok()?;
         watched.entered.extend(&self.entered_before);
         if !watched.executed.is_empty() {
@@ -125,7 +138,7 @@ impl Watching {
         };
         let files = watched.accessed.keys().filter(|path| !has_none(path));
         let files = files.map(|path| (path.clone(), fingerprint(path))).collect();
-        let run = SeenRun { watched: watched.clone(), files };
+        let run = SeenRun { watched: watched.clone(), took, files };
         self.seen.insert(self.arguments(command), run);
         self.has_new = true;
         Some(watched)

@@ -97,6 +97,8 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         _ if takes_seconds(harness) => (SECOND, SECOND),
         RunLength::Probe => return quick(PROBE),
         RunLength::Capped => return quick(CAP),
+        // There is no warm-up, which would take half of it.
+        RunLength::Traced(time) => return quick(2 * time),
         RunLength::Time(time) => ((time / 2).max(LEAST_WARM_UP), time),
     };
     let table = [

@@ -61,8 +61,8 @@ const COLUMNS: [(&str, Option<&str>); 4] = [
 /// probe, and in long runs, their time counts.
 fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
     let (time, skip_ext_time) = match length {
-        RunLength::Time(time) if time < LONG => (time, "true"),
-        RunLength::Time(time) => (time, "false"),
+        RunLength::Time(time) | RunLength::Traced(time) if time < LONG => (time, "true"),
+        RunLength::Time(time) | RunLength::Traced(time) => (time, "false"),
         RunLength::Probe => (PROBE, "false"),
         RunLength::Capped => (CAP, "false"),
         RunLength::Own => return Vec::new(),

@@ -339,6 +339,14 @@ fn words(flags: Vec<Flag>, given: &[OsString]) -> Vec<OsString> {
     words
 }
 
+/// Whether an executable contains the name of one of these files, so that it may open it; also if
+/// it can't be read.
+pub(crate) fn names_any(executable: &Path, files: &[String]) -> bool {
+    let Ok(bytes) = std::fs::read(executable) else { return true };
+    let names = files.iter().filter_map(|file| Path::new(file).file_name()?.to_str());
+    names.collect::<BTreeSet<_>>().into_iter().any(|name| has(&bytes, name))
+}
+
 /// A time as the value of a flag: seconds, without an exponent.
 fn seconds_of(time: Duration) -> Option<String> {
     Some(time.as_secs_f64().to_string())

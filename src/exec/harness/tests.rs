@@ -166,6 +166,8 @@ fn criterions_flags_are_those_that_its_version_knows() {
     let quick = "bench --noplot --nresamples 2 --quick --significance-level 0.99";
     assert_eq!(words(KNOWN, RunLength::Probe), format!("{quick} --measurement-time 0.001"));
     assert_eq!(words(KNOWN, RunLength::Capped), format!("{quick} --measurement-time 0.1"));
+    let traced = RunLength::Traced(Duration::from_millis(20));
+    assert_eq!(words(KNOWN, traced), format!("{quick} --measurement-time 0.04"));
     // 0.3 takes whole seconds only, and has no quick mode.
     for length in [time(1), RunLength::Probe, RunLength::Capped] {
         let expected = "bench --noplot --warm-up-time 1 --measurement-time 1";

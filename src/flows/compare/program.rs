@@ -339,14 +339,19 @@ impl<'a> ComparedProgram<'a> {
         if self.runs_as_coded() { RunLength::Own } else { RunLength::Time(time) }
     }
 
-    /// The arguments that run one benchmark alone, or all of the program if `None`; `None` if
-    /// that is impossible.
-    fn arguments(&self, side: Side, benchmark: Option<&str>) -> Option<Vec<OsString>> {
+    /// The arguments that run only these benchmarks, or all of the program if there are none;
+    /// `None` if that is impossible.
+    fn arguments(&self, side: Side, benchmarks: &[&str]) -> Option<Vec<OsString>> {
         let program = &self.sides[side];
-        match benchmark {
-            Some(name) => program.only(&[name]),
-            None => Some(program.all(self.part.filter())),
+        match benchmarks {
+            [] => Some(program.all(self.part.filter())),
+            names => program.only(names).filter(|only| fits(only)),
         }
+    }
+
+    /// Whether both sides can execute benchmarks once that they otherwise repeat.
+    pub(super) fn can_run_once(&self) -> bool {
+        self.both_sides(SideProgram::can_run_once)
     }
 
     /// Whether its executables can be given other layouts.
@@ -417,21 +422,28 @@ impl<'a> ComparedProgram<'a> {
         Ok(least)
     }
 
-    /// Traces what a side does when it runs a benchmark for `length`, or all of them if `None`.
-    /// `None` if that can't be traced before the deadline.
+    /// Traces what a side does when it runs these benchmarks, or all of them if there are none:
+    /// for `length` each, or once. `None` if that can't be traced before the deadline.
     pub(super) fn watch(
         &mut self,
         side: Side,
-        benchmark: Option<&str>,
+        benchmarks: &[&str],
         watching: &mut Watching,
-        length: Duration,
+        length: Option<Duration>,
         deadline: Instant,
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
-        let Some(arguments) = self.arguments(side, benchmark) else { return Ok(None) };
-        let length = self.unless_as_coded(length);
+        let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
+        let length = length.map(|length| match self.runs_as_coded() {
+            true => RunLength::Own,
+            false => RunLength::Traced(length),
+        });
         let program = &mut self.sides[side];
-        program.select(length, arguments);
+        match length {
+            Some(length) => program.select(length, arguments),
+            None if program.select_once(arguments) => {}
+            None => return Ok(None),
+        }
         let mut watched = self.execution.watch(program, watching, deadline, context)?;
         if let Some(watched) = &mut watched {
             self.opened_before(side).for_each(|path| watched.note_given(&path));
@@ -481,7 +493,7 @@ impl<'a> ComparedProgram<'a> {
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
-        let Some(arguments) = self.arguments(side, benchmark) else { return Ok(None) };
+        let Some(arguments) = self.arguments(side, benchmark.as_slice()) else { return Ok(None) };
         let program = &mut self.sides[side];
         match program.select_once(arguments) {
             true => self.execution.profile(program, profiler, deadline, context),
@@ -501,7 +513,7 @@ impl<'a> ComparedProgram<'a> {
         if self.dialect() == Dialect::Gungraun {
             return Err("they would be of valgrind, under which its harness runs it".into());
         }
-        let Some(arguments) = self.arguments(side, benchmark) else {
+        let Some(arguments) = self.arguments(side, benchmark.as_slice()) else {
             return Err("its harness does not run it alone".into());
         };
         let length = self.unless_as_coded(SAMPLED);
@@ -596,16 +608,18 @@ impl<'a> ComparedProgram<'a> {
         {
             let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
             let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
-            let fits = |only: &Vec<OsString>| {
-                let length = only.iter().map(|word| word.len() + 1).sum::<usize>();
-                (1..LONGEST_SELECTION).contains(&length)
-            };
-            if let Some(only) = program.only(&names).filter(fits) {
+            if let Some(only) = program.only(&names).filter(|only| fits(only)) {
                 return only;
             }
         }
         program.all(self.part.filter())
     }
+}
+
+/// Whether a command can have these arguments, and there are some.
+fn fits(arguments: &[OsString]) -> bool {
+    let length = arguments.iter().map(|word| word.len() + 1).sum::<usize>();
+    (1..LONGEST_SELECTION).contains(&length)
 }
 
 /// The benchmark with this number in the plan.

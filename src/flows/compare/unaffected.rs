@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 
 use super::Options;
 use super::accesses::Folders;
-use super::discovery::{Discovered, Discovery};
+use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Unknown, Watching};
+use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
 use crate::model::outcome::{FunctionCounts, SameReason};
@@ -29,6 +30,16 @@ use crate::workspace::{Moves, Preparation, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
+
+/// What a function does, and what to do about it.
+const DIFFERS: &str =
+    "which differs; if its source does not, `--codegen-units 1` may keep it as it is";
+
+/// How many benchmarks are traced in one run at first.
+const PART_SIZE: usize = 16;
+
+/// How many pairs an unaffected benchmark saves at least: those for an all-clear.
+const SAVED_PAIRS: f64 = 14.0;
 
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
@@ -63,20 +74,25 @@ pub(super) fn leave_out(
             Ok(traced) => traced,
             Err(why) => {
                 let benchmark = &preparation.benchmarks[program.number].benchmark.name;
-                session.reporter.event(Event::AllMeasured { benchmark, why: &why });
+                report_all(discovery, benchmark, &why, session.reporter);
                 has_same_code = false;
                 continue;
             }
         };
         let is_same_code = traced.has_same_code();
         let begin = Instant::now();
-        traced.deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        let deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        traced.deadline = deadline;
         let looked = traced.look_at(discovery, session.reporter);
         traced.keep();
-        looked.map_err(Stop::into_error)?;
+        // What needs no pairs leaves time to trace more.
         if is_same_code {
+            budget.deadline += traced.deadline.saturating_duration_since(deadline);
             budget.extend(begin);
+        } else {
+            budget.deadline = traced.deadline;
         }
+        looked.map_err(Stop::into_error)?;
         has_same_code &= is_same_code;
     }
     let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
@@ -122,6 +138,9 @@ pub(super) struct ProgramTracer<'w, 'a> {
     folders: Folders<'w>,
     /// How long a run measures a benchmark.
     length: Duration,
+    /// Whether a run that executes each benchmark once shows all that a longer one would: no code
+    /// differs, and the executables don't name a file that does.
+    is_once_enough: bool,
     deadline: Instant,
     context: Context<'w>,
 }
@@ -156,6 +175,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let watching = watching(program, tracer, breakpoints)?;
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
         let changed = places.map(|places| places.changed);
+        let has_same_code = changed.base.is_empty() && changed.head.is_empty();
+        let is_once_enough = has_same_code && !names_any(program, &moves.changed);
         let deadline = Instant::now();
         Ok(ProgramTracer {
             program,
@@ -164,6 +185,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             compared,
             folders,
             length,
+            is_once_enough,
             deadline,
             context,
         })
@@ -184,6 +206,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let none = Breakpoints::default();
         let watching = watching(program, tracer, Pair { base: &none, head: &none });
         let watching = watching.map_err(Unknown::Because)?;
+        let is_once_enough = !names_any(program, changed);
         let (changed, compared, length) = (Pair::default(), None, Duration::ZERO);
         Ok(ProgramTracer {
             program,
@@ -192,6 +215,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             compared,
             folders,
             length,
+            is_once_enough,
             deadline,
             context,
         })
@@ -199,7 +223,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
 
     /// How it is known that a run of all its benchmarks does the same on both sides.
     pub(super) fn see_all(&mut self) -> Result<SameReason, Unknown> {
-        self.see(None).map(|seen| self.reason(&seen))
+        self.see_whole(&[]).map(|seen| self.reason(&seen))
     }
 
     pub(super) fn keep(&self) {
@@ -237,9 +261,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let Err(unknown) = self.skip_what_all_enter() else {
             return self.look_at_each(discovery, reporter);
         };
-        let benchmark = &self.program.execution.benchmark.name;
         let why = format!("before the first of them, {}", unknown.reason()?);
-        reporter.event(Event::AllMeasured { benchmark, why: &why });
+        report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
         Ok(())
     }
 
@@ -259,12 +282,12 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             discovery.most_reported() > names.len() && self.program.can_select_benchmarks();
         let only = discovery.benchmarks.first().filter(|_| names.len() == 1 && has_more);
         let only = only.and_then(|one| one.inner.clone());
-        let seen = match self.see(only.as_deref()) {
+        let seen = match self.see_whole(only.as_deref().as_slice()) {
             Ok(seen) => seen,
             Err(unknown) => {
                 let why = unknown.reason()?;
                 if is_alone {
-                    reporter.event(Event::AllMeasured { benchmark: program, why: &why });
+                    report_all(discovery, program, &why, reporter);
                 }
                 return Ok(());
             }
@@ -272,6 +295,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let entered = self.changed_of(&seen);
         if entered.is_empty() {
             let reason = self.reason(&seen);
+            self.deadline += saved(discovery) * names.len() as u32;
             discovery.leave_out(names.into_iter().map(|one| (one, reason.clone())).collect());
         } else if let [only] = names.as_slice() {
             discovery.entered.insert(only.clone(), entered);
@@ -282,9 +306,9 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     /// Does not trace again what the program enters before the first benchmark, since all
     /// benchmarks enter that.
     fn skip_what_all_enter(&mut self) -> Result<(), Unknown> {
-        let before = self.see(Some(NO_BENCHMARK))?;
+        let before = self.see(&[NO_BENCHMARK], Some(self.length))?;
         if let Some(name) = self.changed_of(&before).pop_first() {
-            return Err(Unknown::Because(format!("it enters `{name}`, which differs")));
+            return Err(Unknown::Because(format!("it enters `{name}`, {DIFFERS}")));
         }
         for side in Side::BOTH {
             // If this fails, tracing only takes longer.
@@ -293,39 +317,88 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         Ok(())
     }
 
-    /// Looks at one benchmark after the other, until the deadline.
+    /// Finds out about each benchmark, until the deadline: first of all that can be executed once,
+    /// which shows most of those that are affected, then of the others as they are measured.
     fn look_at_each(
         &mut self,
         discovery: &mut Discovery,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
-        let count = discovery.benchmarks.len();
-        let mut unaffected = BTreeMap::new();
-        // Neighbours often enter the same functions: with too little time, see some of each kind.
-        for (done, number) in bit_reversed_order(count).enumerate() {
-            if Instant::now() >= self.deadline {
-                break;
-            }
+        let mut found = Found::default();
+        // The program's own metrics belong to no benchmark.
+        let names = discovery.benchmarks.iter();
+        let names = names.filter_map(|one| Some((one.name.clone(), one.inner.clone()?)));
+        let mut left: Vec<(String, String)> = names.collect();
+        let can_run_once = self.program.can_run_once();
+        if can_run_once {
+            self.look_at_parts(vec![left.clone()], None, &mut found, reporter)?;
+            left.retain(|(name, _)| found.unaffected.contains_key(name));
+        }
+        if !(can_run_once && self.is_once_enough) {
+            found.unaffected.clear();
+            let size = if can_run_once { PART_SIZE } else { 1 };
+            let parts: Vec<_> = left.chunks(size).map(<[_]>::to_vec).collect();
+            // Neighbours often enter the same functions: with too little time, see some of each
+            // kind.
+            let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
+            found.saved = saved(discovery);
+            self.look_at_parts(order.collect(), Some(self.length), &mut found, reporter)?;
+        }
+        let mut entered = found.entered.values();
+        let first = entered.next().cloned().unwrap_or_default();
+        let common = entered.fold(first, |common, more| &common & more).pop_first();
+        if let Some(name) = common.filter(|_| found.entered.len() == discovery.benchmarks.len()) {
+            let why = format!("each enters `{name}`, {DIFFERS}");
+            report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
+        }
+        discovery.entered.append(&mut found.entered);
+        discovery.leave_out(found.unaffected);
+        Ok(())
+    }
+
+    /// Looks at one run of each of these parts of the benchmarks, which are named as in outputs
+    /// and as the harness knows them; if it enters something that differs, at each half of it.
+    fn look_at_parts(
+        &mut self,
+        mut parts: Vec<Vec<(String, String)>>,
+        length: Option<Duration>,
+        found: &mut Found,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Stop> {
+        let count = parts.iter().map(Vec::len).sum();
+        let mut done = 0;
+        parts.reverse();
+        while let Some(part) = parts.pop().filter(|_| Instant::now() < self.deadline) {
             let program = &self.program.execution.benchmark.name;
             reporter.event(Event::Watching { program, place: Some((done + 1, count)) });
-            let Discovered { name, inner, .. } = &discovery.benchmarks[number];
-            // The program's own metrics belong to no benchmark.
-            let Some(inner) = inner else { continue };
-            match self.see(Some(inner)) {
-                Ok(seen) => {
-                    let entered = self.changed_of(&seen);
-                    match entered.is_empty() {
-                        true => drop(unaffected.insert(name.clone(), self.reason(&seen))),
-                        false => drop(discovery.entered.insert(name.clone(), entered)),
-                    }
+            let names: Vec<&str> = part.iter().map(|(_, inner)| inner.as_str()).collect();
+            let seen = match self.see(&names, length) {
+                Err(Unknown::Stopped(stop)) => return Err(stop),
+                Err(Unknown::Because(why)) => Err(why),
+                Ok(seen) => Ok((self.changed_of(&seen), seen)),
+            };
+            match (seen, part.as_slice()) {
+                (Ok((entered, seen)), all) if entered.is_empty() => {
+                    done += all.len();
+                    self.deadline += found.saved * all.len() as u32;
+                    let reason = self.reason(&seen);
+                    let names = all.iter().map(|(name, _)| (name.clone(), reason.clone()));
+                    found.unaffected.extend(names);
                 }
-                Err(unknown) => {
-                    let why = unknown.reason()?;
+                (Ok((entered, _)), [(name, _)]) => {
+                    done += 1;
+                    found.entered.insert(name.clone(), entered);
+                }
+                (Err(why), [(name, _)]) => {
+                    done += 1;
                     reporter.event(Event::Measured { benchmark: name, why: &why });
+                }
+                (_, several) => {
+                    let (first, second) = several.split_at(several.len() / 2);
+                    parts.extend([second, first].map(<[_]>::to_vec));
                 }
             }
         }
-        discovery.leave_out(unaffected);
         Ok(())
     }
 
@@ -343,14 +416,26 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         Side::BOTH.into_iter().flat_map(of).collect()
     }
 
-    /// What both sides do when they run a benchmark, or with `None` all of them.
-    fn see(&mut self, benchmark: Option<&str>) -> Result<Seen, Unknown> {
+    /// The same in one run, which executes each benchmark once if that is enough.
+    fn see_whole(&mut self, benchmarks: &[&str]) -> Result<Seen, Unknown> {
+        if self.is_once_enough && self.program.can_run_once() {
+            match self.see(benchmarks, None) {
+                Err(Unknown::Because(_)) => {}
+                seen => return seen,
+            }
+        }
+        self.see(benchmarks, Some(self.length))
+    }
+
+    /// What both sides do when they run some benchmarks, or with none all of them: for a time, or
+    /// each once.
+    fn see(&mut self, benchmarks: &[&str], length: Option<Duration>) -> Result<Seen, Unknown> {
         let mut both = Pair::default();
         for side in Side::BOTH {
-            let (watching, length, deadline) =
-                (&mut self.watching[side], self.length, self.deadline);
+            let (watching, deadline) = (&mut self.watching[side], self.deadline);
             let watched =
-                self.program.watch(side, benchmark, watching, length, deadline, self.context)?;
+                self.program.watch(side, benchmarks, watching, length, deadline, self.context)?;
+            self.deadline -= watching.take_spared();
             both[side] = match watched {
                 Some(watched) => watched,
                 None if Instant::now() >= self.deadline => {
@@ -362,6 +447,38 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let accessed = self.folders.check(both.as_ref()).map_err(Unknown::Because)?;
         Ok(Seen { entered: both.map(|one| one.entered), accessed })
     }
+}
+
+/// What was found out about the benchmarks of a program.
+#[derive(Default)]
+struct Found {
+    unaffected: BTreeMap<String, SameReason>,
+    /// The functions that differ and that each enters.
+    entered: BTreeMap<String, BTreeSet<String>>,
+    /// By how much the time for tracing grows with each benchmark that is unaffected.
+    saved: Duration,
+}
+
+/// How long the pairs of a benchmark take at least.
+fn saved(discovery: &Discovery) -> Duration {
+    let pair = discovery.pair_seconds / discovery.most_reported() as f64;
+    Duration::from_secs_f64(SAVED_PAIRS * pair)
+}
+
+/// Reports why nothing of a program is known to be unaffected.
+fn report_all(discovery: &Discovery, program: &str, why: &str, reporter: &mut dyn Reporter) {
+    reporter.event(match discovery.benchmarks.as_slice() {
+        [only] => Event::Measured { benchmark: &only.name, why },
+        _ => Event::AllMeasured { benchmark: program, why },
+    });
+}
+
+/// Whether an executable names a file among those that differ. Sources are compiled into it, and
+/// named by what may panic.
+fn names_any(program: &ComparedProgram<'_>, changed: &[String]) -> bool {
+    let files: Vec<String> =
+        changed.iter().filter(|path| !path.ends_with(".rs")).cloned().collect();
+    !program.both_sides(|side| !harness::names_any(&side.executable, &files))
 }
 
 /// How the runs of both sides are traced.

@@ -8,6 +8,7 @@
 //! D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use object::elf::RelocationType;
 
@@ -26,7 +27,7 @@ pub(super) enum Naming {
     /// version. A function is identified by its name.
     Shown,
     /// The same mangled name, or names that are declared the same. A function that is local
-    /// to its object file is compared like a constant, since others may have its name.
+    /// to its object file is compared like a constant if others have its name.
     Exact(Renamed),
 }
 
@@ -62,7 +63,8 @@ impl<'d> Objects<'d> {
         let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
         let all_named = naming == Naming::Shown;
         for (number, file) in files.iter().enumerate() {
-            // What is local to its file belongs to the functions that refer to it.
+            // What is local to its file belongs to the functions that refer to it, unless its
+            // name is unique.
             for function in file.functions() {
                 if function.is_local && !all_named {
                     locals.insert(function.name);
@@ -90,6 +92,20 @@ impl<'d> Objects<'d> {
     /// The same with other names for functions.
     pub(super) fn renamed(self, names: Renamed) -> Self {
         if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
+    }
+
+    /// The same, in which local functions with these names are compared by name, too.
+    pub(super) fn with_unique(mut self, unique: &Rc<HashSet<String>>) -> Self {
+        self.files.iter_mut().for_each(|file| file.unique = Rc::clone(unique));
+        Objects::new(self.files, self.naming)
+    }
+
+    /// The names of the local functions that are compared by name.
+    pub(super) fn unique_locals(&self) -> impl Iterator<Item = String> {
+        self.files.iter().flat_map(|file| {
+            let names = file.functions().map(|function| function.name);
+            names.filter(|name| file.unique.contains(name))
+        })
     }
 
     /// The name under which a linked function is compared. `None` if it belongs to the
@@ -182,6 +198,8 @@ pub(super) struct FunctionComparison<'a, 'd> {
     /// The variable of the other side to which each variable corresponds, if known. What
     /// is written to one is read from no other, so it is at most one.
     variables: Pair<HashMap<Variable, Variable>>,
+    /// How the functions of Rust unwind that are the same otherwise, where either is known.
+    unwinding: Vec<Pair<Option<FilePiece>>>,
 }
 
 /// The maximum number of comparisons of functions with the same name.
@@ -190,8 +208,8 @@ const MOST_NAMESAKES: usize = 10_000;
 impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// `explains` decides which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
-        let variables = Pair::default();
-        FunctionComparison { sides, explains, same: HashSet::new(), variables }
+        let (variables, unwinding) = (Pair::default(), Vec::new());
+        FunctionComparison { sides, explains, same: HashSet::new(), variables, unwinding }
     }
 
     /// The names of the compared functions that differ between the sides.
@@ -263,6 +281,21 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
         differs.map(|name| format!("the variable `{name}`"))
     }
 
+    /// Whether a function of Rust that is the same otherwise unwinds differently. That matters
+    /// only to programs that unwind.
+    pub(super) fn other_unwinding(&mut self) -> bool {
+        while let Some(tables) = self.unwinding.pop() {
+            let is_same = match (tables.base, tables.head) {
+                (Some(base), Some(head)) => self.is_same(base, head),
+                _ => false,
+            };
+            if !is_same {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether each of the base's has an equal one among the head's.
     fn are_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
         let mut head: Vec<FilePiece> = head.iter().map(|(place, _)| *place).collect();
@@ -289,6 +322,14 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
                 None => return false,
             }
         }
+        let unwinding = |side: Side, (file, piece): FilePiece| {
+            Some((file, self.sides[side].files[file].rust_unwinding(piece)?))
+        };
+        let both = assumed.iter().map(|(base, head)| Pair {
+            base: unwinding(Side::Base, *base),
+            head: unwinding(Side::Head, *head),
+        });
+        self.unwinding.extend(both.filter(|both| *both != Pair::default()));
         self.same.extend(assumed);
         for side in Side::BOTH {
             self.variables[side].extend(std::mem::take(&mut variables[side]));

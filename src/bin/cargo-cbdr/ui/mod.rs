@@ -259,7 +259,7 @@ impl Ui {
         match event {
             Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
             Event::AllMeasured { benchmark, why } => {
-                self.detail("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
+                self.status("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
             }
             Event::Measured { benchmark, why } => {
                 self.detail("Measuring", &format!("`{benchmark}`: {why}"));
