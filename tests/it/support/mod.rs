@@ -30,8 +30,8 @@ pub(crate) const RELEASES: [Variables; 2] = [
 ];
 
 /// Where scratch folders are made: `TMPDIR` if it is set, else in memory if there is room and
-/// programs can be run from there. On a disk, files that are created soon after others were
-/// deleted take twice the time.
+/// programs can be run from there. Tests create and delete so many files that ext4 takes a tenth
+/// more of the processor's time.
 static SCRATCH: LazyLock<PathBuf> = LazyLock::new(|| {
     let memory = Path::new("/dev/shm");
     let usual = std::env::temp_dir();
@@ -42,7 +42,7 @@ static SCRATCH: LazyLock<PathBuf> = LazyLock::new(|| {
     }
 });
 
-/// Whether a folder has room for many builds, and the system runs what is there.
+/// Whether a folder has 4 GiB for builds, and the system runs what is there.
 fn can_hold_programs(folder: &Path) -> bool {
     let Ok(here) = tempfile::tempdir_in(folder) else { return false };
     let program = here.path().join("program");
