@@ -77,7 +77,7 @@ impl Ended {
 impl Job {
     /// A job of a pull request on Linux, with the defaults of all inputs.
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = crate::support::scratch();
         let action = action();
         let mut context = BTreeMap::new();
         for (name, input) in action["inputs"].as_hash().unwrap() {
@@ -484,7 +484,7 @@ fn binstall(key: &str) -> String {
 
 #[test]
 fn an_archive_has_the_name_that_binstall_asks_for_and_all_that_it_should_hold() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let (out, program) = (folder.path().join("archives"), folder.path().join("program"));
     pack(TARGET, &out, &program);
     assert_eq!(binstall("pkg-fmt"), "tgz");

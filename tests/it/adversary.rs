@@ -20,7 +20,7 @@ const LATE: [&str; 2] = ["falls_back", "tires"];
 
 fn attack(cases: &[Case]) {
     let program = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr"));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let mut wrong = String::new();
     let (mut found, mut all) = (0, 0);
     for case in cases {

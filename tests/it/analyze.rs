@@ -15,7 +15,7 @@ fn cbdr(folder: &Path) -> Cbdr {
 /// Pipes `rows` into `analyze`.
 #[track_caller]
 fn fed(rows: &str, args: &str) -> Ran {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let mut command =
         cbdr(folder.path()).args(["analyze"]).args(args.split_whitespace()).into_command();
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -282,7 +282,7 @@ fn slower_suite(rounds: u32) -> String {
 
 #[test]
 fn that_some_of_a_suite_is_slower_is_known_before_which() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let decide = |rounds: u32, more: &str| {
         std::fs::write(folder.path().join("rows.csv"), slower_suite(rounds)).unwrap();
         let args = format!("analyze rows.csv --threshold 2% --format {more}");
@@ -308,7 +308,7 @@ fn that_some_of_a_suite_is_slower_is_known_before_which() {
 
 #[test]
 fn files_are_read_for_their_labels_first_and_a_pipe_can_not_be() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let of = |name: &str, factor: f64| {
         pairs(30, factor)
             .replace("base,", &format!("{name}/base,"))
@@ -348,7 +348,7 @@ fn a_bad_row_is_named_by_file_line_and_column() {
         ("a,-1,2\n", "line 4, column 2 (`wall_time`): `-1` is negative"),
         (",1,2\n", "line 4, column 1 (`benchmark`): the label is missing"),
     ];
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     for (row, expected) in table {
         std::fs::write(folder.path().join("bad.csv"), format!("{head}{row}")).unwrap();
         for args in ["analyze bad.csv", "analyze bad.csv --threshold 2%"] {
@@ -435,7 +435,7 @@ fn a_judge_takes_five_percent_and_the_least_time_unless_told_otherwise() {
 
 #[test]
 fn the_pipe_ends_when_the_verdict_is_in() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let slow = "b:sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'";
     let sample = cbdr(folder.path()).args(["sample", "a:true", slow, "--time-limit", "1h"]);
     let mut sample =

@@ -330,7 +330,7 @@ fn the_whole_gate_is_repeated_and_its_verdicts_are_counted() {
 
 #[test]
 fn the_demo_finds_the_slowdown_that_it_planted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let cbdr = Cbdr::new(folder.path(), &folder.path().join("cache")).env("TMPDIR", folder.path());
     let ran = cbdr.args(["demo"]).run().code(0);
     let said = &ran.stdout;

@@ -3,7 +3,7 @@
 use crate::support::{Cbdr, Ran};
 
 fn doctor(args: &[&str]) -> Ran {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     Cbdr::new(folder.path(), folder.path()).args(["doctor"]).args(args).run()
 }
 

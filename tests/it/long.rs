@@ -9,7 +9,7 @@ use crate::support::{Cbdr, Random, setting};
 /// the second number of pairs (except for what is in the pipe). There is no verdict,
 /// since the change is the threshold and every second pair mirrors the one before.
 fn peaks(pairs: [u64; 2]) -> [u64; 2] {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let cbdr = Cbdr::new(folder.path(), &folder.path().join("cache"));
     let mut command = cbdr.args(["analyze", "--threshold", "2%"]).into_command();
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -7,6 +7,8 @@
 mod action;
 #[cfg(target_os = "linux")]
 mod adversary;
+#[cfg(target_os = "linux")]
+mod again;
 mod analyze;
 mod bisect;
 #[cfg(target_os = "linux")]
@@ -84,5 +86,3 @@ mod traps;
 mod unaffected;
 mod waivers;
 mod walk;
-#[cfg(target_os = "linux")]
-mod warm;

@@ -27,7 +27,7 @@ pub(crate) fn has_valgrind() -> bool {
 
 /// Whether perf is there and may take samples.
 pub(crate) fn has_perf() -> bool {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let mut perf = std::process::Command::new("perf");
     perf.args(["record", "--event", "task-clock:u", "--output"]).arg(folder.path().join("data"));
     let output = perf.args(["--", "true"]).output();
@@ -41,7 +41,7 @@ pub(crate) fn has_perf() -> bool {
 /// Runs commands in turn and returns their rows, with the header's names.
 #[track_caller]
 fn sample(args: &[&str]) -> Ran {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     Cbdr::new(folder.path(), folder.path()).args(["sample"]).args(args).run()
 }
 

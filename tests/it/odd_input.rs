@@ -134,7 +134,7 @@ fn samples() {
 
 #[test]
 fn what_benchmarks_print() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let place =
         OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
     let texts: [(Dialect, &[u8]); 4] = [
@@ -167,7 +167,7 @@ fn what_benchmarks_print() {
 
 #[test]
 fn a_run_that_prints_too_much() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let place =
         OutputPaths { stdout: folder.path().join("out"), output: folder.path().join("output") };
     let read = |dialect, text: &str| {

@@ -24,7 +24,7 @@ fn cbdr(folder: &Path, args: &str) -> Cbdr {
 
 #[test]
 fn histograms_stand_side_by_side_or_below_each_other() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     samples(folder.path(), 50);
     let wide = cbdr(folder.path(), "plot in.csv").env("COLUMNS", "100").run().code(0);
     assert!(wide.stdout.starts_with("wall_time\n"), "{}", wide.stdout);
@@ -41,7 +41,7 @@ fn histograms_stand_side_by_side_or_below_each_other() {
 
 #[test]
 fn the_specification_holds_the_samples() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     samples(folder.path(), 3);
     let object = cbdr(folder.path(), "plot in.csv --vega").run().code(0).json();
     assert_eq!(object["data"]["values"].as_array().unwrap().len(), 6);
@@ -103,7 +103,7 @@ fn the_page_of_a_comparison_shows_all_that_led_to_it() {
 
 #[test]
 fn a_page_of_samples_says_when_it_does_not_draw_every_pair() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     samples(folder.path(), 3000);
     let html = "plot in.csv --html p.html";
     let read = || std::fs::read_to_string(folder.path().join("p.html")).unwrap();
@@ -123,7 +123,7 @@ fn a_page_of_samples_says_when_it_does_not_draw_every_pair() {
 
 #[test]
 fn names_from_samples_cannot_speak_on_the_page() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let label = "</style><script>alert(1)</script>\"'&\u{1b}[31m\u{202e}";
     let mut rows = "benchmark,</code><b onload=x>\n".to_owned();
     for number in 0..20 {
@@ -158,7 +158,7 @@ fn a_page_that_cannot_be_written_costs_no_measurement() {
 
 #[test]
 fn of_many_benchmarks_those_that_got_slower_come_first() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let mut rows = "benchmark,wall_time\n".to_owned();
     for number in 0..20 {
         for benchmark in 0..70 {

@@ -68,7 +68,7 @@ fn a_comment_has_its_marker_its_table_and_no_mention() {
 
 #[test]
 fn names_from_samples_cannot_speak_in_a_comment() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let ran = hostile_samples(folder.path()).args(["markdown"]).run().code(100);
     let text = &ran.stdout;
     assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains('\u{1b}'));
@@ -91,7 +91,7 @@ fn names_from_samples_cannot_speak_in_a_comment() {
 
 #[test]
 fn a_comment_of_many_benchmarks_is_not_too_long_and_shows_the_worst() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let name = "x".repeat(400);
     let mut rows = "benchmark,wall_time\n".to_owned();
     for number in 0..20 {
@@ -135,7 +135,7 @@ fn annotations_are_commands_and_the_summary_is_appended() {
 
 #[test]
 fn a_name_cannot_be_a_workflow_command() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let ran = hostile_samples(folder.path()).args(["github"]).run().code(100);
     for line in ran.stdout.lines() {
         assert!(
@@ -191,7 +191,7 @@ fn junit_has_a_case_for_each_metric_that_gates() {
 
 #[test]
 fn names_cannot_break_the_xml() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let ran = hostile_samples(folder.path()).args(["junit"]).run().code(100);
     assert!(!elements(&ran.stdout).iter().any(|name| name == "script" || name == "b"));
     assert!(!ran.stdout.chars().any(|c| c.is_control() && c != '\n'), "{}", ran.stdout);

@@ -92,7 +92,7 @@ fn tiny(folder: &Path) -> PathBuf {
 
 #[test]
 fn the_cost_is_the_seconds_of_a_pair_times_the_variance_of_its_ratio() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let read = recording::series(recording::rows(&tiny(folder.path())).unwrap()).unwrap();
     let [series] = &read[..] else { panic!("{read:?}") };
     assert_eq!(series.pairs.len(), 5);
@@ -122,7 +122,7 @@ fn the_cost_is_the_seconds_of_a_pair_times_the_variance_of_its_ratio() {
 
 #[test]
 fn rows_that_make_no_pairs_are_errors_that_name_them() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let path = tiny(folder.path());
     let whole = std::fs::read_to_string(&path).unwrap();
     let broken = |from: &str, to: &str| {
@@ -315,7 +315,7 @@ done
 
     #[test]
     fn a_round_has_a_pair_of_every_benchmark_in_every_way() {
-        let package = tempfile::tempdir().unwrap();
+        let package = crate::support::scratch();
         let executable = program(package.path(), CRITERION);
         let runner: &Runner = &run;
         let suite = Suite::find(runner, &[executable]).unwrap();
@@ -349,7 +349,7 @@ done
 
     #[test]
     fn a_program_that_fails_or_lists_nothing_is_named() {
-        let package = tempfile::tempdir().unwrap();
+        let package = crate::support::scratch();
         let runner: &Runner = &run;
         let broken = program(package.path(), "#!/bin/sh\necho no texts >&2\nexit 3\n");
         let error = Suite::find(runner, &[broken]).err().unwrap().to_string();

@@ -15,7 +15,7 @@ fn cbdr(folder: &Path) -> Cbdr {
 
 #[track_caller]
 fn sample(args: &[&str]) -> Ran {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     cbdr(folder.path()).args(["sample"]).args(args).run()
 }
 
@@ -68,7 +68,7 @@ fn words_are_split_as_a_shell_would_and_colons_may_follow() {
 
 #[test]
 fn commands_run_in_this_folder_and_environment() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let below = folder.path().join("below");
     std::fs::create_dir(&below).unwrap();
     std::fs::write(below.join("run.sh"), "test \"$WORD\" = 'a word'\n").unwrap();
@@ -124,7 +124,7 @@ fn lives(number: &str) -> bool {
 
 #[test]
 fn when_nobody_reads_any_more_it_ends_quietly_and_so_does_what_it_runs() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let (mut child, rows, number) = hanging(folder.path());
     drop(rows);
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -133,7 +133,7 @@ fn when_nobody_reads_any_more_it_ends_quietly_and_so_does_what_it_runs() {
 
 #[test]
 fn a_signal_ends_it_with_whole_rounds() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let (mut child, rows, number) = hanging(folder.path());
     // SAFETY: sends a signal to a child that nobody has waited for.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };

@@ -33,6 +33,9 @@ fn entry(name: &str, more: &str) -> String {
     format!("[[bench]]\nname = \"{name}\"\n{harness}\n{more}\n")
 }
 
+/// Nothing here depends on how fast it runs.
+const QUICKLY_BUILT: &str = "[profile.release]\nopt-level = 0\n";
+
 /// Writes a package with bench targets into a folder: their names, what else their entries
 /// say, and their sources.
 fn package(repo: &Repo, folder: &str, name: &str, more: &str, benches: &[(&str, &str, &str)]) {
@@ -49,7 +52,7 @@ fn package(repo: &Repo, folder: &str, name: &str, more: &str, benches: &[(&str, 
 fn repository(more: &str, benches: &[(&str, &str, &str)]) -> Repo {
     let repo = Repo::new("steady");
     repo.git(&["rm", "--quiet", "-r", "--force", "."]);
-    package(&repo, ".", "root", more, benches);
+    package(&repo, ".", "root", &format!("{more}\n{QUICKLY_BUILT}"), benches);
     repo.commit("a package of its own");
     repo.branch("feature");
     repo.write("words.md", "words");
@@ -275,7 +278,10 @@ fn a_workspace_runs_what_cargo_bench_would() {
     package(&repo, "two", "two", "", &[("work", "", &b), ("more", "", &b)]);
     package(&repo, "none", "none", "", &[]);
     let members = |more: &str| {
-        format!("[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\", \"none\"]\n{more}")
+        format!(
+            "[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\", \"none\"]\n{more}\n\
+             {QUICKLY_BUILT}"
+        )
     };
     repo.write("Cargo.toml", &members(""));
     repo.commit("a workspace");

@@ -329,7 +329,7 @@ fn cargos_configuration_around_the_repository_holds_although_the_cache_is_elsewh
     );
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(config, text + &more).unwrap();
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = crate::support::scratch();
     // Nothing may be fetched instead of the package next to it.
     let cbdr = Cbdr::new(repo.path(), elsewhere.path()).args(["compare", "main"]);
     let both = measure(&repo, cbdr.env("CARGO_NET_OFFLINE", "true"));
@@ -379,7 +379,8 @@ fn what_a_hook_of_git_exports_leads_nobody_astray() {
 fn what_an_outer_cargo_sets_is_not_for_us_and_ours() {
     let repo = a_and_b();
     let target = repo.around().join("target of another");
-    let cbdr = repo.cbdr("compare main").env("RUSTUP_TOOLCHAIN", "no-such-toolchain");
+    let cbdr = repo.cbdr("compare main").env("PATH", std::env::var_os("PATH").unwrap());
+    let cbdr = cbdr.env("RUSTUP_TOOLCHAIN", "no-such-toolchain");
     let cbdr = cbdr.env("CARGO_TARGET_DIR", &target).env("CARGO", "/nowhere/cargo");
     let cbdr = cbdr.env("CARGO_BUILD_TARGET_DIR", &target).env("CARGO_BUILD_BUILD_DIR", &target);
     let cbdr = cbdr.env("CARGO_PKG_NAME", "another").env("CARGO_MANIFEST_DIR", "/nowhere");
@@ -430,6 +431,10 @@ fn the_toolchain_of_the_head_builds_both_sides_unless_told_otherwise() {
         return;
     };
     let repo = Repo::new("witness");
+    // Through rustup's proxies.
+    let path = std::env::var_os("PATH").unwrap();
+    let compare =
+        |args: &str| measure(&repo, repo.cbdr(&format!("compare {args}")).env("PATH", &path));
     // Which compiler it was, in the data.
     let rustc = "std::process::Command::new(std::env::var(\"RUSTC\").unwrap())";
     let told = format!("String::from_utf8({rustc}.arg(\"-V\").output().unwrap().stdout).unwrap()");
@@ -439,17 +444,17 @@ fn the_toolchain_of_the_head_builds_both_sides_unless_told_otherwise() {
     let channel = name.split("-x86").next().unwrap().split("-aarch").next().unwrap();
     repo.write("rust-toolchain.toml", &format!("[toolchain]\nchannel = \"{channel}\"\n"));
     repo.commit("a toolchain");
-    let both = compare(&repo, "main --format json");
+    let both = compare("main --format json");
     assert_eq!((&both.base.told, &both.head.told), (&version, &version));
     assert_eq!(both.ran.json()["toolchain"], version);
-    let both = compare(&repo, "main --format json --toolchain each");
+    let both = compare("main --format json --toolchain each");
     assert_ne!(both.base.told, version);
     assert_eq!(both.head.told, version);
     let usual = both.base.told;
-    let both = compare(&repo, "main --format json --toolchain base");
+    let both = compare("main --format json --toolchain base");
     assert_eq!((&both.base.told, &both.head.told), (&usual, &usual));
     assert_eq!(both.ran.json()["toolchain"], usual);
-    let both = compare(&repo, &format!("feature --head main --exact-base --toolchain {name}"));
+    let both = compare(&format!("feature --head main --exact-base --toolchain {name}"));
     assert_eq!((&both.base.told, &both.head.told), (&version, &version));
 }
 

@@ -215,7 +215,7 @@ fn the_commit_that_brought_a_regression() {
 /// kept.
 #[test]
 fn the_order_of_sampled_runs() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let mut outputs = Outputs::new("sample");
     let calls = [
         ("two", "a:true b:true --rounds 10 --seed 3"),

@@ -144,7 +144,7 @@ fn a_difference_is_shown_with_what_stands_around_it() {
 
 #[test]
 fn an_output_that_differs_is_new_or_is_gone_is_found() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let write = |name: &str| std::fs::write(folder.path().join(name), "text\n").unwrap();
     ["same.txt", "other.txt", "gone.txt"].into_iter().for_each(write);
     let mut outputs = Outputs { folder: folder.path().to_owned(), actual: BTreeMap::new() };

@@ -68,7 +68,7 @@ fn unpaired() -> String {
 
 /// A folder with the samples that the calls read.
 fn recorded() -> (tempfile::TempDir, Scene) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("slower.csv", &pairs("sha", 100, 1.1));
     write("same.csv", &pairs("tiny", 300, 1.0));
@@ -190,7 +190,7 @@ fn samples_that_cannot_be_analyzed() {
 /// slowdowns, and the numbers that it fell with.
 #[test]
 fn the_pair_of_each_verdict() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let mut outputs = Outputs::new("verdicts");
     for name in ["sha", "python", "tiny", "mem"] {
         let mut table = "factor,estimator,exit code,verdict,pairs,change,lower,upper\n".to_owned();
@@ -250,7 +250,7 @@ fn plots_and_pages_of_samples() {
 
 #[test]
 fn one_verdict_of_several_shards() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::support::scratch();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/recorded");
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -3,10 +3,10 @@
 #[cfg(unix)]
 pub(crate) mod live;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::Value;
 
@@ -28,6 +28,54 @@ pub(crate) const RELEASES: [Variables; 2] = [
     ],
     &[LAYOUTS[1][0], LAYOUTS[1][1], ("RUSTFLAGS", "-Csymbol-mangling-version=v0")],
 ];
+
+/// Where scratch folders are made: `TMPDIR` if it is set, else in memory if there is room and
+/// programs can be run from there. Tests create and delete so many files that ext4 takes a tenth
+/// more of the processor's time.
+static SCRATCH: LazyLock<PathBuf> = LazyLock::new(|| {
+    let memory = Path::new("/dev/shm");
+    let usual = std::env::temp_dir();
+    if std::env::var_os("TMPDIR").is_none() && can_hold_programs(memory) {
+        memory.to_owned()
+    } else {
+        usual
+    }
+});
+
+/// Whether a folder has 4 GiB for builds, and the system runs what is there.
+fn can_hold_programs(folder: &Path) -> bool {
+    let Ok(here) = tempfile::tempdir_in(folder) else { return false };
+    let program = here.path().join("program");
+    let df = Command::new("df").args(["-Pk"]).arg(folder).output();
+    let free = df.ok().and_then(|output| {
+        let text = String::from_utf8(output.stdout).ok()?;
+        text.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()
+    });
+    let is_run = || Command::new(&program).stdout(Stdio::null()).status();
+    free.is_some_and(|kilobytes| kilobytes > 4 << 20)
+        && std::fs::copy("/bin/true", &program).is_ok()
+        && is_run().is_ok_and(|status| status.success())
+}
+
+/// A scratch folder for one test.
+#[track_caller]
+pub(crate) fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in(&*SCRATCH).unwrap()
+}
+
+/// PATH with the folder of the toolchain in front, whose cargo and rustc rustup's proxies would
+/// look up in each of their calls.
+pub(crate) fn search_path() -> &'static OsStr {
+    static PATH: LazyLock<OsString> = LazyLock::new(|| {
+        let usual = std::env::var_os("PATH").unwrap();
+        let rustc = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+        let bin = Path::new(String::from_utf8(rustc.stdout).unwrap().trim()).join("bin");
+        let has = |name: &str| bin.join(name).is_file();
+        let direct = (has("cargo") && has("rustc")).then(|| bin.clone());
+        std::env::join_paths(direct.into_iter().chain(std::env::split_paths(&usual))).unwrap()
+    });
+    &PATH
+}
 
 /// What the cache of the first test that made one knows of the compilers and linkers.
 static TOOLS: OnceLock<Vec<u8>> = OnceLock::new();
@@ -60,7 +108,17 @@ impl Repo {
     /// The same, in a folder of that name.
     #[track_caller]
     pub(crate) fn named(fixture: &str, name: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Repo::inside(scratch(), fixture, name)
+    }
+
+    /// The same on the disk of temporary files. Unlike memory, it reuses the numbers of files.
+    #[track_caller]
+    pub(crate) fn on_disk(fixture: &str) -> Self {
+        Repo::inside(tempfile::tempdir().unwrap(), fixture, "repo")
+    }
+
+    #[track_caller]
+    fn inside(folder: tempfile::TempDir, fixture: &str, name: &str) -> Self {
         let path = folder.path().canonicalize().unwrap().join(name);
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
         copy(&from, &path);
@@ -242,6 +300,7 @@ impl Cbdr {
             command.env_remove(name);
         }
         command.env("CBDR_CACHE_DIR", cache).env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
+        command.env("PATH", search_path()).env("TMPDIR", &*SCRATCH);
         Cbdr { command }
     }
 
@@ -403,7 +462,7 @@ pub(crate) fn static_linking() -> String {
 /// PATH with the binary's folder before all others.
 pub(crate) fn path_with_binary() -> std::ffi::OsString {
     let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
-    let path = std::env::var_os("PATH").unwrap();
-    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(&path));
+    let path = search_path();
+    let paths = std::iter::once(binary.to_owned()).chain(std::env::split_paths(path));
     std::env::join_paths(paths).unwrap()
 }

@@ -6,6 +6,8 @@
 //! programs are run (every byte of them), how, and what is around them; if
 //! nothing changed that counts, it is what the first one saw. To add a change,
 //! add a line.
+//!
+//! These are the longest tests. Their module's name lets them be run first.
 
 use std::collections::{BTreeMap, hash_map::DefaultHasher};
 use std::ffi::OsString;
@@ -13,7 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Cbdr, LAYOUTS, Repo, Variables, cached, git};
+use crate::support::{Cbdr, LAYOUTS, Repo, Variables, cached, git, search_path};
 
 /// The fixture `inputs`, with a branch `feature`, and how it is compared.
 struct World {
@@ -35,9 +37,20 @@ struct Seen {
     exit: Option<i32>,
 }
 
+/// Where the files of a world are.
+#[derive(Clone, Copy)]
+enum Place {
+    Usual,
+    /// Where numbers of files that are gone are used again, unlike in memory.
+    Disk,
+}
+
 impl World {
-    fn new() -> Self {
-        let repo = Repo::new("inputs");
+    fn new(place: Place) -> Self {
+        let repo = match place {
+            Place::Usual => Repo::new("inputs"),
+            Place::Disk => Repo::on_disk("inputs"),
+        };
         repo.branch("feature");
         repo.replace("src/lib.rs", "library of A", "library of B");
         repo.commit("B");
@@ -47,8 +60,8 @@ impl World {
         world.write("outside.txt", "outside of both");
         world.wrap("bin/cc", "cc", "");
         world.library(1);
-        let path = std::env::var_os("PATH").unwrap();
-        let folders = std::iter::once(world.path("bin")).chain(std::env::split_paths(&path));
+        let path = search_path();
+        let folders = std::iter::once(world.path("bin")).chain(std::env::split_paths(path));
         world.set("PATH", std::env::join_paths(folders.collect::<Vec<_>>()).unwrap());
         world.set("OUTSIDE", world.path("outside.txt"));
         world.set("NATIVE", world.path("native"));
@@ -231,16 +244,21 @@ fn nothing(_: &mut World) {}
 /// changes with the same beginning share a first comparison and a cache: after each, all but
 /// the cache is as it was before. Cargo uses either layout of its build folder in turn.
 fn check(changes: &[Change]) {
-    check_in_groups(changes, |one, other| std::ptr::fn_addr_eq(one.1, other.1));
+    check_in_groups(changes, Place::Usual, |one, other| std::ptr::fn_addr_eq(one.1, other.1));
+}
+
+/// As [`check`], on a disk: for files that are replaced.
+fn check_on_disk(changes: &[Change]) {
+    check_in_groups(changes, Place::Disk, |one, other| std::ptr::fn_addr_eq(one.1, other.1));
 }
 
 /// As [`check`], with a first comparison and a cache for each change: for those that change
 /// the cache itself.
 fn check_each(changes: &[Change]) {
-    check_in_groups(changes, |_, _| false);
+    check_in_groups(changes, Place::Usual, |_, _| false);
 }
 
-fn check_in_groups(changes: &[Change], is_alike: fn(&Change, &Change) -> bool) {
+fn check_in_groups(changes: &[Change], place: Place, is_alike: fn(&Change, &Change) -> bool) {
     let mut groups: Vec<Vec<&Change>> = Vec::new();
     for change in changes {
         match groups.iter_mut().find(|group| is_alike(group[0], change)) {
@@ -251,19 +269,19 @@ fn check_in_groups(changes: &[Change], is_alike: fn(&Change, &Change) -> bool) {
     let mut wrong = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         let mut by_layout = [Vec::new(), Vec::new()];
-        for (place, change) in group.iter().enumerate() {
-            by_layout[(number + place + 1) % LAYOUTS.len()].push(*change);
+        for (index, change) in group.iter().enumerate() {
+            by_layout[(number + index + 1) % LAYOUTS.len()].push(*change);
         }
         for (some, layout) in by_layout.iter().zip(LAYOUTS).filter(|(some, _)| !some.is_empty()) {
-            wrong.extend(check_group(some, layout));
+            wrong.extend(check_group(some, place, layout));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 /// Those that are wrong of changes with the same beginning.
-fn check_group(changes: &[&Change], layout: Variables) -> Vec<String> {
-    let mut world = World::new();
+fn check_group(changes: &[&Change], place: Place, layout: Variables) -> Vec<String> {
+    let mut world = World::new(place);
     layout.iter().for_each(|(variable, value)| world.set(variable, *value));
     (changes[0].1)(&mut world);
     let first = world.compare();
@@ -444,7 +462,7 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
 
 #[test]
 fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
-    check(&[
+    check_on_disk(&[
         (
             "the C compiler, replaced in place",
             nothing,
@@ -504,7 +522,7 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
 
 #[test]
 fn a_comparison_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit() {
-    check(&[
+    check_on_disk(&[
         ("that a build script reads", nothing, |w| w.write("outside.txt", "changed"), Fresh),
         (
             "the same, as old as it was",
