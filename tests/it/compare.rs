@@ -334,7 +334,7 @@ fn the_demo_finds_the_slowdown_that_it_planted() {
     let cbdr = Cbdr::new(folder.path(), &folder.path().join("cache")).env("TMPDIR", folder.path());
     let ran = cbdr.args(["demo"]).run().code(0);
     let said = &ran.stdout;
-    assert!(said.contains("\nwords is "), "{said}");
+    assert!(said.contains("\nREGRESSION: words is "), "{said}");
     assert!(said.contains("\nThe planted slowdown was found;"), "{said}");
     // Where the objects can be read, the function is named in which it was planted.
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {

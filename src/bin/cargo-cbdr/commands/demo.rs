@@ -41,8 +41,8 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind
     writeln!(
         out,
         "A small repository: `main` counts words; the branch `clean` leaves out their\n\
-         punctuation, and numbers, which takes longer. The benchmark is `words`, the\n\
-         threshold +2%. `cargo cbdr compare main` on that branch:\n"
+         punctuation, and numbers, which takes longer. The processor time of the\n\
+         benchmark `words` may grow by 5%. `cargo cbdr compare main` on that branch:\n"
     )?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
