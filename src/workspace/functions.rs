@@ -231,7 +231,8 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
 }
 
 /// The names of functions that are local to their object files and that nothing else on their
-/// side has: like the names of others, these say which function is meant.
+/// side has: like the names of others, these say which function is meant where data refers to
+/// one, such as a table of benchmarks.
 fn unique_locals(sides: &Pair<Objects<'_>>, others: &HashSet<String>) -> HashSet<String> {
     let mut counts: HashMap<String, Pair<usize>> = HashMap::new();
     for side in Side::BOTH {

@@ -395,11 +395,13 @@ fn main() {
             start.elapsed().as_secs_f64()
         };
         if is_test { runs(1); continue; }
-        let (mut count, mut spent) = (0u64, 0.0);
-        let least = if is_quick { 0.0 } else { warm_up };
-        while count == 0 || spent < least { let next = count.max(1); spent += runs(next); count += next; }
-        let each = ((time / 10.0 / (spent / count as f64)) as u64).max(1);
-        let times: Vec<f64> = (0..10).map(|_| runs(each) * 1e9).collect();
+        let (mut count, mut spent, mut last) = (0u64, 0.0, 0.0);
+        let least = if is_quick { time } else { warm_up };
+        let mut next = 1;
+        while count == 0 || spent < least { next = count.max(1); last = runs(next); spent += last; count += next; }
+        // The quick mode has no samples: it doubles the iterations until the time is over.
+        let each = if is_quick { next } else { ((time / 10.0 / (spent / count as f64)) as u64).max(1) };
+        let times: Vec<f64> = (0..10).map(|_| if is_quick { last } else { runs(each) } * 1e9).collect();
         let middle = times.iter().sum::<f64>() / 10.0 / each as f64;
         println!("{name}   time:   [{middle:.4} ns {middle:.4} ns {middle:.4} ns]");
         let Some(home) = std::env::var_os("CRITERION_HOME") else { continue };

@@ -118,7 +118,7 @@ pub(super) struct ObjectFile<'d> {
     variables: HashMap<SectionIndex, Vec<(u64, String)>>,
     /// The sections that define where the functions of a section continue when they unwind.
     unwinding: HashMap<SectionIndex, SectionIndex>,
-    /// The names of local functions that are as good as names that other files know.
+    /// The names of local functions that are as good in data as names that other files know.
     pub(super) unique: Rc<HashSet<String>>,
     /// The relocations of sections that were read so far.
     relocations: RefCell<HashMap<SectionIndex, Relocations>>,
@@ -334,7 +334,7 @@ impl<'d> ObjectFile<'d> {
                     return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
                 };
                 if is_function(&symbol) {
-                    return self.function_target(&symbol, addend, all_named);
+                    return self.function_target(&symbol, addend, from, all_named);
                 }
                 if symbol.is_global() {
                     return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
@@ -345,7 +345,7 @@ impl<'d> ObjectFile<'d> {
         };
         let at = (start as i64).checked_add(addend)?;
         if let Some((symbol, offset)) = self.function_at(section, at) {
-            return self.function_target(&symbol, offset, all_named);
+            return self.function_target(&symbol, offset, from, all_named);
         }
         let entry = match is_section {
             // Linkers select an entry by its symbol, whatever the addend.
@@ -382,11 +382,14 @@ impl<'d> ObjectFile<'d> {
         &self,
         symbol: &ElfSymbol64<'d, '_, LittleEndian>,
         offset: i64,
+        from: Piece,
         all_named: bool,
     ) -> Option<ReferenceTarget<'d>> {
         let named = self.named(symbol)?;
-        // Who jumps into the middle of a function does not meet its beginning.
-        Some(match all_named || !named.is_local && offset == 0 {
+        // Who jumps into the middle of a function does not meet its beginning. Code may call a
+        // local function in some runs only, so that one belongs to it.
+        let is_own = symbol.is_local() && self.functions.contains_key(&from.section);
+        Some(match all_named || !named.is_local && !is_own && offset == 0 {
             true => ReferenceTarget::Name(named.name, offset),
             false => ReferenceTarget::Piece(named.piece, offset.checked_add(named.offset())?),
         })
