@@ -332,7 +332,8 @@ fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
         |one: &Section| Some((about(one), one.hash, one.name.as_ref().map(|name| shown(name))));
     let by_name = |one: &Section| Some((about(one), 0, Some(shown(one.name.as_ref()?))));
     type Key = ((Option<usize>, u64, u64), u64, Option<String>);
-    let keys: [&dyn Fn(&Section) -> Option<Key>; 3] = [&exact, &demangled, &by_name];
+    type KeyOf<'a> = &'a dyn Fn(&Section) -> Option<Key>;
+    let keys: [KeyOf<'_>; 3] = [&exact, &demangled, &by_name];
     for key in keys {
         let mut open: HashMap<Key, VecDeque<usize>> = HashMap::new();
         for (number, section) in sections.head.iter().enumerate() {

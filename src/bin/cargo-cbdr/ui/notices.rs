@@ -98,10 +98,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "{of} can't be linked with {its} functions in another order ({why}); copies of {it} in \
              other pages of memory are used instead, which vary only a part of the placement"
         ),
-        Notice::NotAligned { why, .. } => format!(
-            "{of} can't be linked with what is the same on both sides at the same addresses \
-             ({why}); the executables as built are measured instead"
-        ),
+        Notice::NotAligned { why, .. } => not_aligned(of, why),
         Notice::LeftBehind { processes, .. } => left_behind(*processes, of),
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
@@ -135,6 +132,13 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 /// Names as code: `a`, `b` and `c`.
 fn code_list(names: &[impl Display]) -> String {
     list(names.iter().map(|name| format!("`{name}`")))
+}
+
+fn not_aligned(of: &Subjects, why: &str) -> String {
+    format!(
+        "{of} can't be linked with what is the same on both sides at the same addresses ({why}); \
+         the executables as built are measured instead"
+    )
 }
 
 fn left_behind(processes: u64, of: &Subjects) -> String {
