@@ -131,7 +131,7 @@ fn a_table_that_is_deleted_still_decides() {
              `true`, head not set)",
             "the head no longer has the benchmark `true`, which gates on the base",
         ],
-        &["; 1 benchmark removed: `true`; base and head differ in what is run: `command`"],
+        &["1 benchmark removed: `true`; base and head differ in what is run: `command`"],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -172,7 +172,7 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
             "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
             "the head no longer has the benchmarks `large`, `small`, which gate on the base",
         ],
-        &["; 2 benchmarks removed: `large`, `small`; base and head differ in what is run: \
+        &["2 benchmarks removed: `large`, `small`; base and head differ in what is run: \
              `bench` \
            and `benchmarks`"],
         [0, 102],
@@ -200,7 +200,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
             "`benchmarks`: base not set, head `[\"quick\"]`",
             "the head no longer has the benchmark `true`, which gates on the base",
         ],
-        &["; 1 benchmark removed: `true`; base and head differ in what is run: `benchmarks`"],
+        &["1 benchmark removed: `true`; base and head differ in what is run: `benchmarks`"],
         [0, 102],
     );
     assert_eq!(statuses(&object(&repo, "")), ["quick compared", "true removed"]);
@@ -214,7 +214,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
 
 #[test]
 fn every_key_that_changes_what_is_run_is_said_in_every_format() {
-    let removed = "; 1 benchmark removed: ";
+    let removed = "1 benchmark removed: ";
     // The keys of base and head, the notices, and what the verdict is based on.
     let cases: [(&str, &str, &[&str], &str); 3] = [
         ("bench = \"work\"", "bench = \"other\"", &["`bench`: base `work`, head `other`"], removed),
@@ -227,7 +227,7 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
                 "`args`: base `[\"100\"]`, head `[\"1\"]`",
                 "`harness`: base `json`, head not set",
             ],
-            "; base and head differ in what is run: `args`, `command` and `harness`",
+            "base and head differ in what is run: `args`, `command` and `harness`",
         ),
         (
             "bench = \"work\"\nfeatures = [\"all\"]\nrun-timeout = \"1m\"\nprepare = \"true\"",
@@ -237,7 +237,7 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
                 "`bench-from`: base not set, head `head`",
                 "`features`: base `[\"all\"]`, head not set",
             ],
-            "; base and head differ in what is run: `bench-from`",
+            "base and head differ in what is run: `bench-from`",
         ),
     ];
     for (base, head, notices, line) in cases {
@@ -274,7 +274,7 @@ fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
     let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
     let notice = "only the head has a table for cargo cbdr, so that table is used; base and head \
         differ in what is run: they set `command` differently";
-    let line = "; base and head differ in what is run: `command`";
+    let line = "base and head differ in what is run: `command`";
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
     assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
@@ -330,7 +330,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     said(
         &repo,
         &["the head no longer measures `a` of `sh`, which gates on the base"],
-        &["; 1 metric removed: `a` of `sh`"],
+        &["1 metric removed: `a` of `sh`"],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -389,7 +389,7 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     assert_eq!(statuses(&found), ["y new", "x removed"]);
     let human = compare(&repo, "").stdout;
     assert!(
-        human.contains("no baseline: there is nothing to compare with; 1 benchmark removed: `x`")
+        human.contains("no baseline: there is nothing to compare with\n  1 benchmark removed: `x`")
     );
     compare(&repo, "--fail-on removed").code(102);
     // Nobody misses what decided nothing.
@@ -411,7 +411,7 @@ fn benchmarks_of_a_suite_are_removed_in_every_format() {
     everywhere(
         &repo,
         &["the head no longer has the benchmark `second`, which gates on the base"],
-        &["; 1 benchmark removed: `second`"],
+        &["1 benchmark removed: `second`"],
         [0, 102],
     );
     let junit = compare(&repo, "--format junit --fail-on removed").code(102).stdout;
@@ -437,7 +437,7 @@ fn shards_tell_their_verdict_what_was_removed() {
     for shard in 1..=2 {
         let args = format!("--shard {shard}/2 --samples {shard}.csv --fail-on removed");
         let ran = compare(&repo, &args).code(0);
-        assert!(ran.stdout.contains("; 1 metric removed: `a` of `sh`"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("1 metric removed: `a` of `sh`"), "{}", ran.stdout);
     }
     for format in FORMATS {
         let ran =
@@ -446,7 +446,7 @@ fn shards_tell_their_verdict_what_was_removed() {
         let said = if format == "human" { &ran.stderr } else { &out };
         assert!(said.contains("the head no longer measures `a` of `sh`"), "{format}: {said}");
         assert!(said.contains("`args`: base `[\"1\"]`, head `[\"2\"]`"), "{format}: {said}");
-        let line = "; 1 metric removed: `a` of `sh`; base and head differ in what is run: `args`";
+        let line = "1 metric removed: `a` of `sh`; base and head differ in what is run: `args`";
         assert!(["json", "junit"].contains(&format) || out.contains(line), "{format}: {out}");
     }
     let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();

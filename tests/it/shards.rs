@@ -73,7 +73,9 @@ fn several_machines_come_to_one_verdict() {
     assert_eq!(object["benchmarks"][0]["rule"], "sequential");
     let files = "1.csv 2.csv 3.csv";
     let human = machines.combine(files, "").code(100).stdout;
-    assert!(human.contains("head against base: 27 pairs") && human.starts_with("head is "));
+    assert!(
+        human.contains("head against base: 27 pairs") && human.starts_with("REGRESSION: head is ")
+    );
     let markdown = machines.combine(files, "--format markdown").code(100).stdout;
     assert!(markdown.starts_with("<!-- cargo-cbdr -->"), "{markdown}");
     let github = machines.combine(files, "--format github").code(100).stdout;

@@ -253,12 +253,9 @@ impl Found {
             (is_change && self.is_large(cost, total)).then_some((name, cost))
         });
         let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
-        // What only starts the process is the same code, and varies by itself.
-        let is_same = |name: &String| differing.is_some_and(|differing| !differing.contains(name));
-        changed.sort_by(|(name, one), (other_name, other)| {
+        changed.sort_by(|(_, one), (_, other)| {
             let change = |both: &Pair<f64>| (both.head - both.base).abs();
-            let by_change = || change(other).total_cmp(&change(one));
-            is_same(name).cmp(&is_same(other_name)).then_with(by_change)
+            change(other).total_cmp(&change(one))
         });
         let function = |(name, cost): (&String, Pair<f64>)| FunctionCost {
             name: name.clone(),

@@ -26,14 +26,13 @@ pub(crate) struct Explained {
 pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let Explanation { benchmark, cost, functions } = explanation;
     let (unit, caption) = match cost {
-        Cost::Instructions(_) => (
-            Unit::Count,
-            "Instructions of each function: those whose code differs first, by their change.",
-        ),
+        Cost::Instructions(_) => {
+            (Unit::Count, "Instructions of each function, the largest change first.")
+        }
         Cost::Seconds(_) => (
             Unit::Seconds,
-            "Time of an iteration spent in each function, by samples of perf: those whose code \
-             differs first, by their change.",
+            "Time of an iteration spent in each function, by samples of perf, the largest change \
+             first.",
         ),
     };
     let number = |value: f64| text::value(value, &unit);

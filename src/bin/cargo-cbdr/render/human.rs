@@ -36,8 +36,8 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
         };
         let line = format!("{style}{sentence}{style:#}{}", answer.details());
         fold::print(out, &line, CONTINUED)?;
-        for besides in &answer.besides {
-            fold::print(out, &format!("  {besides}"), CONTINUED)?;
+        if !answer.besides.is_empty() {
+            fold::print(out, &format!("  {}", answer.besides.join("; ")), CONTINUED)?;
         }
     }
     match outcome.benchmarks.as_slice() {
