@@ -528,7 +528,10 @@ fn several_programs_put_their_names_before_those_of_their_benchmarks() {
     assert_eq!(verdicts(&object), expected);
     let call = repo.cbdr("compare main --layouts off");
     let human = call.env("RUNS", repo.around().join("runs")).run().code(100);
-    assert!(human.stdout.starts_with("3 of 4 benchmarks are slower: all/"), "{human:?}");
+    assert!(
+        human.stdout.starts_with("REGRESSION: 3 of 4 benchmarks are slower: all/"),
+        "{human:?}"
+    );
     let title = "\n4 benchmarks; median wall_time; threshold +2%\n";
     assert!(human.stdout.contains(title), "{human:?}");
 }

@@ -60,12 +60,12 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_050),
     ("error", 600),
     ("exec", 6_800),
-    ("flows", 6_250),
+    ("flows", 6_400),
     ("model", 1_700),
     ("samples", 2_050),
     ("settings", 1_800),
     ("stats", 2_650),
-    ("workspace", 10_960),
+    ("workspace", 11_150),
 ];
 
 fn root() -> PathBuf {

@@ -78,11 +78,12 @@ fn becomes(repo: &Repo, old: &str, new: &str) -> String {
 fn measure_with(repo: &Repo, cbdr: Cbdr, after: &[&str]) -> Both {
     let folder = tempfile::tempdir_in(repo.around()).unwrap().keep();
     let (log, rows) = (folder.join("log"), folder.join("rows.csv"));
-    let args = ["--always-run", "--warmup", "0", "--max-pairs", "1", "--samples"];
+    let args = "--always-run --warmup 0 --max-pairs 1 --layouts off --samples".split(' ');
     let cbdr = cbdr.args(args).args([&rows]).args(["--"]).args(after);
     let ran = cbdr.env("WITNESS", &log).run().code(0);
     let log = std::fs::read_to_string(log).unwrap();
-    // One pair, and nothing else: where the user has a runner, preparing starts no benchmark.
+    // One pair, and nothing else: where the user has a runner, preparing starts no benchmark, and
+    // without layouts nothing is linked again and tried.
     assert_eq!(log.lines().count(), 2, "{log}");
     let seen = log.lines().rev().map(Seen::parse);
     let rows = std::fs::read_to_string(rows).unwrap();

@@ -345,6 +345,8 @@ impl<'a> ComparedProgram<'a> {
         let program = &self.sides[side];
         match benchmarks {
             [] => Some(program.all(self.part.filter())),
+            // A harness that reports one name may need no arguments to run it.
+            [name] => program.only(&[name]),
             names => program.only(names).filter(|only| fits(only)),
         }
     }
