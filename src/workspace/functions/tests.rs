@@ -335,6 +335,12 @@ fn what_no_function_refers_to_is_not_overlooked() {
             "2, 3",
             "3, 2",
         ),
+        // Is collected by a linker script, which also names it.
+        (
+            "#[used] #[UNSAFE(link_section = \".plugins_all\")] static ONE: [u8; 4] = [1, 2, 3, 4];",
+            "2, 3",
+            "3, 2",
+        ),
         // Code of no function.
         (
             "std::arch::global_asm!(\".globl entry_of_asm\", \"entry_of_asm:\", \"mov $5, %rax\", \"ret\", \
