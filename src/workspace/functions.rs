@@ -29,7 +29,7 @@ use crate::exec::system::digest;
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{MovedLocation, Moves, replace};
-pub(crate) use alignment::{Alignment, Alike};
+pub(crate) use alignment::Alignment;
 use comparison::{FunctionComparison, Naming, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};

@@ -14,7 +14,7 @@ use crate::model::layouts::Layouts;
 use crate::model::notice::Notice;
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
-use crate::workspace::functions::{Alignment, Alike};
+use crate::workspace::functions::Alignment;
 
 /// How often both sides are linked at most.
 const MOST_LINKS: usize = 3;
@@ -63,7 +63,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
 fn aligned(program: &mut ComparedProgram<'_>, context: Context<'_>) -> Result<f64, Unknown> {
     let mut alignment = Alignment::of(program.built).map_err(Unknown::Because)?;
     let mut links = 0;
-    let Alike { share, .. } = loop {
+    let share = loop {
         let executables = Pair::try_both(|side| {
             let program = &mut program.sides[side];
             let link = alignment.write(side, &program.folder.join("aligned"));
@@ -71,10 +71,10 @@ fn aligned(program: &mut ComparedProgram<'_>, context: Context<'_>) -> Result<f6
             executable.map_err(|error| Unknown::from(Stop::from(error)))
         })?;
         let executables = executables.as_ref().map(PathBuf::as_path);
-        let (alike, again) = alignment.check(executables).map_err(Unknown::Because)?;
+        let (share, again) = alignment.check(executables).map_err(Unknown::Because)?;
         links += 1;
         if !again || links == MOST_LINKS {
-            break alike;
+            break share;
         }
     };
     let first: Vec<_> = program.first_case().into_iter().collect();

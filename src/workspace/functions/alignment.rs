@@ -21,7 +21,7 @@ use object::{
 };
 
 use super::labelled::{Change, archive, labelled};
-use super::object_file::{is_loaded, name_of, shown};
+use super::object_file::{is_among, is_loaded, name_of, shown};
 use super::{RUSTCS, kept_files, links, read};
 use crate::exec::program::{AlignedLink, Program, Relink};
 use crate::model::side::{Pair, Side};
@@ -87,15 +87,6 @@ struct Section {
     alignment: u64,
     /// Of its bytes, and of the names it refers to.
     hash: u64,
-}
-
-/// What was found in the executables that were linked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Alike {
-    /// The bytes of the functions that both executables have.
-    pub(crate) code: u64,
-    /// The part of them that is at the same addresses.
-    pub(crate) share: f64,
 }
 
 impl Alignment {
@@ -182,12 +173,13 @@ impl Alignment {
         Ok(AlignedLink { replaced, order, addresses: self.addresses.clone() })
     }
 
-    /// Compares the linked executables. Leaves out of the common order what only one side
-    /// has linked, and returns whether that was needed: if so, both should be linked anew.
+    /// Compares the linked executables: which share of the code that both have is at the same
+    /// addresses. Leaves out of the common order what only one side has linked, and returns
+    /// whether that was needed: if so, both should be linked anew.
     ///
     /// # Errors
     /// Why they are not what was asked for.
-    pub(crate) fn check(&mut self, executables: Pair<&Path>) -> Result<(Alike, bool), String> {
+    pub(crate) fn check(&mut self, executables: Pair<&Path>) -> Result<(f64, bool), String> {
         let linked = Pair::try_both(|side| {
             Linked::read(&read(executables[side], None)?)
                 .ok_or_else(|| "the linked executable has an unknown format".to_owned())
@@ -207,13 +199,13 @@ impl Alignment {
             let rank = ranks.next().unwrap_or_default();
             has(Side::Base, rank) == has(Side::Head, rank)
         });
-        let alike = alike(&linked);
+        let share = share_at_same_addresses(&linked);
         let mut again = self.both.len() != before;
-        if alike.share < 1.0 && self.shared.is_empty() {
+        if share < 1.0 && self.shared.is_empty() {
             self.shared = common_names(&linked);
             again = true;
         }
-        Ok((alike, again))
+        Ok((share, again))
     }
 }
 
@@ -288,14 +280,9 @@ fn kind(section: &ElfSection64<'_, '_, LittleEndian>) -> Option<Option<usize>> {
     if !is_loaded(section) || !is_plain || others.iter().any(|flag| flags.contains(*flag)) {
         return None;
     }
-    let name = section.name().ok()?;
-    let is_of = |kind: &&(&str, &str)| {
-        name.strip_prefix(kind.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let found = PLACES.iter().find(is_of)?;
-    let kind = PLACES.iter().position(|kind| kind == found)?;
+    let kind = PLACES.iter().position(|(name, _)| is_among(section, &[name]))?;
     let is_merged = flags.contains(elf::SHF_MERGE);
-    match is_merged && found.0 != ".rodata" {
+    match is_merged && PLACES[kind].0 != ".rodata" {
         true => None,
         false => Some((!is_merged).then_some(kind)),
     }
@@ -423,8 +410,8 @@ impl Linked {
     }
 }
 
-/// How much of the code that both executables have is at the same addresses.
-fn alike(linked: &Pair<Linked>) -> Alike {
+/// The share of the code that both executables have which is at the same addresses.
+fn share_at_same_addresses(linked: &Pair<Linked>) -> f64 {
     let all = linked.as_ref().map(|linked| {
         let mut all: HashMap<(String, u64), BTreeSet<u64>> = HashMap::new();
         for (address, length, name, _) in linked.symbols.iter().filter(|one| one.3) {
@@ -438,7 +425,7 @@ fn alike(linked: &Pair<Linked>) -> Alike {
         code += function.1 * base.len().min(head.len()) as u64;
         same += function.1 * base.intersection(head).count() as u64;
     }
-    Alike { code, share: if code == 0 { 1.0 } else { same as f64 / code as f64 } }
+    if code == 0 { 1.0 } else { same as f64 / code as f64 }
 }
 
 /// The names that both executables have, in the base's order. All functions of a name are

@@ -494,7 +494,7 @@ pub(super) fn is_root(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
 }
 
 /// Whether a section has one of these names, or one that begins with it and a point.
-fn is_among(section: &ElfSection64<'_, '_, LittleEndian>, prefixes: &[&str]) -> bool {
+pub(super) fn is_among(section: &ElfSection64<'_, '_, LittleEndian>, prefixes: &[&str]) -> bool {
     let name = section.name().unwrap_or_default();
     prefixes.iter().any(|prefix| {
         name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
