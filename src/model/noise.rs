@@ -46,6 +46,13 @@ pub enum Finding {
         /// Its distance from 0 in standard errors, by ranks.
         z: f64,
     },
+    /// A run is slower (or faster) right after the head than right after the base.
+    CarryOver {
+        /// How much slower it is.
+        effect: f64,
+        /// Its distance from 0 in standard errors, by ranks.
+        z: f64,
+    },
     /// A pair's difference is correlated with that of the previous pair.
     Correlated {
         /// The rank correlation of neighbours.

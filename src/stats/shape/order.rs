@@ -12,7 +12,7 @@ use super::ranks::{median, ranks, shift};
 use super::{CHANCE, Finding, LogPair};
 use crate::stats::quantile;
 
-/// The least effect of the slot.
+/// The least effect of the slot, and of the program that ran before.
 const SLOT: f64 = 0.005;
 /// The least drift of the level. It cancels within pairs, so only a large one matters.
 const DRIFT: f64 = 0.05;
@@ -33,6 +33,7 @@ pub(super) fn findings(pairs: &[LogPair]) -> Vec<Finding> {
     // Neighbours in a drift are correlated, so that is not reported too.
     found.extend(drifted.or_else(|| correlation(pairs, critical)));
     found.extend(slot(pairs, critical));
+    found.extend(carry_over(pairs, critical));
     found.extend(
         drift(pairs, LogPair::level, critical)
             .filter(|change| change.abs() >= DRIFT)
@@ -57,6 +58,26 @@ fn by_order(pairs: &[LogPair]) -> [Vec<f64>; 2] {
         let of_order = pairs.iter().filter(|pair| pair.base_first == first);
         of_order.map(LogPair::difference).collect()
     })
+}
+
+/// How much longer a run takes right after the head than right after the base: what the last run
+/// of the previous pair does to the first of this one. After the second run there is always the
+/// same program as before it, which the medians of both orders take away.
+fn carry_over(pairs: &[LogPair], critical: f64) -> Option<Finding> {
+    let [base_first, head_first] = by_order(pairs).map(median);
+    let (mut after_base, mut after_head) = (Vec::new(), Vec::new());
+    for two in pairs.windows(2).filter(|two| two[0].number + 1 == two[1].number) {
+        // The program that ran second in the previous pair ran last.
+        let after = if two[0].base_first { &mut after_head } else { &mut after_base };
+        after.push(match two[1].base_first {
+            true => base_first - two[1].difference(),
+            false => two[1].difference() - head_first,
+        });
+    }
+    let z = shift(&after_base, &after_head);
+    let effect = (median(after_head) - median(after_base)).exp_m1();
+    (z.abs() >= critical && effect.abs() >= SLOT && effect.is_finite())
+        .then_some(Finding::CarryOver { effect, z })
 }
 
 /// The change from the first third to the last, if it is significant.

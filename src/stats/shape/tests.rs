@@ -172,6 +172,35 @@ fn a_slow_second_slot_is_found_whatever_the_change() {
 }
 
 #[test]
+fn what_the_last_program_leaves_behind_is_found_whatever_the_change_and_the_slot() {
+    for (effect, factor, slot) in [(0.03, 1.0, 1.0), (0.03, 1.3, 1.02), (-0.03, 0.8, 0.99)] {
+        let mut noise = TestNoise::seeded(17);
+        let mut shape = NoiseShape::new();
+        let mut after_head = false;
+        for _ in 0..400 {
+            let base_first = noise.uniform() < 0.5;
+            let mut values = [0.0; 2];
+            for second in [false, true] {
+                let head = base_first == second;
+                let carried = if after_head { 1.0 + effect } else { 1.0 };
+                let place = if second { slot } else { 1.0 };
+                values[usize::from(head)] =
+                    normal(&mut noise) * carried * place * if head { factor } else { 1.0 };
+                after_head = head;
+            }
+            shape.push(values[0], values[1], base_first);
+        }
+        let found = shape.findings();
+        let carried = found.iter().find_map(|finding| match *finding {
+            Finding::CarryOver { effect, z } => Some((effect, z)),
+            _ => None,
+        });
+        let (found_effect, z) = carried.unwrap_or_else(|| panic!("{found:?}"));
+        assert!((found_effect - effect).abs() < 0.015 && z * effect > 0.09, "{found:?}");
+    }
+}
+
+#[test]
 fn resembling_neighbours_are_correlated_opposite_ones_are_not() {
     let walk = |sign: f64| {
         let mut state = 0.0;

@@ -665,10 +665,22 @@ fn finding(finding: &Finding, of: &Subjects) -> String {
                 "differs from the first"
             )
         ),
+        Finding::CarryOver { effect, z } => format!(
+            "a run {}, so the error rate is not guaranteed; make sure that no run leaves files, \
+             processes or full caches behind (`--prepare` runs a command before each)",
+            of.or(
+                format!(
+                    "is {} after the head than after the base ({:.1} standard errors)",
+                    higher(effect),
+                    z.abs()
+                ),
+                "depends on which side ran before it"
+            )
+        ),
         Finding::Correlated { correlation } => format!(
-            "each pair resembles the one before{}, so the pairs carry less information than their \
-             number suggests, and the verdict is less certain than stated; repeat the comparison, \
-             on a quieter machine if possible",
+            "each pair resembles the one before{}: one side may be fast for many pairs and then slow, \
+             which the stated confidence does not cover; repeat the comparison, on a quieter machine \
+             if possible",
             of.alone(format!(" (correlation {correlation:.2})"))
         ),
         Finding::Coarse { step } => format!(
@@ -835,6 +847,7 @@ mod tests {
             (Finding::Drift { change: -0.06 }, "6.00% lower while sampling"),
             (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher relative to the base"),
             (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than the first (4.0"),
+            (Finding::CarryOver { effect: 0.02, z: 5.0 }, "2.00% higher after the head than"),
             (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
             (Finding::Coarse { step: 0.01 }, "a step of 1.00%"),
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
