@@ -170,8 +170,8 @@ settings! {
         "fail-on" Judges fail_on: Vec<Written<FailOn>>, FAILURE DECIDING
             [.value_name("RESULTS").hide_possible_values(false)];
 
-        /// Measure over N random code layouts; auto: only what looks like a
-        /// regression as built
+        /// Measure over N random layouts of code, data and heap; auto: only what
+        /// regressed with unchanged code at equal addresses; off: as built
         "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, LAYOUTS DECIDING [];
 
         /// Named benchmarks, each over the rest of the table

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{FAILURE, POLICY, SELECTION};
+use cargo_cbdr::settings::table::flags::{FAILURE, LAYOUTS, POLICY, SELECTION};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{CODES_OF_CHECK, DECIDING, Filter, OUTPUT, STOPPING, Seed};
@@ -229,7 +229,7 @@ pub(crate) struct Bisect {
     pub(crate) restart: bool,
 
     #[command(flatten)]
-    pub(crate) settings: Flags<{ SELECTION | POLICY | FAILURE }>,
+    pub(crate) settings: Flags<{ SELECTION | POLICY | FAILURE | LAYOUTS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
