@@ -94,5 +94,36 @@ fn work(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, work);
+fn allocating(c: &mut Criterion) {
+    let json = json();
+    let strings: Vec<String> = (0..200_u32).map(|i| format!("key {}", i * 7919 % 200)).collect();
+    let tables: String = (0..100)
+        .map(|i| format!("[table-{i}]\nname = \"name {i}\"\nlist = [1, 2, {i}]\n"))
+        .collect();
+    c.bench_function("toml", |b| b.iter(|| black_box(&tables).parse::<toml::Table>().unwrap()));
+    c.bench_function("BTreeMap", |b| {
+        let pairs = || black_box(&strings).iter().map(|key| (key.clone(), key.len()));
+        b.iter(|| pairs().collect::<std::collections::BTreeMap<_, _>>())
+    });
+    c.bench_function("fnv::FnvHashMap", |b| {
+        let pairs = || black_box(&strings).iter().map(|key| (key.clone(), key.len()));
+        b.iter(|| pairs().collect::<fnv::FnvHashMap<_, _>>())
+    });
+    c.bench_function("regex::new", |b| {
+        b.iter(|| regex::Regex::new(black_box(r"(\w+) (\d+)\.")).unwrap())
+    });
+    c.bench_function("pulldown-cmark::html", |b| {
+        let text = markdown();
+        b.iter(|| {
+            let mut out = String::new();
+            pulldown_cmark::html::push_html(
+                &mut out,
+                pulldown_cmark::Parser::new(black_box(&text)),
+            );
+            out.len() + black_box(&json).len()
+        })
+    });
+}
+
+criterion_group!(benches, work, allocating);
 criterion_main!(benches);
