@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""False alarms of edits that change no code that is timed.
+"""False alarms of edits that change no code that is timed, or not how long it takes.
 
-usage: neutral.py FOLDER [OPTIONS OF compare...]
+usage: neutral.py unchanged|changed FOLDER [OPTIONS OF compare...]
 
-Makes a repository of the suite `work` in FOLDER, with eight edits of it as commits of their own:
-four add code or data that does not run, and four change only what the set-up allocates. Compares
-each with the suite as it is, and prints for each what was undecided, what regressed, and what
-had regressed before layouts were measured. With `--layouts off`, these are the executables as
-built. `CARGO_CBDR` names the program.
+Makes a repository of the suite `work` in FOLDER, with eight edits of it as commits of their own.
+`unchanged`: four add code or data that does not run, and four change only what the set-up
+allocates. `changed`: the loop of every benchmark gets as many more bytes that it never reaches.
+Compares each with the suite as it is, and prints for each edit what was undecided, what regressed,
+and what had regressed before layouts were measured; then for each benchmark the standard
+deviation and the largest of its changes before layouts. With `--layouts off`, these are the
+executables as built. `CARGO_CBDR` names the program.
 """
 
 import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 
@@ -29,7 +32,7 @@ def unused(steps):
 
 
 SET_UP = "    let (text, json) = (markdown(), json());\n"
-EDITS = {
+UNCHANGED = {
     "an unused function of 0.2 kB": ("fn markdown()", unused(10)),
     "one of 2 kB": ("fn markdown()", unused(100)),
     "one of 20 kB": ("fn markdown()", unused(1000)),
@@ -42,14 +45,39 @@ EDITS = {
 }
 
 
+def unreached(length):
+    """Makes each loop contain bytes that are never reached."""
+    function = (f"fn iter<R>(b: &mut criterion::Bencher<'_>, mut run: impl FnMut() -> R) {{\n"
+                f"    b.iter(|| {{\n        if black_box(false) {{\n"
+                f"            unsafe {{ std::arch::asm!(\".skip {length}, 0x90\") }}\n        }}\n"
+                f"        run()\n    }})\n}}\n\nfn markdown()")
+    return lambda text: text.replace("b.iter(", "iter(b, ").replace("fn markdown()", function, 1)
+
+
+def replaced(before, after):
+    def edit(text):
+        assert before in text, before
+        return text.replace(before, after, 1)
+    return edit
+
+
+KINDS = {
+    "unchanged": (lambda text: text, {name: replaced(*edit) for name, edit in UNCHANGED.items()}),
+    "changed": (unreached(4), {f"{length} bytes": unreached(length)
+                               for length in [16, 36, 68, 100, 160, 300, 700, 1500]}),
+}
+
+
 def git(folder, *arguments):
     subprocess.run(["git", "-c", "user.name=work", "-c", "user.email=work@example.org", *arguments],
                    cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
-def repository(folder):
+def repository(folder, edit):
     shutil.copytree(HERE / "work", folder)
     os.rename(folder / "Cargo_fixture.toml", folder / "Cargo.toml")
+    source = folder / "benches/work.rs"
+    source.write_text(edit(source.read_text()))
     subprocess.run(["cargo", "generate-lockfile", "--quiet"], cwd=folder, check=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
@@ -73,24 +101,34 @@ def changes(outcome, chosen):
     return ", ".join(found) or "none"
 
 
+def earlier(metric):
+    """The change before layouts."""
+    return metric.get("as_built", metric)["change"]
+
+
 def main():
-    folder = pathlib.Path(sys.argv[1]).resolve()
-    repository(folder)
+    base, edits = KINDS[sys.argv[1]]
+    folder = pathlib.Path(sys.argv[2]).resolve()
+    repository(folder, base)
     print("| edit | benchmarks | seconds | before layouts, regressed | regressed | undecided |")
     print("|---|--:|--:|---|---|---|", flush=True)
-    source = folder / "benches/work.rs"
-    for name, (before, after) in EDITS.items():
+    source, by_benchmark = HERE / "work/benches/work.rs", {}
+    for name, edit in edits.items():
         git(folder, "checkout", "--quiet", "-B", "edit", "main")
-        text = source.read_text()
-        assert text.count(before) >= 1, name
-        source.write_text(text.replace(before, after, 1))
+        (folder / "benches/work.rs").write_text(edit(source.read_text()))
         git(folder, "commit", "--quiet", "--all", f"--message={name}")
-        outcome = compare(folder, sys.argv[2:])
+        outcome = compare(folder, sys.argv[3:])
         verdict = lambda wanted: lambda metric: metric["change"] if metric["verdict"] == wanted else None
-        earlier = lambda metric: metric.get("as_built", {}).get("change")
+        first = lambda metric: earlier(metric) if "as_built" in metric else None
         print(f"| {name} | {len(outcome['benchmarks'])} | {outcome['elapsed_seconds']:.0f} "
-              f"| {changes(outcome, earlier)} | {changes(outcome, verdict('regression'))} "
+              f"| {changes(outcome, first)} | {changes(outcome, verdict('regression'))} "
               f"| {changes(outcome, verdict('inconclusive'))} |", flush=True)
+        for benchmark in outcome["benchmarks"]:
+            found = [earlier(metric) for metric in benchmark["metrics"] if metric["gates"]]
+            by_benchmark.setdefault(benchmark["name"], []).extend(found)
+    print("\n| benchmark | sd | largest |\n|---|--:|--:|")
+    for name, found in by_benchmark.items():
+        print(f"| {name} | {100 * statistics.pstdev(found):.2f} % | {100 * max(found, key=abs):+.1f} % |")
 
 
 main()
