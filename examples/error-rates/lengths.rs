@@ -51,7 +51,7 @@ fn compare(
         if tried.is_none() && decision.is_some() {
             break;
         }
-        let chosen = || trial.best().and_then(|best| best.run.time());
+        let chosen = || trial.best().and_then(|best| best.time());
         let length = tried.or_else(chosen).unwrap_or(Duration::from_millis(1));
         let milliseconds = 1e3 * length.as_secs_f64();
         let deviation = (noise.deviation)(milliseconds) / std::f64::consts::SQRT_2;

@@ -138,9 +138,9 @@ impl Experiment {
     }
 
     /// The next pair. First come those that were measured before. Then each group in turn gets the
-    /// minimum number of pairs for a verdict; if alarms are tested over layouts, groups that stand out go first. After that, the next pair is of the group that is expected to reach its
-    /// verdicts soonest. A pair only begins if it is allowed and fits into the
-    /// remaining time.
+    /// minimum number of pairs for a verdict; if alarms are tested over layouts, groups that stand
+    /// out go first. After that, the next pair is of the group that is expected to reach its
+    /// verdicts soonest. A pair only begins if it is allowed and fits into the remaining time.
     ///
     /// # Errors
     /// Why there is no next pair.

@@ -33,8 +33,8 @@ const STAKE: f64 = 0.5;
 /// equal to the square of the threshold: see `docs/data/error-rates.md`.
 const PAIRS_PER_VARIANCE: f64 = 9.0;
 
-/// The smallest distance from the threshold that has to be told apart. Without it, a threshold of
-/// 0 would take forever with every length, and all of them would be tried for nothing.
+/// The smallest difference from the threshold that has to be seen. At a threshold of 0 every length
+/// would take forever without it, so that all were tried and the first was chosen.
 const FINEST: f64 = 0.001;
 
 /// The fraction of the absolute deviations that counts, the smaller ones: a quarter of
@@ -58,9 +58,16 @@ pub struct TrialGate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Length {
     /// How long a run measures each benchmark.
-    pub run: RunLength,
+    pub(crate) run: RunLength,
     /// How long a pair takes, seconds.
     pub pair_seconds: f64,
+}
+
+impl Length {
+    /// How long a run measures each benchmark, if that is set.
+    pub fn time(&self) -> Option<Duration> {
+        self.run.time()
+    }
 }
 
 /// The trial of the lengths for one group of benchmarks. The caller measures a pair of

@@ -168,7 +168,7 @@ impl Lengths<'_, '_> {
     }
 
     /// Tries the lengths of one group; `None` if nothing in it gates. Calls `tried` before each
-    /// pair. What decides here has its pairs in the plan.
+    /// pair. A plan that decides keeps the pairs.
     fn try_group(
         &mut self,
         plan: &mut Plan,
