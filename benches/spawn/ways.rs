@@ -29,10 +29,13 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         ours.run(runs)?;
         return Ok(());
     }
+    let mut with_peak = Ours::new(&helper, &program)?;
+    with_peak.command.peak = true;
     bare.program(&program)?;
     let mut methods: Vec<Method<'_>> = vec![
         ("bare loop".to_owned(), Box::new(|| bare.run())),
         ("helper".to_owned(), Box::new(|| ours.run(RUNS))),
+        ("with peak memory".to_owned(), Box::new(|| with_peak.run(RUNS))),
     ];
     match hyperfine_version() {
         Some(version) => {

@@ -10,7 +10,8 @@
 //! cargo run --release --example error-rates -- --suites    # those of suites alone
 //! cargo run --release --example error-rates -- --last-look # that of a last look alone
 //! cargo run --release --example error-rates -- --stopped   # that of what is reported alone
-//! cargo run --release --example error-rates -- --long-bounds # the last one alone
+//! cargo run --release --example error-rates -- --long-bounds # that of long comparisons alone
+//! cargo run --release --example error-rates -- --lengths   # the last one alone
 //! cargo run --release --example error-rates -- --files     # that of docs/data/layouts.md
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
 //! ```
@@ -25,6 +26,7 @@ mod files;
 mod giving_up;
 mod last_look;
 mod layouts;
+mod lengths;
 mod long_bounds;
 mod machines;
 mod noise;
@@ -61,10 +63,12 @@ fn main() {
             "--stopped" => alone = Some(stopped_of),
             "--files" => alone = Some(|size, _| files::table(size.runs)),
             "--long-bounds" => alone = Some(long_bounds_of),
+            "--lengths" => alone = Some(lengths_of),
             "--giving-up" => alone = Some(giving_up_of),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
-                             `--last-look`, `--stopped`, `--files`, `--giving-up` or `--long-bounds`";
+                             `--last-look`, `--stopped`, `--files`, `--giving-up`, \
+                             `--long-bounds` or `--lengths`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }
@@ -95,7 +99,9 @@ fn main() {
     print!("{}", tables::summary(&size, &results));
     println!("<!-- /summary -->");
     print!("{}", tables::full(&size, &results, horizon));
-    for part in [shards_of, layouts_of, suites_of, last_look_of, stopped_of, long_bounds_of] {
+    let parts: [Part; 7] =
+        [shards_of, layouts_of, suites_of, last_look_of, stopped_of, long_bounds_of, lengths_of];
+    for part in parts {
         print!("{}", part(&size, threads));
     }
 }
@@ -113,6 +119,11 @@ fn stopped_of(size: &Size, _threads: usize) -> String {
 /// The table of long comparisons.
 fn long_bounds_of(size: &Size, _threads: usize) -> String {
     long_bounds::table(size)
+}
+
+/// The table with the trial of run lengths.
+fn lengths_of(size: &Size, _threads: usize) -> String {
+    lengths::table(size, SEED)
 }
 
 /// The table with giving up.

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
-use super::plan::{Group, Plan, PlannedBenchmark};
+use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
 use super::schedule::Schedule;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
@@ -54,7 +54,7 @@ const SOONEST: f64 = 0.25;
 /// get this one, so that they share the time equally.
 const LATEST: f64 = 100.0;
 
-/// A pair to be measured.
+/// A pair to be measured, or one that was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// The group, by its index in the plan.
@@ -64,6 +64,8 @@ pub struct Turn {
     pub(crate) first: Side,
     /// A number that both runs share, different for each pair.
     pub(crate) pair_seed: u64,
+    /// Its rows, if it was measured before the experiment.
+    pub(crate) measured: Option<Vec<Row>>,
     /// How long the pair may take.
     pub(crate) left: Duration,
     /// When it began, seconds since the first pair began.
@@ -135,10 +137,10 @@ impl Experiment {
         }
     }
 
-    /// The next pair. First, each group in turn gets the minimum number of pairs for a
-    /// verdict; if alarms are tested over layouts, groups that stand out go first. After that, the next pair is of the group that is expected to reach its
-    /// verdicts soonest. A pair only begins if it is allowed and fits into the
-    /// remaining time.
+    /// The next pair. First come those that were measured before. Then each group in turn gets the
+    /// minimum number of pairs for a verdict; if alarms are tested over layouts, groups that stand
+    /// out go first. After that, the next pair is of the group that is expected to reach its
+    /// verdicts soonest. A pair only begins if it is allowed and fits into the remaining time.
     ///
     /// # Errors
     /// Why there is no next pair.
@@ -170,15 +172,27 @@ impl Experiment {
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
         let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
-        let GroupState { schedule, pairs, .. } = self.groups[group];
+        let GroupState { schedule, pairs, pair_seconds, .. } = self.groups[group];
+        let wanted = self.wanted(group);
+        let tried = self.tried(group);
         Ok(Turn {
             group,
-            wanted: self.wanted(group),
-            first: schedule.first(pairs),
+            first: tried.map_or_else(|| schedule.first(pairs), |tried| tried.first),
             pair_seed: schedule.pair_seed(pairs),
             left: Duration::from_secs_f64(left.max(0.001)),
-            begin,
+            // As if it had taken as long as one of the chosen length.
+            begin: if tried.is_some() { begin - pair_seconds } else { begin },
+            measured: tried.map(|tried| {
+                let rows = tried.rows.iter().filter(|row| wanted.contains(&row.benchmark));
+                rows.cloned().collect()
+            }),
+            wanted,
         })
+    }
+
+    /// The next pair of a group, if it was measured before the experiment.
+    fn tried(&self, group: usize) -> Option<&TriedPair> {
+        self.plan.groups[group].tried.get(self.groups[group].pairs as usize)
     }
 
     /// Whether no further verdict is expected within the time limit.
@@ -468,6 +482,9 @@ impl Experiment {
     /// How urgent the next pair of a group is; the smallest value goes first.
     fn urgency(&self, number: usize) -> Urgency {
         let group = &self.groups[number];
+        if self.tried(number).is_some() {
+            return Urgency::Measured;
+        }
         if group.pairs < group.least {
             // An alarm needs time for layouts, the more the larger the program.
             let benchmarks = self.of_group(number).iter();
@@ -531,6 +548,8 @@ impl Experiment {
 /// How urgent the next pair of a group is, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
+    /// Its next pair was measured before.
+    Measured,
     /// It has fewer pairs than the minimum for a verdict, and may soon raise an alarm.
     StandsOut,
     /// It has this many pairs, fewer than the minimum for a verdict.

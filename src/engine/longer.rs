@@ -77,6 +77,7 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
             (group.benchmarks.len() as f64, WITH_WARM_UP * length.as_secs_f64());
         group.pair_seconds += 2.0 * run * benchmarks;
         group.length = Some(RunLength::Time(length));
+        group.tried.clear();
     }
     let any = longer.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
     any.then_some(longer)

@@ -12,4 +12,4 @@ pub mod remarks;
 pub(crate) mod schedule;
 pub(crate) mod stages;
 pub(crate) mod test;
-pub(crate) mod trial;
+pub mod trial;

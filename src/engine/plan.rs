@@ -8,8 +8,9 @@ use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::Metric;
-use crate::model::row::{BenchmarkId, MetricId};
+use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
+use crate::model::side::Side;
 use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 
@@ -70,6 +71,15 @@ pub(crate) struct Group {
     pub(crate) is_guessed: bool,
     /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
+    /// The pairs with which lengths were tried. They count like all others.
+    pub(crate) tried: Vec<TriedPair>,
+}
+
+/// A pair that was measured before the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TriedPair {
+    pub(crate) first: Side,
+    pub(crate) rows: Vec<Row>,
 }
 
 impl PlannedBenchmark {
@@ -119,6 +129,7 @@ impl Plan {
             pair_seconds,
             is_guessed: false,
             length,
+            tried: Vec::new(),
         });
     }
 

@@ -5,7 +5,8 @@
 //! proportional to the variance of the logarithm of head/base. Longer runs average over
 //! more iterations, but the two runs of a pair are further apart, and include more
 //! disturbances of the machine. Which effect prevails depends on the benchmark and on
-//! the machine, so a few pairs of each length are tried. They decide nothing else.
+//! the machine, so a few pairs of each length are tried. They are evidence like all others, since
+//! the length of each is chosen before it is measured.
 
 use std::time::Duration;
 
@@ -32,6 +33,10 @@ const STAKE: f64 = 0.5;
 /// equal to the square of the threshold: see `docs/data/error-rates.md`.
 const PAIRS_PER_VARIANCE: f64 = 9.0;
 
+/// The smallest difference from the threshold that has to be seen. At a threshold of 0 every length
+/// would take forever without it, so that all were tried and the first was chosen.
+const FINEST: f64 = 0.001;
+
 /// The fraction of the absolute deviations that counts, the smaller ones: a quarter of
 /// the pairs may be disturbed.
 const CALM: f64 = 0.75;
@@ -42,26 +47,33 @@ const CALM_MEAN: f64 = 0.5149;
 
 /// What has to be decided about one metric of one benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TrialGate {
+pub struct TrialGate {
     /// The largest change that passes, a fraction.
-    pub(crate) threshold: f64,
+    pub threshold: f64,
     /// The minimum number of pairs for a verdict.
-    pub(crate) least: u64,
+    pub least: u64,
 }
 
 /// A length of runs, and how long a pair of them takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Length {
+pub struct Length {
     /// How long a run measures each benchmark.
     pub(crate) run: RunLength,
     /// How long a pair takes, seconds.
-    pub(crate) pair_seconds: f64,
+    pub pair_seconds: f64,
+}
+
+impl Length {
+    /// How long a run measures each benchmark, if that is set.
+    pub fn time(&self) -> Option<Duration> {
+        self.run.time()
+    }
 }
 
 /// The trial of the lengths for one group of benchmarks. The caller measures a pair of
 /// the [next](LengthTrial::next) length and [pushes](LengthTrial::push) the result.
 #[derive(Debug)]
-pub(crate) struct LengthTrial {
+pub struct LengthTrial {
     gates: Vec<TrialGate>,
     /// What was tried, in the order of the lengths.
     tried: Vec<TriedLength>,
@@ -76,19 +88,20 @@ struct TriedLength {
 }
 
 impl LengthTrial {
-    pub(crate) fn new(gates: Vec<TrialGate>) -> Self {
+    /// Of these gates, before the first pair.
+    pub fn new(gates: Vec<TrialGate>) -> Self {
         let first = TriedLength::new(gates.len());
         LengthTrial { gates, tried: vec![first], is_over: false }
     }
 
     /// The length of the next pair; `None` once the best one is known.
-    pub(crate) fn next(&self) -> Option<Duration> {
+    pub fn next(&self) -> Option<Duration> {
         let length = LENGTHS.get(self.tried.len() - 1).filter(|_| !self.is_over)?;
         Some(Duration::from_millis(*length))
     }
 
     /// Adds a pair of the next length: its time, and head/base for each gate.
-    pub(crate) fn push(&mut self, seconds: f64, ratios: &[f64]) {
+    pub fn push(&mut self, seconds: f64, ratios: &[f64]) {
         let Some(attempt) = self.tried.last_mut() else { return };
         attempt.seconds.push(seconds);
         for (logarithms, ratio) in attempt.logarithms.iter_mut().zip(ratios) {
@@ -121,7 +134,7 @@ impl LengthTrial {
     }
 
     /// The best of the lengths that were tried; `None` without a complete attempt.
-    pub(crate) fn best(&self) -> Option<Length> {
+    pub fn best(&self) -> Option<Length> {
         let whole = self.tried.iter().zip(LENGTHS).filter(|(one, _)| one.seconds.len() == PAIRS);
         let cost = |one: &TriedLength| one.cost(&self.gates);
         let best = whole.min_by(|(one, _), (other, _)| cost(one).total_cmp(&cost(other)));
@@ -145,7 +158,7 @@ impl TriedLength {
     fn pairs<'a>(&'a self, gates: &'a [TrialGate]) -> impl Iterator<Item = f64> + 'a {
         self.logarithms.iter().zip(gates).map(|(logarithms, gate)| {
             let deviation = deviation(logarithms);
-            PAIRS_PER_VARIANCE * (deviation / gate.threshold).powi(2)
+            PAIRS_PER_VARIANCE * (deviation / gate.threshold.abs().max(FINEST)).powi(2)
         })
     }
 
@@ -185,8 +198,12 @@ mod tests {
     /// Tries runs with a start-up of 5 ms and this noise per pair. Returns the length,
     /// and the lengths of all pairs.
     fn choose(seed: u64, noise: impl Fn(f64) -> f64) -> (Length, Vec<u64>) {
+        choose_for(GATE, seed, noise)
+    }
+
+    fn choose_for(gate: TrialGate, seed: u64, noise: impl Fn(f64) -> f64) -> (Length, Vec<u64>) {
         let mut random = TestNoise::seeded(seed);
-        let mut trial = LengthTrial::new(vec![GATE]);
+        let mut trial = LengthTrial::new(vec![gate]);
         let mut tried = Vec::new();
         while let Some(length) = trial.next() {
             let milliseconds = 1e3 * length.as_secs_f64();
@@ -228,6 +245,15 @@ mod tests {
         // The more the longer they are.
         let (short, chosen) = regret(|time| 0.05 * time.sqrt());
         assert!(short < 1.5, "{short} {chosen:?}");
+    }
+
+    #[test]
+    fn without_a_threshold_the_length_is_still_that_of_the_least_time() {
+        let gate = TrialGate { threshold: 0.0, ..GATE };
+        let (length, tried) = choose_for(gate, 1, |_| 0.001);
+        assert_eq!((length.run.time(), tried.len()), (Some(Duration::from_millis(1)), PAIRS));
+        let (length, _) = choose_for(gate, 1, |time| 0.5 / time.sqrt());
+        assert!(length.run.time() > Some(Duration::from_millis(3)), "{length:?}");
     }
 
     #[test]

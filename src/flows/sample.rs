@@ -83,6 +83,7 @@ pub fn sample<E: From<Error>>(
         argv: words.iter().map(Into::into).collect(),
         env: sampling.env.clone(),
         cwd: sampling.folder.clone(),
+        peak: true,
         ..Command::default()
     };
     let commands: Vec<Command> = sampling.commands.iter().map(command).collect();

@@ -56,15 +56,21 @@ struct Bet {
 /// All ways to bet. The parts are rounded from those with which simulated comparisons took
 /// the fewest pairs, on noise other than the recorded one (`docs/statistics.md`).
 const BETS: [Bet; 8] = [
-    Bet { slope: 1.0 / 64.0, stake: NEARLY_ALL, alarm: 0.01, clear: 0.02 },
     Bet { slope: 1.0 / 16.0, stake: NEARLY_ALL, alarm: 0.02, clear: 0.03 },
-    Bet { slope: 0.25, stake: 0.5, alarm: 0.10, clear: 0.20 },
-    Bet { slope: 1.0, stake: 0.5, alarm: 0.25, clear: 0.30 },
+    Bet { slope: 0.125, stake: NEARLY_ALL, alarm: 0.08, clear: 0.15 },
+    Bet { slope: 0.25, stake: NEARLY_ALL, alarm: 0.06, clear: 0.15 },
+    Bet { slope: 1.0, stake: 0.5, alarm: 0.20, clear: 0.22 },
     Bet { slope: 4.0, stake: 0.25, alarm: 0.05, clear: 0.12 },
     Bet { slope: 4.0, stake: 0.5, alarm: 0.12, clear: 0.18 },
     Bet { slope: 4.0, stake: 0.75, alarm: 0.20, clear: 0.10 },
-    Bet { slope: 4.0, stake: NEARLY_ALL, alarm: 0.25, clear: 0.05 },
+    Bet { slope: 4.0, stake: NEARLY_ALL, alarm: 0.27, clear: 0.05 },
 ];
+
+/// Bets that are less steep than this begin after [`ABSTAIN`] pairs: without a scale they would
+/// be signs, and lose nearly all that they stake.
+const FLAT: f64 = 1.0;
+
+const ABSTAIN: usize = 3;
 
 /// A stake that leaves something even if it is lost.
 const NEARLY_ALL: f64 = 0.9999;
@@ -130,7 +136,8 @@ impl Wager {
             if bet.slope != slope {
                 (slope, direction) = (bet.slope, directed(bet.slope * z, self.scale));
             }
-            *size = bet.stake * direction;
+            let abstains = bet.slope < FLAT && self.pairs < ABSTAIN;
+            *size = if abstains { 0.0 } else { bet.stake * direction };
         }
         let together: f64 = self.parts.iter().zip(&bets).map(|(part, bet)| part * bet).sum();
         self.ln_unlimited += together.ln_1p();

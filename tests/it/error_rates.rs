@@ -189,5 +189,5 @@ fn a_suite_keeps_the_promise_together_and_holm_and_the_average_pay() {
 fn noise_of_a_file_makes_no_false_alarms_if_the_files_are_new_often_enough() {
     let alarms = |renewal| files::alarms(renewal, 0.0, 200);
     assert!(alarms(None) > 0.1, "without new files, the promise does not hold");
-    assert!(alarms(Some(5)) <= 0.05);
+    assert!(alarms(Some(2)) <= 0.05);
 }

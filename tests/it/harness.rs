@@ -194,7 +194,7 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
         let args = format!("compare feature --harness divan --seed 3 --layouts off {args}");
         repo.cbdr(&args).env("RUNS", runs).run()
     };
-    let ran = compare("--format json -v").code(100);
+    let ran = compare("--format json -v --samples ../out.csv").code(100);
     let ran = ran.says("Measuring suite::quiet for 1ms a run, ");
     let first = ran.says("Measuring suite::noisy for ").json();
     let benchmarks = first["benchmarks"].as_array().unwrap();
@@ -212,6 +212,19 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
     // In the end, what has passed runs as long as the time limit allows.
     assert_eq!(tried["suite::quiet"], ["0.001", "0.5"]);
     assert_eq!(tried["suite::noisy"][..3], ["0.001", "0.003", "0.01"]);
+    // The pairs with which lengths are tried are pairs like all others, in the samples, too.
+    let mut short = runs(&repo);
+    short.drain(..2);
+    short.retain(|run| run.ends_with("suite::quiet") && run.contains("--max-time 0.001 "));
+    let pairs = |object: &Value| {
+        let benchmarks = object["benchmarks"].as_array().unwrap();
+        benchmarks.iter().map(|one| one["pairs"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(short.len() as u64, 2 * pairs(&first)[0]);
+    let path = repo.around().join("out.csv").display().to_string();
+    let analyze = repo.cbdr("analyze --threshold 2% --metric median_time --format json");
+    let analyzed = analyze.args([&path]).run().code(100).json();
+    assert_eq!((verdicts(&analyzed), pairs(&analyzed)), (verdicts(&first), pairs(&first)));
     // The next comparison of the same executables tries nothing.
     compare("--format json").code(100);
     let known = times(&runs(&repo)[2..]);

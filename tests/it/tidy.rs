@@ -57,10 +57,10 @@ const OWNERS: [(&[&str], &[&str]); 19] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_600),
-    ("engine", 2_050),
+    ("engine", 2_075),
     ("error", 600),
     ("exec", 6_800),
-    ("flows", 6_400),
+    ("flows", 6_415),
     ("model", 1_700),
     ("samples", 2_050),
     ("settings", 1_800),

@@ -148,6 +148,50 @@ fn the_limits_leave_it_open() {
     assert_eq!((sampled.pairs(), order.len(), sampled.elapsed), (4, 8, 8.0));
 }
 
+/// A pair in which the base takes a second.
+fn tried(first: Side, head: f64) -> TriedPair {
+    let row =
+        |side, value| Row { benchmark: BenchmarkId(0), side, values: vec![(MetricId(0), value)] };
+    TriedPair { first, rows: vec![row(Side::Base, 1.0), row(Side::Head, head)] }
+}
+
+#[test]
+fn pairs_from_before_come_first_and_count() {
+    let mut plan = with_program(empty(), &[("wall_time", 0.02)]);
+    plan.groups[0].pair_seconds = 3.0;
+    let firsts = [Side::Head, Side::Base, Side::Head];
+    plan.groups[0].tried = firsts.iter().map(|first| tried(*first, 1.001)).collect();
+    let mut experiment = Experiment::new(plan.clone(), 50.0);
+    let mut seen = Vec::new();
+    loop {
+        let turn = experiment.next(50.0).unwrap();
+        let Some(rows) = turn.measured.clone() else { break };
+        seen.push(turn.first);
+        experiment.push(&turn, &rows, 50.0);
+    }
+    assert_eq!(seen, firsts);
+    assert_eq!((experiment.groups[0].pairs, experiment.groups[0].pair_seconds), (3, 3.0));
+    let result = &experiment.finish(StoppedBy::MaxPairs).benchmarks[0];
+    assert_eq!((result.pairs, result.metrics[0].summary.pairs), (3, 3));
+    assert!((result.metrics[0].summary.change.unwrap() - 0.001).abs() < 1e-12);
+    // They take no more than is allowed, and none of them is taken after the verdict.
+    let mut few = Experiment::new(Plan { max_pairs: Some(2), ..plan.clone() }, 0.0);
+    plan.groups[0].tried = (0..20).map(|_| tried(Side::Base, 3.0)).collect();
+    let mut slower = Experiment::new(plan, 0.0);
+    for (experiment, pairs, stopped_by) in
+        [(&mut few, 2, StoppedBy::MaxPairs), (&mut slower, 8, StoppedBy::Verdict)]
+    {
+        let ended = loop {
+            let turn = match experiment.next(0.0) {
+                Ok(turn) => turn,
+                Err(stopped_by) => break stopped_by,
+            };
+            experiment.push(&turn, turn.measured.as_ref().unwrap(), 0.0);
+        };
+        assert_eq!((experiment.groups[0].pairs, ended), (pairs, stopped_by));
+    }
+}
+
 #[test]
 fn an_unfinished_pair_is_dropped() {
     for expected in [StoppedBy::TimeLimit, StoppedBy::Interrupt] {

@@ -63,6 +63,7 @@ impl RunHooks {
             stdout: Sink::File(output.clone()),
             timeout: Some(benchmark.run_timeout),
             stdin: None,
+            peak: false,
             isolation: Isolation::default(),
             ..command.clone()
         };

@@ -94,7 +94,9 @@ impl SideProgram {
             nice: measuring.nice,
         };
         let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
-        let mut command = Command { stdin, isolation, ..program.command.clone() };
+        // A harness reports benchmarks, not processes.
+        let peak = !harness.dialect.filters();
+        let mut command = Command { stdin, isolation, peak, ..program.command.clone() };
         let executable = program.executable.as_deref();
         let hooks = RunHooks::new(benchmark, side, &command, folder.join("hook"));
         harness.set_up(&mut command, &paths);

@@ -166,10 +166,14 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     unix::block_sigchld();
     let mut spawner = Spawner::new();
     let mut programs = KnownPrograms::default();
+    let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else {
+        return;
+    };
+    let null = OwnedFd::from(null);
     while let Ok(Some(message)) = receive(&mut &socket) {
         // "Stop" is for a program that has ended by itself meanwhile.
         let Message::Run(request) = message else { continue };
-        let reply = answer(request, &mut programs, &mut spawner, &socket, running);
+        let reply = answer(request, &mut programs, &mut spawner, (&socket, &null), running);
         if send(&mut &socket, &reply).is_err() {
             return;
         }
@@ -181,17 +185,17 @@ fn answer(
     request: RunRequest,
     programs: &mut KnownPrograms,
     spawner: &mut Spawner,
-    socket: &UnixStream,
+    (socket, null): (&UnixStream, &OwnedFd),
     running: &AtomicI32,
 ) -> Reply {
     let program = programs.resolve(request.program)?;
     let stdin = match &request.stdin {
-        None => open(&Sink::Null)?,
+        None => null.try_clone()?,
         Some(path) => std::fs::File::open(path)?.into(),
     };
-    let files = [stdin, open(&request.stdout)?, open(&request.stderr)?];
+    let files = [stdin, open(&request.stdout, null)?, open(&request.stderr, null)?];
     let kept = [&request.stdout, &request.stderr].map(|sink| matches!(sink, Sink::File(_)));
-    let launch = Launch::new(program, files, request.isolation.ready())?;
+    let launch = Launch::new(program, files, request.isolation.ready(), request.peak)?;
     let output = OutputFiles::new(kept.into_iter().zip(&launch.files[1..]))?;
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
@@ -210,10 +214,10 @@ fn answer(
     Ok(RunOutcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
 }
 
-fn open(sink: &Sink) -> io::Result<OwnedFd> {
+fn open(sink: &Sink, null: &OwnedFd) -> io::Result<OwnedFd> {
     let mut options = std::fs::OpenOptions::new();
     Ok(match sink {
-        Sink::Null => options.read(true).write(true).open("/dev/null")?.into(),
+        Sink::Null => null.try_clone()?,
         Sink::Stderr => io::stderr().as_fd().try_clone_to_owned()?,
         Sink::File(path) => options.append(true).create(true).open(path)?.into(),
     })

@@ -97,6 +97,8 @@ pub(super) struct Launch<'a> {
     /// Standard input, output and error.
     pub(super) files: [OwnedFd; 3],
     pub(super) isolation: Ready,
+    /// Whether its peak memory is wanted.
+    pub(super) peak: bool,
 }
 
 impl<'a> Launch<'a> {
@@ -104,7 +106,8 @@ impl<'a> Launch<'a> {
         args: &'a ExecArgs,
         files: [OwnedFd; 3],
         isolation: Ready,
+        peak: bool,
     ) -> io::Result<Self> {
-        Ok(Launch { program: args.program()?, args, files, isolation })
+        Ok(Launch { program: args.program()?, args, files, isolation, peak })
     }
 }

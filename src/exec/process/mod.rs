@@ -89,6 +89,9 @@ pub struct Command {
     /// Whether to end the processes that it leaves behind, daemons included. Set
     /// for benchmarks, not for builds (a compiler cache may start its server).
     pub sweep: bool,
+    /// Whether its peak memory is wanted, however little that is. It begins at the size of the
+    /// helper, which makes itself as small as it can then; that takes about 20 µs.
+    pub peak: bool,
     /// What to count of it and its descendants.
     pub counters: Vec<Counter>,
     /// How it is kept apart from the rest of the machine.

@@ -24,6 +24,8 @@ impl StdSpawner {
         launch: &Launch<'_>,
         running: &AtomicI32,
     ) -> io::Result<(Child, Instant)> {
+        // Nothing tells where it begins here.
+        let _ = launch.peak;
         let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
         let [stdin, stdout, stderr] = &launch.files;
         let mut command = std::process::Command::new(text(&launch.program));
@@ -78,7 +80,7 @@ mod tests {
         };
         let file = || OwnedFd::from(output.try_clone().unwrap());
         let files = [file(), file(), file()];
-        let launch = Launch::new(&args, files, Isolation::default().ready()).unwrap();
+        let launch = Launch::new(&args, files, Isolation::default().ready(), true).unwrap();
         let running = AtomicI32::new(0);
         let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();
         (child, running.into_inner())

@@ -110,7 +110,9 @@ impl Spawner {
         };
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut ended: libc::c_int = -1;
-        self.shrink();
+        if launch.peak {
+            self.shrink();
+        }
         // SAFETY: the child has a stack of its own (its top is rounded down to
         // the alignment that every ABI asks of it), shares the memory only
         // while this thread, the only one, sleeps (CLONE_VFORK), and makes

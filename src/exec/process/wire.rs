@@ -33,6 +33,7 @@ pub(super) struct RunRequest {
     pub(super) stderr: Sink,
     pub(super) timeout: Option<Duration>,
     pub(super) sweep: bool,
+    pub(super) peak: bool,
     pub(super) isolation: Isolation,
     pub(super) counters: Vec<Counter>,
 }
@@ -46,6 +47,7 @@ impl RunRequest {
             stderr: command.stderr.clone(),
             timeout: command.timeout,
             sweep: command.sweep,
+            peak: command.peak,
             isolation: command.isolation.clone(),
             counters: command.counters.clone(),
         }
@@ -134,6 +136,7 @@ mod tests {
             stderr: Sink::Stderr,
             timeout: Some(Duration::from_nanos(u64::MAX)),
             sweep: true,
+            peak: true,
             isolation: Isolation { fixed_addresses: true, cpu: Some(300), nice: -20 },
             counters: vec![
                 counter(CounterEvent::Hardware(HardwareEvent::BranchMisses), false),

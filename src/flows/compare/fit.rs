@@ -1,20 +1,21 @@
 //! What is measured if the time limit leaves no room for the least number of pairs of all
 //! benchmarks: the cheapest first, so that most are decided. The rest is reported by name.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
-use crate::engine::plan::{Group, Plan};
+use crate::engine::plan::{Group, Plan, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;
 use crate::flows::error::{FlowError, HEADROOM, limit_for};
 use crate::model::layouts::Layouts;
 use crate::model::notice::{NoTime, Notice};
-use crate::model::row::BenchmarkId;
+use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 
@@ -322,8 +323,24 @@ fn leave_out(
         program.plan(group.program, benchmarks, seconds, plan);
         if let Some(planned) = plan.groups.last_mut() {
             (planned.length, planned.is_guessed) = (group.length, group.is_guessed);
+            let kept = group.benchmarks.clone().zip(kept).filter(|(_, kept)| **kept);
+            let ids = kept.map(|(id, _)| id).zip(planned.benchmarks.clone()).collect();
+            planned.tried = renumbered(&group.tried, &ids);
         }
     }
+}
+
+/// These pairs without what is not kept, with the new numbers of the benchmarks.
+fn renumbered(tried: &[TriedPair], ids: &BTreeMap<usize, usize>) -> Vec<TriedPair> {
+    let row = |row: &Row| {
+        let benchmark = BenchmarkId(*ids.get(&row.benchmark.0)?);
+        Some(Row { benchmark, ..row.clone() })
+    };
+    let pair = |pair: &TriedPair| TriedPair {
+        rows: pair.rows.iter().filter_map(row).collect(),
+        first: pair.first,
+    };
+    tried.iter().map(pair).collect()
 }
 
 /// Reports what is not measured. An all-clear needs the least number of pairs times `to_pass`.
@@ -386,6 +403,7 @@ fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Flo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::row::MetricId;
 
     /// A group of benchmarks that gate, by the seconds of each, in single pairs.
     fn group<const N: usize>(start_ups: f64, can_be_cut: bool, seconds: [f64; N]) -> GroupCost {
@@ -471,5 +489,20 @@ mod tests {
         let needed = |kept: &[bool]| seconds_needed(&three, kept).collect::<Vec<_>>();
         assert_eq!(needed(&[true, false, true]), [None, Some(80.0), None]);
         assert_eq!(needed(&[false; 3]), [Some(12.0), Some(82.0), Some(12.0)]);
+    }
+
+    #[test]
+    fn pairs_from_before_follow_the_benchmarks_that_are_kept() {
+        let row = |id, side| Row {
+            benchmark: BenchmarkId(id),
+            side,
+            values: vec![(MetricId(0), id as f64)],
+        };
+        let rows = (4..7).flat_map(|id| Side::BOTH.map(|side| row(id, side))).collect();
+        let tried = [TriedPair { first: Side::Head, rows }];
+        let left = renumbered(&tried, &BTreeMap::from([(4, 1), (6, 2)]));
+        let ids = left[0].rows.iter().map(|row| (row.benchmark.0, row.values[0].1));
+        assert_eq!(ids.collect::<Vec<_>>(), [(1, 4.0), (1, 4.0), (2, 6.0), (2, 6.0)]);
+        assert_eq!(left[0].first, Side::Head);
     }
 }

@@ -7,7 +7,8 @@ use super::harnesses::own_times;
 use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
-use crate::engine::plan::Plan;
+use crate::engine::plan::{Plan, TriedPair};
+use crate::engine::schedule::Schedule;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, TrialGate};
 use crate::error::Error;
@@ -144,7 +145,7 @@ impl Lengths<'_, '_> {
     fn try_missing(
         &mut self,
         lengths: &mut [Option<Length>],
-        plan: &Plan,
+        plan: &mut Plan,
         deadline: Instant,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
@@ -160,16 +161,17 @@ impl Lengths<'_, '_> {
                 pair += 1;
                 reporter.event(Event::TryingLengths { group, groups, pair });
             };
-            lengths[index] = self.try_group(plan, self.groups[index], &mut tried)?;
+            let group = self.groups[index];
+            lengths[index] = self.try_group(plan, group, &mut tried)?;
         }
         Ok(())
     }
 
     /// Tries the lengths of one group; `None` if nothing in it gates. Calls `tried` before each
-    /// pair.
+    /// pair. A plan that decides keeps the pairs.
     fn try_group(
         &mut self,
-        plan: &Plan,
+        plan: &mut Plan,
         group: usize,
         tried: &mut dyn FnMut(),
     ) -> Result<Option<Length>, Stop> {
@@ -189,12 +191,14 @@ impl Lengths<'_, '_> {
         let start_ups = Duration::from_secs_f64(4.0 * self.program.start_up);
         let longest = start_ups + LONGEST_PAIR * wanted.len() as u32;
         let mut trial = LengthTrial::new(decisions);
-        let mut first = Side::Base;
-        while let Some(length) = trial.next() {
+        // Not the coins of the pairs that follow.
+        let schedule = Schedule::new(!plan.seed, group as u64);
+        for pair in 0.. {
+            let Some(length) = trial.next() else { break };
             tried();
-            let run = RunLength::Time(length);
+            let (first, run) = (schedule.first(pair), RunLength::Time(length));
             let longest = self.program.both_sides(SideProgram::can_be_capped).then_some(longest);
-            let (seconds, ratios) = match self.try_pair(&wanted, &gating, first, run, longest) {
+            let (seconds, rows) = match self.try_pair(&wanted, first, run, longest) {
                 Err(Stop::OutOfTime) => (f64::INFINITY, Vec::new()),
                 tried => tried?,
             };
@@ -202,8 +206,10 @@ impl Lengths<'_, '_> {
                 let slow = self.behind_start_up(Length { run, pair_seconds: seconds }, &wanted);
                 return self.capped(slow, &wanted, &gating, first).map(Some);
             }
-            trial.push(seconds, &ratios);
-            first = first.other();
+            trial.push(seconds, &gating_ratios(&rows, &gating));
+            if plan.decides {
+                plan.groups[group].tried.push(TriedPair { first, rows });
+            }
         }
         Ok(trial.best())
     }
@@ -232,33 +238,36 @@ impl Lengths<'_, '_> {
             return Ok(slow);
         }
         let run = RunLength::Capped;
-        let (pair_seconds, ratios) = self.try_pair(wanted, gating, first, run, None)?;
+        let (pair_seconds, rows) = self.try_pair(wanted, first, run, None)?;
         // Criterion 0.4.0 reports a constant for what is too slow for its quick mode.
-        let is_constant = ratios.contains(&1.0);
+        let is_constant = gating_ratios(&rows, gating).contains(&1.0);
         let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds
             && !(is_constant && slow.pair_seconds.is_finite());
         Ok(if is_worth_it { Length { run, pair_seconds } } else { slow })
     }
 
-    /// Measures a pair, for at most `longest`, and returns its time, seconds, and the ratios
-    /// head/base of the gating metrics.
+    /// Measures a pair, for at most `longest`, and returns its time, seconds, and its rows.
     fn try_pair(
         &mut self,
         wanted: &[BenchmarkId],
-        gating: &[(BenchmarkId, MetricId)],
         first: Side,
         run: RunLength,
         longest: Option<Duration>,
-    ) -> Result<(f64, Vec<f64>), Stop> {
+    ) -> Result<(f64, Vec<Row>), Stop> {
+        self.program.renewal.before_pair(&self.program.sides);
         let begin = Instant::now();
         let deadline = longest.map(|longest| begin + longest);
         let rows = self.program.pair(wanted, first, run, deadline, self.context)?;
-        let seconds = begin.elapsed().as_secs_f64();
-        let ratio = |(id, metric): &(BenchmarkId, MetricId)| {
-            ratios(&rows, *id, *metric).next().unwrap_or(f64::NAN)
-        };
-        Ok((seconds, gating.iter().map(ratio).collect()))
+        Ok((begin.elapsed().as_secs_f64(), rows))
     }
+}
+
+/// The ratios head/base of the gating metrics in a pair.
+fn gating_ratios(rows: &[Row], gating: &[(BenchmarkId, MetricId)]) -> Vec<f64> {
+    let ratio = |(id, metric): &(BenchmarkId, MetricId)| {
+        ratios(rows, *id, *metric).next().unwrap_or(f64::NAN)
+    };
+    gating.iter().map(ratio).collect()
 }
 
 /// The length of runs that were not tried.

@@ -73,7 +73,7 @@ pub(super) struct ComparedProgram<'a> {
     /// The share of the code that both sides have which is at the same addresses, if the
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
-    renewal: Renewal,
+    pub(super) renewal: Renewal,
 }
 
 /// A benchmark of a program, as both sides report it.

@@ -111,6 +111,9 @@ impl ShortRuns<'_, '_, '_> {
     ) -> Result<Vec<Row>, Stop> {
         match stage {
             Stage::AsBuilt => {
+                if let Some(rows) = &turn.measured {
+                    return Ok(rows.clone());
+                }
                 self.restore()?;
                 let Session { programs, context, .. } = &mut *self.session;
                 let group = &self.plan.groups[turn.group];

@@ -43,14 +43,14 @@ fn direct(estimator: Estimator, pairs: &[(f64, f64)], threshold: f64, level: f64
 /// The bets: how steep each is, what it stakes, and what it begins with for an alarm and for
 /// an all-clear.
 const BETS: [[f64; 4]; 8] = [
-    [0.015625, 0.9999, 0.01, 0.02],
     [0.0625, 0.9999, 0.02, 0.03],
-    [0.25, 0.5, 0.1, 0.2],
-    [1.0, 0.5, 0.25, 0.3],
+    [0.125, 0.9999, 0.08, 0.15],
+    [0.25, 0.9999, 0.06, 0.15],
+    [1.0, 0.5, 0.2, 0.22],
     [4.0, 0.25, 0.05, 0.12],
     [4.0, 0.5, 0.12, 0.18],
     [4.0, 0.75, 0.2, 0.1],
-    [4.0, 0.9999, 0.25, 0.05],
+    [4.0, 0.9999, 0.27, 0.05],
 ];
 
 /// Whether the capital that bets on the differences, which are positive where it wins,
@@ -64,7 +64,7 @@ fn bets_win(differences: &[f64], level: f64, column: usize) -> bool {
             scale = sizes.get(n / 2).copied().unwrap_or(0.0);
             renewal = n + 1 + n / 25;
         }
-        let bet = |[slope, stake, ..]: [f64; 4]| match *z == 0.0 {
+        let bet = |[slope, stake, ..]: [f64; 4]| match *z == 0.0 || slope < 1.0 && n < 3 {
             true => 0.0,
             false => stake * (slope * z / scale).tanh(),
         };
