@@ -6,6 +6,7 @@ mod discovery;
 mod explain;
 mod fit;
 mod harnesses;
+mod itself;
 mod layouts;
 mod lengths;
 mod longer;
@@ -36,6 +37,7 @@ use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
 use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
+pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
 use program::ComparedProgram;
 use session::Session;
 
@@ -160,7 +162,7 @@ fn measure(
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
-        lengths::choose(session, &mut plan, &cache.file("run-lengths-v3"))?;
+        lengths::choose(session, &mut plan, &cache.file(lengths::KNOWN))?;
         fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
         let prepare_seconds = session.seconds();
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))

@@ -2,6 +2,7 @@
 //! which metrics gate.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::harnesses::coarse;
 use super::program::{ComparedProgram, WarmUp};
@@ -171,17 +172,10 @@ impl Discovery {
         });
     }
 
-    /// Removes benchmarks for which there is no time. `needed` are the seconds that each of them
-    /// needs, and nothing for those that are measured.
-    pub(super) fn leave_unmeasured(&mut self, needed: &[Option<f64>]) {
-        let mut needed = needed.iter();
-        self.benchmarks.retain(|one| match needed.next() {
-            Some(Some(seconds)) => {
-                self.not_measured.push((one.name.clone(), *seconds));
-                false
-            }
-            _ => true,
-        });
+    /// Removes benchmarks for which there is no time, since each needs `needed` seconds.
+    pub(super) fn leave_unmeasured(&mut self, benchmarks: Range<usize>, needed: f64) {
+        let left = self.benchmarks.drain(benchmarks);
+        self.not_measured.extend(left.map(|one| (one.name, needed)));
     }
 
     /// Adds a benchmark that both sides have.

@@ -1,7 +1,6 @@
 //! What is measured if the time limit leaves no room for the least number of pairs of all
 //! benchmarks: the cheapest first, so that most are decided. The rest is reported by name.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::discovery::Discovery;
@@ -19,12 +18,8 @@ use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
-/// addition to it: once for the groups, and once for their benchmarks.
+/// addition to it.
 const TIMING: f64 = 0.1;
-
-/// No benchmark of a group takes more than this part of the time in which all are timed: what is
-/// longer is known well enough by what the others leave of the time of the group.
-const ONE_PART: f64 = 0.25;
 
 /// A benchmark that is known to enter changed code is worth as much as this many others.
 const ENTERS: f64 = 4.0;
@@ -57,7 +52,8 @@ pub(super) fn into_limit(
     if plan.least_time() <= plan.time_limit {
         return Ok(());
     }
-    let costs = costs(session, plan, discoveries).map_err(Stop::into_error)?;
+    let costs: Vec<GroupCost> =
+        plan.groups.iter().map(|group| GroupCost::of(group, plan, discoveries)).collect();
     let to_pass = plan.pairs_to_pass_per_least();
     let kept = fitting(&costs, plan.time_limit.as_secs_f64(), HEADROOM * to_pass);
     if !keeps_a_gate(&costs, &kept) {
@@ -93,7 +89,7 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         }
         let Some(least) = plan.least_pairs_in(group) else { continue };
         let most = limit.div_f64(least as f64);
-        let timed = time_pair(session, group, group.benchmarks.clone(), most)?;
+        let timed = time_pair(session, group, most)?;
         let group = &mut plan.groups[number];
         group.pair_seconds = match timed {
             Some(seconds) if group.is_guessed => seconds,
@@ -109,15 +105,14 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
     Ok(())
 }
 
-/// Runs a pair of some benchmarks of a group, and returns how long it takes, seconds; `None` if
-/// that is longer than `most`.
+/// Runs a pair of a group, and returns how long it takes, seconds; `None` if that is longer than
+/// `most`.
 fn time_pair(
     session: &mut Session<'_, '_>,
     group: &Group,
-    benchmarks: Range<usize>,
     most: Duration,
 ) -> Result<Option<f64>, Stop> {
-    let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
+    let wanted: Vec<BenchmarkId> = group.benchmarks.clone().map(BenchmarkId).collect();
     let length = group.length.unwrap_or(RunLength::LONG);
     let begin = Instant::now();
     let program = &mut session.programs[group.program];
@@ -128,160 +123,61 @@ fn time_pair(
     }
 }
 
-/// What the benchmarks of a group cost.
+/// What a group costs, and what it is worth. Its benchmarks share a run because its start takes
+/// most of the time, so a part of them would not cost much less.
 struct GroupCost {
-    /// The least number of pairs for a verdict.
-    least: f64,
-    /// The part of a pair that is the same whatever is measured, seconds.
-    start_ups: f64,
-    /// Whether some of them can be measured without the others.
-    can_be_cut: bool,
-    benchmarks: Vec<BenchmarkCost>,
-}
-
-struct BenchmarkCost {
-    /// Its own part of a pair, seconds.
+    /// The expected time of the least number of pairs for a verdict; 0 if nothing gates.
     seconds: f64,
-    gates: bool,
-    /// Whether it is known to enter functions that differ between the sides.
+    /// How many of its benchmarks gate.
+    gating: usize,
+    /// Whether one of them is known to enter functions that differ between the sides.
     enters: bool,
 }
 
 impl GroupCost {
-    /// The expected time of the least number of pairs of some of its benchmarks, seconds.
-    fn seconds(&self, kept: impl Fn(usize) -> bool) -> f64 {
-        let own = self.benchmarks.iter().enumerate().filter(|(index, _)| kept(*index));
-        let mut own = own.map(|(_, one)| one.seconds).peekable();
-        match own.peek() {
-            Some(_) => self.least * (self.start_ups + own.sum::<f64>()),
-            None => 0.0,
-        }
-    }
-
-    /// What can be measured alone: single benchmarks, or all of them.
-    fn parts(&self) -> Vec<Range<usize>> {
-        let gating =
-            |part: &Range<usize>| self.benchmarks[part.clone()].iter().any(|one| one.gates);
-        let all = self.benchmarks.len();
-        let parts: Vec<Range<usize>> = match self.can_be_cut {
-            true => (0..all).map(|index| index..index + 1).collect(),
-            false => std::iter::once(0..all).collect(),
-        };
-        parts.into_iter().filter(gating).collect()
-    }
-
-    /// How much a benchmark of a part costs in relation to what it is worth.
-    fn price(&self, part: &Range<usize>) -> f64 {
-        let all = &self.benchmarks[part.clone()];
-        let gating = all.iter().filter(|one| one.gates).count() as f64;
-        let own: f64 = all.iter().map(|one| one.seconds).sum();
-        let share = part.len() as f64 / self.benchmarks.len() as f64;
-        let worth = if all.iter().any(|one| one.enters) { ENTERS } else { 1.0 };
-        self.least * (self.start_ups * share + own) / (gating * worth)
-    }
-}
-
-/// What all benchmarks of a plan cost. Times those of a group one by one.
-fn costs(
-    session: &mut Session<'_, '_>,
-    plan: &Plan,
-    discoveries: &[Discovery],
-) -> Result<Vec<GroupCost>, Stop> {
-    let budget = plan.time_limit.mul_f64(TIMING);
-    let deadline = Instant::now() + budget;
-    let mut costs = Vec::new();
-    for group in &plan.groups {
-        let can_be_cut = group.can_select_benchmarks && group.benchmarks.len() > 1;
-        let start_up = session.programs[group.program].start_up;
-        let start_ups = if can_be_cut { 2.0 * start_up } else { 0.0 };
-        let mut timed = vec![PartTime::default(); group.benchmarks.len()];
-        for (part, number) in timed.iter_mut().zip(group.benchmarks.clone()) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if !can_be_cut || left.is_zero() || !plan.benchmarks[number].gates() {
-                continue;
-            }
-            let most = left.min(budget.mul_f64(ONE_PART));
-            let seconds = time_pair(session, group, number..number + 1, most)?;
-            let own = seconds.unwrap_or(most.as_secs_f64()) - start_ups;
-            *part = PartTime { seconds: own.max(0.0), is_known: seconds.is_some() };
-        }
-        let own = own_seconds((group.pair_seconds - start_ups).max(0.0), &timed);
+    fn of(group: &Group, plan: &Plan, discoveries: &[Discovery]) -> Self {
         let entered = &discoveries[group.program].entered;
-        let benchmarks = own.zip(&plan.benchmarks[group.benchmarks.clone()]);
-        let benchmarks = benchmarks.map(|(seconds, benchmark)| BenchmarkCost {
-            seconds,
-            gates: benchmark.gates(),
-            enters: entered.get(&benchmark.name).is_some_and(|functions| !functions.is_empty()),
-        });
-        let least = plan.least_pairs_in(group).unwrap_or(0) as f64;
-        let benchmarks = benchmarks.collect();
-        costs.push(GroupCost { least, start_ups, can_be_cut, benchmarks });
+        let benchmarks = &plan.benchmarks[group.benchmarks.clone()];
+        let enters = |name| entered.get(name).is_some_and(|functions| !functions.is_empty());
+        GroupCost {
+            seconds: plan.least_pairs_in(group).unwrap_or(0) as f64 * group.pair_seconds,
+            gating: benchmarks.iter().filter(|one| one.gates()).count(),
+            enters: benchmarks.iter().any(|one| enters(&one.name)),
+        }
     }
-    Ok(costs)
-}
 
-/// How long a benchmark of a group takes in a pair.
-#[derive(Clone, Copy, Default)]
-struct PartTime {
-    /// Seconds; the least if they are not known.
-    seconds: f64,
-    is_known: bool,
-}
-
-/// The seconds of each benchmark of a group: those that are not known share what is left of all.
-fn own_seconds(all: f64, timed: &[PartTime]) -> impl Iterator<Item = f64> {
-    let known: f64 = timed.iter().filter(|part| part.is_known).map(|part| part.seconds).sum();
-    let unknown = timed.iter().filter(|part| !part.is_known).count();
-    let share = (all - known).max(0.0) / unknown.max(1) as f64;
-    timed.iter().map(move |part| match part.is_known {
-        true => part.seconds,
-        false => part.seconds.max(share),
-    })
-}
-
-/// Which benchmarks of each group are measured within `limit`, seconds. Where not all fit, each has
-/// `spare` times the room of its least number of pairs, if anything fits then: an all-clear may
-/// need more pairs, and pairs may take longer than expected.
-fn fitting(groups: &[GroupCost], limit: f64, spare: f64) -> Vec<Vec<bool>> {
-    let all: f64 = groups.iter().map(|group| group.seconds(|_| true)).sum();
-    if all <= limit {
-        return cheapest(groups, f64::INFINITY);
+    /// How much it costs in relation to what it is worth.
+    fn price(&self) -> f64 {
+        let worth = if self.enters { ENTERS } else { 1.0 };
+        self.seconds / (self.gating as f64 * worth)
     }
+}
+
+/// Which groups are measured within `limit`, seconds. Where not all fit, each has `spare` times the
+/// room of its least number of pairs, if anything fits then: an all-clear may need more pairs, and
+/// pairs may take longer than expected.
+fn fitting(groups: &[GroupCost], limit: f64, spare: f64) -> Vec<bool> {
     let kept = cheapest(groups, limit / spare);
     if keeps_a_gate(groups, &kept) { kept } else { cheapest(groups, limit) }
 }
 
-/// Whether any benchmark that gates is kept.
-fn keeps_a_gate(groups: &[GroupCost], kept: &[Vec<bool>]) -> bool {
-    let kept = groups.iter().zip(kept);
-    let mut all = kept.flat_map(|(group, kept)| group.benchmarks.iter().zip(kept));
-    all.any(|(one, kept)| one.gates && *kept)
+/// Whether anything that gates is kept.
+fn keeps_a_gate(groups: &[GroupCost], kept: &[bool]) -> bool {
+    groups.iter().zip(kept).any(|(group, kept)| group.gating > 0 && *kept)
 }
 
-/// The benchmarks of each group that fit into `room`, seconds, the cheapest first. What does not
-/// gate costs nothing where it is not run with others.
-fn cheapest(groups: &[GroupCost], room: f64) -> Vec<Vec<bool>> {
-    let mut parts: Vec<(f64, usize, Range<usize>)> = Vec::new();
-    for (number, group) in groups.iter().enumerate() {
-        parts.extend(group.parts().into_iter().map(|part| (group.price(&part), number, part)));
-    }
-    parts.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-    let mut taken: Vec<Vec<bool>> =
-        groups.iter().map(|group| vec![false; group.benchmarks.len()]).collect();
+/// The groups that fit into `room`, seconds, the cheapest first. What does not gate costs nothing.
+fn cheapest(groups: &[GroupCost], room: f64) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    let price = |group: &usize| groups[*group].price();
+    order.sort_by(|one, other| price(one).total_cmp(&price(other)));
+    let mut taken = vec![false; groups.len()];
     let mut used = 0.0;
-    for (_, number, part) in parts {
-        let group = &groups[number];
-        let before = group.seconds(|index| taken[number][index]);
-        let after = group.seconds(|index| taken[number][index] || part.contains(&index));
-        if used + after - before <= room {
-            used += after - before;
-            taken[number][part].fill(true);
-        }
-    }
-    for (group, taken) in groups.iter().zip(&mut taken) {
-        let is_free = group.can_be_cut || group.least == 0.0;
-        for (one, taken) in group.benchmarks.iter().zip(taken) {
-            *taken |= is_free && !one.gates;
+    for number in order {
+        let GroupCost { seconds, gating, .. } = groups[number];
+        taken[number] = gating == 0 || used + seconds <= room;
+        if taken[number] {
+            used += seconds;
         }
     }
     taken
@@ -293,33 +189,25 @@ fn leave_out(
     plan: &mut Plan,
     discoveries: &mut [Discovery],
     costs: &[GroupCost],
-    kept: &[Vec<bool>],
+    kept: &[bool],
 ) {
     let old = plan.clone();
     *plan = old.emptied();
-    let mut needed: Vec<Vec<Option<f64>>> = vec![Vec::new(); discoveries.len()];
-    for (group, (cost, kept)) in old.groups.iter().zip(costs.iter().zip(kept)) {
-        needed[group.program].extend(seconds_needed(cost, kept));
-    }
-    for (discovery, needed) in discoveries.iter_mut().zip(&needed) {
-        discovery.leave_unmeasured(needed);
-    }
     session.programs.iter_mut().for_each(ComparedProgram::forget_plan);
+    // In each program, the number of benchmarks that are kept so far.
     let mut planned = vec![0; discoveries.len()];
     for (group, (cost, kept)) in old.groups.iter().zip(costs.iter().zip(kept)) {
+        let found = &mut discoveries[group.program];
         let first = planned[group.program];
-        let number = kept.iter().filter(|kept| **kept).count();
-        planned[group.program] += number;
-        if number == 0 {
+        let own = first..first + group.benchmarks.len();
+        if !kept {
+            let needed = cost.seconds / own.len() as f64;
+            found.leave_unmeasured(own, needed);
             continue;
         }
-        let benchmarks = &discoveries[group.program].benchmarks[first..first + number];
-        let seconds = match cost.least {
-            0.0 => group.pair_seconds,
-            least => cost.seconds(|index| kept[index]) / least,
-        };
+        planned[group.program] = own.end;
         let program = &mut session.programs[group.program];
-        program.plan(group.program, benchmarks, seconds, plan);
+        program.plan(group.program, &found.benchmarks[own], group.pair_seconds, plan);
         if let Some(planned) = plan.groups.last_mut() {
             (planned.length, planned.is_guessed) = (group.length, group.is_guessed);
         }
@@ -337,47 +225,24 @@ fn report(
     let mut benchmarks: Vec<(String, f64)> = not_measured.collect();
     benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     if !benchmarks.is_empty() {
-        let all: f64 = costs.iter().map(|group| group.seconds(|_| true)).sum();
+        let all: f64 = costs.iter().map(|group| group.seconds).sum();
         let wanted = limit_for(Duration::from_secs_f64(to_pass * all));
         session.reporter.notice(Notice::NoTime(NoTime { benchmarks, wanted }));
     }
 }
 
-/// How long the least number of pairs of each benchmark of a group takes, seconds, of those that
-/// are not measured.
-fn seconds_needed<'a>(
-    cost: &'a GroupCost,
-    kept: &'a [bool],
-) -> impl Iterator<Item = Option<f64>> + 'a {
-    // The process starts for the others anyway.
-    let start_ups = if kept.contains(&true) { 0.0 } else { cost.start_ups };
-    let share = start_ups / kept.len() as f64;
-    let benchmarks = cost.benchmarks.iter().zip(kept);
-    benchmarks.map(move |(one, kept)| (!kept).then_some(cost.least * (one.seconds + share)))
-}
-
-/// The error that not one benchmark fits.
+/// The error that not one group fits.
 fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> FlowError {
-    let mut shortest: Option<(f64, u64, Range<usize>)> = None;
-    for (group, cost) in plan.groups.iter().zip(costs) {
-        for part in cost.parts() {
-            let seconds = cost.seconds(|index| part.contains(&index));
-            if shortest.as_ref().is_none_or(|(least, ..)| seconds < *least) {
-                let first = group.benchmarks.start;
-                let part = first + part.start..first + part.end;
-                shortest = Some((seconds, cost.least as u64, part));
-            }
-        }
-    }
-    let (seconds, least, part) = shortest.unwrap_or_default();
-    let name = plan.benchmarks.get(part.start).map(|benchmark| benchmark.name.clone());
+    let gating = plan.groups.iter().zip(costs).filter(|(_, cost)| cost.gating > 0);
+    let shortest = gating.min_by(|(_, one), (_, other)| one.seconds.total_cmp(&other.seconds));
+    let (group, cost) = shortest.expect("a plan with tests has a group that gates");
     let mut harnesses = session.programs.iter().map(|one| &one.sides.head.harness);
     FlowError::LimitTooShort {
-        least,
+        least: plan.least_pairs_in(group).unwrap_or(0),
         benchmarks: plan.benchmarks.iter().filter(|one| one.gates()).count(),
-        shortest: name.unwrap_or_default(),
-        together: part.len(),
-        needed: Duration::from_secs_f64(seconds),
+        shortest: plan.benchmarks[group.benchmarks.start].name.clone(),
+        together: group.benchmarks.len(),
+        needed: Duration::from_secs_f64(cost.seconds),
         limit: plan.time_limit,
         newer: harnesses.find_map(Harness::version_with_short_runs),
     }
@@ -387,89 +252,52 @@ fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Flo
 mod tests {
     use super::*;
 
-    /// A group of benchmarks that gate, by the seconds of each, in single pairs.
-    fn group<const N: usize>(start_ups: f64, can_be_cut: bool, seconds: [f64; N]) -> GroupCost {
-        let one = |seconds| BenchmarkCost { seconds, gates: true, enters: false };
-        let benchmarks = seconds.map(one).into();
-        GroupCost { least: 1.0, start_ups, can_be_cut, benchmarks }
-    }
-
+    /// Groups of one benchmark that gates, with these seconds.
     fn alone<const N: usize>(seconds: [f64; N]) -> Vec<GroupCost> {
-        seconds.map(|seconds| group(0.0, false, [seconds])).into()
+        seconds.map(|seconds| GroupCost { seconds, gating: 1, enters: false }).into()
     }
 
-    /// The kept benchmarks, as `x`, and the others, as `-`.
+    /// The kept groups, as `x`, and the others, as `-`.
     fn shown(groups: &[GroupCost], limit: f64) -> String {
-        let groups = fitting(groups, limit, 1.25)
-            .into_iter()
-            .map(|kept| kept.iter().map(|kept| if *kept { 'x' } else { '-' }).collect::<String>());
-        groups.collect::<Vec<_>>().join(" ")
+        let kept = fitting(groups, limit, 1.25).into_iter();
+        kept.map(|kept| if kept { 'x' } else { '-' }).collect()
     }
 
     #[test]
-    fn all_are_measured_if_they_fit_and_else_the_cheapest() {
+    fn the_cheapest_are_measured() {
         let four = alone([40.0, 10.0, 30.0, 20.0]);
-        assert_eq!(shown(&four, 100.0), "x x x x");
         // 75 s and a quarter more for pairs that take longer.
-        assert_eq!(shown(&four, 99.0), "- x x x");
-        assert_eq!(shown(&four, 60.0), "- x - x");
-        assert_eq!(shown(&four, 13.0), "- x - -");
+        assert_eq!(shown(&four, 99.0), "-xxx");
+        assert_eq!(shown(&four, 60.0), "-x-x");
+        assert_eq!(shown(&four, 13.0), "-x--");
     }
 
     #[test]
     fn the_only_one_that_fits_needs_no_room_to_spare() {
-        assert_eq!(shown(&alone([40.0, 10.0]), 10.0), "- x");
-        assert_eq!(shown(&alone([40.0, 10.0]), 9.0), "- -");
+        assert_eq!(shown(&alone([40.0, 10.0]), 10.0), "-x");
+        assert_eq!(shown(&alone([40.0, 10.0]), 9.0), "--");
     }
 
     #[test]
     fn what_enters_changed_code_is_preferred_unless_it_costs_far_more() {
         let mut three = alone([10.0, 30.0, 50.0]);
-        three[1].benchmarks[0].enters = true;
-        three[2].benchmarks[0].enters = true;
-        assert_eq!(shown(&three, 40.0), "- x -");
-        assert_eq!(shown(&three, 50.0), "x x -");
-        assert_eq!(shown(&alone([10.0, 30.0, 50.0]), 40.0), "x - -");
+        three[1].enters = true;
+        three[2].enters = true;
+        assert_eq!(shown(&three, 40.0), "-x-");
+        assert_eq!(shown(&three, 50.0), "xx-");
+        assert_eq!(shown(&alone([10.0, 30.0, 50.0]), 40.0), "x--");
     }
 
     #[test]
-    fn of_a_group_a_part_is_measured_where_the_harness_can_select() {
-        // A start of 5 s that all share.
-        let seconds = [10.0, 80.0, 10.0];
-        assert_eq!(shown(&[group(5.0, true, seconds)], 50.0), "x-x");
-        assert_eq!(shown(&[group(5.0, true, seconds)], 15.0), "x--");
-        assert_eq!(shown(&[group(5.0, true, seconds)], 14.0), "---");
-        assert_eq!(shown(&[group(5.0, false, seconds)], 50.0), "---");
-        // What can't be cut is taken whole.
-        assert_eq!(shown(&[group(5.0, false, seconds), group(0.0, false, [9.0])], 106.0), "--- x");
-        let both = [group(5.0, false, [10.0, 10.0]), group(0.0, false, [99.0])];
-        assert_eq!(shown(&both, 50.0), "xx -");
+    fn the_price_of_a_group_is_that_of_each_benchmark_in_it() {
+        let several = GroupCost { seconds: 40.0, gating: 4, enters: false };
+        let one = GroupCost { seconds: 11.0, ..alone([0.0]).remove(0) };
+        assert_eq!(shown(&[one, several], 50.0), "-x");
     }
 
     #[test]
     fn what_does_not_gate_needs_no_room() {
-        let mut groups = vec![group(5.0, true, [10.0, 80.0])];
-        groups[0].benchmarks[1].gates = false;
-        assert_eq!(shown(&groups, 20.0), "xx");
-        assert_eq!(shown(&groups, 9.0), "-x");
-    }
-
-    #[test]
-    fn those_that_were_not_timed_share_what_the_others_leave_of_a_group() {
-        let known = |seconds| PartTime { seconds, is_known: true };
-        let longer = |seconds| PartTime { seconds, is_known: false };
-        let own = |timed: &[PartTime]| own_seconds(33.0, timed).collect::<Vec<f64>>();
-        assert_eq!(own(&[known(1.0), longer(7.5), known(2.0)]), [1.0, 30.0, 2.0]);
-        assert_eq!(own(&[known(1.0), longer(0.0), longer(20.0)]), [1.0, 16.0, 20.0]);
-        assert_eq!(own(&[longer(0.0); 3]), [11.0; 3]);
-        assert_eq!(own(&[known(40.0), longer(0.0)]), [40.0, 0.0]);
-    }
-
-    #[test]
-    fn what_is_not_measured_needs_the_starts_only_if_nothing_else_of_its_group_runs() {
-        let three = group(6.0, true, [10.0, 80.0, 10.0]);
-        let needed = |kept: &[bool]| seconds_needed(&three, kept).collect::<Vec<_>>();
-        assert_eq!(needed(&[true, false, true]), [None, Some(80.0), None]);
-        assert_eq!(needed(&[false; 3]), [Some(12.0), Some(82.0), Some(12.0)]);
+        let groups = [GroupCost { gating: 0, ..alone([0.0]).remove(0) }, alone([80.0]).remove(0)];
+        assert_eq!(shown(&groups, 9.0), "x-");
     }
 }

@@ -178,9 +178,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// The error that it has no benchmark.
     pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
-        let benchmark = self.execution.benchmark.name.clone();
-        let (harness, filter) = (self.dialect().name(), filter.map(str::to_owned));
-        FlowError::NoBenchmark { benchmark, harness, filter }
+        FlowError::no_benchmark(self.execution.benchmark, self.dialect(), filter)
     }
 
     /// Reports the processes that its runs have left behind.

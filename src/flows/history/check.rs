@@ -177,8 +177,8 @@ fn latest_results<'a>(
     let here = Fingerprint::here();
     let mut latest = BTreeMap::new();
     for noted in &own.results {
-        if all_machines || noted.result.hardware == here {
-            latest.insert(noted.result.key(), noted);
+        if all_machines || noted.result.key.hardware == here {
+            latest.insert(noted.result.key.clone(), noted);
         }
     }
     if latest.is_empty() {
@@ -347,7 +347,7 @@ pub(super) fn points(
     for (place, (_, note)) in (0..).zip(past) {
         places.extend(note.annotations.iter().map(|_| place));
         for noted in &note.results {
-            if Some(noted.id.as_str()) == but || !noted.result.has_key(key) {
+            if Some(noted.id.as_str()) == but || noted.result.key != *key {
                 continue;
             }
             let stored = noted.result.metric(&like.name).filter(|stored| stored.is_like(like));
