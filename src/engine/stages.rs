@@ -13,6 +13,8 @@
 //! begun; a paused one continues with its own capital. So the sum over all gates is at most the
 //! error, however many are tested and in whatever order.
 
+use std::collections::BTreeMap;
+
 use super::event::Event;
 use super::experiment::{Experiment, Progress, Turn};
 use super::layouts::{LayoutNoise, LayoutPlan};
@@ -100,6 +102,8 @@ pub(crate) struct Stages {
     as_built: Experiment,
     /// The largest first.
     waiting: Vec<Alarm>,
+    /// The plans over layouts of the largest of these, by their number, until they change.
+    plans: BTreeMap<usize, Plan>,
     tests: Vec<LayoutTest>,
     /// For each program, how long linking both sides takes, seconds, if that is known.
     links: Vec<Option<f64>>,
@@ -126,6 +130,7 @@ impl Stages {
             depends_on_layout,
             as_built: Experiment::new(plan.clone(), now),
             waiting: Vec::new(),
+            plans: BTreeMap::new(),
             tests: Vec::new(),
             links: vec![None; programs],
             is_confirmed: false,
@@ -157,7 +162,8 @@ impl Stages {
                 return Ok(next);
             }
         }
-        self.as_built.reserve(self.reserved());
+        let reserved = self.reserved();
+        self.as_built.reserve(reserved);
         let stopped_by = match self.as_built.next(now) {
             Ok(turn) => return Ok((Stage::AsBuilt, turn)),
             Err(stopped_by) => stopped_by,
@@ -194,6 +200,7 @@ impl Stages {
     fn rest(&mut self, now: f64) -> Option<(Stage, Turn)> {
         if matches!(self.plan.layouts, Layouts::Number(_)) && self.tests.is_empty() {
             self.waiting = self.all_gates();
+            self.plans.clear();
         }
         loop {
             if self.tests.last().is_some_and(LayoutTest::is_first)
@@ -234,6 +241,7 @@ impl Stages {
     fn begin(&mut self, count: usize) {
         let gates: Vec<_> =
             self.waiting.drain(..count).map(|alarm| (alarm.of, alarm.gate)).collect();
+        self.plans.clear();
         let most = match self.plan.layouts {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
@@ -265,21 +273,22 @@ impl Stages {
         let others = |alarm: &Alarm| program(alarm) != largest;
         // Stable: each part keeps its order by size.
         self.waiting.sort_by_key(others);
+        self.plans.clear();
         let same = self.waiting.iter().filter(|alarm| !others(alarm)).count();
         let left = self.plan.time_limit.as_secs_f64() - (now - self.start);
         (1..=same).rev().find(|count| self.needed(*count) <= left).unwrap_or(1)
     }
 
     /// The time to reserve for layouts, seconds.
-    fn reserved(&self) -> f64 {
+    fn reserved(&mut self) -> f64 {
         let limit = self.plan.time_limit.as_secs_f64();
         match self.plan.layouts {
             Layouts::Off => 0.0,
             Layouts::Number(_) => RESERVED * limit,
             Layouts::Auto => {
                 let open = self.tests.iter().filter(|test| test.is_open());
-                let open = open.map(|test| MARGIN * test.experiment.least_time());
-                let all = open.sum::<f64>() + self.needed(self.waiting.len());
+                let open: f64 = open.map(|test| MARGIN * test.experiment.least_time()).sum();
+                let all = open + self.needed(self.waiting.len());
                 // The largest one can have all of the time: without it, the rest means nothing.
                 all.min(RESERVED * limit).max(self.needed(self.waiting.len().min(1)))
             }
@@ -287,13 +296,15 @@ impl Stages {
     }
 
     /// The time that the minimum number of units for the `count` largest alarms takes, seconds.
-    fn needed(&self, count: usize) -> f64 {
+    fn needed(&mut self, count: usize) -> f64 {
         if count == 0 {
             return 0.0;
         }
-        let alarms = &self.waiting[..count];
-        let gates: Vec<_> = alarms.iter().map(|alarm| (alarm.of, alarm.gate.clone())).collect();
-        let layouts = LayoutPlan::new(&self.plan, &gates, None, 0).plan;
+        let layouts = self.plans.entry(count).or_insert_with(|| {
+            let alarms = self.waiting[..count].iter();
+            let gates: Vec<_> = alarms.map(|alarm| (alarm.of, alarm.gate.clone())).collect();
+            LayoutPlan::new(&self.plan, &gates, None, 0).plan
+        });
         // Programs of one workspace are of similar size.
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
         let links = layouts.groups.iter().filter_map(|group| {
@@ -337,17 +348,21 @@ impl Stages {
         // More pairs as built would only tell the layout of this one executable.
         self.as_built
             .set_aside(&|test, least| depends_on_layout(test.metric()) && test.looks_slower(least));
+        let waiting = self.waiting.len();
         for (of, test, gate) in self.as_built.just_raised() {
             if depends_on_layout(test.metric()) {
                 self.waiting.push(Alarm { of, gate: gate.clone(), size: size(test) });
             }
         }
-        self.sort();
+        if self.waiting.len() > waiting {
+            self.sort();
+        }
     }
 
     /// Sorts the alarms that wait by size.
     fn sort(&mut self) {
         self.waiting.sort_by(|one, other| other.size.total_cmp(&one.size));
+        self.plans.clear();
     }
 
     /// All gates that can be tested over layouts.

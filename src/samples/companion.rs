@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::test::exact;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{Gate, Waived, Waiver};
+use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Quantity, Units};
 use crate::model::outcome::{Doubt, MetricResult, Outcome, Policy, Removed, StoppedBy};
@@ -71,13 +70,8 @@ pub(crate) struct BenchmarkGate {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ExactMetric {
     pub(crate) benchmark: String,
-    pub(crate) metric: String,
-    pub(crate) base: f64,
-    pub(crate) head: f64,
-    /// The threshold without the waiver.
-    pub(crate) threshold: f64,
-    pub(crate) warned: bool,
-    pub(crate) waiver: Option<Waiver>,
+    #[serde(flatten)]
+    pub(crate) result: MetricResult,
 }
 
 impl Companion {
@@ -104,7 +98,9 @@ impl Companion {
         let is_sampled = |benchmark: &str, metric: &str| {
             gates.iter().any(|(of, gate)| of == benchmark && gate.metric == metric)
         };
-        let exact = outcome.metrics().filter(|(of, result)| !is_sampled(&of.name, &result.name));
+        let exact = outcome.metrics().filter(|(of, result)| {
+            !is_sampled(&of.name, &result.name) && result.decides() && result.summary.head.is_some()
+        });
         let gate = |(benchmark, gate): &(String, Gate)| BenchmarkGate {
             benchmark: benchmark.clone(),
             gate: gate.clone(),
@@ -130,7 +126,12 @@ impl Companion {
             settings_notices,
             thresholds: outcome.gates().filter_map(|(of, m)| threshold(&of.name, m)).collect(),
             gates: gates.iter().map(gate).collect(),
-            exact: exact.filter_map(|(of, result)| ExactMetric::of(&of.name, result)).collect(),
+            exact: exact
+                .map(|(of, result)| ExactMetric {
+                    benchmark: of.name.clone(),
+                    result: result.clone(),
+                })
+                .collect(),
             units,
             stopped_by: outcome.stopped_by,
             rows,
@@ -201,32 +202,6 @@ impl From<io::Error> for NotAShard {
 impl From<String> for NotAShard {
     fn from(why: String) -> Self {
         NotAShard::Because(why)
-    }
-}
-
-impl ExactMetric {
-    /// A gating metric with values on both sides.
-    fn of(benchmark: &str, result: &MetricResult) -> Option<Self> {
-        let waived = result.waiver.clone();
-        Some(ExactMetric {
-            benchmark: benchmark.to_owned(),
-            metric: result.name.clone(),
-            base: result.summary.base?,
-            head: result.summary.head?,
-            threshold: waived.as_ref().map_or(result.threshold, |waived| Some(waived.threshold))?,
-            warned: result.warned,
-            waiver: waived.map(|Waived { benchmark, ceiling, reason, expires, issue, .. }| {
-                Waiver { metric: result.name.clone(), benchmark, ceiling, reason, expires, issue }
-            }),
-        })
-    }
-
-    /// The original result.
-    pub(crate) fn result(&self, units: &Units) -> MetricResult {
-        let gate = Gate { waiver: self.waiver.clone(), ..Gate::new(&self.metric, self.threshold) };
-        let metric = Metric::named(&self.metric).with(units);
-        let result = exact(metric, Some(&gate), self.base, self.head);
-        MetricResult { warned: self.warned, ..result }
     }
 }
 

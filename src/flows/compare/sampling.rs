@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::layouts;
-use super::longer::{self, LongerRuns};
+use super::longer;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Experiment, Progress, Turn};
@@ -31,24 +31,28 @@ pub(super) fn sample(
     stages.end();
     let short = stages.as_built().finish(stopped_by);
     let over_layouts = || stages.tests().iter();
-    let benchmarks =
+    let mut benchmarks =
         layouts::combined_with(stages.tests(), &placings, session.programs, short.benchmarks);
     let is_found = plan.fail_fast && benchmarks.iter().any(BenchmarkResult::has_regressed);
     let is_over = !plan.decides || stopped_by == StoppedBy::Interrupt || is_found;
     let long = match is_over {
-        true => LongerRuns::none(benchmarks),
-        false => longer::sample(session, plan, benchmarks, longest, began)?,
+        true => None,
+        false => longer::sample(session, plan, &mut benchmarks, longest, began)?,
     };
-    let stopped_long = (!is_over).then_some(long.stopped_by);
-    let LongerRuns { benchmarks, likely_slower, elapsed, .. } = long;
     let likely_over =
         over_layouts().find_map(|test| test.experiment.finish(stopped_by).likely_slower);
-    let likely_slower = short.likely_slower.or(likely_over).or(likely_slower);
+    let likely_long = long.as_ref().and_then(|long| long.likely_slower.clone());
+    let likely_slower = short.likely_slower.or(likely_over).or(likely_long);
     let names_one = benchmarks.iter().any(BenchmarkResult::has_regressed);
     let sampled = Sampled {
-        stopped_by: end(plan, stopped_by, stopped_long, is_decided(&benchmarks)),
+        stopped_by: end(
+            plan,
+            stopped_by,
+            long.as_ref().map(|long| long.stopped_by),
+            is_decided(&benchmarks),
+        ),
         likely_slower: likely_slower.filter(|_| !names_one),
-        elapsed: elapsed.unwrap_or(stages.elapsed()),
+        elapsed: long.map_or(stages.elapsed(), |long| long.elapsed),
         benchmarks,
     };
     report(session, plan, &stages, &sampled);

@@ -1,9 +1,7 @@
 //! Measures one commit and stores the results.
 
 use super::fingerprint::Fingerprint;
-use super::note::{
-    BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult,
-};
+use super::note::{BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::error::ExecError;

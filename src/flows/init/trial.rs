@@ -567,10 +567,8 @@ mod tests {
         assert_eq!(said[4], &Standing::Chosen);
         // If two do not fit together, the one with fewer benchmarks per time is left out.
         let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
-        let three = |one: TrialSample| TrialSample {
-            tried: Tried { benchmarks: 3, ..one.tried },
-            ..one
-        };
+        let three =
+            |one: TrialSample| TrialSample { tried: Tried { benchmarks: 3, ..one.tried }, ..one };
         let more = three(half());
         let trial = choose(&[half(), more], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));

@@ -1,4 +1,6 @@
 use super::*;
+use crate::engine::test::exact;
+use crate::model::metric::Metric;
 use crate::model::metric::Units;
 use crate::samples::companion::ExactMetric;
 use crate::samples::{Analysis, Flow, Spec};
@@ -42,15 +44,9 @@ fn gate(benchmark: &str, threshold: f64) -> Value {
 
 /// The size of a program that gates.
 fn size(benchmark: &str, head: f64, threshold: f64) -> ExactMetric {
-    ExactMetric {
-        benchmark: benchmark.to_owned(),
-        metric: "size".to_owned(),
-        base: 1.0,
-        head,
-        threshold,
-        warned: false,
-        waiver: None,
-    }
+    let gate = Gate::new("size", threshold);
+    let result = exact(Metric::named("size"), Some(&gate), 1.0, head);
+    ExactMetric { benchmark: benchmark.to_owned(), result }
 }
 
 fn misfit(parts: Vec<ShardPart>) -> Misfit {
