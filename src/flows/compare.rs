@@ -26,7 +26,7 @@ use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::longer::length as longest_run;
 use crate::engine::remarks::remarks;
 use crate::error::Error;
-use crate::exec::execution::Context;
+use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::hooks::with_hooks;
 use crate::model::explanation::{Explain, Explanation};
@@ -158,7 +158,7 @@ fn measure(
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
     };
     let sampled = sample();
-    session.programs.iter_mut().try_for_each(ComparedProgram::unalign)?;
+    session.programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
     let (prepare_seconds, mut sampled) = sampled?;
     if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
         return Err(FlowError::NoPair(plan.time_limit).into());

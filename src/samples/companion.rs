@@ -31,14 +31,12 @@ pub struct Companion {
     time_limit_seconds: f64,
     max_pairs: Option<u64>,
     pub(crate) fail_on: BTreeSet<Doubt>,
-    /// Benchmarks, and metrics of benchmarks.
-    pub(crate) removed: Vec<(String, Option<String>)>,
+    /// What gates on the base but is not measured on the head.
+    pub(crate) removed: Vec<Removed>,
     pub(crate) selecting: Vec<String>,
     /// How the branch changes its own gate, as sentences.
     #[serde(rename = "told")]
     pub(crate) settings_notices: Vec<String>,
-    /// For each gating metric: its benchmark, its name and its threshold.
-    thresholds: Vec<(String, String, f64)>,
     /// The gates of the sampled metrics.
     pub(crate) gates: Vec<BenchmarkGate>,
     /// The gating metrics that are known without a run.
@@ -92,9 +90,6 @@ impl Companion {
             // As in the first benchmark.
             units.entry(name).or_insert(Quantity { unit, better });
         }
-        let threshold = |benchmark: &str, result: &MetricResult| {
-            Some((benchmark.to_owned(), result.name.clone(), result.threshold?))
-        };
         let is_sampled = |benchmark: &str, metric: &str| {
             gates.iter().any(|(of, gate)| of == benchmark && gate.metric == metric)
         };
@@ -121,10 +116,9 @@ impl Companion {
             time_limit_seconds: outcome.limits.time.as_secs_f64(),
             max_pairs: outcome.limits.pairs,
             fail_on: outcome.policy.fail_on.clone(),
-            removed: outcome.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
+            removed: outcome.removed.clone(),
             selecting: outcome.selecting.clone(),
             settings_notices,
-            thresholds: outcome.gates().filter_map(|(of, m)| threshold(&of.name, m)).collect(),
             gates: gates.iter().map(gate).collect(),
             exact: exact
                 .map(|(of, result)| ExactMetric {
@@ -175,12 +169,6 @@ impl Companion {
             // What is in the samples was measured.
             layouts: Layouts::Off,
         }
-    }
-
-    /// What gates on the base but is not measured on the head.
-    pub(crate) fn removed(&self) -> Vec<Removed> {
-        let removed = self.removed.iter().cloned();
-        removed.map(|(benchmark, metric)| Removed { benchmark, metric }).collect()
     }
 }
 

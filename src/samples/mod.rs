@@ -14,7 +14,6 @@ mod comparison;
 pub mod csv;
 mod error;
 mod labels;
-mod number;
 mod recording;
 mod rows;
 mod shards;

@@ -74,7 +74,7 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
             judge(&parts, &first.companion)
         }
     };
-    outcome.removed = first.companion.removed();
+    outcome.removed = first.companion.removed.clone();
     outcome.selecting.clone_from(&first.companion.selecting);
     let mut notices = Vec::new();
     if !missing.is_empty() {

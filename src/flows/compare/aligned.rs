@@ -9,7 +9,7 @@ use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::plan::Plan;
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Unknown};
+use crate::exec::execution::{Context, SideProgram, Stop, Unknown};
 use crate::model::layouts::Layouts;
 use crate::model::notice::Notice;
 use crate::model::run_length::RunLength;
@@ -44,7 +44,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
         match aligned(program, *context) {
             Ok(share) => program.aligned = Some(share),
             Err(why) => {
-                program.unalign()?;
+                program.try_sides(SideProgram::unalign)?;
                 let why = match why {
                     Unknown::Because(why) => why,
                     Unknown::Stopped(Stop::Error(error)) => error.to_string(),

@@ -10,7 +10,7 @@ use crate::engine::experiment::{Experiment, Progress, Turn};
 use crate::engine::plan::Plan;
 use crate::engine::stages::{Stage, Stages};
 use crate::error::Error;
-use crate::exec::execution::Stop;
+use crate::exec::execution::{SideProgram, Stop};
 use crate::model::layouts::Placing;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
@@ -66,7 +66,10 @@ fn sample_short(
     plan: &Plan,
     began: f64,
 ) -> Result<(Stages, Vec<Option<Placing>>, StoppedBy), Error> {
-    let placed = plan.groups.iter().map(|group| session.programs[group.program].can_be_placed());
+    let placed = plan
+        .groups
+        .iter()
+        .map(|group| session.programs[group.program].both_sides(SideProgram::can_be_placed));
     let mut stages = Stages::new(plan.clone(), placed.collect(), layouts::depends_on_layout, began);
     let mut runs = ShortRuns {
         placings: vec![None; session.programs.len()],

@@ -20,7 +20,7 @@ use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Unknown, Watching};
+use crate::exec::execution::{Context, SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
@@ -175,20 +175,11 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let watching = watching(program, tracer, breakpoints)?;
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
         let changed = places.map(|places| places.changed);
-        let has_same_code = changed.base.is_empty() && changed.head.is_empty();
-        let is_once_enough = has_same_code && !names_any(program, &moves.changed);
         let deadline = Instant::now();
-        Ok(ProgramTracer {
-            program,
-            watching,
-            changed,
-            compared,
-            folders,
-            length,
-            is_once_enough,
-            deadline,
-            context,
-        })
+        let tracer = ProgramTracer::of(program, watching, folders, deadline, context);
+        let is_once_enough =
+            tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
+        Ok(ProgramTracer { changed, compared, length, is_once_enough, ..tracer })
     }
 
     /// Of a program whose executables are equal in all that is loaded.
@@ -206,19 +197,28 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let none = Breakpoints::default();
         let watching = watching(program, tracer, Pair { base: &none, head: &none });
         let watching = watching.map_err(Unknown::Because)?;
-        let is_once_enough = !names_any(program, changed);
-        let (changed, compared, length) = (Pair::default(), None, Duration::ZERO);
-        Ok(ProgramTracer {
+        Ok(ProgramTracer::of(program, watching, folders, deadline, context))
+    }
+
+    /// Of a program without a function that differs.
+    fn of(
+        program: &'w mut ComparedProgram<'a>,
+        watching: Pair<Watching>,
+        folders: Folders<'w>,
+        deadline: Instant,
+        context: Context<'w>,
+    ) -> Self {
+        ProgramTracer {
+            is_once_enough: !names_any(program, folders.changed),
             program,
             watching,
-            changed,
-            compared,
+            changed: Pair::default(),
+            compared: None,
             folders,
-            length,
-            is_once_enough,
+            length: Duration::ZERO,
             deadline,
             context,
-        })
+        }
     }
 
     /// How it is known that a run of all its benchmarks does the same on both sides.
@@ -329,7 +329,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let names = discovery.benchmarks.iter();
         let names = names.filter_map(|one| Some((one.name.clone(), one.inner.clone()?)));
         let mut left: Vec<(String, String)> = names.collect();
-        let can_run_once = self.program.can_run_once();
+        let can_run_once = self.program.both_sides(SideProgram::can_run_once);
         if can_run_once {
             self.look_at_parts(vec![left.clone()], None, &mut found, reporter)?;
             left.retain(|(name, _)| found.unaffected.contains_key(name));
@@ -418,7 +418,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
 
     /// The same in one run, which executes each benchmark once if that is enough.
     fn see_whole(&mut self, benchmarks: &[&str]) -> Result<Seen, Unknown> {
-        if self.is_once_enough && self.program.can_run_once() {
+        if self.is_once_enough && self.program.both_sides(SideProgram::can_run_once) {
             match self.see(benchmarks, None) {
                 Err(Unknown::Because(_)) => {}
                 seen => return seen,

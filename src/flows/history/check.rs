@@ -11,6 +11,7 @@ use crate::flows::error::FlowError;
 use crate::model::metric::Metric;
 use crate::model::outcome::{Doubt, Verdict};
 use crate::model::revision::{BaseRule, Revision, Sides};
+use crate::model::words::words;
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
@@ -52,17 +53,12 @@ pub enum BaselineRule {
     Latest,
 }
 
-impl BaselineRule {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            BaselineRule::Named => "named",
-            BaselineRule::ForkPoint => "fork-point",
-            BaselineRule::Parent => "parent",
-            BaselineRule::Latest => "latest",
-        }
-    }
-}
+words!(BaselineRule {
+    Named = "named",
+    ForkPoint = "fork-point",
+    Parent = "parent",
+    Latest = "latest",
+});
 
 /// The result of a check.
 #[derive(Clone, Debug)]

@@ -254,10 +254,19 @@ impl Rules<'_> {
     fn choose(&self, samples: &[TrialSample]) -> Trial {
         let tried = |one: &TrialSample| Tried { standing: self.standing(one), ..one.tried.clone() };
         let mut tried: Vec<Tried> = samples.iter().map(tried).collect();
-        let all = readmit_noisy(&mut tried);
-        while let Some((left, standing)) = self.to_be_left(&chosen(&tried, samples), all) {
-            let mut chosen = tried.iter_mut().filter(|one| one.standing == Standing::Chosen);
-            chosen.nth(left).into_iter().for_each(|one| one.standing = standing.clone());
+        readmit_noisy(&mut tried);
+        // The one with the fewest benchmarks per time is left out until the others reach
+        // verdicts in time.
+        loop {
+            let together = chosen(&tried, samples);
+            let least = self.least(&together);
+            if together.len() < 2 || least <= LEAST_SHARE * self.limit {
+                break;
+            }
+            let chosen = tried.iter_mut().filter(|one| one.standing == Standing::Chosen);
+            let cost = |one: &Tried| one.run / one.benchmarks as f64;
+            let last = chosen.max_by(|one, other| cost(one).total_cmp(&cost(other)));
+            last.into_iter().for_each(|one| one.standing = Standing::Slow(least));
         }
         if chosen(&tried, samples).is_empty()
             && let Some(best) = least_bad(&tried, samples)
@@ -270,37 +279,6 @@ impl Rules<'_> {
         let is_unusual =
             usual.map(|(metric, _)| &metric.name) != metrics.first().map(|metric| &metric.name);
         Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
-    }
-
-    /// Which of several targets to leave out so that the others reach verdicts in time,
-    /// and why: the one with the fewest benchmarks per time if the minimum sampling takes
-    /// too long; else the noisiest one, if the others have most of `all` benchmarks.
-    fn to_be_left(&self, samples: &[&TrialSample], all: usize) -> Option<(usize, Standing)> {
-        if samples.len() < 2 {
-            return None;
-        }
-        let last = |cost: &dyn Fn(&TrialSample) -> f64| {
-            let costs = samples.iter().map(|one| cost(one)).enumerate();
-            costs.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
-        };
-        let least = self.least(samples);
-        if least > LEAST_SHARE * self.limit {
-            let cost = |one: &TrialSample| one.tried.run / one.tried.benchmarks as f64;
-            return Some((last(&cost)?, Standing::Slow(least)));
-        }
-        let best = self.compare_metrics(samples).into_iter().next()?;
-        if best.reach.is_none() || best.decides(self.largest()) {
-            return None;
-        }
-        let reach = |one: &TrialSample| {
-            let own = self.compare_metrics(&[one]).into_iter().next();
-            own.and_then(|metric| metric.reach).unwrap_or(f64::INFINITY)
-        };
-        let noisiest = last(&reach)?;
-        let rest: usize = samples.iter().map(|one| one.tried.benchmarks).sum();
-        let rest = rest - samples[noisiest].tried.benchmarks;
-        let standing = Standing::Noisy(Some(reach(samples[noisiest])));
-        (2 * rest >= all).then_some((noisiest, standing))
     }
 
     fn largest(&self) -> f64 {
@@ -400,8 +378,8 @@ impl Rules<'_> {
 }
 
 /// Chooses the noisy targets, too, if they have most of the benchmarks: a gate over few would be
-/// worth less than one that is often undecided. Returns the number of benchmarks of both kinds.
-fn readmit_noisy(tried: &mut [Tried]) -> usize {
+/// worth less than one that is often undecided.
+fn readmit_noisy(tried: &mut [Tried]) {
     let is_noisy = |one: &Tried| matches!(one.standing, Standing::Noisy(_));
     let count = |is: &dyn Fn(&Tried) -> bool| -> usize {
         tried.iter().filter(|one| is(one)).map(|one| one.benchmarks).sum()
@@ -412,7 +390,6 @@ fn readmit_noisy(tried: &mut [Tried]) -> usize {
         let noisy = tried.iter_mut().filter(|one| is_noisy(one));
         noisy.for_each(|one| one.standing = Standing::Chosen);
     }
-    noisy + quiet
 }
 
 fn chosen<'s>(tried: &[Tried], samples: &'s [TrialSample]) -> Vec<&'s TrialSample> {

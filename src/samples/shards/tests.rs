@@ -29,7 +29,7 @@ fn part(number: u64, of: u64, text: &str) -> ShardPart {
         "seed": 7, "shard": {"number": number, "of": of, "seed": number}, "confidence": 0.95,
         "estimator": "mean", "time_limit_seconds": 300.0, "max_pairs": null,
         "fail_on": [], "removed": [],
-        "selecting": [], "told": [], "thresholds": [], "gates": [gate("it", 0.02)], "exact": [],
+        "selecting": [], "told": [], "gates": [gate("it", 0.02)], "exact": [],
         "units": {}, "stopped_by": "max-pairs", "rows": recording.rows(),
     });
     let companion: Companion = serde_json::from_value(companion).unwrap();
