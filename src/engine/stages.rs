@@ -102,8 +102,8 @@ pub(crate) struct Stages {
     as_built: Experiment,
     /// The largest first.
     waiting: Vec<Alarm>,
-    /// The plans over layouts of the largest of these, by their number, until they change.
-    plans: BTreeMap<usize, Plan>,
+    /// The plans over layouts of alarms that wait or waited, by their benchmarks and metrics.
+    plans: BTreeMap<Vec<(BenchmarkId, String)>, Plan>,
     tests: Vec<LayoutTest>,
     /// For each program, how long linking both sides takes, seconds, if that is known.
     links: Vec<Option<f64>>,
@@ -200,7 +200,6 @@ impl Stages {
     fn rest(&mut self, now: f64) -> Option<(Stage, Turn)> {
         if matches!(self.plan.layouts, Layouts::Number(_)) && self.tests.is_empty() {
             self.waiting = self.all_gates();
-            self.plans.clear();
         }
         loop {
             if self.tests.last().is_some_and(LayoutTest::is_first)
@@ -241,7 +240,6 @@ impl Stages {
     fn begin(&mut self, count: usize) {
         let gates: Vec<_> =
             self.waiting.drain(..count).map(|alarm| (alarm.of, alarm.gate)).collect();
-        self.plans.clear();
         let most = match self.plan.layouts {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
@@ -273,7 +271,6 @@ impl Stages {
         let others = |alarm: &Alarm| program(alarm) != largest;
         // Stable: each part keeps its order by size.
         self.waiting.sort_by_key(others);
-        self.plans.clear();
         let same = self.waiting.iter().filter(|alarm| !others(alarm)).count();
         let left = self.plan.time_limit.as_secs_f64() - (now - self.start);
         (1..=same).rev().find(|count| self.needed(*count) <= left).unwrap_or(1)
@@ -300,10 +297,11 @@ impl Stages {
         if count == 0 {
             return 0.0;
         }
-        let layouts = self.plans.entry(count).or_insert_with(|| {
-            let alarms = self.waiting[..count].iter();
-            let gates: Vec<_> = alarms.map(|alarm| (alarm.of, alarm.gate.clone())).collect();
-            LayoutPlan::new(&self.plan, &gates, None, 0).plan
+        let alarms = &self.waiting[..count];
+        let key = alarms.iter().map(|alarm| (alarm.of, alarm.gate.metric.clone())).collect();
+        let layouts = self.plans.entry(key).or_insert_with(|| {
+            let gates = alarms.iter().map(|alarm| (alarm.of, alarm.gate.clone()));
+            LayoutPlan::new(&self.plan, &gates.collect::<Vec<_>>(), None, 0).plan
         });
         // Programs of one workspace are of similar size.
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
@@ -348,21 +346,17 @@ impl Stages {
         // More pairs as built would only tell the layout of this one executable.
         self.as_built
             .set_aside(&|test, least| depends_on_layout(test.metric()) && test.looks_slower(least));
-        let waiting = self.waiting.len();
         for (of, test, gate) in self.as_built.just_raised() {
             if depends_on_layout(test.metric()) {
                 self.waiting.push(Alarm { of, gate: gate.clone(), size: size(test) });
             }
         }
-        if self.waiting.len() > waiting {
-            self.sort();
-        }
+        self.sort();
     }
 
     /// Sorts the alarms that wait by size.
     fn sort(&mut self) {
         self.waiting.sort_by(|one, other| other.size.total_cmp(&one.size));
-        self.plans.clear();
     }
 
     /// All gates that can be tested over layouts.

@@ -43,6 +43,8 @@ pub struct Companion {
     pub(crate) exact: Vec<ExactMetric>,
     /// The units and directions of the columns.
     pub units: Units,
+    /// See [`Described::not_measured`].
+    not_measured: Vec<(String, f64)>,
     pub(crate) stopped_by: StoppedBy,
     /// The number of rows, without the header.
     pub(crate) rows: u64,
@@ -127,6 +129,11 @@ impl Companion {
                 })
                 .collect(),
             units,
+            not_measured: outcome
+                .benchmarks
+                .iter()
+                .filter_map(|one| Some((one.name.clone(), one.needed_seconds?)))
+                .collect(),
             stopped_by: outcome.stopped_by,
             rows,
         })
@@ -154,10 +161,12 @@ impl Companion {
     pub fn of_shard(samples: &Path) -> Result<(Self, SeededShard), NotAShard> {
         let path = Companion::path(samples);
         let text = text_of(&path)?;
-        let text = text.ok_or_else(|| format!("there is no `{}`", path.display()))?;
-        let companion: Companion = serde_json::from_slice(&text)
-            .map_err(|error| format!("{error} in `{}`", path.display()))?;
-        let shard = companion.shard.ok_or_else(|| "it was not measured as one".to_owned())?;
+        let because = |why: String| NotAShard::Because(format!("{why} `{}`", path.display()));
+        let text = text.ok_or_else(|| because("there is no".to_owned()))?;
+        let companion: Companion =
+            serde_json::from_slice(&text).map_err(|error| because(format!("{error} in")))?;
+        let not_as_one = || NotAShard::Because("it was not measured as one".to_owned());
+        let shard = companion.shard.ok_or_else(not_as_one)?;
         Ok((companion, shard))
     }
 
@@ -173,43 +182,39 @@ impl Companion {
 }
 
 /// Why a file of samples can't be read as a shard.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NotAShard {
     /// A file can't be read.
-    Unreadable(io::Error),
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
     /// It is not one, worded as the end of a sentence.
+    #[error("{0}")]
     Because(String),
 }
 
-impl From<io::Error> for NotAShard {
-    fn from(error: io::Error) -> Self {
-        NotAShard::Unreadable(error)
-    }
+/// What the file next to a file of samples says about them; nothing if there is no such file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Described {
+    /// The units and directions of the columns.
+    pub units: Units,
+    /// The benchmarks for which there was no time, with the seconds that each needs.
+    pub not_measured: Vec<(String, f64)>,
 }
 
-impl From<String> for NotAShard {
-    fn from(why: String) -> Self {
-        NotAShard::Because(why)
+impl Described {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// If there is a file that can't be read or parsed.
+    pub fn beside(samples: &Path) -> io::Result<Self> {
+        let path = Companion::path(samples);
+        let Some(text) = text_of(&path)? else { return Ok(Described::default()) };
+        serde_json::from_slice(&text).map_err(|error| {
+            let what = format!("{error} in `{}`", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })
     }
-}
-
-/// The units in the file next to a file of samples; none if there is no such file.
-///
-/// # Errors
-/// If there is a file that can't be read or parsed.
-pub fn units_beside(samples: &Path) -> io::Result<Units> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct OnlyUnits {
-        units: Units,
-    }
-    let path = Companion::path(samples);
-    let Some(text) = text_of(&path)? else { return Ok(Units::new()) };
-    let found: OnlyUnits = serde_json::from_slice(&text).map_err(|error| {
-        let what = format!("{error} in `{}`", path.display());
-        io::Error::new(io::ErrorKind::InvalidData, what)
-    })?;
-    Ok(found.units)
 }
 
 /// The content of a file, if there is one.

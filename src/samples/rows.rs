@@ -41,7 +41,9 @@ pub(super) trait RowSink {
 
     /// Called before each read, which may take long, after all rows so far. Returns
     /// whether to continue.
-    fn wait(&mut self) -> Flow;
+    fn wait(&mut self) -> Flow {
+        Flow::Go
+    }
 }
 
 /// Reads `source` to its end, or until `sink` stops.
@@ -280,10 +282,6 @@ mod tests {
         fn row(&mut self, label: &[u8], values: &[Option<f64>], line: u64) -> Result<Flow, Error> {
             self.0.push(format!("{line} {} {values:?}", String::from_utf8_lossy(label)));
             Ok(Flow::Go)
-        }
-
-        fn wait(&mut self) -> Flow {
-            Flow::Go
         }
     }
 

@@ -79,7 +79,10 @@ fn sample_short(
         plan,
     };
     let ended = until_stopped(|| {
-        let (stage, turn) = stages.next(runs.session.seconds())?;
+        let (stage, turn) = match stages.next(runs.session.seconds()) {
+            Ok(next) => next,
+            Err(stopped_by) => return Ok(Some(stopped_by)),
+        };
         let rows = runs.measure(&mut stages, stage, &turn)?;
         stages.push(stage, &turn, &rows, runs.session.seconds());
         let reporter = &mut *runs.session.reporter;
@@ -87,7 +90,7 @@ fn sample_short(
         if let Some(unlikely) = stages.unlikely(stage) {
             reporter.event(Event::Unlikely(unlikely));
         }
-        Ok(())
+        Ok(None)
     });
     let restored = runs.restore();
     let ShortRuns { placings, .. } = runs;
@@ -232,35 +235,17 @@ fn advice(
     }
 }
 
-/// Why there is no further pair.
-enum LastPair {
-    /// None is due.
-    NotDue(StoppedBy),
-    /// A run of it was stopped.
-    Stopped(Stop),
-}
-
-impl From<StoppedBy> for LastPair {
-    fn from(stopped_by: StoppedBy) -> Self {
-        LastPair::NotDue(stopped_by)
-    }
-}
-
-impl From<Stop> for LastPair {
-    fn from(stop: Stop) -> Self {
-        LastPair::Stopped(stop)
-    }
-}
-
-/// Measures pair after pair.
-fn until_stopped(mut pair: impl FnMut() -> Result<(), LastPair>) -> Result<StoppedBy, Error> {
+/// Measures pair after pair, until `pair` returns why there is none, or a run is stopped.
+fn until_stopped(
+    mut pair: impl FnMut() -> Result<Option<StoppedBy>, Stop>,
+) -> Result<StoppedBy, Error> {
     loop {
         match pair() {
-            Ok(()) => {}
-            Err(LastPair::NotDue(stopped_by)) => return Ok(stopped_by),
-            Err(LastPair::Stopped(Stop::OutOfTime)) => return Ok(StoppedBy::TimeLimit),
-            Err(LastPair::Stopped(Stop::Interrupted)) => return Ok(StoppedBy::Interrupt),
-            Err(LastPair::Stopped(Stop::Error(error))) => return Err(error),
+            Ok(None) => {}
+            Ok(Some(stopped_by)) => return Ok(stopped_by),
+            Err(Stop::OutOfTime) => return Ok(StoppedBy::TimeLimit),
+            Err(Stop::Interrupted) => return Ok(StoppedBy::Interrupt),
+            Err(Stop::Error(error)) => return Err(error),
         }
     }
 }
@@ -280,7 +265,10 @@ pub(super) fn run(
     after_pair: &mut dyn FnMut(&Turn, &mut Experiment),
 ) -> Result<StoppedBy, Error> {
     let ended = until_stopped(|| {
-        let turn = experiment.next(clock())?;
+        let turn = match experiment.next(clock()) {
+            Ok(turn) => turn,
+            Err(stopped_by) => return Ok(Some(stopped_by)),
+        };
         let rows = measure(&turn, &experiment.progress())?;
         experiment.push(&turn, &rows, clock());
         after_pair(&turn, experiment);
@@ -288,7 +276,7 @@ pub(super) fn run(
         if let Some(unlikely) = experiment.unlikely() {
             reporter.event(Event::Unlikely(unlikely));
         }
-        Ok(())
+        Ok(None)
     });
     if experiment.has_pairs() {
         reporter.event(Event::Sampled(&experiment.progress()));

@@ -59,7 +59,7 @@ pub(super) fn leave_out(
     }
     let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
     let mut has_same_code = true;
-    let mut budget = Budget::new(preparation.settings.limits.time);
+    let mut end = Instant::now() + preparation.settings.limits.time.mul_f64(PART);
     let tracer = &request.trace;
     for (program, discovery) in session.programs.iter_mut().zip(&mut *discoveries) {
         if discovery.benchmarks.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn leave_out(
         let traced =
             ProgramTracer::new(program, &preparation.moves, tracer, length, session.context);
         // Only runs count.
-        budget.extend(begin);
+        end += begin.elapsed();
         let mut traced = match traced {
             Ok(traced) => traced,
             Err(why) => {
@@ -81,16 +81,18 @@ pub(super) fn leave_out(
         };
         let is_same_code = traced.has_same_code();
         let begin = Instant::now();
-        let deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        // A program without a changed function is traced once on each side, which takes about as
+        // long as a pair and saves all of its pairs: that is worth it even if the time is up.
+        let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
+        let deadline = if is_same_code { end.max(begin + pairs) } else { end };
         traced.deadline = deadline;
         let looked = traced.look_at(discovery, session.reporter);
         traced.keep();
         // What needs no pairs leaves time to trace more.
         if is_same_code {
-            budget.deadline += traced.deadline.saturating_duration_since(deadline);
-            budget.extend(begin);
+            end += traced.deadline.saturating_duration_since(deadline) + begin.elapsed();
         } else {
-            budget.deadline = traced.deadline;
+            end = traced.deadline;
         }
         looked.map_err(Stop::into_error)?;
         has_same_code &= is_same_code;
@@ -101,30 +103,6 @@ pub(super) fn leave_out(
         session.reporter.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
     }
     Ok(())
-}
-
-/// Until when programs are traced.
-struct Budget {
-    deadline: Instant,
-}
-
-impl Budget {
-    fn new(limit: Duration) -> Self {
-        Budget { deadline: Instant::now() + limit.mul_f64(PART) }
-    }
-
-    /// Does not count the time since `begin`.
-    fn extend(&mut self, begin: Instant) {
-        self.deadline += begin.elapsed();
-    }
-
-    /// The deadline of the next program, with the time of a pair if it has no changed function.
-    /// It is then traced once on each side, which takes about as long as a pair and saves all
-    /// of its pairs: that is worth it even if the time is up.
-    fn deadline(&self, pair_seconds: Option<f64>) -> Instant {
-        let pairs = pair_seconds.map(|pair| Duration::from_secs_f64(MOST_PAIRS * pair));
-        pairs.map_or(self.deadline, |pairs| self.deadline.max(Instant::now() + pairs))
-    }
 }
 
 /// Traces the benchmarks of a program.

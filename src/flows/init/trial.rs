@@ -268,10 +268,11 @@ impl Rules<'_> {
             let last = chosen.max_by(|one, other| cost(one).total_cmp(&cost(other)));
             last.into_iter().for_each(|one| one.standing = Standing::Slow(least));
         }
-        if chosen(&tried, samples).is_empty()
-            && let Some(best) = least_bad(&tried, samples)
-        {
-            tried[best].standing = Standing::Chosen;
+        if chosen(&tried, samples).is_empty() {
+            // One that often ends inconclusive is better than none.
+            let slow = tried.iter_mut().filter(|one| matches!(one.standing, Standing::Slow(_)));
+            let fastest = slow.min_by(|one, other| one.run.total_cmp(&other.run));
+            fastest.into_iter().for_each(|one| one.standing = Standing::Chosen);
         }
         let together = chosen(&tried, samples);
         let metrics = self.compare_metrics(&together);
@@ -395,20 +396,6 @@ fn readmit_noisy(tried: &mut [Tried]) {
 fn chosen<'s>(tried: &[Tried], samples: &'s [TrialSample]) -> Vec<&'s TrialSample> {
     let both = tried.iter().zip(samples);
     both.filter(|(one, _)| one.standing == Standing::Chosen).map(|(_, one)| one).collect()
-}
-
-/// The best of targets that all were left out, since one that often ends inconclusive is better
-/// than none: the quietest, and of those that are too slow the fastest.
-fn least_bad(tried: &[Tried], samples: &[TrialSample]) -> Option<usize> {
-    let cost = |number: &usize| match tried[*number].standing {
-        Standing::Noisy(reach) => (reach.unwrap_or(f64::MAX), tried[*number].run),
-        _ => (f64::INFINITY, tried[*number].run),
-    };
-    let measured = (0..samples.len()).filter(|number| samples[*number].is_measured());
-    measured.min_by(|one, other| {
-        let (one, other) = (cost(one), cost(other));
-        one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
-    })
 }
 
 /// Whether there are enough pairs to know the noise of at least one benchmark.

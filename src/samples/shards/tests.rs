@@ -30,7 +30,7 @@ fn part(number: u64, of: u64, text: &str) -> ShardPart {
         "estimator": "mean", "time_limit_seconds": 300.0, "max_pairs": null,
         "fail_on": [], "removed": [],
         "selecting": [], "told": [], "gates": [gate("it", 0.02)], "exact": [],
-        "units": {}, "stopped_by": "max-pairs", "rows": recording.rows(),
+        "units": {}, "not_measured": [], "stopped_by": "max-pairs", "rows": recording.rows(),
     });
     let companion: Companion = serde_json::from_value(companion).unwrap();
     let shard = companion.shard.unwrap();
@@ -66,6 +66,7 @@ fn one_machine_alone_says_what_its_samples_say() {
     let combined = combine(vec![part(1, 1, &text)], false).unwrap();
     let spec = Spec {
         judges: false,
+        not_measured: Vec::new(),
         gates: Some(vec![Gate::new("t", 0.02)]),
         named: Vec::new(),
         policy: part(1, 1, "").companion.policy(),
