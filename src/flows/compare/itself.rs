@@ -80,12 +80,10 @@ pub(in crate::flows) fn sample_each(
             let (benchmark, dialect) = (program.execution.benchmark.clone(), program.dialect());
             let programs = std::slice::from_mut(program);
             let mut session = Session { programs, context, start, reporter: &mut *reporter };
-            let pairs = sample(&mut session, &preparation, &options);
-            if pairs.as_ref().is_err_and(Error::is_interrupt) {
-                pairs?;
-                continue;
+            match sample(&mut session, &preparation, &options) {
+                Err(error) if error.is_interrupt() => return Err(error),
+                pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
             }
-            tried.push(TriedProgram { benchmark, dialect, pairs });
         }
         Ok(tried)
     })

@@ -13,7 +13,7 @@ use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
 use crate::model::outcome::Policy;
-use crate::model::row::{BenchmarkId, Row};
+use crate::model::row::BenchmarkId;
 use crate::model::side::Side;
 use crate::model::target::Target;
 use crate::settings::options::{Subject, limits};
@@ -148,13 +148,10 @@ pub fn try_out(
     let (policy, limits) = limits(&request.flags)?;
     let flags = &request.flags;
     let given = flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?;
-    let mut programs = sample_each(request, time, context, on_event)?;
-    if let [TriedProgram { pairs: pairs @ Err(_), .. }] = programs.as_mut_slice() {
-        // The only one has to work.
-        let failed = std::mem::replace(pairs, Err(FlowError::NoPair(time).into()));
-        failed?;
-    }
-    let samples: Vec<TrialSample> = programs.into_iter().map(TrialSample::of).collect();
+    let programs = sample_each(request, time, context, on_event)?;
+    let is_alone = programs.len() == 1;
+    let samples = programs.into_iter().map(|program| TrialSample::of(program, is_alone));
+    let samples: Vec<TrialSample> = samples.collect::<Result<_, Error>>()?;
     if samples.iter().any(TrialSample::is_measured) {
         let limit = limits.time.as_secs_f64();
         let rules = Rules { policy: &policy, limit, given: given.map(|given| given.0) };
@@ -176,17 +173,10 @@ struct TrialSample {
 }
 
 impl TrialSample {
-    fn of(program: TriedProgram) -> Self {
+    /// If it is the only one, it has to work.
+    fn of(program: TriedProgram, is_alone: bool) -> Result<Self, Error> {
         let TriedProgram { benchmark, dialect, pairs } = program;
-        let standing = match &pairs {
-            Ok(_) => Standing::Chosen,
-            Err(error) if matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. })) => {
-                Standing::Empty
-            }
-            Err(error) => Standing::Failed(error.to_string()),
-        };
-        let pairs = pairs.ok();
-        let tried = Tried {
+        let mut tried = Tried {
             target: match benchmark.subject {
                 Subject::Target(target, _) => Some(target),
                 Subject::Command { .. } => None,
@@ -194,13 +184,23 @@ impl TrialSample {
             name: benchmark.name,
             package: benchmark.package,
             harness: dialect,
-            runs: pairs.as_ref().map_or(0, |pairs| pairs.runs),
-            run: pairs.as_ref().map_or(0.0, |pairs| pairs.run_seconds),
-            benchmarks: pairs.as_ref().map_or(0, |pairs| pairs.benchmarks),
-            standing,
+            runs: 0,
+            run: 0.0,
+            benchmarks: 0,
+            standing: Standing::Empty,
         };
-        let metrics = pairs.map(|pairs| metrics(&pairs, benchmark.gates_are_default));
-        TrialSample { tried, metrics: metrics.unwrap_or_default() }
+        let mut metrics = Vec::new();
+        match pairs {
+            Ok(pairs) => {
+                (tried.runs, tried.run) = (pairs.runs, pairs.run_seconds);
+                tried.benchmarks = pairs.benchmarks;
+                metrics = tried_metrics(&pairs, benchmark.gates_are_default);
+            }
+            Err(error) if is_alone => return Err(error),
+            Err(error) if matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. })) => {}
+            Err(error) => tried.standing = Standing::Failed(error.to_string()),
+        }
+        Ok(TrialSample { tried, metrics })
     }
 
     fn is_measured(&self) -> bool {
@@ -209,8 +209,10 @@ impl TrialSample {
 }
 
 /// The metric that gates, and those that could replace it if it is only the default.
-fn metrics(pairs: &TriedPairs, is_default: bool) -> Vec<(Metric, Vec<Vec<[f64; 2]>>)> {
-    let TriedPairs { plan, rows, .. } = pairs;
+fn tried_metrics(
+    TriedPairs { plan, rows, .. }: &TriedPairs,
+    is_default: bool,
+) -> Vec<(Metric, Vec<Vec<[f64; 2]>>)> {
     let mut gates = plan.benchmarks.iter().flat_map(|one| &one.gates);
     let usual = gates.next().map(|gate| gate.metric.as_str());
     let others = METRICS.into_iter().filter(|name| is_default && Some(*name) != usual);
@@ -220,8 +222,9 @@ fn metrics(pairs: &TriedPairs, is_default: bool) -> Vec<(Metric, Vec<Vec<[f64; 2
             let mut all = plan.benchmarks[number].metrics.iter();
             let (id, metric) = all.find(|(_, metric)| metric.name == name)?;
             let values = |side: Side| {
-                let own = move |row: &&_| is_of(row, BenchmarkId(number), side);
-                rows.iter().filter(own).filter_map(|row| row.get(*id))
+                let own = (BenchmarkId(number), side);
+                let rows = rows.iter().filter(move |row| (row.benchmark, row.side) == own);
+                rows.filter_map(|row| row.get(*id))
             };
             let both = values(Side::Base).zip(values(Side::Head));
             Some((metric, both.map(|(base, head)| [base, head]).collect()))
@@ -234,10 +237,6 @@ fn metrics(pairs: &TriedPairs, is_default: bool) -> Vec<(Metric, Vec<Vec<[f64; 2
         }
     }
     metrics
-}
-
-fn is_of(row: &Row, benchmark: BenchmarkId, side: Side) -> bool {
-    (row.benchmark, row.side) == (benchmark, side)
 }
 
 struct Rules<'a> {
