@@ -13,6 +13,8 @@
 //! begun; a paused one continues with its own capital. So the sum over all gates is at most the
 //! error, however many are tested and in whatever order.
 
+use std::collections::BTreeMap;
+
 use super::event::Event;
 use super::experiment::{Experiment, Progress, Turn};
 use super::layouts::{LayoutNoise, LayoutPlan};
@@ -100,6 +102,8 @@ pub(crate) struct Stages {
     as_built: Experiment,
     /// The largest first.
     waiting: Vec<Alarm>,
+    /// The plans over layouts of alarms that wait or waited, by their benchmarks and metrics.
+    plans: BTreeMap<Vec<(BenchmarkId, String)>, Plan>,
     tests: Vec<LayoutTest>,
     /// For each program, how long linking both sides takes, seconds, if that is known.
     links: Vec<Option<f64>>,
@@ -126,6 +130,7 @@ impl Stages {
             depends_on_layout,
             as_built: Experiment::new(plan.clone(), now),
             waiting: Vec::new(),
+            plans: BTreeMap::new(),
             tests: Vec::new(),
             links: vec![None; programs],
             is_confirmed: false,
@@ -157,7 +162,8 @@ impl Stages {
                 return Ok(next);
             }
         }
-        self.as_built.reserve(self.reserved());
+        let reserved = self.reserved();
+        self.as_built.reserve(reserved);
         let stopped_by = match self.as_built.next(now) {
             Ok(turn) => return Ok((Stage::AsBuilt, turn)),
             Err(stopped_by) => stopped_by,
@@ -271,15 +277,15 @@ impl Stages {
     }
 
     /// The time to reserve for layouts, seconds.
-    fn reserved(&self) -> f64 {
+    fn reserved(&mut self) -> f64 {
         let limit = self.plan.time_limit.as_secs_f64();
         match self.plan.layouts {
             Layouts::Off => 0.0,
             Layouts::Number(_) => RESERVED * limit,
             Layouts::Auto => {
                 let open = self.tests.iter().filter(|test| test.is_open());
-                let open = open.map(|test| MARGIN * test.experiment.least_time());
-                let all = open.sum::<f64>() + self.needed(self.waiting.len());
+                let open: f64 = open.map(|test| MARGIN * test.experiment.least_time()).sum();
+                let all = open + self.needed(self.waiting.len());
                 // The largest one can have all of the time: without it, the rest means nothing.
                 all.min(RESERVED * limit).max(self.needed(self.waiting.len().min(1)))
             }
@@ -287,13 +293,16 @@ impl Stages {
     }
 
     /// The time that the minimum number of units for the `count` largest alarms takes, seconds.
-    fn needed(&self, count: usize) -> f64 {
+    fn needed(&mut self, count: usize) -> f64 {
         if count == 0 {
             return 0.0;
         }
         let alarms = &self.waiting[..count];
-        let gates: Vec<_> = alarms.iter().map(|alarm| (alarm.of, alarm.gate.clone())).collect();
-        let layouts = LayoutPlan::new(&self.plan, &gates, None, 0).plan;
+        let key = alarms.iter().map(|alarm| (alarm.of, alarm.gate.metric.clone())).collect();
+        let layouts = self.plans.entry(key).or_insert_with(|| {
+            let gates = alarms.iter().map(|alarm| (alarm.of, alarm.gate.clone()));
+            LayoutPlan::new(&self.plan, &gates.collect::<Vec<_>>(), None, 0).plan
+        });
         // Programs of one workspace are of similar size.
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
         let links = layouts.groups.iter().filter_map(|group| {

@@ -6,6 +6,7 @@ mod discovery;
 mod explain;
 mod fit;
 mod harnesses;
+mod itself;
 mod layouts;
 mod lengths;
 mod longer;
@@ -25,17 +26,18 @@ use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::longer::length as longest_run;
 use crate::engine::remarks::remarks;
 use crate::error::Error;
-use crate::exec::execution::Context;
+use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::hooks::with_hooks;
 use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
 use crate::model::notice::{ChangedFunction, Notice};
-use crate::model::outcome::{BenchmarkResult, Outcome, Status, StoppedBy, Verdict};
+use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
 use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
+pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
 use program::ComparedProgram;
 use session::Session;
 
@@ -69,26 +71,16 @@ pub struct Compared {
 }
 
 struct Measured {
-    programs: Vec<MeasuredProgram>,
-    stopped_by: StoppedBy,
-    /// See [`Outcome::likely_slower`].
-    likely_slower: Option<String>,
-    /// Seconds from the first measured pair to the last.
-    elapsed: f64,
+    /// What was found in each program, with its results.
+    programs: Vec<Discovery>,
+    /// All but the results.
+    sampled: Sampled,
     explanations: Vec<Explanation>,
     /// The gates, each with the name of its benchmark, except those of metrics
     /// known without a run.
     gates: Vec<(String, Gate)>,
     /// Seconds from the start to the first measured pair.
     prepare_seconds: f64,
-}
-
-/// What was measured of one program.
-struct MeasuredProgram {
-    /// Its index in the preparation.
-    number: usize,
-    found: Discovery,
-    results: Vec<BenchmarkResult>,
 }
 
 /// Compares the two sides. `on_event` is called with what happens, between runs only.
@@ -160,59 +152,42 @@ fn measure(
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
-        lengths::choose(session, &mut plan, &cache.file("run-lengths-v3"))?;
+        lengths::choose(session, &mut plan, &cache.file(lengths::KNOWN))?;
         fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
         let prepare_seconds = session.seconds();
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
     };
     let sampled = sample();
-    session.programs.iter_mut().try_for_each(ComparedProgram::unalign)?;
-    let (prepare_seconds, sampled) = sampled?;
+    session.programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
+    let (prepare_seconds, mut sampled) = sampled?;
     if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
         return Err(FlowError::NoPair(plan.time_limit).into());
     }
-    let mut results = plan.by_program(sampled.benchmarks, found.len());
-    for (program, results) in session.programs.iter().zip(&mut results) {
+    let results = plan.by_program(std::mem::take(&mut sampled.benchmarks), found.len());
+    let programs = session.programs.iter().zip(&mut found);
+    for ((program, found), mut results) in programs.zip(results) {
         results.iter_mut().for_each(|result| result.aligned = program.aligned);
+        found.results = results;
     }
-    let explanations = explain::explain(session, options.explain, &found, &results)?;
+    let explanations = explain::explain(session, options.explain, &found)?;
+    found.iter_mut().for_each(Discovery::add_exact);
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
     });
-    Ok(Measured {
-        programs: measured_programs(session.programs, found, results),
-        stopped_by: sampled.stopped_by,
-        likely_slower: sampled.likely_slower,
-        elapsed: sampled.elapsed,
-        explanations,
-        gates: gates.collect(),
-        prepare_seconds,
-    })
-}
-
-/// Puts together what was found in each program and what its pairs show.
-fn measured_programs(
-    programs: &[ComparedProgram<'_>],
-    found: Vec<Discovery>,
-    results: Vec<Vec<BenchmarkResult>>,
-) -> Vec<MeasuredProgram> {
-    let all = programs.iter().zip(found.into_iter().zip(results));
-    all.map(|(program, (mut found, mut results))| {
-        found.add_exact(&program.execution.benchmark.name, &mut results);
-        MeasuredProgram { number: program.number, found, results }
-    })
-    .collect()
+    Ok(Measured { programs: found, sampled, explanations, gates: gates.collect(), prepare_seconds })
 }
 
 impl Measured {
     /// The result without sampling.
-    fn nothing(stopped_by: StoppedBy, session: &Session<'_, '_>, found: Vec<Discovery>) -> Self {
-        let results = found.iter().map(|_| Vec::new()).collect();
+    fn nothing(
+        stopped_by: StoppedBy,
+        session: &Session<'_, '_>,
+        mut found: Vec<Discovery>,
+    ) -> Self {
+        found.iter_mut().for_each(Discovery::add_exact);
         Measured {
-            programs: measured_programs(session.programs, found, results),
-            stopped_by,
-            likely_slower: None,
-            elapsed: 0.0,
+            programs: found,
+            sampled: Sampled::nothing(stopped_by),
             explanations: Vec::new(),
             gates: Vec::new(),
             prepare_seconds: session.seconds(),
@@ -240,24 +215,24 @@ fn outcome(
     measured: Measured,
     notices: Vec<Notice>,
 ) -> Outcome {
-    let likely_slower = measured.likely_slower.as_deref();
+    let Sampled { stopped_by, likely_slower, elapsed, .. } = measured.sampled;
     let benchmarks = all_benchmarks(preparation, &measured.programs);
     let has_unmeasured = benchmarks.iter().any(|one| one.status == Status::NotMeasured);
-    let verdict = match measured.stopped_by {
+    let verdict = match stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
         // The verdict is that of all shards together.
         _ if options.shard.is_some() => None,
-        _ => Some(Verdict::of_benchmarks(&benchmarks, likely_slower)),
+        _ => Some(Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref())),
     };
-    let stopped_by = match measured.stopped_by {
+    let stopped_by = match stopped_by {
         StoppedBy::Verdict if has_unmeasured && verdict == Some(Verdict::Inconclusive) => {
             StoppedBy::TimeLimit
         }
         stopped_by => stopped_by,
     };
     let mut removed = preparation.removed.clone();
-    removed.extend(measured.programs.iter().flat_map(|program| program.found.removed()));
+    removed.extend(measured.programs.iter().flat_map(|program| program.removed()));
     let selecting = notices.iter().filter_map(|notice| match notice {
         Notice::RunDiffers(differs) => Some(differs.selecting()),
         _ => None,
@@ -265,11 +240,11 @@ fn outcome(
     Outcome {
         verdict,
         stopped_by,
-        elapsed_seconds: Some(measured.elapsed),
+        elapsed_seconds: Some(elapsed),
         prepare_seconds: Some(measured.prepare_seconds),
         rows: None,
         benchmarks,
-        likely_slower: measured.likely_slower,
+        likely_slower,
         sides: Some(preparation.sides.clone()),
         toolchain: Some(preparation.toolchain.clone()),
         policy: preparation.settings.policy.clone(),
@@ -291,9 +266,8 @@ fn changed_functions(
     edited: Option<&BTreeSet<String>>,
 ) -> Vec<Notice> {
     let mut notices = Vec::new();
-    for (program, MeasuredProgram { found, results, .. }) in programs.iter().zip(&measured.programs)
-    {
-        let regressed = results.iter().filter(|result| result.has_regressed());
+    for (program, found) in programs.iter().zip(&measured.programs) {
+        let regressed = found.results.iter().filter(|result| result.has_regressed());
         let entered: Vec<_> = regressed.map(|result| found.entered.get(&result.name)).collect();
         if !entered.is_empty()
             && let Some(changed) = program.changed_functions()
@@ -329,7 +303,7 @@ fn names_any(function: &str, crates: &BTreeSet<String>) -> Option<bool> {
 }
 
 /// The measured benchmarks, together with those that had nothing to measure.
-fn all_benchmarks(preparation: &Preparation, measured: &[MeasuredProgram]) -> Vec<BenchmarkResult> {
+fn all_benchmarks(preparation: &Preparation, measured: &[Discovery]) -> Vec<BenchmarkResult> {
     let mut all = Vec::new();
     for (number, prepared) in preparation.benchmarks.iter().enumerate() {
         let name = &prepared.benchmark.name;
@@ -353,10 +327,9 @@ fn all_benchmarks(preparation: &Preparation, measured: &[MeasuredProgram]) -> Ve
 }
 
 /// All benchmarks of a program. The metrics that are `shown` were requested without a gate.
-fn benchmarks_of(program: &MeasuredProgram, shown: &[String]) -> Vec<BenchmarkResult> {
-    let MeasuredProgram { found, results, .. } = program;
+fn benchmarks_of(found: &Discovery, shown: &[String]) -> Vec<BenchmarkResult> {
     let mut all = Vec::new();
-    for result in results {
+    for result in &found.results {
         let shown = shown.to_vec();
         all.push(BenchmarkResult { shown, ..found.with_one_sided(result.clone()) });
     }

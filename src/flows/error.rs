@@ -13,6 +13,7 @@ use crate::model::outcome::Removed;
 use crate::model::side::Side;
 use crate::model::time;
 use crate::settings;
+use crate::settings::options::Benchmark;
 use crate::workspace::git::abbreviated;
 
 /// Why there is no result.
@@ -93,6 +94,13 @@ pub(crate) enum FlowError {
     RemoteName(String),
     #[error("not a single pair fitted into the time limit of {}", time::duration(*.0))]
     NoPair(Duration),
+}
+
+impl FlowError {
+    pub(crate) fn no_benchmark(of: &Benchmark, dialect: Dialect, filter: Option<&str>) -> Self {
+        let (benchmark, filter) = (of.name.clone(), filter.map(str::to_owned));
+        FlowError::NoBenchmark { benchmark, harness: dialect.name(), filter }
+    }
 }
 
 fn list(removed: &[Removed]) -> String {

@@ -39,19 +39,17 @@ impl Candidate {
     fn new(package: &Package, target: &Target) -> Self {
         let source = package.sources.get(target);
         let source = source.and_then(|path| fs_err::read_to_string(path).ok()).unwrap_or_default();
-        let marks = [
-            ("criterion", Dialect::Criterion),
-            ("divan", Dialect::Divan),
-            ("gungraun", Dialect::Gungraun),
-            ("iai_callgrind", Dialect::Gungraun),
-            ("bencher", Dialect::Bencher),
-            ("#[bench]", Dialect::Libtest),
-        ];
-        let marked = marks.into_iter().find(|(mark, _)| source.contains(mark));
+        let names = |library: &&str| source.contains(&library.replace('-', "_"));
+        let of_library = |dialect: &Dialect| dialect.libraries().iter().any(|one| names(one));
+        let harness = match Dialect::ALL.into_iter().find(of_library) {
+            Some(harness) => harness,
+            None if source.contains("#[bench]") => Dialect::Libtest,
+            None => Dialect::Plain,
+        };
         Candidate {
             package: package.name.clone(),
             target: target.clone(),
-            harness: marked.map_or(Dialect::Plain, |(_, harness)| harness),
+            harness,
             is_unstable: source.contains("#![feature("),
         }
     }

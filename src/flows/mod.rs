@@ -8,5 +8,4 @@ mod filter;
 pub mod history;
 mod hooks;
 pub mod init;
-mod one_sided;
 pub mod sample;

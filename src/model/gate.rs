@@ -30,8 +30,8 @@ impl Gate {
 
     /// The waiver as part of a result.
     pub(crate) fn waived(&self) -> Option<Waived> {
-        let Waiver { benchmark, ceiling, reason, expires, issue, .. } = self.waiver.clone()?;
-        Some(Waived { threshold: self.threshold, benchmark, ceiling, reason, expires, issue })
+        let Waiver { ceiling, reason, expires, issue, .. } = self.waiver.clone()?;
+        Some(Waived { threshold: self.threshold, ceiling, reason, expires, issue })
     }
 
     /// The same gate for another metric.
@@ -73,9 +73,6 @@ impl Waiver {
 pub struct Waived {
     /// The threshold without it, a fraction.
     pub threshold: f64,
-    /// The benchmark that it was declared for; `None` means all.
-    #[serde(skip)]
-    pub(crate) benchmark: Option<String>,
     /// The change up to which it passes, a fraction.
     pub ceiling: f64,
     /// Why.

@@ -25,7 +25,7 @@ pub(crate) fn unfit(name: &str) -> Option<&'static str> {
 }
 
 /// The unit of a metric's values.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Unit {
     /// Seconds.
@@ -37,6 +37,7 @@ pub enum Unit {
     /// Any other, by its symbol, such as `B/s`.
     Other(String),
     /// Not known.
+    #[default]
     Unknown,
 }
 
@@ -83,10 +84,11 @@ impl fmt::Display for Unit {
 }
 
 /// Which values of a metric are better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// Lower ones, such as times.
+    #[default]
     Lower,
     /// Higher ones, such as throughputs.
     Higher,

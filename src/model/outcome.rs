@@ -116,10 +116,11 @@ pub enum StoppedBy {
 }
 
 /// Which sides have a benchmark, or a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Both have it.
+    #[default]
     Compared,
     /// Only the head has it.
     New,
@@ -243,7 +244,7 @@ impl PairsResult {
 }
 
 /// The result of one metric of one benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetricResult {
     /// The metric's name.
     pub name: String,
@@ -317,25 +318,14 @@ impl MetricResult {
         let Metric { name, unit, better } = metric;
         MetricResult {
             name,
-            status: Status::Compared,
             unit,
             better,
             gates: threshold.is_some(),
             summary,
             threshold,
             verdict,
-            layouts: None,
-            before: None,
-            warned: false,
-            waiver: None,
-            mean: None,
-            difference: None,
-            judgement: None,
             shared_by: 1,
-            overruled: None,
-            ties: 0,
-            findings: Vec::new(),
-            earlier: None,
+            ..MetricResult::default()
         }
     }
 
@@ -403,7 +393,7 @@ impl MetricResult {
 }
 
 /// The results of one benchmark, or of two labels that are compared.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkResult {
     /// Its name.
     pub name: String,
@@ -440,19 +430,7 @@ pub struct BenchmarkResult {
 impl BenchmarkResult {
     /// A benchmark without measurements.
     pub fn new(name: &str, status: Status) -> Self {
-        BenchmarkResult {
-            name: name.to_owned(),
-            status,
-            pairs: 0,
-            measurement_time: None,
-            labels: None,
-            method: None,
-            aligned: None,
-            metrics: Vec::new(),
-            shown: Vec::new(),
-            reason: None,
-            needed_seconds: None,
-        }
+        BenchmarkResult { name: name.to_owned(), status, ..BenchmarkResult::default() }
     }
 
     /// A benchmark that does the same on both sides.
@@ -511,6 +489,11 @@ pub struct Sampled {
 }
 
 impl Sampled {
+    /// Without any pair.
+    pub(crate) fn nothing(stopped_by: StoppedBy) -> Self {
+        Sampled { benchmarks: Vec::new(), stopped_by, likely_slower: None, elapsed: 0.0 }
+    }
+
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())

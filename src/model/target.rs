@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model::words::words;
+
 /// The three kinds of target whose executables can be a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -18,16 +20,7 @@ pub enum TargetKind {
     Example,
 }
 
-impl TargetKind {
-    /// Its name in cargo's options and tables.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            TargetKind::Bench => "bench",
-            TargetKind::Bin => "bin",
-            TargetKind::Example => "example",
-        }
-    }
-}
+words!(TargetKind { Bench = "bench", Bin = "bin", Example = "example" });
 
 /// A target whose executable can be a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

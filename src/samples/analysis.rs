@@ -190,8 +190,11 @@ impl Analysis {
     pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
         let expected = self.expected.unwrap_or(self.comparisons.len());
         let levels = self.family_of(expected).levels();
-        let benchmarks: Vec<BenchmarkResult> =
-            (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
+        let not_measured = self.spec.not_measured.iter();
+        let not_measured =
+            not_measured.map(|(name, needed)| BenchmarkResult::not_measured(name, *needed));
+        let compared = (0..self.comparisons.len()).map(|number| self.result(number, levels));
+        let benchmarks: Vec<BenchmarkResult> = compared.chain(not_measured).collect();
         let likely_slower = self.likely_slower();
         let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
         let has = |method| benchmarks.iter().any(|benchmark| benchmark.method == Some(method));
@@ -388,10 +391,6 @@ impl RowSink for LabelReader {
         self.labels.number(label, line);
         self.labels.check_number(0)?;
         Ok(Flow::Go)
-    }
-
-    fn wait(&mut self) -> Flow {
-        Flow::Go
     }
 }
 

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::test::exact;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{Gate, Waived, Waiver};
+use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Quantity, Units};
 use crate::model::outcome::{Doubt, MetricResult, Outcome, Policy, Removed, StoppedBy};
@@ -32,20 +31,20 @@ pub struct Companion {
     time_limit_seconds: f64,
     max_pairs: Option<u64>,
     pub(crate) fail_on: BTreeSet<Doubt>,
-    /// Benchmarks, and metrics of benchmarks.
-    pub(crate) removed: Vec<(String, Option<String>)>,
+    /// What gates on the base but is not measured on the head.
+    pub(crate) removed: Vec<Removed>,
     pub(crate) selecting: Vec<String>,
     /// How the branch changes its own gate, as sentences.
     #[serde(rename = "told")]
     pub(crate) settings_notices: Vec<String>,
-    /// For each gating metric: its benchmark, its name and its threshold.
-    thresholds: Vec<(String, String, f64)>,
     /// The gates of the sampled metrics.
     pub(crate) gates: Vec<BenchmarkGate>,
     /// The gating metrics that are known without a run.
     pub(crate) exact: Vec<ExactMetric>,
     /// The units and directions of the columns.
     pub units: Units,
+    /// See [`Described::not_measured`].
+    not_measured: Vec<(String, f64)>,
     pub(crate) stopped_by: StoppedBy,
     /// The number of rows, without the header.
     pub(crate) rows: u64,
@@ -71,13 +70,8 @@ pub(crate) struct BenchmarkGate {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct ExactMetric {
     pub(crate) benchmark: String,
-    pub(crate) metric: String,
-    pub(crate) base: f64,
-    pub(crate) head: f64,
-    /// The threshold without the waiver.
-    pub(crate) threshold: f64,
-    pub(crate) warned: bool,
-    pub(crate) waiver: Option<Waiver>,
+    #[serde(flatten)]
+    pub(crate) result: MetricResult,
 }
 
 impl Companion {
@@ -98,13 +92,12 @@ impl Companion {
             // As in the first benchmark.
             units.entry(name).or_insert(Quantity { unit, better });
         }
-        let threshold = |benchmark: &str, result: &MetricResult| {
-            Some((benchmark.to_owned(), result.name.clone(), result.threshold?))
-        };
         let is_sampled = |benchmark: &str, metric: &str| {
             gates.iter().any(|(of, gate)| of == benchmark && gate.metric == metric)
         };
-        let exact = outcome.metrics().filter(|(of, result)| !is_sampled(&of.name, &result.name));
+        let exact = outcome.metrics().filter(|(of, result)| {
+            !is_sampled(&of.name, &result.name) && result.decides() && result.summary.head.is_some()
+        });
         let gate = |(benchmark, gate): &(String, Gate)| BenchmarkGate {
             benchmark: benchmark.clone(),
             gate: gate.clone(),
@@ -125,13 +118,22 @@ impl Companion {
             time_limit_seconds: outcome.limits.time.as_secs_f64(),
             max_pairs: outcome.limits.pairs,
             fail_on: outcome.policy.fail_on.clone(),
-            removed: outcome.removed.iter().cloned().map(|r| (r.benchmark, r.metric)).collect(),
+            removed: outcome.removed.clone(),
             selecting: outcome.selecting.clone(),
             settings_notices,
-            thresholds: outcome.gates().filter_map(|(of, m)| threshold(&of.name, m)).collect(),
             gates: gates.iter().map(gate).collect(),
-            exact: exact.filter_map(|(of, result)| ExactMetric::of(&of.name, result)).collect(),
+            exact: exact
+                .map(|(of, result)| ExactMetric {
+                    benchmark: of.name.clone(),
+                    result: result.clone(),
+                })
+                .collect(),
             units,
+            not_measured: outcome
+                .benchmarks
+                .iter()
+                .filter_map(|one| Some((one.name.clone(), one.needed_seconds?)))
+                .collect(),
             stopped_by: outcome.stopped_by,
             rows,
         })
@@ -159,10 +161,12 @@ impl Companion {
     pub fn of_shard(samples: &Path) -> Result<(Self, SeededShard), NotAShard> {
         let path = Companion::path(samples);
         let text = text_of(&path)?;
-        let text = text.ok_or_else(|| format!("there is no `{}`", path.display()))?;
-        let companion: Companion = serde_json::from_slice(&text)
-            .map_err(|error| format!("{error} in `{}`", path.display()))?;
-        let shard = companion.shard.ok_or_else(|| "it was not measured as one".to_owned())?;
+        let because = |why: String| NotAShard::Because(format!("{why} `{}`", path.display()));
+        let text = text.ok_or_else(|| because("there is no".to_owned()))?;
+        let companion: Companion =
+            serde_json::from_slice(&text).map_err(|error| because(format!("{error} in")))?;
+        let not_as_one = || NotAShard::Because("it was not measured as one".to_owned());
+        let shard = companion.shard.ok_or_else(not_as_one)?;
         Ok((companion, shard))
     }
 
@@ -175,78 +179,42 @@ impl Companion {
             layouts: Layouts::Off,
         }
     }
-
-    /// What gates on the base but is not measured on the head.
-    pub(crate) fn removed(&self) -> Vec<Removed> {
-        let removed = self.removed.iter().cloned();
-        removed.map(|(benchmark, metric)| Removed { benchmark, metric }).collect()
-    }
 }
 
 /// Why a file of samples can't be read as a shard.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NotAShard {
     /// A file can't be read.
-    Unreadable(io::Error),
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
     /// It is not one, worded as the end of a sentence.
+    #[error("{0}")]
     Because(String),
 }
 
-impl From<io::Error> for NotAShard {
-    fn from(error: io::Error) -> Self {
-        NotAShard::Unreadable(error)
-    }
+/// What the file next to a file of samples says about them; nothing if there is no such file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Described {
+    /// The units and directions of the columns.
+    pub units: Units,
+    /// The benchmarks for which there was no time, with the seconds that each needs.
+    pub not_measured: Vec<(String, f64)>,
 }
 
-impl From<String> for NotAShard {
-    fn from(why: String) -> Self {
-        NotAShard::Because(why)
-    }
-}
-
-impl ExactMetric {
-    /// A gating metric with values on both sides.
-    fn of(benchmark: &str, result: &MetricResult) -> Option<Self> {
-        let waived = result.waiver.clone();
-        Some(ExactMetric {
-            benchmark: benchmark.to_owned(),
-            metric: result.name.clone(),
-            base: result.summary.base?,
-            head: result.summary.head?,
-            threshold: waived.as_ref().map_or(result.threshold, |waived| Some(waived.threshold))?,
-            warned: result.warned,
-            waiver: waived.map(|Waived { benchmark, ceiling, reason, expires, issue, .. }| {
-                Waiver { metric: result.name.clone(), benchmark, ceiling, reason, expires, issue }
-            }),
+impl Described {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// If there is a file that can't be read or parsed.
+    pub fn beside(samples: &Path) -> io::Result<Self> {
+        let path = Companion::path(samples);
+        let Some(text) = text_of(&path)? else { return Ok(Described::default()) };
+        serde_json::from_slice(&text).map_err(|error| {
+            let what = format!("{error} in `{}`", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
         })
     }
-
-    /// The original result.
-    pub(crate) fn result(&self, units: &Units) -> MetricResult {
-        let gate = Gate { waiver: self.waiver.clone(), ..Gate::new(&self.metric, self.threshold) };
-        let metric = Metric::named(&self.metric).with(units);
-        let result = exact(metric, Some(&gate), self.base, self.head);
-        MetricResult { warned: self.warned, ..result }
-    }
-}
-
-/// The units in the file next to a file of samples; none if there is no such file.
-///
-/// # Errors
-/// If there is a file that can't be read or parsed.
-pub fn units_beside(samples: &Path) -> io::Result<Units> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct OnlyUnits {
-        units: Units,
-    }
-    let path = Companion::path(samples);
-    let Some(text) = text_of(&path)? else { return Ok(Units::new()) };
-    let found: OnlyUnits = serde_json::from_slice(&text).map_err(|error| {
-        let what = format!("{error} in `{}`", path.display());
-        io::Error::new(io::ErrorKind::InvalidData, what)
-    })?;
-    Ok(found.units)
 }
 
 /// The content of a file, if there is one.

@@ -6,9 +6,6 @@ use std::collections::HashMap;
 use super::Error;
 use crate::model::side::{Pair, Side};
 
-/// With more labels than this, they are looked up in a map.
-const FEW: usize = 8;
-
 /// The maximum number of labels.
 const MOST: usize = 20_000;
 
@@ -99,12 +96,6 @@ impl Labels {
     /// The number of a label. A new one is added, with the pairs that it forms
     /// with earlier ones.
     pub(super) fn number(&mut self, label: &[u8], line: u64) -> usize {
-        if self.all.len() <= FEW {
-            let found = self.all.iter().position(|known| known.name.as_bytes() == label);
-            if let Some(number) = found {
-                return number;
-            }
-        }
         if let Some(&number) = self.numbers.get(label) {
             return number;
         }

@@ -14,13 +14,12 @@ mod comparison;
 pub mod csv;
 mod error;
 mod labels;
-mod number;
 mod recording;
 mod rows;
 mod shards;
 
 pub use analysis::Analysis;
-pub use companion::{Companion, NotAShard, SeededShard, units_beside};
+pub use companion::{Companion, Described, NotAShard, SeededShard};
 pub use error::{Error, Misfit, Position};
 pub use recording::{RecordedPairs, Recording};
 pub use rows::Flow;
@@ -50,6 +49,8 @@ pub struct Spec {
     pub base: Option<String>,
     /// Units and directions that differ from the defaults.
     pub units: Units,
+    /// The benchmarks for which there was no time, with the seconds that each needs.
+    pub not_measured: Vec<(String, f64)>,
 }
 
 impl Spec {

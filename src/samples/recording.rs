@@ -196,10 +196,6 @@ impl RowSink for Recording {
         self.labels.check_number(self.metrics.len())?;
         Ok(Flow::Go)
     }
-
-    fn wait(&mut self) -> Flow {
-        Flow::Go
-    }
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
             judge(&parts, &first.companion)
         }
     };
-    outcome.removed = first.companion.removed();
+    outcome.removed = first.companion.removed.clone();
     outcome.selecting.clone_from(&first.companion.selecting);
     let mut notices = Vec::new();
     if !missing.is_empty() {
@@ -132,7 +132,10 @@ fn check_alike(parts: &[ShardPart]) -> Result<(), Misfit> {
         }
         let exact = [first, part].map(|part| {
             let exact = part.companion.exact.iter();
-            let values = exact.map(|of| (&of.benchmark, &of.metric, Some(of.base), Some(of.head)));
+            let values = exact.map(|of| {
+                let Summary { base, head, .. } = of.result.summary;
+                (&of.benchmark, &of.result.name, base, head)
+            });
             values.collect::<Vec<_>>()
         });
         if first.nothing().is_none() && exact[0] != exact[1] {
@@ -214,7 +217,7 @@ fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
             benchmarks.push(empty(&exact.benchmark));
             benchmarks.len() - 1
         });
-        benchmarks[at].metrics.push(exact.result(&companion.units));
+        benchmarks[at].metrics.push(exact.result.clone());
     }
     let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
     let stopped_by = match verdict {

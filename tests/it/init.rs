@@ -150,7 +150,7 @@ fn a_benchmark_that_does_not_run_is_not_written_down() {
     let repo = Repo::new("steady");
     repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    panic!(\"no\");");
     repo.commit("broken");
-    init(&repo, "--try-for 1s").code(101).says("error: the head of `work`");
+    init(&repo, "--try-for 1s").code(101).says("error: the base of `work`");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
@@ -194,13 +194,13 @@ fn of_several_targets_those_are_chosen_that_can_be_decided() {
     repo.git(&["rm", "--quiet", "benches/work.rs"]);
     repo.write("Cargo.toml", &manifest);
     repo.commit("several benches");
-    let ran = init(&repo, "--try-for 1s --time-limit 4s").code(0);
-    let ran = ran.says("`bad` is left out: it does not build");
+    let ran = init(&repo, "--try-for 4s --time-limit 10s").code(0);
+    let ran = ran.says("`bad` is left out: it builds on neither side");
     let ran = ran.says("Choosing bench `first` (libtest) of `steady`: 2 benchmarks in ");
     let ran = ran.says("Choosing bench `second` (libtest) of `steady`: 1 benchmark in ");
     let ran = ran.says("Leaving bench `noisy` (libtest) of `steady`: it is ");
     let ran = ran.says("Leaving bench `slow` (libtest) of `steady`: its runs take 4");
-    ran.says("Leaving bench `broken` (plain) of `steady`: the head of `broken` exited with code 3");
+    ran.says("Leaving bench `broken` (plain) of `steady`: the base of `broken` exited with code 3");
     let after = read(&repo, "Cargo.toml");
     let table =
         |name: &str| format!("[package.metadata.cbdr.benchmarks.{name}]\nbench = \"{name}\"\n");

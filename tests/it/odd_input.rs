@@ -105,6 +105,7 @@ fn samples() {
         b"\xef\xbb\xbfbenchmark,t\r\n\"a \"\"b\"\"/base\",1e-3\r\na/head,2\r\nbenchmark,t\r\na/base,3";
     let spec = |estimator| Spec {
         judges: false,
+        not_measured: Vec::new(),
         gates: None,
         named: Vec::new(),
         policy: Policy {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use super::layouts::depends_on_layout;
 use super::program::ComparedProgram;
 use super::session::Session;
-use crate::engine::plan::Plan;
+use crate::engine::plan::{Plan, PlannedBenchmark};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Unknown};
+use crate::exec::execution::{Context, SideProgram, Stop, Unknown};
 use crate::model::layouts::Layouts;
 use crate::model::notice::Notice;
 use crate::model::run_length::RunLength;
@@ -27,13 +27,8 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
     }
     let depends = |number: usize| {
         let own = plan.groups.iter().filter(|group| group.program == number);
-        let mut gates = own.flat_map(|group| &plan.benchmarks[group.benchmarks.clone()]);
-        gates.any(|one| {
-            let mut metrics = one.metrics.iter().map(|(_, metric)| metric);
-            metrics.any(|one_of| {
-                depends_on_layout(one_of) && one.gates.iter().any(|gate| gate.metric == one_of.name)
-            })
-        })
+        let own = own.flat_map(|group| &plan.benchmarks[group.benchmarks.clone()]);
+        own.flat_map(PlannedBenchmark::gating).any(|(_, metric, _)| depends_on_layout(metric))
     };
     let Session { programs, context, reporter, .. } = session;
     let numbered = programs.iter_mut().enumerate();
@@ -44,7 +39,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
         match aligned(program, *context) {
             Ok(share) => program.aligned = Some(share),
             Err(why) => {
-                program.unalign()?;
+                program.try_sides(SideProgram::unalign)?;
                 let why = match why {
                     Unknown::Because(why) => why,
                     Unknown::Stopped(Stop::Error(error)) => error.to_string(),

@@ -21,6 +21,10 @@ use crate::settings::options::Benchmark;
 /// What was found in a program.
 #[derive(Debug)]
 pub(super) struct Discovery {
+    /// The name of the program.
+    program: String,
+    /// Its index in the preparation.
+    pub(super) number: usize,
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
     /// The names of benchmarks that are unaffected by the change, and how that is known.
@@ -43,8 +47,10 @@ pub(super) struct Discovery {
     exact: Vec<MetricResult>,
     /// The expected time of a pair, seconds.
     pub(super) pair_seconds: f64,
-    /// The program, if neither side has a benchmark although one was expected.
-    lacking: Option<String>,
+    /// The results of the benchmarks, once they are sampled.
+    pub(super) results: Vec<BenchmarkResult>,
+    /// Whether neither side has a benchmark although one was expected.
+    is_lacking: bool,
 }
 
 /// A benchmark that both sides have.
@@ -104,6 +110,9 @@ impl Discovery {
         };
         let inner = readings.head.iter().chain(&readings.base);
         let mut discovery = Discovery {
+            program: benchmark.name.clone(),
+            number: program.number,
+            results: Vec::new(),
             benchmarks: Vec::new(),
             unaffected: Vec::new(),
             entered: BTreeMap::new(),
@@ -113,7 +122,7 @@ impl Discovery {
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
             exact: if program.is_left_out() { Vec::new() } else { program.exact()? },
-            lacking: None,
+            is_lacking: false,
             pair_seconds: warm_up.pair_seconds,
         };
         for side in [Side::Head, Side::Base] {
@@ -140,9 +149,8 @@ impl Discovery {
         discovery.one_sided.sort_by_key(|only| only.metric.is_some());
         discovery.check(program, &readings)?;
         // Every bench target uses libtest unless its manifest disables that.
-        if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
-            discovery.lacking = Some(benchmark.name.clone());
-        }
+        discovery.is_lacking =
+            discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest;
         Ok(discovery)
     }
 
@@ -232,14 +240,14 @@ impl Discovery {
 
     /// Adds what is known without a run to the result of the program, or as a
     /// separate result if the results are those of its benchmarks.
-    pub(super) fn add_exact(&mut self, program: &str, results: &mut Vec<BenchmarkResult>) {
+    pub(super) fn add_exact(&mut self) {
         if self.exact.is_empty() {
             return;
         }
-        if !matches!(results.as_slice(), [only] if only.name == program) {
-            results.push(BenchmarkResult::new(program, Status::Compared));
+        if !matches!(self.results.as_slice(), [only] if only.name == self.program) {
+            self.results.push(BenchmarkResult::new(&self.program, Status::Compared));
         }
-        if let Some(own) = results.last_mut() {
+        if let Some(own) = self.results.last_mut() {
             own.metrics.append(&mut self.exact);
         }
     }
@@ -290,9 +298,9 @@ impl Discovery {
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
-        let lacking = self.lacking.iter().map(|benchmark| {
-            let why = "it has no benchmarks".to_owned();
-            Notice::LeftOut { benchmark: benchmark.clone(), why }
+        let lacking = self.is_lacking.then(|| Notice::LeftOut {
+            benchmark: self.program.clone(),
+            why: "it has no benchmarks".to_owned(),
         });
         let coarse = self.coarse.iter().cloned();
         one_sided.chain(removed).chain(lacking).chain(coarse).collect()

@@ -66,19 +66,18 @@ impl From<Stop> for NotFound {
     }
 }
 
-/// Which functions of the largest regressions cost more. The results are those of each program.
+/// Which functions of the largest regressions cost more.
 pub(super) fn explain(
     session: &mut Session<'_, '_>,
     when: Explain,
     discoveries: &[Discovery],
-    results: &[Vec<BenchmarkResult>],
 ) -> Result<Vec<Explanation>, Error> {
     if when == Explain::Never {
         return Ok(Vec::new());
     }
     let mut regressed = Vec::new();
-    for (number, (found, results)) in discoveries.iter().zip(results).enumerate() {
-        let own = results.iter().zip(&found.benchmarks);
+    for (number, found) in discoveries.iter().enumerate() {
+        let own = found.results.iter().zip(&found.benchmarks);
         let own = own.filter(|(result, _)| result.has_regressed());
         regressed.extend(own.map(|(result, found)| (number, result, found.inner.as_deref())));
     }

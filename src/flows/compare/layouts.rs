@@ -11,7 +11,7 @@ use crate::engine::layouts::{combined, median_rows};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::stages::{LayoutTest, first_gate};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop};
+use crate::exec::execution::{Context, SideProgram, Stop};
 use crate::exec::meter;
 use crate::model::layouts::Placing;
 use crate::model::metric::Metric;
@@ -142,7 +142,7 @@ pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error>
     programs.iter_mut().try_for_each(|program| {
         // In other layouts there were only the runs of their gates.
         program.execution.done.clear();
-        program.place_first()
+        program.try_sides(SideProgram::place_first)
     })
 }
 

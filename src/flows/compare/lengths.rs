@@ -19,6 +19,9 @@ use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 
+/// The file of the cache with the lengths that other comparisons found.
+pub(super) const KNOWN: &str = "run-lengths-v3";
+
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
 const TRIAL: f64 = 0.1;

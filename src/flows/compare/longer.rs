@@ -10,42 +10,25 @@ use crate::engine::longer::{self, Shown, passes, replace};
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::model::notice::{AtLength, Notice, Remark};
-use crate::model::outcome::{BenchmarkResult, StoppedBy, Verdict};
+use crate::model::outcome::{BenchmarkResult, Sampled, Verdict};
 use crate::model::row::BenchmarkId;
 
 /// How long these runs may take, as a fraction of the time limit, in addition to what is left
 /// of it.
 const PART: f64 = 0.1;
 
-/// The results after the longer runs.
-pub(super) struct LongerRuns {
-    pub(super) benchmarks: Vec<BenchmarkResult>,
-    pub(super) stopped_by: StoppedBy,
-    /// See [`Sampled::likely_slower`](crate::model::outcome::Sampled).
-    pub(super) likely_slower: Option<String>,
-    /// Seconds from the first pair of the short runs to the last of these, if there were any.
-    pub(super) elapsed: Option<f64>,
-}
-
-impl LongerRuns {
-    /// Without any run, those of the short ones.
-    pub(super) fn none(benchmarks: Vec<BenchmarkResult>) -> Self {
-        let (likely_slower, elapsed) = (None, None);
-        LongerRuns { benchmarks, stopped_by: StoppedBy::Verdict, likely_slower, elapsed }
-    }
-}
-
 /// Tests with runs of the length `longest` what has not regressed in those of the comparison
 /// `short`, which began at the time `began`, and replaces the results that do not hold there.
+/// Returns all but these, with the time since `began`; `None` if there is nothing to test.
 pub(super) fn sample(
     session: &mut Session<'_, '_>,
     short: &Plan,
-    mut benchmarks: Vec<BenchmarkResult>,
+    benchmarks: &mut [BenchmarkResult],
     longest: Duration,
     began: f64,
-) -> Result<LongerRuns, Error> {
-    let Some(mut plan) = longer::plan(short, &benchmarks, longest) else {
-        return Ok(LongerRuns::none(benchmarks));
+) -> Result<Option<Sampled>, Error> {
+    let Some(mut plan) = longer::plan(short, benchmarks, longest) else {
+        return Ok(None);
     };
     let spent = Duration::from_secs_f64(session.seconds() - began);
     let left = short.time_limit.saturating_sub(spent);
@@ -64,10 +47,10 @@ pub(super) fn sample(
         *reporter,
         &mut |_, experiment| experiment.set_aside(&|test, _| passes(test)),
     )?;
-    let elapsed = Some(clock() - began);
-    let over = experiment.finish(stopped_by);
+    let elapsed = clock() - began;
+    let Sampled { benchmarks: longer, likely_slower, .. } = experiment.finish(stopped_by);
     let mut too_few = Vec::new();
-    for (id, (result, long)) in benchmarks.iter_mut().zip(over.benchmarks).enumerate() {
+    for (id, (result, long)) in benchmarks.iter_mut().zip(longer).enumerate() {
         let shown = experiment.gating(BenchmarkId(id));
         let shown: Vec<(&str, Shown)> =
             shown.map(|(test, gate)| (gate.metric.as_str(), Shown::by(test))).collect();
@@ -89,7 +72,7 @@ pub(super) fn sample(
         let length = longest.as_secs_f64();
         reporter.notice(Notice::OnlyShort { benchmarks: count, example, length });
     }
-    Ok(LongerRuns { benchmarks, stopped_by, likely_slower: over.likely_slower, elapsed })
+    Ok(Some(Sampled { elapsed, likely_slower, ..Sampled::nothing(stopped_by) }))
 }
 
 /// A notice about a metric that differs between short and long runs.

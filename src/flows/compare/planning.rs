@@ -6,7 +6,7 @@ use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::plan::Plan;
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop};
+use crate::exec::execution::{Context, SideProgram, Stop};
 use crate::flows::error::FlowError;
 use crate::model::layouts::Layouts;
 use crate::model::outcome::StoppedBy;
@@ -29,7 +29,8 @@ pub(super) fn plan(
         fail_fast: options.fail_fast,
         gives_up: !options.uses_full_time && options.shard.is_none(),
         decides: options.shard.is_none(),
-        layouts: match session.programs.iter().any(ComparedProgram::can_be_placed) {
+        layouts: match session.programs.iter().any(|one| one.both_sides(SideProgram::can_be_placed))
+        {
             true if options.shard.is_none() => settings.policy.layouts,
             _ => Layouts::Off,
         },

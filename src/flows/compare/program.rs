@@ -178,9 +178,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// The error that it has no benchmark.
     pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
-        let benchmark = self.execution.benchmark.name.clone();
-        let (harness, filter) = (self.dialect().name(), filter.map(str::to_owned));
-        FlowError::NoBenchmark { benchmark, harness, filter }
+        FlowError::no_benchmark(self.execution.benchmark, self.dialect(), filter)
     }
 
     /// Reports the processes that its runs have left behind.
@@ -351,16 +349,6 @@ impl<'a> ComparedProgram<'a> {
         }
     }
 
-    /// Whether both sides can execute benchmarks once that they otherwise repeat.
-    pub(super) fn can_run_once(&self) -> bool {
-        self.both_sides(SideProgram::can_run_once)
-    }
-
-    /// Whether its executables can be given other layouts.
-    pub(super) fn can_be_placed(&self) -> bool {
-        self.both_sides(SideProgram::can_be_placed)
-    }
-
     /// Checks that both executables can be linked again, or returns why not.
     pub(super) fn check_relink(&self) -> Result<(), String> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].check_relink())
@@ -384,9 +372,12 @@ impl<'a> ComparedProgram<'a> {
         [first, first.other()].into_iter().try_for_each(&mut place)
     }
 
-    /// Uses the executables that are measured first for all following runs.
-    pub(super) fn place_first(&mut self) -> Result<(), Error> {
-        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].place_first())
+    /// Does something with the program of each side.
+    pub(super) fn try_sides<E>(
+        &mut self,
+        act: impl FnMut(&mut SideProgram) -> Result<(), E>,
+    ) -> Result<(), E> {
+        [&mut self.sides.base, &mut self.sides.head].into_iter().try_for_each(act)
     }
 
     /// Gives both sides the same state of the heap for all following runs in other layouts, if
@@ -395,11 +386,6 @@ impl<'a> ComparedProgram<'a> {
         if self.both_sides(SideProgram::scatters_heap) {
             Side::BOTH.into_iter().for_each(|side| self.sides[side].scatter_heap(seed));
         }
-    }
-
-    /// Uses the executables as built for all following runs.
-    pub(super) fn unalign(&mut self) -> Result<(), Error> {
-        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].unalign())
     }
 
     /// The first benchmark of the plan.

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::layouts;
-use super::longer::{self, LongerRuns};
+use super::longer;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Experiment, Progress, Turn};
 use crate::engine::plan::Plan;
 use crate::engine::stages::{Stage, Stages};
 use crate::error::Error;
-use crate::exec::execution::Stop;
+use crate::exec::execution::{SideProgram, Stop};
 use crate::model::layouts::Placing;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
@@ -31,24 +31,28 @@ pub(super) fn sample(
     stages.end();
     let short = stages.as_built().finish(stopped_by);
     let over_layouts = || stages.tests().iter();
-    let benchmarks =
+    let mut benchmarks =
         layouts::combined_with(stages.tests(), &placings, session.programs, short.benchmarks);
     let is_found = plan.fail_fast && benchmarks.iter().any(BenchmarkResult::has_regressed);
     let is_over = !plan.decides || stopped_by == StoppedBy::Interrupt || is_found;
     let long = match is_over {
-        true => LongerRuns::none(benchmarks),
-        false => longer::sample(session, plan, benchmarks, longest, began)?,
+        true => None,
+        false => longer::sample(session, plan, &mut benchmarks, longest, began)?,
     };
-    let stopped_long = (!is_over).then_some(long.stopped_by);
-    let LongerRuns { benchmarks, likely_slower, elapsed, .. } = long;
     let likely_over =
         over_layouts().find_map(|test| test.experiment.finish(stopped_by).likely_slower);
-    let likely_slower = short.likely_slower.or(likely_over).or(likely_slower);
+    let likely_long = long.as_ref().and_then(|long| long.likely_slower.clone());
+    let likely_slower = short.likely_slower.or(likely_over).or(likely_long);
     let names_one = benchmarks.iter().any(BenchmarkResult::has_regressed);
     let sampled = Sampled {
-        stopped_by: end(plan, stopped_by, stopped_long, is_decided(&benchmarks)),
+        stopped_by: end(
+            plan,
+            stopped_by,
+            long.as_ref().map(|long| long.stopped_by),
+            is_decided(&benchmarks),
+        ),
         likely_slower: likely_slower.filter(|_| !names_one),
-        elapsed: elapsed.unwrap_or(stages.elapsed()),
+        elapsed: long.map_or(stages.elapsed(), |long| long.elapsed),
         benchmarks,
     };
     report(session, plan, &stages, &sampled);
@@ -62,7 +66,10 @@ fn sample_short(
     plan: &Plan,
     began: f64,
 ) -> Result<(Stages, Vec<Option<Placing>>, StoppedBy), Error> {
-    let placed = plan.groups.iter().map(|group| session.programs[group.program].can_be_placed());
+    let placed = plan
+        .groups
+        .iter()
+        .map(|group| session.programs[group.program].both_sides(SideProgram::can_be_placed));
     let mut stages = Stages::new(plan.clone(), placed.collect(), layouts::depends_on_layout, began);
     let mut runs = ShortRuns {
         placings: vec![None; session.programs.len()],
@@ -72,7 +79,10 @@ fn sample_short(
         plan,
     };
     let ended = until_stopped(|| {
-        let (stage, turn) = stages.next(runs.session.seconds())?;
+        let (stage, turn) = match stages.next(runs.session.seconds()) {
+            Ok(next) => next,
+            Err(stopped_by) => return Ok(Some(stopped_by)),
+        };
         let rows = runs.measure(&mut stages, stage, &turn)?;
         stages.push(stage, &turn, &rows, runs.session.seconds());
         let reporter = &mut *runs.session.reporter;
@@ -80,7 +90,7 @@ fn sample_short(
         if let Some(unlikely) = stages.unlikely(stage) {
             reporter.event(Event::Unlikely(unlikely));
         }
-        Ok(())
+        Ok(None)
     });
     let restored = runs.restore();
     let ShortRuns { placings, .. } = runs;
@@ -228,35 +238,17 @@ fn advice(
     }
 }
 
-/// Why there is no further pair.
-enum LastPair {
-    /// None is due.
-    NotDue(StoppedBy),
-    /// A run of it was stopped.
-    Stopped(Stop),
-}
-
-impl From<StoppedBy> for LastPair {
-    fn from(stopped_by: StoppedBy) -> Self {
-        LastPair::NotDue(stopped_by)
-    }
-}
-
-impl From<Stop> for LastPair {
-    fn from(stop: Stop) -> Self {
-        LastPair::Stopped(stop)
-    }
-}
-
-/// Measures pair after pair.
-fn until_stopped(mut pair: impl FnMut() -> Result<(), LastPair>) -> Result<StoppedBy, Error> {
+/// Measures pair after pair, until `pair` returns why there is none, or a run is stopped.
+fn until_stopped(
+    mut pair: impl FnMut() -> Result<Option<StoppedBy>, Stop>,
+) -> Result<StoppedBy, Error> {
     loop {
         match pair() {
-            Ok(()) => {}
-            Err(LastPair::NotDue(stopped_by)) => return Ok(stopped_by),
-            Err(LastPair::Stopped(Stop::OutOfTime)) => return Ok(StoppedBy::TimeLimit),
-            Err(LastPair::Stopped(Stop::Interrupted)) => return Ok(StoppedBy::Interrupt),
-            Err(LastPair::Stopped(Stop::Error(error))) => return Err(error),
+            Ok(None) => {}
+            Ok(Some(stopped_by)) => return Ok(stopped_by),
+            Err(Stop::OutOfTime) => return Ok(StoppedBy::TimeLimit),
+            Err(Stop::Interrupted) => return Ok(StoppedBy::Interrupt),
+            Err(Stop::Error(error)) => return Err(error),
         }
     }
 }
@@ -276,7 +268,10 @@ pub(super) fn run(
     after_pair: &mut dyn FnMut(&Turn, &mut Experiment),
 ) -> Result<StoppedBy, Error> {
     let ended = until_stopped(|| {
-        let turn = experiment.next(clock())?;
+        let turn = match experiment.next(clock()) {
+            Ok(turn) => turn,
+            Err(stopped_by) => return Ok(Some(stopped_by)),
+        };
         let rows = measure(&turn, &experiment.progress())?;
         experiment.push(&turn, &rows, clock());
         after_pair(&turn, experiment);
@@ -284,7 +279,7 @@ pub(super) fn run(
         if let Some(unlikely) = experiment.unlikely() {
             reporter.event(Event::Unlikely(unlikely));
         }
-        Ok(())
+        Ok(None)
     });
     if experiment.has_pairs() {
         reporter.event(Event::Sampled(&experiment.progress()));

@@ -20,7 +20,7 @@ use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Unknown, Watching};
+use crate::exec::execution::{Context, SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
@@ -59,7 +59,7 @@ pub(super) fn leave_out(
     }
     let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
     let mut has_same_code = true;
-    let mut budget = Budget::new(preparation.settings.limits.time);
+    let mut end = Instant::now() + preparation.settings.limits.time.mul_f64(PART);
     let tracer = &request.trace;
     for (program, discovery) in session.programs.iter_mut().zip(&mut *discoveries) {
         if discovery.benchmarks.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn leave_out(
         let traced =
             ProgramTracer::new(program, &preparation.moves, tracer, length, session.context);
         // Only runs count.
-        budget.extend(begin);
+        end += begin.elapsed();
         let mut traced = match traced {
             Ok(traced) => traced,
             Err(why) => {
@@ -81,16 +81,18 @@ pub(super) fn leave_out(
         };
         let is_same_code = traced.has_same_code();
         let begin = Instant::now();
-        let deadline = budget.deadline(is_same_code.then_some(discovery.pair_seconds));
+        // A program without a changed function is traced once on each side, which takes about as
+        // long as a pair and saves all of its pairs: that is worth it even if the time is up.
+        let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
+        let deadline = if is_same_code { end.max(begin + pairs) } else { end };
         traced.deadline = deadline;
         let looked = traced.look_at(discovery, session.reporter);
         traced.keep();
         // What needs no pairs leaves time to trace more.
         if is_same_code {
-            budget.deadline += traced.deadline.saturating_duration_since(deadline);
-            budget.extend(begin);
+            end += traced.deadline.saturating_duration_since(deadline) + begin.elapsed();
         } else {
-            budget.deadline = traced.deadline;
+            end = traced.deadline;
         }
         looked.map_err(Stop::into_error)?;
         has_same_code &= is_same_code;
@@ -101,30 +103,6 @@ pub(super) fn leave_out(
         session.reporter.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
     }
     Ok(())
-}
-
-/// Until when programs are traced.
-struct Budget {
-    deadline: Instant,
-}
-
-impl Budget {
-    fn new(limit: Duration) -> Self {
-        Budget { deadline: Instant::now() + limit.mul_f64(PART) }
-    }
-
-    /// Does not count the time since `begin`.
-    fn extend(&mut self, begin: Instant) {
-        self.deadline += begin.elapsed();
-    }
-
-    /// The deadline of the next program, with the time of a pair if it has no changed function.
-    /// It is then traced once on each side, which takes about as long as a pair and saves all
-    /// of its pairs: that is worth it even if the time is up.
-    fn deadline(&self, pair_seconds: Option<f64>) -> Instant {
-        let pairs = pair_seconds.map(|pair| Duration::from_secs_f64(MOST_PAIRS * pair));
-        pairs.map_or(self.deadline, |pairs| self.deadline.max(Instant::now() + pairs))
-    }
 }
 
 /// Traces the benchmarks of a program.
@@ -175,20 +153,11 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let watching = watching(program, tracer, breakpoints)?;
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
         let changed = places.map(|places| places.changed);
-        let has_same_code = changed.base.is_empty() && changed.head.is_empty();
-        let is_once_enough = has_same_code && !names_any(program, &moves.changed);
         let deadline = Instant::now();
-        Ok(ProgramTracer {
-            program,
-            watching,
-            changed,
-            compared,
-            folders,
-            length,
-            is_once_enough,
-            deadline,
-            context,
-        })
+        let tracer = ProgramTracer::of(program, watching, folders, deadline, context);
+        let is_once_enough =
+            tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
+        Ok(ProgramTracer { changed, compared, length, is_once_enough, ..tracer })
     }
 
     /// Of a program whose executables are equal in all that is loaded.
@@ -206,19 +175,28 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let none = Breakpoints::default();
         let watching = watching(program, tracer, Pair { base: &none, head: &none });
         let watching = watching.map_err(Unknown::Because)?;
-        let is_once_enough = !names_any(program, changed);
-        let (changed, compared, length) = (Pair::default(), None, Duration::ZERO);
-        Ok(ProgramTracer {
+        Ok(ProgramTracer::of(program, watching, folders, deadline, context))
+    }
+
+    /// Of a program without a function that differs.
+    fn of(
+        program: &'w mut ComparedProgram<'a>,
+        watching: Pair<Watching>,
+        folders: Folders<'w>,
+        deadline: Instant,
+        context: Context<'w>,
+    ) -> Self {
+        ProgramTracer {
+            is_once_enough: !names_any(program, folders.changed),
             program,
             watching,
-            changed,
-            compared,
+            changed: Pair::default(),
+            compared: None,
             folders,
-            length,
-            is_once_enough,
+            length: Duration::ZERO,
             deadline,
             context,
-        })
+        }
     }
 
     /// How it is known that a run of all its benchmarks does the same on both sides.
@@ -329,7 +307,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let names = discovery.benchmarks.iter();
         let names = names.filter_map(|one| Some((one.name.clone(), one.inner.clone()?)));
         let mut left: Vec<(String, String)> = names.collect();
-        let can_run_once = self.program.can_run_once();
+        let can_run_once = self.program.both_sides(SideProgram::can_run_once);
         if can_run_once {
             self.look_at_parts(vec![left.clone()], None, &mut found, reporter)?;
             left.retain(|(name, _)| found.unaffected.contains_key(name));
@@ -418,7 +396,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
 
     /// The same in one run, which executes each benchmark once if that is enough.
     fn see_whole(&mut self, benchmarks: &[&str]) -> Result<Seen, Unknown> {
-        if self.is_once_enough && self.program.can_run_once() {
+        if self.is_once_enough && self.program.both_sides(SideProgram::can_run_once) {
             match self.see(benchmarks, None) {
                 Err(Unknown::Because(_)) => {}
                 seen => return seen,

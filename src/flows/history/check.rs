@@ -11,6 +11,7 @@ use crate::flows::error::FlowError;
 use crate::model::metric::Metric;
 use crate::model::outcome::{Doubt, Verdict};
 use crate::model::revision::{BaseRule, Revision, Sides};
+use crate::model::words::words;
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
@@ -52,17 +53,12 @@ pub enum BaselineRule {
     Latest,
 }
 
-impl BaselineRule {
-    /// Its name in the outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            BaselineRule::Named => "named",
-            BaselineRule::ForkPoint => "fork-point",
-            BaselineRule::Parent => "parent",
-            BaselineRule::Latest => "latest",
-        }
-    }
-}
+words!(BaselineRule {
+    Named = "named",
+    ForkPoint = "fork-point",
+    Parent = "parent",
+    Latest = "latest",
+});
 
 /// The result of a check.
 #[derive(Clone, Debug)]
@@ -177,8 +173,8 @@ fn latest_results<'a>(
     let here = Fingerprint::here();
     let mut latest = BTreeMap::new();
     for noted in &own.results {
-        if all_machines || noted.result.hardware == here {
-            latest.insert(noted.result.key(), noted);
+        if all_machines || noted.result.key.hardware == here {
+            latest.insert(noted.result.key.clone(), noted);
         }
     }
     if latest.is_empty() {
@@ -347,7 +343,7 @@ pub(super) fn points(
     for (place, (_, note)) in (0..).zip(past) {
         places.extend(note.annotations.iter().map(|_| place));
         for noted in &note.results {
-            if Some(noted.id.as_str()) == but || !noted.result.has_key(key) {
+            if Some(noted.id.as_str()) == but || noted.result.key != *key {
                 continue;
             }
             let stored = noted.result.metric(&like.name).filter(|stored| stored.is_like(like));

@@ -94,7 +94,7 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     // The metrics of each kind of result, as in the newest result.
     let mut metrics: BTreeMap<ResultKey, Vec<StoredMetric>> = BTreeMap::new();
     for noted in past.iter().flat_map(|(_, note)| &note.results) {
-        let known = metrics.entry(noted.result.key()).or_default();
+        let known = metrics.entry(noted.result.key.clone()).or_default();
         for metric in &noted.result.metrics {
             known.retain(|known| !known.is_like(metric));
             known.push(StoredMetric { values: Vec::new(), ..metric.clone() });
@@ -146,7 +146,7 @@ fn listed(past: &Past, key: &ResultKey, metric: &StoredMetric) -> ListedSeries {
     let mut failures = Vec::new();
     for (number, (_, note)) in past.iter().enumerate() {
         changes.extend(note.annotations.iter().map(|change| (number, change.why.clone())));
-        let own = note.results.iter().filter(|noted| noted.result.has_key(key));
+        let own = note.results.iter().filter(|noted| noted.result.key == *key);
         failures.extend(own.filter_map(|noted| Some((number, noted.result.error.clone()?))));
     }
     ListedSeries {

@@ -69,7 +69,7 @@ pub struct BuildContext {
 
 /// What two results must have in common to be compared. That they belong to the
 /// same repository follows from their commits.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResultKey {
     /// What was measured.
     pub case: BenchmarkCase,
@@ -112,12 +112,9 @@ pub struct StoredResult {
     pub repository: String,
     /// The commit, which has to be that of the note.
     pub commit: String,
-    /// What was measured.
-    pub case: BenchmarkCase,
-    /// On which machine.
-    pub hardware: Fingerprint,
-    /// How it was built.
-    pub context: BuildContext,
+    /// What other results must have in common with it to be compared.
+    #[serde(flatten)]
+    pub key: ResultKey,
     /// The values; none if a run failed.
     pub metrics: Vec<StoredMetric>,
     /// The failure of a run.
@@ -125,18 +122,6 @@ pub struct StoredResult {
 }
 
 impl StoredResult {
-    /// What other results must have in common with it to be compared.
-    pub fn key(&self) -> ResultKey {
-        let StoredResult { case, hardware, context, .. } = self.clone();
-        ResultKey { case, hardware, context }
-    }
-
-    /// Whether this is its key.
-    pub(crate) fn has_key(&self, key: &ResultKey) -> bool {
-        let ResultKey { case, hardware, context } = key;
-        (&self.case, &self.hardware, &self.context) == (case, hardware, context)
-    }
-
     /// The values of a metric, unless a run failed or there are none.
     pub(crate) fn metric(&self, name: &str) -> Option<&StoredMetric> {
         let metric = self.metrics.iter().find(|metric| metric.name == name);

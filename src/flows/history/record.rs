@@ -1,20 +1,23 @@
 //! Measures one commit and stores the results.
 
 use super::fingerprint::Fingerprint;
-use super::note::{BenchmarkCase, BuildContext, NoteLine, StoredMetric, StoredResult};
+use super::note::{BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::error::ExecError;
-use crate::exec::execution::{Context, gates};
+use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};
+use crate::exec::meter;
 use crate::exec::process::may_write;
 use crate::flows::error::FlowError;
 use crate::flows::filter::Selection;
 use crate::flows::hooks::with_hooks;
-use crate::flows::one_sided::OneSided;
+use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
 use crate::model::notice::Notice;
 use crate::model::revision::Revision;
 use crate::model::row::{Reading, Values};
+use crate::model::run_length::RunLength;
+use crate::model::side::Side;
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::git::Repo;
@@ -64,32 +67,32 @@ pub fn record(
         workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter)?;
-    let records = with_hooks(&mut programs, OneSided::hook, context, |programs| {
-        let mut records = Vec::new();
+    with_hooks(&mut programs, ProgramRecord::hook, context, |programs| {
         let several = programs.len() > 1;
         for program in &mut *programs {
             if program.warmup() > 0 {
                 reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
             }
-            let may_be_empty = several && (filter.is_some() || program.is_found());
-            let (record, refused) = ProgramRecord::warm_up(program, may_be_empty, context)?;
-            records.push(record);
+            let may_be_empty =
+                several && (filter.is_some() || program.execution.benchmark.is_found);
+            let refused = program.warm_up(may_be_empty, context)?;
             refused.into_iter().for_each(|notice| reporter.notice(notice));
         }
-        if let Some(program) = programs.first().filter(|_| records.iter().all(|one| one.is_empty)) {
+        if let Some(program) = programs.first().filter(|_| programs.iter().all(|one| one.is_empty))
+        {
             return Err(program.no_benchmark(filter).into());
         }
         for round in 1..=options.runs {
-            for (program, record) in programs.iter_mut().zip(&mut records) {
-                if record.error.is_none() && !record.is_empty {
-                    record.run(program, context)?;
+            for program in &mut *programs {
+                if program.error.is_none() && !program.is_empty {
+                    program.run(context)?;
                 }
             }
             reporter.event(Event::Round { number: round.into(), runs: &[] });
         }
-        Ok(records)
+        Ok(())
     })?;
-    for OneSided { execution, .. } in &programs {
+    for ProgramRecord { execution, .. } in &programs {
         if execution.left_behind > 0 {
             let (benchmark, processes) = (execution.benchmark.name.clone(), execution.left_behind);
             reporter.notice(Notice::LeftBehind { benchmark, processes });
@@ -97,28 +100,30 @@ pub fn record(
     }
     let hardware = Fingerprint::here();
     let mut results = Vec::new();
-    for (program, record) in programs.iter().zip(&records) {
+    for program in &programs {
         let benchmark = program.execution.benchmark;
         let failed = StoredResult {
             repository: remote::public_name(&repo),
             commit: side.revision.commit.clone(),
-            case: BenchmarkCase {
-                benchmark: benchmark.name.clone(),
-                name: String::new(),
-                harness: program.dialect().name().to_owned(),
-                package: benchmark.package.clone(),
-                subject: match &benchmark.subject {
-                    Subject::Target(target, _) => target.to_string(),
-                    Subject::Command { words, .. } => words.join(" "),
+            key: ResultKey {
+                case: BenchmarkCase {
+                    benchmark: benchmark.name.clone(),
+                    name: String::new(),
+                    harness: program.dialect().name().to_owned(),
+                    package: benchmark.package.clone(),
+                    subject: match &benchmark.subject {
+                        Subject::Target(target, _) => target.to_string(),
+                        Subject::Command { words, .. } => words.join(" "),
+                    },
+                    args: benchmark.args.clone(),
                 },
-                args: benchmark.args.clone(),
+                hardware: hardware.clone(),
+                context: build_context(benchmark, &side),
             },
-            hardware: hardware.clone(),
-            context: build_context(benchmark, &side),
             metrics: Vec::new(),
-            error: record.error.clone(),
+            error: program.error.clone(),
         };
-        results.extend(record.results(benchmark, &failed));
+        results.extend(program.results(&failed));
     }
     let mut lines = Vec::new();
     for result in &results {
@@ -133,17 +138,27 @@ pub fn record(
 fn programs<'a>(
     side: &'a PreparedSide,
     filter: Option<&'a str>,
-) -> Result<Vec<OneSided<'a>>, Error> {
+) -> Result<Vec<ProgramRecord<'a>>, Error> {
     let several = side.programs.len() > 1;
     let mut programs = Vec::new();
     let mut is_taken = false;
     for (number, (benchmark, program)) in side.programs.iter().enumerate() {
-        let mut program = OneSided::new(benchmark, program, side.scratch.path(), number)?;
-        let part = Selection::of(filter, &benchmark.name, program.dialect(), several);
-        program.filter = part.filter();
-        is_taken |= program.dialect().filters() || several && part != Selection::Nothing;
+        let program =
+            SideProgram::new(benchmark, program, Side::Head, side.scratch.path(), number)?;
+        let dialect = program.harness.dialect;
+        let part = Selection::of(filter, &benchmark.name, dialect, several);
+        is_taken |= dialect.filters() || several && part != Selection::Nothing;
         if part != Selection::Nothing {
-            programs.push(program);
+            programs.push(ProgramRecord {
+                execution: Execution::new(benchmark, &program)?,
+                program,
+                filter: part.filter(),
+                runs: Vec::new(),
+                names: Vec::new(),
+                exact: Vec::new(),
+                error: None,
+                is_empty: false,
+            });
         }
     }
     match filter {
@@ -153,8 +168,10 @@ fn programs<'a>(
 }
 
 /// The recording of one program.
-#[derive(Default)]
-struct ProgramRecord {
+struct ProgramRecord<'a> {
+    execution: Execution<'a>,
+    program: SideProgram,
+    filter: Option<&'a str>,
     /// What each run reported.
     runs: Vec<Vec<Reading>>,
     /// The benchmarks found in the warm-up.
@@ -166,42 +183,76 @@ struct ProgramRecord {
     is_empty: bool,
 }
 
-impl ProgramRecord {
+impl ProgramRecord<'_> {
+    fn dialect(&self) -> Dialect {
+        self.program.harness.dialect
+    }
+
+    fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
+        self.program.hook(hook, self.execution.benchmark, context)
+    }
+
+    /// The number of unmeasured runs at the beginning.
+    fn warmup(&self) -> u32 {
+        self.execution.warmup([&self.program])
+    }
+
+    fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
+        FlowError::no_benchmark(self.execution.benchmark, self.dialect(), filter)
+    }
+
     /// Runs a program unmeasured, to find out which benchmarks it has and what they
-    /// measure; also returns what the user should know about that.
+    /// measure; returns what the user should know about that.
     ///
     /// # Errors
     /// If there is no benchmark, unless that is allowed, or none of the gating metrics.
-    fn warm_up(
-        program: &mut OneSided<'_>,
-        may_be_empty: bool,
-        context: Context<'_>,
-    ) -> Result<(Self, Vec<Notice>), Error> {
-        let mut record = ProgramRecord::default();
-        for _ in 0..program.warmup() {
-            record.run(program, context)?;
+    fn warm_up(&mut self, may_be_empty: bool, context: Context<'_>) -> Result<Vec<Notice>, Error> {
+        for _ in 0..self.warmup() {
+            self.run(context)?;
         }
-        let last = record.runs.pop();
-        record.runs.clear();
+        let last = self.runs.pop();
+        self.runs.clear();
         let readings = last.as_deref().unwrap_or_default();
-        let notices = program.drop_unavailable_metrics(readings)?;
-        record.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
-        record.exact = program.exact_values()?;
-        record.is_empty = may_be_empty && last.is_some() && readings.is_empty();
-        if last.is_some() && !record.is_empty {
-            program.gates(readings, &record.exact)?;
+        let measured: Vec<String> =
+            readings.iter().flat_map(|reading| reading.values.metrics()).collect();
+        let notices = self.execution.drop_unavailable_metrics(&measured)?;
+        self.names = readings.iter().map(|reading| reading.benchmark.clone()).collect();
+        for name in self.execution.benchmark.asked() {
+            self.exact.extend(meter::size(name, &self.program.executable)?);
         }
-        Ok((record, notices))
+        self.is_empty = may_be_empty && last.is_some() && readings.is_empty();
+        if last.is_some() && !self.is_empty {
+            self.check_gates(measured)?;
+        }
+        Ok(notices)
+    }
+
+    /// Checks that a run that `measured` these metrics has one that gates.
+    fn check_gates(&self, mut measured: Vec<String>) -> Result<(), Error> {
+        let asked = self.execution.benchmark;
+        if self.names.is_empty() {
+            return Err(self.no_benchmark(self.filter).into());
+        }
+        measured.extend(self.exact.iter().map(|(metric, _)| metric.name.clone()));
+        measured.sort();
+        measured.dedup();
+        if gates(asked, &measured, &[]).is_empty() {
+            let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
+            let benchmark = asked.name.clone();
+            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
+        }
+        Ok(())
     }
 
     /// Runs the program once. A failed run ends this recording, but not the others.
-    fn run(&mut self, program: &mut OneSided<'_>, context: Context<'_>) -> Result<(), Error> {
-        let error = match program.run(context) {
+    fn run(&mut self, context: Context<'_>) -> Result<(), Error> {
+        let ProgramRecord { execution, program, filter, .. } = self;
+        let error = match execution.run_all(program, RunLength::LONG, *filter, context) {
             Ok(readings) => {
                 self.runs.push(readings);
                 return Ok(());
             }
-            Err(error) => error,
+            Err(stop) => Stop::into_error(stop),
         };
         let what = match error.as_kind() {
             Some(ExecError::Benchmark { fault, stderr, .. }) => {
@@ -218,7 +269,7 @@ impl ProgramRecord {
 
     /// The results of the program's benchmarks. `failed` is the result of a failed one;
     /// benchmarks that every run reported get their values instead.
-    fn results(&self, benchmark: &Benchmark, failed: &StoredResult) -> Vec<StoredResult> {
+    fn results(&self, failed: &StoredResult) -> Vec<StoredResult> {
         if self.is_empty {
             return Vec::new();
         }
@@ -243,16 +294,17 @@ impl ProgramRecord {
                 result.error = Some("some of its runs did not report it".to_owned());
             }
             if result.error.is_none() {
-                result.metrics = self.metrics(benchmark, &runs);
+                result.metrics = self.metrics(&runs);
             }
-            result.case.name = name.unwrap_or_default();
+            result.key.case.name = name.unwrap_or_default();
             results.push(result);
         }
         results
     }
 
     /// The values of all runs, and those known without a run, metric by metric.
-    fn metrics(&self, benchmark: &Benchmark, runs: &[Values]) -> Vec<StoredMetric> {
+    fn metrics(&self, runs: &[Values]) -> Vec<StoredMetric> {
+        let benchmark = self.execution.benchmark;
         let mut values: Vec<(Metric, Vec<f64>)> = Vec::new();
         for name in runs.first().map(Values::metrics).unwrap_or_default() {
             let metric = Metric::named(&name).with(&benchmark.units);

@@ -1,36 +1,28 @@
 //! Compares benchmarks with themselves: how long a run takes, which of them are quiet, and
 //! which metric and threshold the noise allows.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::engine::advice::SUGGESTED_THRESHOLDS;
-use crate::engine::event::{Event, Recorder, Reporter};
+use crate::engine::event::Event;
 use crate::engine::test::{MetricTest, estimator};
 use crate::error::Error;
 use crate::exec::execution::Context;
+use crate::flows::compare::{TriedPairs, TriedProgram, sample_each};
 use crate::flows::error::FlowError;
-use crate::flows::hooks::with_hooks;
-use crate::flows::one_sided::OneSided;
 use crate::model::dialect::Dialect;
 use crate::model::metric::Metric;
 use crate::model::outcome::Policy;
-use crate::model::row::Reading;
+use crate::model::row::BenchmarkId;
 use crate::model::side::Side;
 use crate::model::target::Target;
 use crate::settings::options::{Subject, limits};
-use crate::settings::table::THRESHOLD;
-use crate::stats::empirical::{nearest, sorted};
+use crate::stats::empirical::sorted;
 use crate::stats::estimator::Levels;
-use crate::workspace::{self, Request};
-
-/// The maximum number of pairs: more would show little more of the noise.
-const ENOUGH: u64 = 20;
+use crate::workspace::Request;
 
 /// The minimum number of pairs for an estimate of the noise.
 const LEAST_KNOWN: usize = 3;
-
-/// The number of pairs for which there should be time.
-const USEFUL: f64 = 8.0;
 
 /// The maximum number of pairs for which a reach is computed; with more, it shrinks with their
 /// square root.
@@ -153,200 +145,98 @@ pub fn try_out(
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Trial, Error> {
-    let reporter = &mut Recorder::new(on_event);
-    let side = workspace::prepare_one(request, context.helper, context.interrupt, reporter)?;
+    let (policy, limits) = limits(&request.flags)?;
     let flags = &request.flags;
-    let (policy, limits) = limits(flags)?;
     let given = flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?;
-    let mut programs = Vec::new();
-    for (number, (benchmark, program)) in side.programs.iter().enumerate() {
-        programs.push(OneSided::new(benchmark, program, side.scratch.path(), number)?);
-    }
-    let samples = with_hooks(&mut programs, OneSided::hook, context, |programs| {
-        let is_alone = programs.len() == 1;
-        let mut all = Vec::new();
-        for program in &mut *programs {
-            reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
-            all.push(TriedPairs::warm_up(program, is_alone, context)?);
-        }
-        // Each gets an equal part of the time, so that a slow one does not use up that of the
-        // others.
-        let share = time.as_secs_f64() / programs.len() as f64;
-        for pair in 0..ENOUGH {
-            for (program, samples) in programs.iter_mut().zip(&mut all) {
-                if pair == 0 || samples.spent() < share {
-                    samples.measure(program, is_alone, context)?;
-                }
-                if pair == 0 {
-                    samples.thin_out(share);
-                }
-            }
-        }
-        Ok(all)
-    })?;
-    if samples.iter().any(TriedPairs::is_measured) {
+    let programs = sample_each(request, time, context, on_event)?;
+    let is_alone = programs.len() == 1;
+    let samples = programs.into_iter().map(|program| TrialSample::of(program, is_alone));
+    let samples: Vec<TrialSample> = samples.collect::<Result<_, Error>>()?;
+    if samples.iter().any(TrialSample::is_measured) {
         let limit = limits.time.as_secs_f64();
         let rules = Rules { policy: &policy, limit, given: given.map(|given| given.0) };
         return Ok(rules.choose(&samples));
     }
-    match (programs.first(), samples.iter().find_map(|samples| samples.failed.clone())) {
-        (_, Some(why)) => Err(FlowError::NothingToTry(why).into()),
-        (Some(program), None) => Err(program.no_benchmark(None).into()),
-        (None, None) => Err(FlowError::NoPair(limits.time).into()),
-    }
+    let why = samples.into_iter().find_map(|one| match one.tried.standing {
+        Standing::Failed(why) => Some(why),
+        _ => None,
+    });
+    Err(FlowError::NothingToTry(why.unwrap_or("none has a benchmark".to_owned())).into())
 }
 
-struct TriedPairs {
+/// What was measured of a target.
+struct TrialSample {
     /// The result, as known before the choice.
     tried: Tried,
-    names: Vec<Option<String>>,
     /// The metrics that could decide, by preference, each with the pairs of each benchmark.
     metrics: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
-    /// The time of each run of the program, or of each benchmark alone, seconds.
-    seconds: Vec<Vec<f64>>,
-    /// Which of them no longer run.
-    is_done: Vec<bool>,
-    failed: Option<String>,
 }
 
-impl TriedPairs {
-    /// Runs a program for the first time. If it is the only one, it has to work.
-    fn warm_up(
-        program: &mut OneSided<'_>,
-        is_alone: bool,
-        context: Context<'_>,
-    ) -> Result<Self, Error> {
-        let mut samples = TriedPairs {
-            tried: Tried {
-                name: program.execution.benchmark.name.clone(),
-                package: program.execution.benchmark.package.clone(),
-                target: match &program.execution.benchmark.subject {
-                    Subject::Target(target, _) => Some(target.clone()),
-                    Subject::Command { .. } => None,
-                },
-                harness: program.dialect(),
-                runs: 0,
-                run: 0.0,
-                benchmarks: 0,
-                standing: Standing::Empty,
+impl TrialSample {
+    /// If it is the only one, it has to work.
+    fn of(program: TriedProgram, is_alone: bool) -> Result<Self, Error> {
+        let TriedProgram { benchmark, dialect, pairs } = program;
+        let mut tried = Tried {
+            target: match benchmark.subject {
+                Subject::Target(target, _) => Some(target),
+                Subject::Command { .. } => None,
             },
-            names: Vec::new(),
-            metrics: Vec::new(),
-            seconds: Vec::new(),
-            is_done: Vec::new(),
-            failed: None,
+            name: benchmark.name,
+            package: benchmark.package,
+            harness: dialect,
+            runs: 0,
+            run: 0.0,
+            benchmarks: 0,
+            standing: Standing::Empty,
         };
-        let first = samples.check(is_alone, program.run(context))?;
-        let Some(first) = first.filter(|first| is_alone || !first.is_empty()) else {
-            return Ok(samples);
-        };
-        let refused = program.drop_unavailable_metrics(&first);
-        let gates = samples.check(is_alone, refused.and_then(|_| program.gates(&first, &[])))?;
-        let Some(gates) = gates else { return Ok(samples) };
-        let usual = gates[0].metric.as_str();
-        let of_all =
-            |metric: &&str| first.iter().all(|reading| reading.values.get(metric).is_some());
-        let others = METRICS.into_iter().filter(|_| program.execution.benchmark.gates_are_default);
-        let others = others.filter(|metric| *metric != usual).filter(of_all);
-        let units = &program.execution.benchmark.units;
-        let metrics = std::iter::once(usual)
-            .chain(others)
-            .map(|name| (Metric::named(name).with(units), vec![Vec::new(); first.len()]));
-        samples.metrics = metrics.collect();
-        samples.seconds = match program.can_select_benchmarks() {
-            true => vec![Vec::new(); first.len()],
-            false => vec![Vec::new()],
-        };
-        samples.is_done = vec![false; samples.seconds.len()];
-        samples.names = first.into_iter().map(|reading| reading.benchmark).collect();
-        Ok(samples)
-    }
-
-    /// The value of a result, or `None` after a noted error. An error of the only program is
-    /// returned.
-    fn check<T>(&mut self, is_alone: bool, came: Result<T, Error>) -> Result<Option<T>, Error> {
-        match came {
-            Ok(came) => Ok(Some(came)),
-            Err(error) if is_alone || error.is_interrupt() => Err(error),
-            Err(error) => {
-                self.failed = Some(error.to_string());
-                Ok(None)
+        let mut metrics = Vec::new();
+        match pairs {
+            Ok(pairs) => {
+                (tried.runs, tried.run) = (pairs.runs, pairs.run_seconds);
+                tried.benchmarks = pairs.benchmarks;
+                metrics = tried_metrics(&pairs, benchmark.gates_are_default);
             }
+            Err(error) if is_alone => return Err(error),
+            Err(error) if matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. })) => {}
+            Err(error) => tried.standing = Standing::Failed(error.to_string()),
         }
-    }
-
-    /// Measures a pair of the program, or of each benchmark alone, as a comparison does.
-    fn measure(
-        &mut self,
-        program: &mut OneSided<'_>,
-        is_alone: bool,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        for part in 0..self.seconds.len() {
-            if self.is_done[part] {
-                continue;
-            }
-            let only = self.names[part].clone().filter(|_| self.seconds.len() > 1);
-            let mut pair = Vec::new();
-            for _ in Side::BOTH {
-                if self.failed.is_some() {
-                    return Ok(());
-                }
-                let start = Instant::now();
-                let ran = match &only {
-                    Some(name) => program.run_only(name, context),
-                    None => program.run(context),
-                };
-                pair.extend(self.check(is_alone, ran)?);
-                self.seconds[part].push(start.elapsed().as_secs_f64());
-            }
-            if let [one, other] = pair.as_slice() {
-                self.push(one, other);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds what two runs reported.
-    fn push(&mut self, one: &[Reading], other: &[Reading]) {
-        for (metric, pairs) in &mut self.metrics {
-            for (name, pairs) in self.names.iter().zip(pairs) {
-                let value = |run: &[Reading]| {
-                    let reading = run.iter().find(|reading| reading.benchmark == *name);
-                    reading.and_then(|reading| reading.values.get(&metric.name))
-                };
-                if let (Some(one), Some(other)) = (value(one), value(other)) {
-                    pairs.push([one, other]);
-                }
-            }
-        }
+        Ok(TrialSample { tried, metrics })
     }
 
     fn is_measured(&self) -> bool {
-        self.failed.is_none() && !self.metrics.is_empty()
+        !self.metrics.is_empty()
     }
+}
 
-    /// How long a run of all benchmarks takes, seconds.
-    fn run_seconds(&self) -> f64 {
-        let median = |seconds: &Vec<f64>| nearest(&sorted(seconds.iter().copied()), 0.5);
-        self.seconds.iter().filter_map(median).sum()
-    }
-
-    /// How long all runs took, seconds.
-    fn spent(&self) -> f64 {
-        self.seconds.iter().flatten().sum()
-    }
-
-    /// After the first pair of each benchmark, keeps only every second or every third
-    /// one, and so on, so that there is time for enough pairs of these within `share`
-    /// seconds.
-    fn thin_out(&mut self, share: f64) {
-        let rounds = share / self.spent();
-        let every = (USEFUL / rounds).ceil().clamp(1.0, self.seconds.len().max(1) as f64);
-        for (part, is_done) in self.is_done.iter_mut().enumerate() {
-            *is_done = part % every as usize != 0;
+/// The metric that gates, and those that could replace it if it is only the default.
+fn tried_metrics(
+    TriedPairs { plan, rows, .. }: &TriedPairs,
+    is_default: bool,
+) -> Vec<(Metric, Vec<Vec<[f64; 2]>>)> {
+    let mut gates = plan.benchmarks.iter().flat_map(|one| &one.gates);
+    let usual = gates.next().map(|gate| gate.metric.as_str());
+    let others = METRICS.into_iter().filter(|name| is_default && Some(*name) != usual);
+    let mut metrics = Vec::new();
+    for name in usual.into_iter().chain(others) {
+        let of = |number: usize| {
+            let mut all = plan.benchmarks[number].metrics.iter();
+            let (id, metric) = all.find(|(_, metric)| metric.name == name)?;
+            let values = |side: Side| {
+                let own = (BenchmarkId(number), side);
+                let rows = rows.iter().filter(move |row| (row.benchmark, row.side) == own);
+                rows.filter_map(|row| row.get(*id))
+            };
+            let both = values(Side::Base).zip(values(Side::Head));
+            Some((metric, both.map(|(base, head)| [base, head]).collect()))
+        };
+        let all: Option<Vec<_>> = (0..plan.benchmarks.len()).map(of).collect();
+        let all = all.unwrap_or_default();
+        if let Some((metric, _)) = all.first() {
+            let metric = (*metric).clone();
+            metrics.push((metric, all.into_iter().map(|(_, pairs)| pairs).collect()));
         }
     }
+    metrics
 }
 
 struct Rules<'a> {
@@ -360,17 +250,28 @@ struct Rules<'a> {
 impl Rules<'_> {
     /// Chooses all targets that are quiet and short enough; if they take too long
     /// together, those with the most benchmarks per time.
-    fn choose(&self, samples: &[TriedPairs]) -> Trial {
-        let mut tried: Vec<Tried> = samples.iter().map(|one| self.tried(one)).collect();
-        let all = readmit_noisy(&mut tried);
-        while let Some((left, standing)) = self.to_be_left(&chosen(&tried, samples), all) {
-            let mut chosen = tried.iter_mut().filter(|one| one.standing == Standing::Chosen);
-            chosen.nth(left).into_iter().for_each(|one| one.standing = standing.clone());
+    fn choose(&self, samples: &[TrialSample]) -> Trial {
+        let tried = |one: &TrialSample| Tried { standing: self.standing(one), ..one.tried.clone() };
+        let mut tried: Vec<Tried> = samples.iter().map(tried).collect();
+        readmit_noisy(&mut tried);
+        // The one with the fewest benchmarks per time is left out until the others reach
+        // verdicts in time.
+        loop {
+            let together = chosen(&tried, samples);
+            let least = self.least(&together);
+            if together.len() < 2 || least <= LEAST_SHARE * self.limit {
+                break;
+            }
+            let chosen = tried.iter_mut().filter(|one| one.standing == Standing::Chosen);
+            let cost = |one: &Tried| one.run / one.benchmarks as f64;
+            let last = chosen.max_by(|one, other| cost(one).total_cmp(&cost(other)));
+            last.into_iter().for_each(|one| one.standing = Standing::Slow(least));
         }
-        if chosen(&tried, samples).is_empty()
-            && let Some(best) = least_bad(&tried, samples)
-        {
-            tried[best].standing = Standing::Chosen;
+        if chosen(&tried, samples).is_empty() {
+            // One that often ends inconclusive is better than none.
+            let slow = tried.iter_mut().filter(|one| matches!(one.standing, Standing::Slow(_)));
+            let fastest = slow.min_by(|one, other| one.run.total_cmp(&other.run));
+            fastest.into_iter().for_each(|one| one.standing = Standing::Chosen);
         }
         let together = chosen(&tried, samples);
         let metrics = self.compare_metrics(&together);
@@ -380,59 +281,14 @@ impl Rules<'_> {
         Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
     }
 
-    /// A target by itself.
-    fn tried(&self, one: &TriedPairs) -> Tried {
-        Tried {
-            runs: one.seconds.iter().map(Vec::len).max().unwrap_or(0),
-            run: one.run_seconds(),
-            benchmarks: one.names.len(),
-            standing: self.standing(one),
-            ..one.tried.clone()
-        }
-    }
-
-    /// Which of several targets to leave out so that the others reach verdicts in time,
-    /// and why: the one with the fewest benchmarks per time if the minimum sampling takes
-    /// too long; else the noisiest one, if the others have most of `all` benchmarks.
-    fn to_be_left(&self, samples: &[&TriedPairs], all: usize) -> Option<(usize, Standing)> {
-        if samples.len() < 2 {
-            return None;
-        }
-        let last = |cost: &dyn Fn(&TriedPairs) -> f64| {
-            let costs = samples.iter().map(|one| cost(one)).enumerate();
-            costs.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
-        };
-        let least = self.least(samples);
-        if least > LEAST_SHARE * self.limit {
-            let cost = |one: &TriedPairs| one.run_seconds() / one.names.len() as f64;
-            return Some((last(&cost)?, Standing::Slow(least)));
-        }
-        let best = self.compare_metrics(samples).into_iter().next()?;
-        if best.reach.is_none() || best.decides(self.largest()) {
-            return None;
-        }
-        let reach = |one: &TriedPairs| {
-            let own = self.compare_metrics(&[one]).into_iter().next();
-            own.and_then(|metric| metric.reach).unwrap_or(f64::INFINITY)
-        };
-        let noisiest = last(&reach)?;
-        let rest: usize = samples.iter().map(|one| one.names.len()).sum();
-        let rest = rest - samples[noisiest].names.len();
-        let standing = Standing::Noisy(Some(reach(samples[noisiest])));
-        (2 * rest >= all).then_some((noisiest, standing))
-    }
-
     fn largest(&self) -> f64 {
         self.given.unwrap_or(LARGEST_THRESHOLD)
     }
 
     /// The standing of a single target.
-    fn standing(&self, one: &TriedPairs) -> Standing {
-        if let Some(why) = &one.failed {
-            return Standing::Failed(why.clone());
-        }
+    fn standing(&self, one: &TrialSample) -> Standing {
         let metrics = self.compare_metrics(&[one]);
-        let Some(best) = metrics.first() else { return Standing::Empty };
+        let Some(best) = metrics.first() else { return one.tried.standing.clone() };
         let least = self.least(&[one]);
         if least > LEAST_SHARE * self.limit {
             Standing::Slow(least)
@@ -443,19 +299,19 @@ impl Rules<'_> {
         }
     }
 
-    fn levels(&self, samples: &[&TriedPairs]) -> Levels {
-        let benchmarks = samples.iter().map(|one| one.names.len()).sum();
+    fn levels(&self, samples: &[&TrialSample]) -> Levels {
+        let benchmarks = samples.iter().map(|one| one.tried.benchmarks).sum();
         Levels::new(self.policy.confidence, benchmarks)
     }
 
     /// How long the minimum sampling for verdicts on all of these takes, seconds.
-    fn least(&self, samples: &[&TriedPairs]) -> f64 {
+    fn least(&self, samples: &[&TrialSample]) -> f64 {
         let levels = self.levels(samples);
-        let least = |one: &&TriedPairs| {
+        let least = |one: &&TrialSample| {
             let metrics = one.metrics.iter().map(|(metric, _)| {
                 estimator(metric, self.policy.estimator).least_pairs(levels).unwrap_or(1)
             });
-            2.0 * one.run_seconds() * metrics.max().unwrap_or(1) as f64
+            2.0 * one.tried.run * metrics.max().unwrap_or(1) as f64
         };
         samples.iter().map(least).sum()
     }
@@ -464,8 +320,8 @@ impl Rules<'_> {
     /// time limit, the best one first: the one with the smallest threshold that decides in
     /// time; among equal ones, the preferred one. If none decides, the one that comes
     /// closest.
-    fn compare_metrics(&self, samples: &[&TriedPairs]) -> Vec<TriedMetric> {
-        let run: f64 = samples.iter().map(|one| one.run_seconds()).sum();
+    fn compare_metrics(&self, samples: &[&TrialSample]) -> Vec<TriedMetric> {
+        let run: f64 = samples.iter().map(|one| one.tried.run).sum();
         let pairs = (self.limit / (2.0 * run)) as u64;
         let levels = self.levels(samples);
         let is_known = samples.iter().all(|one| is_known(one));
@@ -522,8 +378,8 @@ impl Rules<'_> {
 }
 
 /// Chooses the noisy targets, too, if they have most of the benchmarks: a gate over few would be
-/// worth less than one that is often undecided. Returns the number of benchmarks of both kinds.
-fn readmit_noisy(tried: &mut [Tried]) -> usize {
+/// worth less than one that is often undecided.
+fn readmit_noisy(tried: &mut [Tried]) {
     let is_noisy = |one: &Tried| matches!(one.standing, Standing::Noisy(_));
     let count = |is: &dyn Fn(&Tried) -> bool| -> usize {
         tried.iter().filter(|one| is(one)).map(|one| one.benchmarks).sum()
@@ -534,30 +390,15 @@ fn readmit_noisy(tried: &mut [Tried]) -> usize {
         let noisy = tried.iter_mut().filter(|one| is_noisy(one));
         noisy.for_each(|one| one.standing = Standing::Chosen);
     }
-    noisy + quiet
 }
 
-fn chosen<'s>(tried: &[Tried], samples: &'s [TriedPairs]) -> Vec<&'s TriedPairs> {
+fn chosen<'s>(tried: &[Tried], samples: &'s [TrialSample]) -> Vec<&'s TrialSample> {
     let both = tried.iter().zip(samples);
     both.filter(|(one, _)| one.standing == Standing::Chosen).map(|(_, one)| one).collect()
 }
 
-/// The best of targets that all were left out, since one that often ends inconclusive is better
-/// than none: the quietest, and of those that are too slow the fastest.
-fn least_bad(tried: &[Tried], samples: &[TriedPairs]) -> Option<usize> {
-    let cost = |number: &usize| match tried[*number].standing {
-        Standing::Noisy(reach) => (reach.unwrap_or(f64::MAX), tried[*number].run),
-        _ => (f64::INFINITY, tried[*number].run),
-    };
-    let measured = (0..samples.len()).filter(|number| samples[*number].is_measured());
-    measured.min_by(|one, other| {
-        let (one, other) = (cost(one), cost(other));
-        one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
-    })
-}
-
 /// Whether there are enough pairs to know the noise of at least one benchmark.
-fn is_known(one: &TriedPairs) -> bool {
+fn is_known(one: &TrialSample) -> bool {
     one.metrics.iter().flat_map(|(_, all)| all).any(|pairs| pairs.len() >= LEAST_KNOWN)
 }
 
@@ -570,7 +411,7 @@ fn of_nine_in_ten(reaches: Vec<Option<f64>>) -> Option<f64> {
 
 /// The smallest of the suggested thresholds at which an unchanged benchmark is far enough away.
 fn fitting(reach: Option<f64>) -> f64 {
-    let mut suggested = std::iter::once(THRESHOLD.0).chain(SUGGESTED_THRESHOLDS);
+    let mut suggested = SUGGESTED_THRESHOLDS.into_iter();
     let fits = suggested.find(|threshold| *threshold >= MARGIN * reach.unwrap_or(0.0));
     fits.unwrap_or(LARGEST_THRESHOLD).min(LARGEST_THRESHOLD)
 }
@@ -579,6 +420,7 @@ fn fitting(reach: Option<f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::model::metric::Unit;
+    use crate::settings::table::THRESHOLD;
 
     #[test]
     fn the_threshold_leaves_room_and_is_never_below_the_usual_one() {
@@ -610,13 +452,13 @@ mod tests {
         limits(&crate::settings::table::Table::default()).unwrap().0
     }
 
-    fn choose(samples: &[TriedPairs], limit: f64, given: Option<f64>) -> Trial {
+    fn choose(samples: &[TrialSample], limit: f64, given: Option<f64>) -> Trial {
         Rules { policy: &policy(), limit, given }.choose(samples)
     }
 
     /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise in each
     /// metric.
-    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> TriedPairs {
+    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> TrialSample {
         let metrics = noise.iter().map(|(metric, noise)| {
             let pair = |number: usize| {
                 let sign = [1.0, -1.0, 0.5, -0.7, 0.2][number % 5];
@@ -625,22 +467,18 @@ mod tests {
             let pairs: Vec<[f64; 2]> = (0..10).map(pair).collect();
             (Metric::cost(metric, Unit::Seconds), vec![pairs.clone(), pairs])
         });
-        TriedPairs {
+        TrialSample {
             tried: Tried {
                 name: name.to_owned(),
                 package: "package".to_owned(),
                 target: None,
                 harness: Dialect::Criterion,
-                runs: 0,
-                run: 0.0,
-                benchmarks: 0,
-                standing: Standing::Empty,
+                runs: 20,
+                run,
+                benchmarks: 2,
+                standing: Standing::Chosen,
             },
-            names: vec![Some("a".to_owned()), Some("b".to_owned())],
             metrics: metrics.collect(),
-            seconds: vec![vec![run; 20]],
-            is_done: vec![false],
-            failed: None,
         }
     }
 
@@ -674,26 +512,16 @@ mod tests {
     }
 
     #[test]
-    fn of_many_benchmarks_some_are_tried_often_enough() {
-        let mut samples = samples("many", 1.0, &[("wall_time", 0.001)]);
-        samples.seconds = vec![vec![0.5, 0.5]; 10];
-        samples.is_done = vec![false; 10];
-        samples.thin_out(200.0);
-        assert_eq!(samples.is_done, [false; 10]);
-        samples.thin_out(20.0);
-        let rest: Vec<usize> = (0..10).filter(|part| !samples.is_done[*part]).collect();
-        assert_eq!(rest, [0, 4, 8]);
-        samples.thin_out(0.001);
-        assert_eq!(samples.is_done.iter().filter(|is_done| !**is_done).count(), 1);
-    }
-
-    #[test]
     fn what_is_noisy_slow_empty_or_broken_is_left_if_there_is_another_one() {
         let good = || samples("good", 0.1, &[("wall_time", 0.001)]);
         let noisy = || samples("noisy", 0.1, &[("wall_time", 60.0)]);
         let slow = || samples("slow", 60.0, &[("wall_time", 0.001)]);
-        let empty = TriedPairs { names: Vec::new(), metrics: Vec::new(), ..good() };
-        let broken = TriedPairs { failed: Some("it died".to_owned()), ..good() };
+        let without = |standing| TrialSample {
+            tried: Tried { standing, ..good().tried },
+            metrics: Vec::new(),
+        };
+        let empty = without(Standing::Empty);
+        let broken = without(Standing::Failed("it died".to_owned()));
         let trial = choose(&[noisy(), slow(), empty, broken, good()], 300.0, None);
         let said = standings(&trial);
         assert!(matches!(said[0], Standing::Noisy(_)), "{said:?}");
@@ -702,14 +530,13 @@ mod tests {
         assert_eq!(said[4], &Standing::Chosen);
         // If two do not fit together, the one with fewer benchmarks per time is left out.
         let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
-        let more = TriedPairs { names: vec![None, None, None], ..half() };
+        let three =
+            |one: TrialSample| TrialSample { tried: Tried { benchmarks: 3, ..one.tried }, ..one };
+        let more = three(half());
         let trial = choose(&[half(), more], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
         // If the noisy one has most of the benchmarks, it stays.
-        let most = TriedPairs {
-            names: vec![None, None, None],
-            ..samples("most", 0.1, &[("wall_time", 60.0)])
-        };
+        let most = three(samples("most", 0.1, &[("wall_time", 60.0)]));
         let trial = choose(&[good(), most], 300.0, None);
         assert_eq!(standings(&trial), [&Standing::Chosen, &Standing::Chosen]);
         // The least bad one is better than none.

@@ -1,4 +1,6 @@
 use super::*;
+use crate::engine::test::exact;
+use crate::model::metric::Metric;
 use crate::model::metric::Units;
 use crate::samples::companion::ExactMetric;
 use crate::samples::{Analysis, Flow, Spec};
@@ -27,8 +29,8 @@ fn part(number: u64, of: u64, text: &str) -> ShardPart {
         "seed": 7, "shard": {"number": number, "of": of, "seed": number}, "confidence": 0.95,
         "estimator": "mean", "time_limit_seconds": 300.0, "max_pairs": null,
         "fail_on": [], "removed": [],
-        "selecting": [], "told": [], "thresholds": [], "gates": [gate("it", 0.02)], "exact": [],
-        "units": {}, "stopped_by": "max-pairs", "rows": recording.rows(),
+        "selecting": [], "told": [], "gates": [gate("it", 0.02)], "exact": [],
+        "units": {}, "not_measured": [], "stopped_by": "max-pairs", "rows": recording.rows(),
     });
     let companion: Companion = serde_json::from_value(companion).unwrap();
     let shard = companion.shard.unwrap();
@@ -42,15 +44,9 @@ fn gate(benchmark: &str, threshold: f64) -> Value {
 
 /// The size of a program that gates.
 fn size(benchmark: &str, head: f64, threshold: f64) -> ExactMetric {
-    ExactMetric {
-        benchmark: benchmark.to_owned(),
-        metric: "size".to_owned(),
-        base: 1.0,
-        head,
-        threshold,
-        warned: false,
-        waiver: None,
-    }
+    let gate = Gate::new("size", threshold);
+    let result = exact(Metric::named("size"), Some(&gate), 1.0, head);
+    ExactMetric { benchmark: benchmark.to_owned(), result }
 }
 
 fn misfit(parts: Vec<ShardPart>) -> Misfit {
@@ -70,6 +66,7 @@ fn one_machine_alone_says_what_its_samples_say() {
     let combined = combine(vec![part(1, 1, &text)], false).unwrap();
     let spec = Spec {
         judges: false,
+        not_measured: Vec::new(),
         gates: Some(vec![Gate::new("t", 0.02)]),
         named: Vec::new(),
         policy: part(1, 1, "").companion.policy(),

@@ -9,10 +9,9 @@ use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::{Interrupt, standard_input};
 use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
-use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec, units_beside};
+use cargo_cbdr::samples::{Analysis, Described, Flow, Recording, Spec};
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
@@ -142,6 +141,7 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
         let what = "that estimator needs pairs and a threshold: add `--threshold`";
         return Err(Failure::Arguments(what.to_owned()));
     }
+    let Described { units, not_measured } = described(&samples.files)?;
     Ok(Spec {
         judges,
         gates,
@@ -149,19 +149,22 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
         policy,
         chosen: samples.estimator.is_some(),
         base: samples.base.clone(),
-        units: units(&samples.files)?,
+        units,
+        not_measured,
     })
 }
 
-/// The units next to the files. If a metric has several, the first one counts.
-pub(super) fn units(files: &[PathBuf]) -> Result<Units, Failure> {
-    let mut units = Units::new();
+/// What the files next to these say. If a metric has several units, the first one counts.
+pub(super) fn described(files: &[PathBuf]) -> Result<Described, Failure> {
+    let mut all = Described::default();
     for path in files.iter().filter(|path| *path != Path::new("-")) {
-        for (metric, scale) in units_beside(path)? {
-            units.entry(metric).or_insert(scale);
+        let Described { units, not_measured } = Described::beside(path)?;
+        for (metric, scale) in units {
+            all.units.entry(metric).or_insert(scale);
         }
+        all.not_measured.extend(not_measured);
     }
-    Ok(units)
+    Ok(all)
 }
 
 fn analyse(

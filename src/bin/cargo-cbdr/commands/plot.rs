@@ -30,7 +30,7 @@ pub(crate) fn run(
     let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
     let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
     let texts = texts(&args.samples.files)?;
-    let units = analyze::units(&args.samples.files)?;
+    let units = analyze::described(&args.samples.files)?.units;
     let mut recording = Recording::new(args.samples.base.clone(), units);
     for (name, text) in &texts {
         recording.read(&mut text.as_slice(), name).map_err(Error::from)?;

@@ -22,7 +22,7 @@ use crate::ui::{fold, grouped, text, verdict_style};
 pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     for result in &report.results {
-        print_heading(&mut out, &result.key())?;
+        print_heading(&mut out, &result.key)?;
         if let Some(error) = &result.error {
             print_failure(&mut out, error)?;
             continue;
