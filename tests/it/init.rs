@@ -58,9 +58,15 @@ fn what_is_there_is_never_overwritten() {
 #[test]
 fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
     let repo = Repo::new("steady");
-    for service in
-        ["github", "github --shards 3", "gitlab", "gitlab --shards 3", "slurm", "kubernetes", "script"]
-    {
+    for service in [
+        "github",
+        "github --shards 3",
+        "gitlab",
+        "gitlab --shards 3",
+        "slurm",
+        "kubernetes",
+        "script",
+    ] {
         let args = format!("--try-for 0s --ci {service}");
         let ran = init(&repo, &format!("{args} --dry-run")).code(0);
         assert_eq!(repo.git(&["status", "--porcelain"]), "");

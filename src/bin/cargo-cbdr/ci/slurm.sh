@@ -22,7 +22,7 @@ submit() {
     echo "The files are in $1" >&2
     # The last minute is for writing what was measured.
     job=$(sbatch --parsable --job-name=cbdr --array="$2" --chdir="$PWD" --requeue \
-        --signal=B:TERM@60 --output="$1/shard-%a.txt" --open-mode=append \
+        --signal=B:USR1@60 --output="$1/shard-%a.txt" --open-mode=append \
         "${options[@]}" "$script" task "$1")
     # Also after tasks that failed or were cancelled: the verdict names the missing shards.
     code=0
@@ -62,8 +62,10 @@ case "${1-}" in
         cargo-cbdr compare "$base" --exact-base --head "$head" --shard auto \
             --samples "$run/$SLURM_ARRAY_TASK_ID.csv" "${arguments[@]}" &
         program=$!
-        # Slurm tells only this shell that time is running out.
-        trap 'kill -TERM "$program"' TERM
+        # That time is running out, Slurm tells this shell alone; that the task has to go, all
+        # programs, of which this shell has to outlive the others.
+        trap 'kill -TERM "$program"' USR1
+        trap : TERM
         # A signal ends `wait`, but not the program.
         while code=0; wait "$program" || code=$?; kill -0 "$program" 2> /dev/null; do :; done
         exit "$code"
