@@ -31,7 +31,9 @@ impl Machines {
     fn measure(&self, shard: &str, name: &str, more: &str) -> Ran {
         let clone = self.file(&format!("clone-{name}"));
         let from = self.repo.path().to_str().unwrap();
-        git(&self.repo.around(), &["clone", "--quiet", from, clone.to_str().unwrap()]);
+        if !clone.exists() {
+            git(&self.repo.around(), &["clone", "--quiet", from, clone.to_str().unwrap()]);
+        }
         let cbdr = Cbdr::new(&clone, &self.file(&format!("cache-{name}")));
         let cbdr = cbdr.args(["compare", "origin/main", "--samples"]).args([self.file(name)]);
         cbdr.args(format!("--shard {shard} {GATE} {more}").split_whitespace()).run()
@@ -74,7 +76,7 @@ fn several_machines_come_to_one_verdict() {
     let files = "1.csv 2.csv 3.csv";
     let human = machines.combine(files, "").code(100).stdout;
     assert!(
-        human.contains("HEAD against origin/main: 27 pairs")
+        human.contains("feature against origin/main: 27 pairs")
             && human.starts_with("REGRESSION: feature is "),
         "{human}"
     );
@@ -171,7 +173,7 @@ fn what_a_task_measured_before_it_was_started_again_counts() {
     again.says("2.1.csv.partial");
     machines.measure("1/2", "1.csv", &format!("{more} --seed 6")).code(0);
     let all = "1.csv 2.csv 2.1.csv.partial --format json";
-    assert_eq!(machines.combine(all, "").code(0).json()["rows"], 24);
+    assert_eq!(machines.combine(all, "").code(100).json()["rows"], 24);
     // One without its description can't be read, and is not kept.
     std::fs::write(machines.file("1.csv.partial"), "benchmark\n").unwrap();
     machines.measure("1/2", "1.csv", "--max-pairs 1").code(0).says("Dropping");
@@ -188,6 +190,10 @@ fn a_task_of_an_engine_knows_its_number() {
     let ran = auto().env("SLURM_ARRAY_TASK_ID", "3").env("SLURM_ARRAY_TASK_COUNT", "4").run();
     assert_eq!(ran.code(0).json()["shard"], json!({"number": 3, "of": 4}));
     auto().run().code(2).says("`auto` needs one of the variables");
+    let object = repo.cbdr("compare --shard 2/4 --dry-run --format json").run().code(0).json();
+    assert_eq!(object["shard"], json!({"number": 2, "of": 4}));
+    let ran = repo.cbdr("compare --shard 2/4 --dry-run").run().code(0);
+    assert!(ran.stdout.contains(", as shard 2/4."), "{}", ran.stdout);
 }
 
 #[test]

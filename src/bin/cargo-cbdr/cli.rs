@@ -227,8 +227,8 @@ pub(crate) struct Compare {
     /// Measure as machine I of N, up to the limit and without a verdict, which
     /// `analyze --combine` computes from the N files; `auto` reads I and N from the
     /// variables of Slurm, Kubernetes, GitLab, Buildkite or CircleCI
-    #[arg(long, value_name = "I/N", value_parser = shard, requires = "samples",
-          conflicts_with_all = ["repeat", "fail_fast"], help_heading = STOPPING)]
+    #[arg(long, value_name = "I/N", value_parser = shard, help_heading = STOPPING,
+          conflicts_with_all = ["repeat", "fail_fast"])]
     pub(crate) shard: Option<Shard>,
 
     /// Also write all runs to this file, as CSV; until the comparison ends, to

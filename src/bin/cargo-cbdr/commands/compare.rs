@@ -36,8 +36,13 @@ pub(crate) fn run(
         return super::repeat::run(times, options, args.format, context, ui);
     }
     let samples = args.samples.as_deref();
-    if let (Some(samples), Some(_)) = (samples, args.shard) {
-        put_aside(samples, &mut ui)?;
+    match (samples, args.shard) {
+        (Some(samples), Some(_)) => put_aside(samples, &mut ui)?,
+        (None, Some(_)) => {
+            let what = "`--shard` needs `--samples FILE.csv`, which is all that it gives";
+            return Err(Failure::Arguments(what.to_owned()));
+        }
+        (_, None) => {}
     }
     let wanted =
         WantedOutputs { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
@@ -100,7 +105,7 @@ fn dry_run(
     };
     let preview = preview(options, context, &mut |event| ui.show(&event));
     ui.end();
-    outputs::printed(print(&preview?))?;
+    outputs::printed(print(&preview?, options.shard))?;
     Ok(ExitKind::Success)
 }
 
