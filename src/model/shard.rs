@@ -14,6 +14,42 @@ pub struct Shard {
     pub of: u64,
 }
 
+/// The variables in which engines number their tasks: that of a task, the number of the first
+/// task, and the variable with how many there are. A job of Slurm inherits the variables of the
+/// job that submitted it, so Slurm's come first.
+const ENGINES: [(&str, u64, &str); 5] = [
+    ("SLURM_ARRAY_TASK_ID", 1, "SLURM_ARRAY_TASK_COUNT"),
+    ("JOB_COMPLETION_INDEX", 0, SHARDS),
+    ("CI_NODE_INDEX", 1, "CI_NODE_TOTAL"),
+    ("BUILDKITE_PARALLEL_JOB", 0, "BUILDKITE_PARALLEL_JOB_COUNT"),
+    ("CIRCLE_NODE_INDEX", 0, "CIRCLE_NODE_TOTAL"),
+];
+
+/// The number of shards, which wins over that of an engine: Kubernetes names none, and if only
+/// some tasks of an array are started again, Slurm names theirs.
+const SHARDS: &str = "CBDR_SHARDS";
+
+impl Shard {
+    /// The shard of this task of an engine, by the values of `variable`.
+    ///
+    /// # Errors
+    /// A sentence that names the variables, if they are missing or contradict each other.
+    pub fn of_task(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let task = |(index, first, count)| Some((index, variable(index)?, first, count));
+        let Some((index, task, first, count)) = ENGINES.into_iter().find_map(task) else {
+            let known = ENGINES.map(|(index, ..)| index).join(", ");
+            return Err(format!("`auto` needs one of the variables {known}"));
+        };
+        let count = if variable(SHARDS).is_some() { SHARDS } else { count };
+        let of = variable(count).ok_or_else(|| format!("{index} is set, but {count} is not"))?;
+        let number = task.parse::<u64>().ok().and_then(|task| (task + 1).checked_sub(first));
+        let shard = number.and_then(|number| format!("{number}/{of}").parse().ok());
+        shard.ok_or_else(|| {
+            format!("{index}={task} is not one of {count}={of} tasks that count from {first}")
+        })
+    }
+}
+
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
@@ -60,5 +96,29 @@ mod tests {
             assert_eq!(bad.parse::<Shard>(), Err(NoShard), "{bad}");
         }
         assert!(NoShard.to_string().starts_with("expected `I/N`"), "{NoShard}");
+    }
+
+    #[test]
+    fn a_task_of_an_engine_is_a_shard() {
+        let of_task = |values: &[(&str, &str)]| {
+            let find = |name: &str| values.iter().find(|(known, _)| *known == name);
+            Shard::of_task(|name| find(name).map(|(_, value)| (*value).to_owned()))
+        };
+        let second = Ok(Shard { number: 2, of: 4 });
+        for (index, first, count) in ENGINES {
+            let task = (first + 1).to_string();
+            assert_eq!(of_task(&[(index, &task), (count, "4")]), second, "{index}");
+            // Two of four tasks, started again.
+            let again = [(index, task.as_str()), (SHARDS, "4"), (count, "2")];
+            assert_eq!(of_task(&again[..]), second, "{index}");
+            assert!(of_task(&[(index, &task)]).unwrap_err().contains(count));
+            for bad in ["4", "-1", "x"] {
+                let last = (first + 4).to_string();
+                let task = if bad == "4" { last.as_str() } else { bad };
+                let error = of_task(&[(index, task), (count, "4")]).unwrap_err();
+                assert!(error.starts_with(&format!("{index}={task} is not one of")), "{error}");
+            }
+        }
+        assert!(of_task(&[]).unwrap_err().contains("CI_NODE_INDEX"));
     }
 }

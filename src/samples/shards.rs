@@ -1,7 +1,7 @@
 //! One verdict from the shards of several machines.
 //!
 //! First, it checks that the shards belong to one comparison: the same two programs
-//! and settings, each shard once. Then the pairs go to the same [`MetricTest`] as
+//! and settings, each shard once, besides what a stopped start of its task has measured. Then the pairs go to the same [`MetricTest`] as
 //! in a comparison on one machine, in the order and with the weights of
 //! [`machines`](crate::stats::machines).
 
@@ -20,6 +20,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
 };
+use crate::model::revision::Revision;
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::{Levels, Running};
 use crate::stats::family::Family;
@@ -43,6 +44,11 @@ impl ShardPart {
     fn nothing(&self) -> Option<StoppedBy> {
         let why = self.companion.stopped_by;
         matches!(why, StoppedBy::Identical | StoppedBy::NoBaseline).then_some(why)
+    }
+
+    /// Whether it was stopped, so that its task may have been started again.
+    fn is_stopped(&self) -> bool {
+        self.companion.stopped_by == StoppedBy::Interrupt
     }
 }
 
@@ -142,7 +148,8 @@ fn check_alike(parts: &[ShardPart]) -> Result<(), Misfit> {
             return differ("programs", exact.map(|values| format!("{values:?}")));
         }
     }
-    for two in parts.windows(2) {
+    let finished: Vec<&ShardPart> = parts.iter().filter(|part| !part.is_stopped()).collect();
+    for two in finished.windows(2) {
         if two[0].shard.shard == two[1].shard.shard {
             let files = [two[0].file.clone(), two[1].file.clone()];
             return Err(Misfit::Twice { shard: two[0].shard.shard, files });
@@ -157,7 +164,9 @@ fn check_copies(parts: &[ShardPart]) -> Result<(), Misfit> {
         for other in &parts[..number] {
             let has_rows = part.companion.rows > 0;
             let same = has_rows && part.recording.holds_the_rows_of(&other.recording);
-            if part.shard.seed == other.shard.seed || same {
+            let is_again =
+                part.shard.shard == other.shard.shard && (part.is_stopped() || other.is_stopped());
+            if (part.shard.seed == other.shard.seed && !is_again) || same {
                 let files = [other.file.clone(), part.file.clone()];
                 return Err(Misfit::Copy { files });
             }
@@ -214,7 +223,7 @@ fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
     for exact in &companion.exact {
         let known = benchmarks.iter().position(|known| known.name == exact.benchmark);
         let at = known.unwrap_or_else(|| {
-            benchmarks.push(empty(&exact.benchmark));
+            benchmarks.push(empty(&exact.benchmark, companion));
             benchmarks.len() - 1
         });
         benchmarks[at].metrics.push(exact.result.clone());
@@ -230,12 +239,20 @@ fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
     Outcome { benchmarks, likely_slower, notices, ..outcome }
 }
 
-/// The result of a benchmark without any metric.
-fn empty(name: &str) -> BenchmarkResult {
+/// The result of a benchmark without any metric. Its sides are called as in the comparison.
+fn empty(name: &str, Companion { base, head, .. }: &Companion) -> BenchmarkResult {
     BenchmarkResult {
-        labels: Some(Pair::both(|side: Side| side.name().to_owned())),
+        labels: Some(Pair { base: called(base), head: called(head) }),
         method: Some(Method::Sequential),
         ..BenchmarkResult::new(name, Status::Compared)
+    }
+}
+
+/// What a revision was called, in short if that was its commit.
+fn called(revision: &Revision) -> String {
+    match revision.rev == revision.commit {
+        true => revision.commit.chars().take(9).collect(),
+        false => revision.rev.clone(),
     }
 }
 
@@ -264,15 +281,13 @@ impl Asked {
 
 /// Adds the pairs of a benchmark to tests.
 fn ask(parts: &[ShardPart], name: &str, companion: &Companion, levels: Levels) -> Asked {
-    let (mut result, mut metrics) = (empty(name), Vec::new());
+    let (mut result, mut metrics) = (empty(name, companion), Vec::new());
     let recorded: Vec<(&Recording, &RecordedPairs)> = parts
         .iter()
         .filter_map(|part| Some((&part.recording, part.recording.comparison(name)?)))
         .collect();
     result.pairs = recorded.iter().map(|(_, comparison)| comparison.pairs.len() as u64).sum();
-    let Some((recording, comparison)) = recorded.first() else { return Asked { result, metrics } };
-    let names: Vec<&str> = recording.labels().collect();
-    result.labels = Some(comparison.labels.map(|number| names[number].to_owned()));
+    let Some((recording, _)) = recorded.first() else { return Asked { result, metrics } };
     for metric in recording.metrics() {
         let pairs = |(recording, comparison): &(&Recording, &RecordedPairs)| {
             recording.pairs(comparison, &metric.name).collect()

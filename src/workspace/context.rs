@@ -1,5 +1,6 @@
 //! What the steps of a preparation share, and what it reads of the user's own tree.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -104,10 +105,19 @@ impl<'a> PrepareContext<'a> {
         if let Some(files) = uncommitted {
             self.notice(Notice::DirtyTree { files });
         }
-        if sides.rule == BaseRule::FirstParent && sides.base_is_guessed {
+        let is_guess = sides.rule == BaseRule::FirstParent && sides.base_is_guessed;
+        if is_guess && !self.is_merge_of_github(&sides.head.commit) {
             self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
         }
         Ok(false)
+    }
+
+    /// Whether GitHub has made this commit to merge a pull request: then its first parent is
+    /// surely the base.
+    fn is_merge_of_github(&self, commit: &str) -> bool {
+        let var = |name| environment::var(&self.request.env, name).and_then(OsStr::to_str);
+        let is_merge = |name: &str| name.starts_with("refs/pull/") && name.ends_with("/merge");
+        var("GITHUB_SHA") == Some(commit) && var("GITHUB_REF").is_some_and(is_merge)
     }
 
     /// A preparation in which nothing was built.

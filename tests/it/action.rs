@@ -30,16 +30,22 @@ fn step<'a>(action: &'a Yaml, name: &str) -> &'a Yaml {
 /// An alias `cbdr` in the branch's `.cargo/config.toml` would replace it.
 #[test]
 fn no_script_calls_this_program_by_way_of_cargo() {
-    for file in
-        ["action.yml", "src/bin/cargo-cbdr/ci/gitlab.yml", "src/bin/cargo-cbdr/ci/script.sh"]
-    {
+    let call = "cargo-cbdr compare --fetch";
+    for (file, call) in [
+        ("action.yml", "cargo-cbdr \"${words[@]}\""),
+        ("src/bin/cargo-cbdr/ci/gitlab.yml", call),
+        ("src/bin/cargo-cbdr/ci/gitlab-shards.yml", call),
+        ("src/bin/cargo-cbdr/ci/slurm.sh", "cargo-cbdr compare "),
+        ("src/bin/cargo-cbdr/ci/kubernetes.yml", "cargo-cbdr compare "),
+        ("src/bin/cargo-cbdr/ci/script.sh", call),
+    ] {
         let text = std::fs::read_to_string(root().join(file)).unwrap();
         let calls =
             ["compare", "analyze", "history", "hook"].map(|verb| format!("cargo cbdr {verb}"));
         let is_call =
             |line: &&str| !line.contains('`') && calls.iter().any(|call| line.contains(call));
         assert_eq!(text.lines().find(is_call), None, "{file}");
-        assert!(text.contains("cargo-cbdr compare --fetch"), "{file}");
+        assert!(text.contains(call), "{file}");
     }
 }
 
@@ -98,6 +104,7 @@ impl Job {
             ("RUNNER_ARCH", "X64".into()),
             ("GITHUB_ACTION_PATH", root().to_str().unwrap().to_owned()),
             ("GITHUB_EVENT_NAME", "pull_request".into()),
+            ("GITHUB_JOB", "measure".into()),
             ("GITHUB_REPOSITORY", "owner/crate".into()),
             ("GITHUB_OUTPUT", at("output")),
             ("GITHUB_STEP_SUMMARY", at("summary")),
@@ -403,6 +410,30 @@ fn an_entry_of_a_merge_queue_is_compared_with_the_one_before_it() {
     job.set("inputs.base", "main");
     job.run_anywhere("Compare").code(0);
     assert!(job.read("cargo-cbdr.log").ends_with("<main>\n"), "{}", job.read("cargo-cbdr.log"));
+}
+
+#[test]
+fn a_shard_has_files_of_its_own_and_all_of_them_get_one_verdict() {
+    let mut job = Job::new();
+    job.stand_in("cargo-cbdr", "exit 0");
+    job.run_anywhere("Look at the runner").code(0);
+    assert_eq!(job.context["steps.plan.outputs.artifact"], "cbdr-measure-Linux-X64");
+    job.set("inputs.shard", "2/4");
+    job.set("inputs.base", "main");
+    job.run_anywhere("Look at the runner").code(0);
+    assert_eq!(job.context["steps.plan.outputs.artifact"], "cbdr-measure-2-of-4-Linux-X64");
+    job.run_anywhere("Compare").code(0);
+    let file = job.path("temp/cbdr/shard-2.csv").display().to_string();
+    let words = job.read("cargo-cbdr.log");
+    assert!(words.ends_with(&format!("<--samples><{file}><--shard><2/4><main>\n")), "{words}");
+    job.set("inputs.shard", "");
+    job.set("inputs.combine", "shards");
+    job.set("inputs.args", "--fail-on inconclusive");
+    job.run_anywhere("Compare").code(0);
+    let words = job.read("cargo-cbdr.log");
+    let combined = "<analyze><--combine><--format><github><shards><--fail-on><inconclusive>\n";
+    assert!(words.ends_with(combined), "{words}");
+    assert!(job.path("temp/shards").is_dir());
 }
 
 #[test]

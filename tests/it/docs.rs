@@ -209,13 +209,12 @@ fn what_needs_a_release_is_marked_and_addresses_are_known() {
 
 /// Options of cargo, git, harnesses, the examples and other tools.
 #[rustfmt::skip]
-const OTHERS: [&str; 43] = [
-    "all-targets", "array", "bundle", "cap-add", "cases", "config", "dependency", "error-on-alert", "exclusive",
+const OTHERS: [&str; 37] = [
+    "all-targets", "array", "bundle", "cap-add", "cases", "config", "error-on-alert",
     "fail-threshold", "iterate", "jq", "lib", "list", "load", "locked", "max-time",
     "measurement-time", "method", "minutes", "no-run", "noplot", "nresamples", "paginate",
-    "parsable", "path", "program", "quick", "release", "repo", "root", "sample-count",
-    "sample-size", "seconds", "signal", "skip-ext-time", "target", "test", "time", "timeout", "timings",
-    "warm-up-time", "wrap",
+    "path", "program", "quick", "release", "repo", "root", "sample-count", "sample-size",
+    "seconds", "skip-ext-time", "target", "test", "timeout", "timings", "warm-up-time",
 ];
 
 /// The help of a subcommand, and of those below it.

@@ -58,7 +58,15 @@ fn what_is_there_is_never_overwritten() {
 #[test]
 fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
     let repo = Repo::new("steady");
-    for service in ["github", "gitlab", "script"] {
+    for service in [
+        "github",
+        "github --shards 3",
+        "gitlab",
+        "gitlab --shards 3",
+        "slurm",
+        "kubernetes",
+        "script",
+    ] {
         let args = format!("--try-for 0s --ci {service}");
         let ran = init(&repo, &format!("{args} --dry-run")).code(0);
         assert_eq!(repo.git(&["status", "--porcelain"]), "");
@@ -81,19 +89,61 @@ fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
 fn the_documentation_shows_what_is_written() {
     let repo = Repo::new("steady");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shown = std::fs::read_to_string(root.join("docs/ci.md")).unwrap();
     let files = [
-        ("github", ".github/workflows/cbdr.yml"),
-        ("gitlab", ".gitlab/cbdr.yml"),
-        ("script", "ci/cbdr.sh"),
+        ("github", ".github/workflows/cbdr.yml", "ci"),
+        ("github --shards 4", ".github/workflows/cbdr.yml", "shards"),
+        ("gitlab", ".gitlab/cbdr.yml", "ci"),
+        ("script", "ci/cbdr.sh", "ci"),
     ];
-    for (service, path) in files {
+    for (service, path, chapter) in files {
         init(&repo, &format!("--try-for 0s --ci {service}")).code(0);
         let written = read(&repo, path);
-        for placeholder in ["@FOLDER@", "@UP@", "@VERSION@"] {
-            assert!(!written.contains(placeholder), "{written}");
+        assert_no_placeholder(&written);
+        let shown = std::fs::read_to_string(root.join(format!("docs/{chapter}.md"))).unwrap();
+        assert!(shown.contains(&written), "docs/{chapter}.md does not show {path}:\n{written}");
+        std::fs::remove_file(repo.path().join(path)).unwrap();
+    }
+}
+
+#[track_caller]
+fn assert_no_placeholder(written: &str) {
+    for placeholder in ["@FOLDER@", "@UP@", "@VERSION@", "@SHARDS@", "@NUMBERS@"] {
+        assert!(!written.contains(placeholder), "{written}");
+    }
+}
+
+#[test]
+fn engines_with_several_machines_get_as_many_as_are_asked_for() {
+    let repo = Repo::new("steady");
+    let files = [
+        ("github", ".github/workflows/cbdr.yml", "        shard: [1, 2, 3]\n"),
+        ("gitlab", ".gitlab/cbdr.yml", "  parallel: 3\n"),
+        ("slurm", "ci/cbdr-slurm.sh", "\nshards=3\n"),
+        ("kubernetes", "ci/cbdr-kubernetes.yml", "  completions: 3\n  parallelism: 3\n"),
+    ];
+    for (service, path, line) in files {
+        init(&repo, &format!("--try-for 0s --ci {service} --shards 3")).code(0);
+        let written = read(&repo, path);
+        assert_no_placeholder(&written);
+        assert!(written.contains(line), "{written}");
+        if path.ends_with(".yml") {
+            yaml_rust2::YamlLoader::load_from_str(&written).unwrap();
         }
-        assert!(shown.contains(&written), "docs/ci.md does not show {path}");
+    }
+    init(&repo, "--try-for 0s --ci script --shards 3").code(2).says("is for one machine");
+    init(&repo, "--try-for 0s --shards 3").code(2).says("--ci");
+}
+
+#[test]
+fn every_script_that_it_writes_is_one_that_shellcheck_accepts() {
+    let repo = Repo::new("steady");
+    if Command::new("shellcheck").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return crate::support::skipped("shellcheck is not installed");
+    }
+    for (service, path) in [("slurm", "ci/cbdr-slurm.sh"), ("script", "ci/cbdr.sh")] {
+        init(&repo, &format!("--try-for 0s --ci {service}")).code(0);
+        let output = Command::new("shellcheck").arg(repo.path().join(path)).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
@@ -113,6 +163,8 @@ fn a_workflow_of_a_crate_in_a_folder_goes_there() {
             "        with: { working-directory: deep/crate }\n",
         ),
         ("gitlab", ".gitlab/cbdr.yml", "    - cd deep/crate\n"),
+        ("slurm", "ci/cbdr-slurm.sh", "\")/../deep/crate\"\n"),
+        ("kubernetes", "ci/cbdr-kubernetes.yml", "              cd deep/crate\n"),
         ("script", "ci/cbdr.sh", "cd \"$(dirname \"$0\")/../deep/crate\"\n"),
     ];
     for (service, path, line) in lines {

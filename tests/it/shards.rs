@@ -31,7 +31,9 @@ impl Machines {
     fn measure(&self, shard: &str, name: &str, more: &str) -> Ran {
         let clone = self.file(&format!("clone-{name}"));
         let from = self.repo.path().to_str().unwrap();
-        git(&self.repo.around(), &["clone", "--quiet", from, clone.to_str().unwrap()]);
+        if !clone.exists() {
+            git(&self.repo.around(), &["clone", "--quiet", from, clone.to_str().unwrap()]);
+        }
         let cbdr = Cbdr::new(&clone, &self.file(&format!("cache-{name}")));
         let cbdr = cbdr.args(["compare", "origin/main", "--samples"]).args([self.file(name)]);
         cbdr.args(format!("--shard {shard} {GATE} {more}").split_whitespace()).run()
@@ -74,7 +76,9 @@ fn several_machines_come_to_one_verdict() {
     let files = "1.csv 2.csv 3.csv";
     let human = machines.combine(files, "").code(100).stdout;
     assert!(
-        human.contains("head against base: 27 pairs") && human.starts_with("REGRESSION: head is ")
+        human.contains("feature against origin/main: 27 pairs")
+            && human.starts_with("REGRESSION: feature is "),
+        "{human}"
     );
     let markdown = machines.combine(files, "--format markdown").code(100).stdout;
     assert!(markdown.starts_with("<!-- cargo-cbdr -->"), "{markdown}");
@@ -152,6 +156,44 @@ fn refused(machines: &Machines) {
     all().code(101).says("`2.csv` is not a shard");
     std::fs::remove_file(machines.file("2.csv.json")).unwrap();
     all().code(101).says("`2.csv` is not a shard: there is no `2.csv.json`");
+}
+
+#[test]
+fn what_a_task_measured_before_it_was_started_again_counts() {
+    let machines = Machines::new();
+    let (seed, more) = ("--seed 5", "--max-pairs 4");
+    machines.measure("1/2", "1.csv", &format!("{more} {seed}")).code(0);
+    let mut about = machines.about("1.csv");
+    about["stopped_by"] = json!("interrupt");
+    std::fs::rename(machines.file("1.csv"), machines.file("2.csv.partial")).unwrap();
+    let about = about.to_string().replace("\"number\":1", "\"number\":2");
+    std::fs::write(machines.file("2.csv.partial.json"), about).unwrap();
+    std::fs::remove_file(machines.file("1.csv.json")).unwrap();
+    let again = machines.measure("2/2", "2.csv", &format!("{more} {seed}")).code(0);
+    again.says("2.1.csv.partial");
+    machines.measure("1/2", "1.csv", &format!("{more} --seed 6")).code(0);
+    let all = "1.csv 2.csv 2.1.csv.partial --format json";
+    assert_eq!(machines.combine(all, "").code(100).json()["rows"], 24);
+    // One without its description can't be read, and is not kept.
+    std::fs::write(machines.file("1.csv.partial"), "benchmark\n").unwrap();
+    machines.measure("1/2", "1.csv", "--max-pairs 1").code(0).says("Dropping");
+    assert!(!machines.file("1.csv.partial").exists());
+}
+
+#[test]
+fn a_task_of_an_engine_knows_its_number() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.commit("slower");
+    let auto = || repo.cbdr("compare --shard auto --samples a.csv --max-pairs 1 --format json");
+    let ran = auto().env("SLURM_ARRAY_TASK_ID", "3").env("SLURM_ARRAY_TASK_COUNT", "4").run();
+    assert_eq!(ran.code(0).json()["shard"], json!({"number": 3, "of": 4}));
+    auto().run().code(2).says("`auto` needs one of the variables");
+    let object = repo.cbdr("compare --shard 2/4 --dry-run --format json").run().code(0).json();
+    assert_eq!(object["shard"], json!({"number": 2, "of": 4}));
+    let ran = repo.cbdr("compare --shard 2/4 --dry-run").run().code(0);
+    assert!(ran.stdout.contains(", as shard 2/4."), "{}", ran.stdout);
 }
 
 #[test]

@@ -493,6 +493,9 @@ fn a_clone_of_depth_2_is_enough_for_a_ci_merge_ref() {
     let object = ran.says("; main comes from GITHUB_BASE_REF").json();
     assert_sides(&object, ("main", &tip), ("HEAD", &merge));
     assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    // GitHub says when it has made the merge itself.
+    let ran = quick(&repo, "").folder(&at).env("GITHUB_BASE_REF", "main").env("GITHUB_SHA", &merge);
+    ran.env("GITHUB_REF", "refs/pull/7/merge").run().code(0).never_says("in this clone");
     // A depth of 1 does not contain it, and the error states that.
     let at = clone(&repo, "one", &["--depth", "1", "--branch", "pull"]);
     let ran = quick(&repo, "").folder(&at).env("GITHUB_BASE_REF", "main").run().code(101);

@@ -14,7 +14,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use cargo_cbdr::model::shard::Shard;
+use cargo_cbdr::model::shard::{NoShard, Shard};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
@@ -225,9 +225,10 @@ pub(crate) struct Compare {
     pub(crate) message_format: MessageFormat,
 
     /// Measure as machine I of N, up to the limit and without a verdict, which
-    /// `analyze --combine` computes from the N files
-    #[arg(long, value_name = "I/N", requires = "samples", conflicts_with_all = ["repeat", "fail_fast"],
-          help_heading = STOPPING)]
+    /// `analyze --combine` computes from the N files; `auto` reads I and N from the
+    /// variables of Slurm, Kubernetes, GitLab, Buildkite or CircleCI
+    #[arg(long, value_name = "I/N", value_parser = shard, help_heading = STOPPING,
+          conflicts_with_all = ["repeat", "fail_fast"])]
     pub(crate) shard: Option<Shard>,
 
     /// Also write all runs to this file, as CSV; until the comparison ends, to
@@ -243,6 +244,13 @@ pub(crate) struct Compare {
     /// github-action-benchmark or github-action-benchmark-bigger
     #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) export: Vec<String>,
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    match text {
+        "auto" => Shard::of_task(|name| std::env::var(name).ok()),
+        text => text.parse().map_err(|error: NoShard| error.to_string()),
+    }
 }
 
 /// Which benchmarks are run.
@@ -358,6 +366,11 @@ pub(crate) struct Init {
     #[arg(long, value_enum, value_name = "KIND", help_heading = OUTPUT)]
     pub(crate) ci: Option<Service>,
 
+    /// With --ci: split each comparison over this many machines
+    #[arg(long, value_name = "N", requires = "ci", value_parser = clap::value_parser!(u64).range(2..=256),
+          help_heading = OUTPUT)]
+    pub(crate) shards: Option<u64>,
+
     /// Write nothing; print the changes as a patch
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
@@ -370,6 +383,10 @@ pub(crate) enum Service {
     Github,
     /// GitLab CI: `.gitlab/cbdr.yml`, to be included.
     Gitlab,
+    /// Slurm: a script that submits an array, `ci/cbdr-slurm.sh`.
+    Slurm,
+    /// Kubernetes: an indexed job and its verdict, `ci/cbdr-kubernetes.yml`.
+    Kubernetes,
     /// Anything else: a shell script, `ci/cbdr.sh`.
     Script,
 }

@@ -195,7 +195,7 @@ fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {
 }
 
 /// The path of the file with the rows until they are complete.
-fn partial(path: &Path) -> PathBuf {
+pub(crate) fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)

@@ -1,18 +1,21 @@
 //! `cargo cbdr compare`.
 
+use std::path::Path;
+
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::preview;
 use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::side::Side;
-use cargo_cbdr::samples::Recording;
+use cargo_cbdr::samples::{Companion, Recording};
 use cargo_cbdr::workspace::Request;
 
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
 use crate::cli::{Compare, Format, MessageFormat, PolicySide, When};
 use crate::exit::ExitKind;
+use crate::output;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
@@ -33,6 +36,14 @@ pub(crate) fn run(
         return super::repeat::run(times, options, args.format, context, ui);
     }
     let samples = args.samples.as_deref();
+    match (samples, args.shard) {
+        (Some(samples), Some(_)) => put_aside(samples, &mut ui)?,
+        (None, Some(_)) => {
+            let what = "`--shard` needs `--samples FILE.csv`, which is all that it gives";
+            return Err(Failure::Arguments(what.to_owned()));
+        }
+        (_, None) => {}
+    }
     let wanted =
         WantedOutputs { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
     let outputs = Outputs::new(args.format, wanted, context.interrupt)?;
@@ -59,6 +70,24 @@ pub(crate) fn run(
     Ok(ExitKind::of(&outcome))
 }
 
+/// Renames what an earlier start of a shard's task has measured, so that it counts, too.
+fn put_aside(samples: &Path, ui: &mut Ui) -> std::io::Result<()> {
+    let partial = output::partial(samples);
+    if !partial.is_file() {
+        return Ok(());
+    }
+    if Companion::of_shard(&partial).is_err() {
+        let what = "that were measured by an earlier start, which did not end";
+        ui.status("Dropping", &format!("the pairs in `{}`, {what}", partial.display()));
+        return Ok(());
+    }
+    let names = (1..).map(|start| samples.with_extension(format!("{start}.csv.partial")));
+    let Some(aside) = names.into_iter().find(|path| !path.exists()) else { return Ok(()) };
+    ui.status("Keeping", &format!("the pairs of an earlier start, as `{}`", aside.display()));
+    fs_err::rename(Companion::path(&partial), Companion::path(&aside))?;
+    fs_err::rename(partial, aside)
+}
+
 /// Prints what would be compared.
 fn dry_run(
     options: &Options,
@@ -76,7 +105,7 @@ fn dry_run(
     };
     let preview = preview(options, context, &mut |event| ui.show(&event));
     ui.end();
-    outputs::printed(print(&preview?))?;
+    outputs::printed(print(&preview?, options.shard))?;
     Ok(ExitKind::Success)
 }
 

@@ -54,7 +54,8 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     })?;
     let request = request(args.settings.0.clone(), None, None)?;
     let mut proposal = propose(&request, context)?;
-    let workflow = args.ci.map(|service| workflow::change(service, &proposal)).transpose()?;
+    let change = |service| workflow::change(service, args.shards, &proposal);
+    let workflow = args.ci.map(change).transpose()?;
     let mut changes = Vec::new();
     match proposal.existing {
         // A workflow can be added to an existing table, but nothing that would have to go

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::settings::origin::{Layer, ResolvedSetting};
 use cargo_cbdr::workspace::{Preview, PreviewedBenchmark};
 use serde_json::{Map, Value, json};
@@ -13,9 +14,11 @@ use super::table::TextTable;
 use crate::ui::{fold, grouped, text};
 
 /// Prints it as sentences and tables.
-pub(crate) fn print(preview: &Preview) -> io::Result<()> {
+pub(crate) fn print(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    fold::print(&mut out, &format!("Would compare {}.", line(&text::sides(&preview.sides))), 2)?;
+    let part = shard.map_or(String::new(), |shard| format!(", as shard {shard}"));
+    let sides = line(&text::sides(&preview.sides));
+    fold::print(&mut out, &format!("Would compare {sides}{part}."), 2)?;
     if let Some(toolchain) = &preview.toolchain {
         fold::print(&mut out, &format!("The head's compiler is {}.", line(toolchain)), 2)?;
     }
@@ -122,11 +125,12 @@ fn origin(setting: &ResolvedSetting) -> String {
 }
 
 /// Prints it as one JSON object.
-pub(crate) fn print_json(preview: &Preview) -> io::Result<()> {
+pub(crate) fn print_json(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
     let sides = serde_json::to_value(&preview.sides)?;
     let mut object = json!({
         "schema": 1,
         "dry_run": true,
+        "shard": shard,
         "toolchain": preview.toolchain,
         "policy_from": preview.policy_from,
         "settings": object_of(&preview.settings),

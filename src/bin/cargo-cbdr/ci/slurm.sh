@@ -1,0 +1,80 @@
+#!/bin/bash
+# Made by `cargo cbdr init --ci slurm --shards @SHARDS@`.
+#
+# Compares the benchmarks of HEAD with its merge-base with BASE on @SHARDS@ nodes of a Slurm
+# cluster that share the home folder:
+#
+#     ci/cbdr-slurm.sh submit [BASE]       measures, and prints the verdict
+#     ci/cbdr-slurm.sh retry RUN I[,I..]   measures lost shards of the folder RUN again
+#
+# Both wait for the verdict and end with its exit code: 0, 100 for a regression, 101 if
+# shards are missing.
+set -euo pipefail
+
+shards=@SHARDS@
+# More options of `sbatch` for the measuring tasks. No two tasks may share processors.
+options=(--exclusive --time=30)
+# More arguments of `cargo-cbdr compare`.
+arguments=(--time-limit 5m)
+
+# Submits the shards $2 of the run $1, and waits for the verdict.
+submit() {
+    echo "The files are in $1" >&2
+    # The last minute is for writing what was measured.
+    job=$(sbatch --parsable --job-name=cbdr --array="$2" --chdir="$PWD" --requeue \
+        --signal=B:USR1@60 --output="$1/shard-%a.txt" --open-mode=append \
+        "${options[@]}" "$script" task "$1")
+    # Also after tasks that failed or were cancelled: the verdict names the missing shards.
+    code=0
+    sbatch --wait --quiet --job-name=cbdr-verdict --dependency=afterany:"$job" \
+        --chdir="$PWD" --output="$1/verdict.txt" "$script" verdict "$1" || code=$?
+    cat "$1/verdict.txt"
+    exit "$code"
+}
+
+case "${1-}" in
+    submit)
+        script=$(realpath "$0")
+        cd "$(dirname "$script")/@UP@"
+        head=$(git rev-parse HEAD)
+        base=$(git merge-base "${2:-main}" HEAD)
+        # Outside of the repository, whose working tree stays clean; in a folder of its own.
+        runs=${CBDR_RUNS:-$HOME/cbdr-runs}
+        mkdir -p "$runs"
+        run=$(mktemp -d "$runs/${head:0:9}-XXXXXX")
+        # By commit: the branches may move before the last task starts.
+        echo "$base $head" > "$run/commits"
+        submit "$run" "1-$shards"
+        ;;
+    retry)
+        script=$(realpath "$0")
+        cd "$(dirname "$script")/@UP@"
+        submit "$2" "$3"
+        ;;
+    task)
+        run=$2
+        read -r base head < "$run/commits"
+        # Of a retry, Slurm counts only the tasks that are started again.
+        export CBDR_SHARDS=$shards
+        CBDR_CACHE_DIR=$(mktemp -d "${SLURM_TMPDIR:-${TMPDIR:-/tmp}}/cbdr-XXXXXX")
+        export CBDR_CACHE_DIR
+        trap 'rm -rf "$CBDR_CACHE_DIR"' EXIT
+        cargo-cbdr compare "$base" --exact-base --head "$head" --shard auto \
+            --samples "$run/$SLURM_ARRAY_TASK_ID.csv" "${arguments[@]}" &
+        program=$!
+        # That time is running out, Slurm tells this shell alone; that the task has to go, all
+        # programs, of which this shell has to outlive the others.
+        trap 'kill -TERM "$program"' USR1
+        trap : TERM
+        # A signal ends `wait`, but not the program.
+        while code=0; wait "$program" || code=$?; kill -0 "$program" 2> /dev/null; do :; done
+        exit "$code"
+        ;;
+    verdict)
+        exec cargo-cbdr analyze --combine --format markdown "$2"
+        ;;
+    *)
+        sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0" >&2
+        exit 2
+        ;;
+esac
