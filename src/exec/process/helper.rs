@@ -2,7 +2,6 @@
 //! that spawns ([`serve`]). They send each other `wire`'s messages over a pair of
 //! sockets.
 
-use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -10,10 +9,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::counter::OpenCounters;
-use super::launch::Launch;
+use super::launch::{ExecArgs, Launch};
 #[cfg(not(target_os = "linux"))]
 use super::plain::StdSpawner as Spawner;
-use super::programs::KnownPrograms;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
@@ -34,8 +32,6 @@ pub struct Helper {
     socket: UnixStream,
     pid: i32,
     running: &'static AtomicI32,
-    /// The programs that the helper knows.
-    programs: RefCell<KnownPrograms>,
 }
 
 impl Helper {
@@ -48,9 +44,7 @@ impl Helper {
         let (ours, theirs) = UnixStream::pair()?;
         let running = unix::shared_cell()?;
         match unix::fork()? {
-            Fork::Parent(pid) => {
-                Ok(Helper { socket: ours, pid, running, programs: RefCell::default() })
-            }
+            Fork::Parent(pid) => Ok(Helper { socket: ours, pid, running }),
             Fork::Child => {
                 drop(ours);
                 serve(theirs, running);
@@ -71,8 +65,7 @@ impl Helper {
 
     /// Asks for a run.
     fn send(&self, command: &Command) -> Result<(), RunError> {
-        let program = self.programs.borrow_mut().refer(command);
-        let program = program.map_err(|source| spawn_error(command, source))?;
+        let program = ExecArgs::new(command).map_err(|source| spawn_error(command, source))?;
         let message = Message::Run(RunRequest::new(command, program));
         send(&mut &self.socket, &message).map_err(|error| self.lost(error))
     }
@@ -165,11 +158,10 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     unix::survive(SURVIVED.into_iter().filter(ours));
     unix::block_sigchld();
     let mut spawner = Spawner::new();
-    let mut programs = KnownPrograms::default();
     while let Ok(Some(message)) = receive(&mut &socket) {
         // "Stop" is for a program that has ended by itself meanwhile.
         let Message::Run(request) = message else { continue };
-        let reply = answer(request, &mut programs, &mut spawner, &socket, running);
+        let reply = answer(&request, &mut spawner, &socket, running);
         if send(&mut &socket, &reply).is_err() {
             return;
         }
@@ -178,20 +170,18 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 
 /// Starts a program, waits for its end and cleans up after it.
 fn answer(
-    request: RunRequest,
-    programs: &mut KnownPrograms,
+    request: &RunRequest,
     spawner: &mut Spawner,
     socket: &UnixStream,
     running: &AtomicI32,
 ) -> Reply {
-    let program = programs.resolve(request.program)?;
     let stdin = match &request.stdin {
         None => open(&Sink::Null)?,
         Some(path) => std::fs::File::open(path)?.into(),
     };
     let files = [stdin, open(&request.stdout)?, open(&request.stderr)?];
     let kept = [&request.stdout, &request.stderr].map(|sink| matches!(sink, Sink::File(_)));
-    let launch = Launch::new(program, files, request.isolation.ready())?;
+    let launch = Launch::new(&request.program, files, request.isolation.ready())?;
     let output = OutputFiles::new(kept.into_iter().zip(&launch.files[1..]))?;
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
