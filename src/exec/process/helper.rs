@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use super::counter::OpenCounters;
 use super::launch::{ExecArgs, Launch};
 #[cfg(not(target_os = "linux"))]
@@ -107,19 +109,19 @@ impl Helper {
             }
             patience = Some(PATIENCE);
             if late > 1 {
-                unix::signal_group(self.running.load(Ordering::Acquire), libc::SIGKILL);
+                unix::signal_group(self.running.load(Ordering::Acquire), Signal::KILL);
             }
             if late > 2 {
-                unix::signal(self.pid, libc::SIGKILL);
+                unix::signal(self.pid, Signal::KILL);
                 return Err(io::Error::other("it was stopped by a signal"));
             }
-            unix::signal(self.pid, libc::SIGCONT);
+            unix::signal(self.pid, Signal::CONT);
         }
     }
 
     /// Ends the program that was running when the helper went away.
     fn lost(&self, error: io::Error) -> RunError {
-        unix::signal_group(self.running.load(Ordering::Acquire), libc::SIGKILL);
+        unix::signal_group(self.running.load(Ordering::Acquire), Signal::KILL);
         RunError::Helper(error)
     }
 }
@@ -131,7 +133,7 @@ fn spawn_error(command: &Command, source: io::Error) -> RunError {
 impl Drop for Helper {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        unix::signal(self.pid, libc::SIGCONT);
+        unix::signal(self.pid, Signal::CONT);
         unix::wait_for(self.pid);
     }
 }
@@ -190,7 +192,7 @@ fn answer(
     let wall = end.duration_since(start).as_secs_f64();
     // The group is ended and forgotten before its leader is reaped: until then no
     // other process can get its number.
-    unix::signal_group(child.pid, libc::SIGKILL);
+    unix::signal_group(child.pid, Signal::KILL);
     running.store(0, Ordering::Release);
     let (exit, usage) = unix::reap(child.pid)?;
     let left_behind = if request.sweep { end_orphans() } else { 0 };
@@ -282,10 +284,10 @@ fn wait(
             // Either the grace period is over, or there is none: nobody waits for the
             // program any more, or it would go on printing.
             due = None;
-            unix::signal_group(child.pid, libc::SIGKILL);
+            unix::signal_group(child.pid, Signal::KILL);
         } else {
             due = Some(seen.at + GRACE);
-            unix::signal_group(child.pid, libc::SIGTERM);
+            unix::signal_group(child.pid, Signal::TERM);
         }
     }
 }
@@ -304,7 +306,7 @@ fn end_orphans() -> u32 {
             break;
         }
         for pid in children {
-            unix::signal(pid, libc::SIGKILL);
+            unix::signal(pid, Signal::KILL);
             let exit = unix::reap(pid).map(|(exit, _)| exit);
             count += u32::from(exit.is_ok_and(|exit| exit == Exit::Signal(libc::SIGKILL)));
         }
