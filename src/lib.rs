@@ -26,7 +26,7 @@
 //! - [`engine`]: the experiment: the order of runs, from a seed, and each metric from its first
 //!   pair to its verdict; the events that are reported. Pure: no processes, no clock.
 //! - [`exec`]: runs programs and reads what they measured. Only `exec/process` has `unsafe` and
-//!   uses libc and signal-hook; besides it, only `exec/system` and `exec/meter`
+//!   uses libc, rustix and signal-hook; besides it, only `exec/system` and `exec/meter`
 //!   depend on the operating system.
 //! - [`workspace`]: from two revisions to two sets of executables. Only `workspace/git` uses
 //!   git2, only `workspace/cargo` uses cargo_metadata.

@@ -1,45 +1,47 @@
 //! Earlier results, in a file of the cache. They save time but decide nothing: with a
 //! wrong one, measuring only takes a little longer.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::exec::machine;
 use crate::exec::process::tick;
-use crate::exec::system::digest;
+use crate::exec::system::{Memo, digest};
 
 /// The maximum number of results in a file.
 const KEPT: usize = 200;
 
-/// One result in a file, with one line each: the key and the result.
+/// One result in a file that holds those of this machine, the latest last.
 pub(crate) struct Known {
-    path: PathBuf,
+    memo: Memo,
     key: String,
 }
 
 impl Known {
-    /// The result for `parts`, on this machine, in the file `path`.
+    /// The result for `parts`, in the file `path`.
     pub(crate) fn new(path: &Path, parts: &[&str]) -> Self {
-        let text = format!("{}\n{}\n{}", machine::identity(), tick(), parts.join("\n"));
-        Known { path: path.to_owned(), key: digest(text.as_bytes()) }
+        let memo = Memo::new(path.to_owned(), &format!("{}\n{}", machine::identity(), tick()));
+        Known { memo, key: digest(parts.join("\n").as_bytes()) }
     }
 
-    /// The result, if it is known.
-    pub(crate) fn read(&self) -> Option<String> {
-        let text = std::fs::read_to_string(&self.path).ok()?;
-        let found = text.lines().rev().find_map(|line| line.strip_prefix(&self.key))?;
-        Some(found.trim().to_owned())
+    fn all(&self) -> Vec<(String, Value)> {
+        self.memo.read().ok().flatten().unwrap_or_default()
     }
 
-    /// Stores a result without line breaks; errors are ignored.
-    pub(crate) fn write(&self, answer: &str) {
-        if self.read().as_deref() == Some(answer) {
-            return;
-        }
-        let text = std::fs::read_to_string(&self.path).unwrap_or_default();
-        let mut lines: Vec<&str> = text.lines().collect();
-        let line = format!("{} {answer}", self.key);
-        lines.push(&line);
-        let kept = lines[lines.len().saturating_sub(KEPT)..].join("\n");
-        let _ = std::fs::write(&self.path, format!("{kept}\n"));
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        let found = self.all().into_iter().find(|(key, _)| *key == self.key)?;
+        serde_json::from_value(found.1).ok()
+    }
+
+    /// Stores a result; errors are ignored.
+    pub(crate) fn write(&self, result: &impl Serialize) {
+        let Ok(result) = serde_json::to_value(result) else { return };
+        let mut all = self.all();
+        all.retain(|(key, _)| *key != self.key);
+        all.push((self.key.clone(), result));
+        let _ = self.memo.write(&&all[all.len().saturating_sub(KEPT)..]);
     }
 }

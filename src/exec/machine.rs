@@ -2,12 +2,10 @@
 //! unknown (on other systems, or in a container) is `None`.
 
 mod cpuinfo;
-mod description;
 
 use std::path::Path;
 
 use cpuinfo::CpuInfo;
-pub use description::{Description, describe, host};
 
 use crate::exec::process::ticks::Ticks;
 
@@ -18,6 +16,8 @@ pub struct Machine {
     pub processor: Processor,
     /// The release of the kernel.
     pub kernel: Option<String>,
+    /// The name of the distribution.
+    pub system: Option<String>,
     /// How many processors are online.
     pub online: Option<u64>,
     /// How many of these this process may use.
@@ -71,6 +71,11 @@ pub struct CgroupLimits {
     pub memory: Option<u64>,
 }
 
+/// The host name of the machine.
+pub fn host() -> String {
+    crate::exec::process::host_name().unwrap_or_else(|| "localhost".to_owned())
+}
+
 impl Machine {
     /// Reads the properties below `root`, which is `/` except in tests.
     pub fn read(root: &Path) -> Self {
@@ -84,6 +89,7 @@ impl Machine {
         Machine {
             processor: processor(&CpuInfo::read(root)),
             kernel: files.text("proc/sys/kernel/osrelease"),
+            system: files.field("etc/os-release", "PRETTY_NAME").map(|name| name.replace('"', "")),
             online: files.text(&format!("{cpu}/online")).and_then(|list| count(&list)),
             allowed: allowed.and_then(|list| count(&list)),
             governors: files.governors(cpu),
@@ -327,6 +333,7 @@ mod tests {
                  vendor_id\t: Other\n",
             ),
             ("proc/sys/kernel/osrelease", "6.1.0\n"),
+            ("etc/os-release", "NAME=Some\nPRETTY_NAME=\"Some Linux 12\"\n"),
             ("proc/sys/kernel/randomize_va_space", "2\n"),
             ("proc/sys/kernel/perf_event_paranoid", "-1\n"),
             ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1,3\n"),
@@ -359,6 +366,7 @@ mod tests {
                 is_virtual: true,
             },
             kernel: Some("6.1.0".to_owned()),
+            system: Some("Some Linux 12".to_owned()),
             online: Some(8),
             allowed: Some(3),
             governors: vec!["performance".to_owned(), "powersave".to_owned()],

@@ -148,12 +148,8 @@ fn check_out_both(
         }
     }
     let paths = Pair::try_both(|side| get_ready(context, side, sides.of(side)))?;
-    let checkouts = Pair::both(|side| Checkout {
-        side,
-        path: &paths[side],
-        revision: sides.of(side),
-        keep: &[],
-    });
+    let checkouts =
+        Pair::both(|side| Checkout { side, path: &paths[side], revision: sides.of(side) });
     // Even if killed, it leaves nothing that the next call would consider complete.
     let check_out = || store.check_out_both(&context.repo, &checkouts);
     let Pair { base, head } = context.tools.interrupt.bound(check_out)?;
@@ -173,7 +169,7 @@ pub(super) fn check_out_head(
         let store = Store::open(&context.cache.git(), &context.repo)?;
         let side = Side::Head;
         let path = get_ready(context, side, revision)?;
-        let checkout = Checkout { side, path: &path, revision, keep: &[] };
+        let checkout = Checkout { side, path: &path, revision };
         let check_out = || store.check_out(&context.repo, &checkout);
         let submodules = context.tools.interrupt.bound(check_out)?;
         worktree(context, &store, checkout, submodules)
@@ -201,7 +197,7 @@ fn get_ready(
 fn worktree(
     context: &mut PrepareContext<'_>,
     store: &Store,
-    Checkout { side, path, revision, .. }: Checkout<'_>,
+    Checkout { side, path, revision }: Checkout<'_>,
     submodules: Vec<PathBuf>,
 ) -> Result<Worktree, Error> {
     let pointers = apply_filters(context, store, side, path, revision)?;
@@ -298,7 +294,7 @@ fn fetch_missing_objects(
             return Ok(());
         }
         if !context.request.fetch {
-            return Err(git::Error::Partial { rev, count: missing.len() }.into());
+            return Err(partial(&rev, missing.len()));
         }
         let what = format!("files of {rev}");
         for objects in missing.chunks(OBJECTS) {
@@ -309,7 +305,14 @@ fn fetch_missing_objects(
         }
         context.repo = Repo::discover(&context.request.folder)?;
     }
-    Err(git::Error::Partial { rev, count: 1 }.into())
+    Err(partial(&rev, 1))
+}
+
+/// The error for a partial clone that lacks so many objects of a revision.
+fn partial(rev: &str, count: usize) -> Error {
+    let objects = if count == 1 { "object" } else { "objects" };
+    let what = format!("this partial clone lacks {count} {objects} of `{rev}`");
+    git::Error::refused(what, "`--fetch` fetches them").into()
 }
 
 /// The objects below a tree that the clone is known to lack.

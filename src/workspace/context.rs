@@ -97,7 +97,11 @@ impl<'a> PrepareContext<'a> {
             let base = sides.base.rev.clone();
             if let Some(files) = uncommitted {
                 let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-                return Err(git::Error::OnlyUncommitted { base, files }.into());
+                let what = format!(
+                    "HEAD is the merge-base with `{base}`, and {files} changed in the working tree"
+                );
+                let hint = "commit the changes, or compare the working tree as it is: `--dirty`";
+                return Err(git::Error::refused(what, hint).into());
             }
             self.notice(Notice::NothingToCompare { base });
             return Ok(true);

@@ -151,7 +151,7 @@ mod tests {
         let text = String::new;
         let (side, exit) = (Side::Head, Exit::Code(3));
         each_leads_somewhere(vec![
-            git::Error::OddSubmodule("a".into()).into(),
+            git::Error::Refused { what: "a".to_owned(), hint: None }.into(),
             cache::Error::NoPlace.into(),
             cargo::Error::NoExecutable(text()).into(),
             FileError::new("read", Path::new("a"))(gone).into(),

@@ -1,31 +1,36 @@
-//! The record of a folder: the build that filled it, and all of its files.
+//! The record of a folder: what filled it, and all of its files.
 //!
 //! The content may be reused only if the record states that it was filled from the same
-//! inputs, and only after [`FolderRecord::restore`] has found every file unchanged. Three
-//! kinds of folders have one: the worktrees in which build commands ran, submodules, and cargo's
-//! target folders. (Of those, it only tells damage; see [`super::target_folder`] for the rest.)
+//! inputs, and every file is unchanged. Three kinds of folders have one: the worktrees in which
+//! build commands ran, submodules, and cargo's target folders. (Of those, it only tells damage;
+//! see [`super::target_folder`] for the rest.)
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
 use crate::error::FileError;
 use crate::exec::system::{Stamp, digest_file, git_bytes, mode, set_modified, stamp};
 
-/// The content of a folder, and the build that filled it.
+/// A folder and the file with its record.
+pub(super) struct RecordedFolder<'a> {
+    pub(super) root: &'a Path,
+    pub(super) record: &'a Path,
+    /// Paths in it that are not recorded.
+    pub(super) is_skipped: &'a dyn Fn(&Path) -> bool,
+    pub(super) strangers: Strangers,
+}
+
+/// The content of a folder, and what filled it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct FolderRecord<T> {
-    pub(super) filled_from: T,
+struct FolderRecord {
+    filled_from: String,
     /// The entries of the folder, by escaped relative paths.
     entries: BTreeMap<String, RecordedEntry>,
-    /// When the record was written, by the clock of the file system.
-    #[serde(skip)]
-    written: Option<(i32, u32)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,81 +68,71 @@ pub(super) enum Strangers {
     Refuse,
 }
 
-/// The result of comparing a folder with its record.
+/// The result of comparing an entry with its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Restored {
+enum Restored {
     /// Nothing has changed.
     Same,
-    /// Nothing has changed, but some files had to be read to find out. The
-    /// record now has their current stamps.
+    /// Nothing has changed, but the file had to be read to find out. The record now has its
+    /// current stamp.
     Reread,
     /// Something was changed or is missing.
     Changed,
 }
 
-impl<T: Serialize + DeserializeOwned> FolderRecord<T> {
-    /// Records the content of the folder `root`, except for what `is_skipped`. `check` is
-    /// called before each file and may abort with an error.
-    pub(super) fn new<E: From<FileError>>(
-        filled_from: T,
-        root: &Path,
-        is_skipped: impl Fn(&Path) -> bool,
+impl RecordedFolder<'_> {
+    /// Records the content of the folder, which `filled_from` identifies. `check` is called
+    /// before each file and may abort with an error.
+    pub(super) fn write<E: From<FileError>>(
+        &self,
+        filled_from: &str,
         check: impl Fn() -> Result<(), E>,
-    ) -> Result<Self, E> {
+    ) -> Result<(), E> {
         let mut entries = BTreeMap::new();
-        for (path, about) in walk(root, is_skipped)? {
+        for (path, about) in walk(self.root, self.is_skipped)? {
             check()?;
-            entries.insert(escape(&path), RecordedEntry::read(&root.join(&path), &about)?);
+            entries.insert(escape(&path), RecordedEntry::read(&self.root.join(&path), &about)?);
         }
-        Ok(FolderRecord { filled_from, entries, written: None })
+        let record = FolderRecord { filled_from: filled_from.to_owned(), entries };
+        Ok(write_record(self.record, &record)?)
     }
 
-    /// Reads the record at a path, if there is one.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, FileError> {
-        let Some(mut record) = read_record::<Self>(path)? else { return Ok(None) };
-        record.written = path.metadata().ok().map(|about| stamp(&about).modified);
-        Ok(Some(record))
-    }
-
-    pub(super) fn write(&self, path: &Path) -> Result<(), FileError> {
-        write_record(path, self)
-    }
-
-    /// Restores the content of `folder` inside the folder `root`: resets the times of
-    /// files, and handles `strangers`. What was changed or removed can't be restored. The
-    /// record is that of everything in `root`, except for what `is_skipped`.
+    /// Whether the folder has what it was filled with; `None` if it was not filled from this, as
+    /// far as known. Resets the times of files, and handles strangers. What was changed or
+    /// removed can't be restored.
     pub(super) fn restore<E: From<FileError>>(
-        &mut self,
-        root: &Path,
-        folder: &Path,
-        is_skipped: impl Fn(&Path) -> bool,
-        strangers: Strangers,
+        &self,
+        filled_from: &str,
         check: impl Fn() -> Result<(), E>,
-    ) -> Result<Restored, E> {
+    ) -> Result<Option<bool>, E> {
+        let record = read_record::<FolderRecord>(self.record)?;
+        let Some(mut record) = record.filter(|record| record.filled_from == filled_from) else {
+            return Ok(None);
+        };
+        let written = self.record.metadata().ok().map(|about| stamp(&about).modified);
         let (mut seen, mut restored) = (0, Restored::Same);
-        for (path, about) in walk(&root.join(folder), |path| is_skipped(&folder.join(path)))? {
+        for (path, about) in walk(self.root, self.is_skipped)? {
             check()?;
-            let path = folder.join(path);
-            let full = root.join(&path);
-            restored = restored.max(match self.entries.get_mut(&escape(&path)) {
+            let full = self.root.join(&path);
+            restored = restored.max(match record.entries.get_mut(&escape(&path)) {
                 Some(entry) => {
                     seen += 1;
-                    entry.restore(&full, &about, self.written)?
+                    entry.restore(&full, &about, written)?
                 }
-                None if strangers == Strangers::Remove => {
+                None if self.strangers == Strangers::Remove => {
                     remove(&full)?;
                     Restored::Same
                 }
                 None => Restored::Changed,
             });
             if restored == Restored::Changed {
-                return Ok(restored);
+                return Ok(Some(false));
             }
         }
-        let folder = escape(folder);
-        let is_inside = |path: &&String| **path != folder && Path::new(path).starts_with(&folder);
-        let is_whole = self.entries.keys().filter(is_inside).count() == seen;
-        Ok(if is_whole { restored } else { Restored::Changed })
+        if restored == Restored::Reread {
+            write_record(self.record, &record)?;
+        }
+        Ok(Some(record.entries.len() == seen))
     }
 }
 
@@ -264,8 +259,7 @@ mod tests {
             }
             scratch.write(".git", "not looked at");
             link(Path::new("file"), &scratch.root().join("link")).unwrap();
-            let record = FolderRecord::new((), &scratch.root(), is_git, ok).unwrap();
-            record.write(&scratch.at()).unwrap();
+            scratch.with(Strangers::Remove, |folder| folder.write("it", ok)).unwrap();
             scratch
         }
 
@@ -281,28 +275,25 @@ mod tests {
             crate::exec::system::write(&self.root().join(name), text);
         }
 
-        fn restore(&self, folder: &str) -> Restored {
-            let mut record = FolderRecord::<()>::read(&self.at()).unwrap().unwrap();
-            let restored = self.restore_with(&mut record, folder, Strangers::Remove);
-            if restored == Restored::Reread {
-                record.write(&self.at()).unwrap();
-            }
-            restored
+        fn with<T>(&self, strangers: Strangers, then: impl FnOnce(RecordedFolder<'_>) -> T) -> T {
+            let (root, record) = (&*self.root(), &*self.at());
+            then(RecordedFolder { root, record, is_skipped: &is_git, strangers })
         }
 
-        fn restore_with(
-            &self,
-            record: &mut FolderRecord<()>,
-            folder: &str,
-            strangers: Strangers,
-        ) -> Restored {
-            let (root, folder) = (self.root(), Path::new(folder));
-            record.restore(&root, folder, is_git, strangers, ok).unwrap()
+        fn restore(&self) -> Option<bool> {
+            self.with(Strangers::Remove, |folder| folder.restore("it", ok)).unwrap()
+        }
+
+        /// Whether it is restored without a file being read.
+        fn is_settled(&self) -> bool {
+            let before = std::fs::metadata(self.at()).unwrap();
+            assert_eq!(self.restore(), Some(true));
+            stamp(&std::fs::metadata(self.at()).unwrap()) == stamp(&before)
         }
 
         /// Waits until the record is newer than all of its files.
         fn settle(&self) {
-            while self.restore("") != Restored::Same {}
+            while !self.is_settled() {}
         }
     }
 
@@ -315,14 +306,9 @@ mod tests {
             scratch.write(name, "");
         }
         link(Path::new("nowhere"), &scratch.root().join("made/link")).unwrap();
-        let mut record = FolderRecord::read(&scratch.at()).unwrap().unwrap();
-        let refused = scratch.restore_with(&mut record, "", Strangers::Refuse);
-        assert_eq!((refused, scratch.root().join("stray").exists()), (Restored::Changed, true));
-        // For a folder, only what is inside.
-        assert_eq!(scratch.restore("made"), Restored::Same);
-        assert!(!scratch.root().join("made/stray").exists());
-        assert!(scratch.root().join("stray").exists());
-        assert_eq!(scratch.restore(""), Restored::Same);
+        let refused = scratch.with(Strangers::Refuse, |folder| folder.restore("it", ok)).unwrap();
+        assert_eq!((refused, scratch.root().join("stray").exists()), (Some(false), true));
+        assert!(scratch.is_settled());
         for name in ["stray", "made/link", "strays"] {
             assert!(scratch.root().join(name).symlink_metadata().is_err(), "{name}");
         }
@@ -352,7 +338,7 @@ mod tests {
             let scratch = Scratch::new();
             scratch.settle();
             change(&scratch);
-            assert_eq!(scratch.restore(""), Restored::Changed, "{name}");
+            assert_eq!(scratch.restore(), Some(false), "{name}");
         }
     }
 
@@ -363,7 +349,7 @@ mod tests {
         let before = path.metadata().unwrap().modified().unwrap();
         scratch.write("file", "elif");
         set_modified(&path, before).unwrap();
-        assert_eq!(scratch.restore(""), Restored::Changed);
+        assert_eq!(scratch.restore(), Some(false));
     }
 
     #[test]
@@ -375,20 +361,21 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         scratch.write("made/deep/file", "deep");
         set_modified(&path, before + Duration::from_secs(7)).unwrap();
-        assert_eq!(scratch.restore(""), Restored::Reread);
+        assert!(!scratch.is_settled());
         assert_eq!(path.metadata().unwrap().modified().unwrap(), before);
         scratch.settle();
     }
 
     #[test]
-    fn half_a_record_is_none() {
+    fn half_a_record_is_none_and_neither_is_one_of_something_else() {
         let scratch = Scratch::new();
+        let other = scratch.with(Strangers::Remove, |folder| folder.restore("other", ok));
+        assert_eq!(other.unwrap(), None);
         let text = std::fs::read(scratch.at()).unwrap();
         std::fs::write(scratch.at(), &text[..text.len() - 1]).unwrap();
-        assert!(FolderRecord::<()>::read(&scratch.at()).unwrap().is_none());
+        assert_eq!(scratch.restore(), None);
         remove(&scratch.at()).unwrap();
-        assert!(FolderRecord::<()>::read(&scratch.at()).unwrap().is_none());
-        remove(&scratch.at()).unwrap();
+        assert_eq!(scratch.restore(), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{MovedLocation, Moves, replace};
 pub(crate) use alignment::Alignment;
-use comparison::{FunctionComparison, Naming, Objects, Renamed};
+use comparison::{FunctionComparison, Objects, Renamed};
 use counterparts::counterparts;
 use executable::{ElfExecutable, LinkedName};
 pub(crate) use object_file::shown;
@@ -64,7 +64,7 @@ fn changed(programs: &Pair<Program>) -> Result<Vec<ChangedFunction>, String> {
         let executables = executables(programs)?;
         let linked = executables
             .map(|executable| executable.functions.keys().map(|name| shown(name)).collect());
-        Ok(different(&contents, &linked))
+        different(&contents, &linked)
     })
 }
 
@@ -87,26 +87,35 @@ fn stored_or<T: Serialize + DeserializeOwned>(
 }
 
 /// The functions that differ; only those that were linked in, if that is known.
-fn different(contents: &Pair<Files>, linked: &Pair<BTreeSet<String>>) -> Vec<ChangedFunction> {
-    let sides = contents.as_ref().map(|contents| objects(contents, Naming::Shown).0);
-    let changed = FunctionComparison::new(sides.as_ref(), &|_| true).changed_functions();
-    let mut changed: Vec<ChangedFunction> = changed
-        .into_iter()
-        .map(|name| {
-            let bytes = Pair::both(|side| {
-                let all = sides[side].functions.get(name)?;
-                let is_linked = linked[side].is_empty() || linked[side].contains(name);
-                is_linked.then(|| all.iter().map(|(_, function)| function.own.length()).sum())
-            });
-            ChangedFunction { name: name.clone(), bytes, runs: None, is_edited: None }
-        })
-        .filter(|function| function.bytes != Pair::default())
-        .collect();
+///
+/// # Errors
+/// If a file has an unknown format.
+fn different(
+    contents: &Pair<Files>,
+    linked: &Pair<BTreeSet<String>>,
+) -> Result<Vec<ChangedFunction>, String> {
+    let (sides, _) = exact_sides(contents)?;
+    let mut lengths: BTreeMap<String, Pair<Option<u64>>> = BTreeMap::new();
+    for common in FunctionComparison::new(sides.as_ref(), &|_| true).changed_functions() {
+        for side in Side::BOTH {
+            for (_, function) in sides[side].functions.get(common).into_iter().flatten() {
+                let name = shown(&function.name);
+                if linked[side].is_empty() || linked[side].contains(&name) {
+                    let length = &mut lengths.entry(name).or_default()[side];
+                    *length = Some(length.unwrap_or(0) + function.own.length());
+                }
+            }
+        }
+    }
+    let changed = lengths.into_iter();
+    let changed =
+        changed.map(|(name, bytes)| ChangedFunction { name, bytes, runs: None, is_edited: None });
+    let mut changed: Vec<ChangedFunction> = changed.collect();
     changed.sort_by_key(|function| {
         let Pair { base, head } = function.bytes.map(Option::unwrap_or_default);
         std::cmp::Reverse(base.abs_diff(head))
     });
-    changed
+    Ok(changed)
 }
 
 /// The functions of an executable, where they begin.
@@ -217,10 +226,15 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
     let sides = Pair::try_both(|side| {
         let counts =
             |file: &&Rc<OriginFile>| !is_shared(side, file) || ordered.contains(&Rc::as_ptr(file));
-        match objects(contents[side].iter().filter(counts), Naming::Exact(Renamed::new())) {
-            (objects, false) => Ok(objects),
-            (_, true) => Err(format!("a library of the {side} has an unknown format")),
+        let mut objects = Vec::new();
+        for (origin, content) in contents[side].iter().filter(counts).map(|file| &**file) {
+            let (own, others) = ObjectFile::all(content, origin);
+            if others > 0 {
+                return Err(format!("a library of the {side} has an unknown format"));
+            }
+            objects.extend(own);
         }
+        Ok(Objects::new(objects, Renamed::new()))
     })?;
     let unique = Rc::new(unique_locals(&sides, &others));
     let sides = sides.map(|side| side.with_unique(&unique));
@@ -323,7 +337,6 @@ fn files(
     programs: &Pair<Program>,
     with_shared: bool,
 ) -> Result<Pair<Files>, String> {
-    let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
     let mut shared: HashMap<&Option<String>, Rc<OriginFile>> = HashMap::new();
     Pair::try_both(|side| {
         let others: HashSet<_> =
@@ -331,11 +344,8 @@ fn files(
         let mut all = Vec::new();
         for input in kept_files(links[side]) {
             if !others.contains(&input.sha256) {
-                let (origin, mut content) = content_of(input)?;
-                if homes.base.len() == homes.head.len() {
-                    replace(&mut content, homes.head, homes.base);
-                }
-                all.push(Rc::new((origin, content)));
+                let (origin, content) = content_of(input)?;
+                all.push(Rc::new((origin, with_base_paths(content, programs))));
             } else if with_shared {
                 if !shared.contains_key(&input.sha256) {
                     shared.insert(&input.sha256, Rc::new(content_of(input)?));
@@ -345,6 +355,15 @@ fn files(
         }
         Ok(all)
     })
+}
+
+/// Replaces the folder of the head by that of the base, if that is as long.
+fn with_base_paths(mut content: Vec<u8>, programs: &Pair<Program>) -> Vec<u8> {
+    let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
+    if homes.base.len() == homes.head.len() {
+        replace(&mut content, homes.head, homes.base);
+    }
+    content
 }
 
 fn kept_files(link: &Relink) -> impl Iterator<Item = &RelinkInput> {
@@ -358,21 +377,6 @@ fn content_of(input: &RelinkInput) -> Result<OriginFile, String> {
     let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
     let content = read(&input.path, input.sha256.as_deref())?;
     Ok((name.trim_start_matches("lib").to_owned(), content))
-}
-
-/// The object files in files, and whether a file is of another form.
-fn objects<'c>(
-    contents: impl IntoIterator<Item = &'c Rc<OriginFile>>,
-    naming: Naming,
-) -> (Objects<'c>, bool) {
-    let mut all = Vec::new();
-    let mut has_others = false;
-    for (origin, content) in contents.into_iter().map(|file| &**file) {
-        let (objects, others) = ObjectFile::all(content, origin);
-        all.extend(objects);
-        has_others |= others > 0;
-    }
-    (Objects::new(all, naming), has_others)
 }
 
 /// Reads a file of this digest, where one is known.

@@ -11,11 +11,11 @@
 //! 1. *The executables* ([`locations`]; ELF only): everything that is loaded is equal, except
 //!    for numbers at places where line and column follow the name of a source.
 //! 2. *The sources* ([`moves`]): every source that differs between the commits has the same
-//!    code on both sides, character by character, apart from comments and white space. So
+//!    code on both sides, token by token, apart from comments and white space. So
 //!    nobody edited such a number: data in the form of a location, such as a table in the
 //!    user's code, is code, and changing it is a change.
-//! 3. *Both together*: in the named source, each of the numbers points to a character of the
-//!    code on the base, and to the same character on the head. A number with another meaning
+//! 3. *Both together*: in the named source, each of the numbers points to a token of the
+//!    code on the base, and to the same token on the head. A number with another meaning
 //!    would have to follow the edit of the comments by chance.
 //!
 //! What remains is code that computes with its own location. Code of the repository that uses

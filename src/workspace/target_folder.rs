@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
-use super::folder_record::{FolderRecord, Restored, Strangers};
+use super::folder_record::{RecordedFolder, Strangers};
 use super::inputs::Inputs;
 use super::relink::record::FOLDER as LINKS;
 use crate::error::{Error, FileError};
@@ -116,8 +116,7 @@ impl TargetFolder<'_> {
     /// failed by itself: whatever is different next time was damaged.
     pub(super) fn write_files(&self) -> Result<(), Error> {
         let check = || Ok::<_, Error>(self.interrupt.check()?);
-        let files = FolderRecord::new((), &self.path(), is_incremental, check)?;
-        Ok(files.write(&self.files_path(self.side))?)
+        self.with_files(self.side, |files| files.write("", check))
     }
 
     /// Forgets the files, which a build is about to change.
@@ -127,17 +126,21 @@ impl TargetFolder<'_> {
 
     /// What a build in a side's folder would start with; `None` if the folder is damaged.
     fn start(&self, side: Side) -> Result<Option<FolderStart>, Error> {
-        let path = self.files_path(side);
-        let Some(mut files) = FolderRecord::<()>::read(&path)? else {
-            return Ok(Some(FolderStart::Unknown));
-        };
         let check = || Ok::<_, Error>(self.interrupt.check()?);
-        let (folder, all) = (self.cache.target_folder(side, self.spec), Path::new(""));
-        let restored = files.restore(&folder, all, is_incremental, Strangers::Refuse, check)?;
-        if restored == Restored::Reread {
-            files.write(&path)?;
-        }
-        Ok((restored != Restored::Changed).then_some(FolderStart::Intact))
+        Ok(match self.with_files(side, |files| files.restore("", check))? {
+            None => Some(FolderStart::Unknown),
+            Some(is_whole) => is_whole.then_some(FolderStart::Intact),
+        })
+    }
+
+    /// Does something with the record of all files of a side's folder.
+    fn with_files<T>(&self, side: Side, then: impl FnOnce(RecordedFolder<'_>) -> T) -> T {
+        then(RecordedFolder {
+            root: &self.cache.target_folder(side, self.spec),
+            record: &self.files_path(side),
+            is_skipped: &is_incremental,
+            strangers: Strangers::Refuse,
+        })
     }
 
     /// Creates the folder again, as a copy of the other side's if that has a build to `start` with.
@@ -279,7 +282,7 @@ pub(super) fn is_incremental(path: &Path) -> bool {
 
 /// Whether a folder has a file that is newer than `now`. The compiler's incremental
 /// state does not count, since it depends on content.
-pub(super) fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
+fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
     let found = walk(folder, is_incremental)?;
     Ok(found
         .iter()

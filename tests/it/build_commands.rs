@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::{Cbdr, LAYOUTS, Ran, Repo, Variables, git};
+use crate::support::{Cbdr, Ran, Repo, git};
 
 /// What each script begins with: the name of its side.
 const SIDE: &str = "case $PWD in */base/*) side=base ;; *) side=head ;; esac\n";
@@ -455,85 +455,6 @@ fn several_build_commands_in_one_worktree_run_in_their_order() {
     assert_eq!(run(add, 4), added);
 }
 
-/// A workspace of a library and a program of the name `name` that uses it.
-fn program(repo: &Repo, name: &str, text: &str) {
-    let package = |name: &str, more: &str| {
-        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n{more}")
-    };
-    repo.write(
-        "Cargo.toml",
-        "[workspace]\nmembers = [\"library\", \"program\"]\nresolver = \"2\"\n",
-    );
-    repo.write("library/Cargo.toml", &package("library", ""));
-    repo.write("library/src/lib.rs", "pub const WORD: &str = \"word\";\n");
-    let more = format!(
-        "[[bin]]\nname = \"{name}\"\npath = \"src/main.rs\"\n\
-         [dependencies]\nlibrary = {{ path = \"../library\" }}\n"
-    );
-    repo.write("program/Cargo.toml", &package("program", &more));
-    repo.write(
-        "program/src/main.rs",
-        &format!("fn main() {{ println!(\"{text} {{}}\", library::WORD) }}\n"),
-    );
-    repo.write(".gitignore", "target\n");
-    let mut cargo = std::process::Command::new("cargo");
-    let lock = cargo.args(["generate-lockfile", "--offline", "--quiet"]).current_dir(repo.path());
-    assert!(lock.status().unwrap().success());
-}
-
-#[test]
-fn of_what_cargo_built_before_stays_what_cargo_tracks_and_no_program() {
-    LAYOUTS.into_iter().for_each(what_cargo_tracks_stays_and_no_program);
-}
-
-fn what_cargo_tracks_stays_and_no_program(layout: Variables) {
-    let repo = Repo::new("steady").with(layout);
-    for folder in ["src", "benches"] {
-        std::fs::remove_dir_all(repo.path().join(folder)).unwrap();
-    }
-    let seen = repo.around().join("seen");
-    let run = || {
-        let _ = std::fs::remove_file(&seen);
-        let cbdr = repo.cbdr("compare main -p program --max-pairs 1 --warmup 0 --always-run");
-        let command = "sh -c '../target/debug/app >> \"$SEEN\" && : > ../target/left'";
-        let cbdr = cbdr.args(["--build-command", "cargo build", "--command", command]);
-        cbdr.env("SEEN", &seen).run()
-    };
-    let compiled =
-        |ran: &Ran, name: &str| ran.stderr.matches(&format!("Compiling {name} ")).count();
-    let lines = || {
-        let text = std::fs::read_to_string(&seen).unwrap_or_default();
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        lines.sort_unstable();
-        lines
-    };
-    program(&repo, "app", "one");
-    repo.commit("one");
-    repo.branch("feature");
-    program(&repo, "app", "two");
-    repo.commit("two");
-    let ran = run().code(0);
-    assert_eq!((compiled(&ran, "library"), compiled(&ran, "program")), (2, 2), "{}", ran.stderr);
-    assert_eq!(lines(), ["one word", "two word"]);
-    program(&repo, "app", "three");
-    repo.commit("three");
-    let ran = run().code(0);
-    assert_eq!((compiled(&ran, "library"), compiled(&ran, "program")), (0, 1), "{}", ran.stderr);
-    assert_eq!(lines(), ["one word", "three word"]);
-    // The program has another name: that of the commit before is not there.
-    program(&repo, "other", "four");
-    repo.commit("four");
-    let ran = run().code(101);
-    assert_eq!((compiled(&ran, "library"), compiled(&ran, "program")), (0, 1), "{}", ran.stderr);
-    assert!(!lines().contains(&"three word".to_owned()));
-    // Nor is it where cargo linked it.
-    let mut find = std::process::Command::new("find");
-    let folder = repo.cached().join("head/built/target");
-    let found =
-        find.arg(folder).args(["-name", "app*", "-type", "f", "-perm", "-u+x"]).output().unwrap();
-    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "{layout:?}");
-}
-
 #[test]
 fn a_folder_in_cargos_configuration_is_not_shared_by_the_sides() {
     let repo = Repo::new("steady");
@@ -585,26 +506,6 @@ fn a_folder_in_cargos_configuration_is_not_shared_by_the_sides() {
     let program = format!("{}/debug/steady", shared.display());
     let ran = compare(&[&build[..], &["--command", &program]].concat()).code(101);
     ran.says("where cargo would build both sides").says("target/release/NAME");
-}
-
-#[test]
-fn cargo_begins_anew_where_a_build_script_wrote_into_the_sources() {
-    let repo = Repo::new("steady");
-    // Cargo does not run it again, and so would not make the file again.
-    let script = "fn main() {\n    println!(\"cargo::rerun-if-changed=build.rs\");\n    \
-                  std::fs::write(\"src/made.rs\", \"\").unwrap();\n}\n";
-    repo.write("build.rs", script);
-    repo.write("src/main.rs", "mod made;\nfn main() {}\n");
-    repo.write(".gitignore", "target\nsrc/made.rs\n");
-    repo.commit("a build script");
-    repo.branch("feature");
-    for rounds in ["1", "2"] {
-        repo.write("src/main.rs", &format!("mod made;\nfn main() {{ assert!({rounds} > 0) }}\n"));
-        repo.commit(rounds);
-        let cbdr = repo.cbdr("compare main --max-pairs 1 --warmup 0 --always-run");
-        let args = ["--build-command", "cargo build", "--command", "target/debug/steady"];
-        cbdr.args(args).run().code(0);
-    }
 }
 
 #[test]

@@ -92,12 +92,14 @@ pub(crate) fn tune_repetitions(
         let command = program.command.shown();
         let parts = [program.identity.as_str(), &command, &gates.join(",")];
         let known = Known::new(known, &parts);
-        let number = known.read().and_then(|number| number.parse().ok()).filter(|&n| n > 0);
-        let number = match number {
+        let number = match known.read::<u32>().filter(|&number| number > 0) {
             Some(number) => number,
-            None => tune_side(execution, program, &gates, filter, context)?,
+            None => {
+                let number = tune_side(execution, program, &gates, filter, context)?;
+                known.write(&number);
+                number
+            }
         };
-        known.write(&number.to_string());
         execution.repetitions = execution.repetitions.max(number);
     }
     if execution.repetitions > 1 {

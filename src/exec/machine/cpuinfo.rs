@@ -39,15 +39,6 @@ impl CpuInfo {
         value(line)
     }
 
-    /// The first value of this name anywhere. Some ARM systems describe the
-    /// machine as a whole after the last processor.
-    pub(super) fn value_anywhere(&self, name: &str) -> Option<&str> {
-        value(self.0.lines().find(|line| {
-            let other = line.split_once(':');
-            other.is_some_and(|(other, _)| other.trim() == name)
-        })?)
-    }
-
     /// The first processor's lines with these names, unchanged.
     pub(super) fn lines(&self, names: &[&str]) -> String {
         let lines = self.first().filter(|(name, _)| names.contains(name));
@@ -66,14 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_from_the_first_processor_unless_they_may_stand_anywhere() {
+    fn values_come_from_the_first_processor() {
         let text = "processor\t: 0\nmodel name\t: Some: CPU\nrevision\t:\n\n\
-                    processor\t: 1\nmodel name\t: Other\nstepping\t: 2\n\nModel\t\t: Board\n";
+                    processor\t: 1\nmodel name\t: Other\nstepping\t: 2\n";
         let info = CpuInfo(text.to_owned());
         assert_eq!(info.value("model name"), Some("Some: CPU"));
         assert_eq!((info.value("revision"), info.value("stepping")), (None, None));
-        assert_eq!(info.value_anywhere("model name"), Some("Some: CPU"));
-        assert_eq!(info.value_anywhere("Model"), Some("Board"));
         assert_eq!(info.lines(&["model name", "stepping"]), "model name\t: Some: CPU");
         assert_eq!(CpuInfo::default().lines(&["model name"]), "");
     }

@@ -10,7 +10,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
-use std::os::fd::OwnedFd;
+use std::fs::File;
 
 /// Something to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub(crate) fn reason(error: &io::Error) -> CounterRefusal {
 
 /// Open counters of this thread and of every program that it starts from now on.
 #[cfg(target_os = "linux")]
-pub(super) struct OpenCounters(Vec<OwnedFd>);
+pub(super) struct OpenCounters(Vec<File>);
 
 #[cfg(target_os = "linux")]
 impl OpenCounters {
@@ -124,7 +124,7 @@ impl OpenCounters {
 }
 
 #[cfg(target_os = "linux")]
-fn open(counter: Counter) -> io::Result<OwnedFd> {
+fn open(counter: Counter) -> io::Result<File> {
     use perf_event_open_sys::{bindings as sys, perf_event_open};
     use std::os::fd::FromRawFd;
     let hardware = |event| match event {
@@ -167,23 +167,15 @@ fn open(counter: Counter) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel made this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    Ok(unsafe { File::from_raw_fd(fd) })
 }
 
 #[cfg(target_os = "linux")]
-fn read(fd: &OwnedFd) -> io::Result<CounterReading> {
-    use std::os::fd::AsRawFd;
-    let mut words = [0u64; 3];
-    let size = size_of_val(&words);
-    // SAFETY: the pointer and the size describe the array.
-    let got = unsafe { libc::read(fd.as_raw_fd(), words.as_mut_ptr().cast(), size) };
-    match usize::try_from(got) {
-        Err(_) => Err(io::Error::last_os_error()),
-        Ok(got) if got == size => {
-            Ok(CounterReading { value: words[0], enabled: words[1], running: words[2] })
-        }
-        Ok(_) => Err(io::Error::from_raw_os_error(libc::EIO)),
-    }
+fn read(mut counter: &File) -> io::Result<CounterReading> {
+    let mut words = [[0; 8]; 3];
+    io::Read::read_exact(&mut counter, words.as_flattened_mut())?;
+    let [value, enabled, running] = words.map(u64::from_ne_bytes);
+    Ok(CounterReading { value, enabled, running })
 }
 
 /// No counters: this system has none.

@@ -2,18 +2,18 @@
 //! that spawns ([`serve`]). They send each other `wire`'s messages over a pair of
 //! sockets.
 
-use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use super::counter::OpenCounters;
-use super::launch::Launch;
+use super::launch::{ExecArgs, Launch};
 #[cfg(not(target_os = "linux"))]
 use super::plain::StdSpawner as Spawner;
-use super::programs::KnownPrograms;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child, Fork};
@@ -34,8 +34,6 @@ pub struct Helper {
     socket: UnixStream,
     pid: i32,
     running: &'static AtomicI32,
-    /// The programs that the helper knows.
-    programs: RefCell<KnownPrograms>,
 }
 
 impl Helper {
@@ -48,9 +46,7 @@ impl Helper {
         let (ours, theirs) = UnixStream::pair()?;
         let running = unix::shared_cell()?;
         match unix::fork()? {
-            Fork::Parent(pid) => {
-                Ok(Helper { socket: ours, pid, running, programs: RefCell::default() })
-            }
+            Fork::Parent(pid) => Ok(Helper { socket: ours, pid, running }),
             Fork::Child => {
                 drop(ours);
                 serve(theirs, running);
@@ -71,8 +67,7 @@ impl Helper {
 
     /// Asks for a run.
     fn send(&self, command: &Command) -> Result<(), RunError> {
-        let program = self.programs.borrow_mut().refer(command);
-        let program = program.map_err(|source| spawn_error(command, source))?;
+        let program = ExecArgs::new(command).map_err(|source| spawn_error(command, source))?;
         let message = Message::Run(RunRequest::new(command, program));
         send(&mut &self.socket, &message).map_err(|error| self.lost(error))
     }
@@ -114,19 +109,19 @@ impl Helper {
             }
             patience = Some(PATIENCE);
             if late > 1 {
-                unix::signal_group(self.running.load(Ordering::Acquire), libc::SIGKILL);
+                unix::signal_group(self.running.load(Ordering::Acquire), Signal::KILL);
             }
             if late > 2 {
-                unix::signal(self.pid, libc::SIGKILL);
+                unix::signal(self.pid, Signal::KILL);
                 return Err(io::Error::other("it was stopped by a signal"));
             }
-            unix::signal(self.pid, libc::SIGCONT);
+            unix::signal(self.pid, Signal::CONT);
         }
     }
 
     /// Ends the program that was running when the helper went away.
     fn lost(&self, error: io::Error) -> RunError {
-        unix::signal_group(self.running.load(Ordering::Acquire), libc::SIGKILL);
+        unix::signal_group(self.running.load(Ordering::Acquire), Signal::KILL);
         RunError::Helper(error)
     }
 }
@@ -138,7 +133,7 @@ fn spawn_error(command: &Command, source: io::Error) -> RunError {
 impl Drop for Helper {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        unix::signal(self.pid, libc::SIGCONT);
+        unix::signal(self.pid, Signal::CONT);
         unix::wait_for(self.pid);
     }
 }
@@ -165,7 +160,6 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     unix::survive(SURVIVED.into_iter().filter(ours));
     unix::block_sigchld();
     let mut spawner = Spawner::new();
-    let mut programs = KnownPrograms::default();
     let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else {
         return;
     };
@@ -173,7 +167,7 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     while let Ok(Some(message)) = receive(&mut &socket) {
         // "Stop" is for a program that has ended by itself meanwhile.
         let Message::Run(request) = message else { continue };
-        let reply = answer(request, &mut programs, &mut spawner, (&socket, &null), running);
+        let reply = answer(&request, &mut spawner, (&socket, &null), running);
         if send(&mut &socket, &reply).is_err() {
             return;
         }
@@ -182,20 +176,18 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 
 /// Starts a program, waits for its end and cleans up after it.
 fn answer(
-    request: RunRequest,
-    programs: &mut KnownPrograms,
+    request: &RunRequest,
     spawner: &mut Spawner,
     (socket, null): (&UnixStream, &OwnedFd),
     running: &AtomicI32,
 ) -> Reply {
-    let program = programs.resolve(request.program)?;
     let stdin = match &request.stdin {
         None => null.try_clone()?,
         Some(path) => std::fs::File::open(path)?.into(),
     };
     let files = [stdin, open(&request.stdout, null)?, open(&request.stderr, null)?];
     let kept = [&request.stdout, &request.stderr].map(|sink| matches!(sink, Sink::File(_)));
-    let launch = Launch::new(program, files, request.isolation.ready(), request.peak)?;
+    let launch = Launch::new(&request.program, files, request.isolation.ready(), request.peak)?;
     let output = OutputFiles::new(kept.into_iter().zip(&launch.files[1..]))?;
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
@@ -204,7 +196,7 @@ fn answer(
     let wall = end.duration_since(start).as_secs_f64();
     // The group is ended and forgotten before its leader is reaped: until then no
     // other process can get its number.
-    unix::signal_group(child.pid, libc::SIGKILL);
+    unix::signal_group(child.pid, Signal::KILL);
     running.store(0, Ordering::Release);
     let (exit, usage) = unix::reap(child.pid)?;
     let left_behind = if request.sweep { end_orphans() } else { 0 };
@@ -296,10 +288,10 @@ fn wait(
             // Either the grace period is over, or there is none: nobody waits for the
             // program any more, or it would go on printing.
             due = None;
-            unix::signal_group(child.pid, libc::SIGKILL);
+            unix::signal_group(child.pid, Signal::KILL);
         } else {
             due = Some(seen.at + GRACE);
-            unix::signal_group(child.pid, libc::SIGTERM);
+            unix::signal_group(child.pid, Signal::TERM);
         }
     }
 }
@@ -318,7 +310,7 @@ fn end_orphans() -> u32 {
             break;
         }
         for pid in children {
-            unix::signal(pid, libc::SIGKILL);
+            unix::signal(pid, Signal::KILL);
             let exit = unix::reap(pid).map(|(exit, _)| exit);
             count += u32::from(exit.is_ok_and(|exit| exit == Exit::Signal(libc::SIGKILL)));
         }

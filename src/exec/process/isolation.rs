@@ -3,6 +3,10 @@
 
 use std::io;
 
+#[cfg(target_os = "linux")]
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+#[cfg(target_os = "linux")]
+use rustix::time::{ClockId, clock_getres};
 use serde::{Deserialize, Serialize};
 
 /// How a program is kept apart from the rest of the machine: by default, not at
@@ -35,14 +39,9 @@ pub enum IsolationError {
 /// tell.
 pub fn allowed_cpus() -> Vec<u16> {
     #[cfg(target_os = "linux")]
-    // SAFETY: the set is zeroed and only written to, and CPU_ISSET is called
-    // within its range.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0 {
-            let all = 0..(8 * size_of::<libc::cpu_set_t>()) as u16;
-            return all.filter(|&cpu| libc::CPU_ISSET(cpu.into(), &set)).collect();
-        }
+    if let Ok(set) = sched_getaffinity(None) {
+        let all = 0..CpuSet::MAX_CPU as u16;
+        return all.filter(|&cpu| set.is_set(cpu.into())).collect();
     }
     Vec::new()
 }
@@ -52,15 +51,10 @@ pub fn allowed_cpus() -> Vec<u16> {
 pub fn tick() -> f64 {
     #[cfg(target_os = "linux")]
     {
-        // SAFETY: the time is only written to.
-        let (done, step) = unsafe {
-            let mut step: libc::timespec = std::mem::zeroed();
-            (libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step), step)
-        };
-        if done == 0 {
-            return step.tv_sec as f64 + step.tv_nsec as f64 / 1e9;
-        }
+        let step = clock_getres(ClockId::MonotonicCoarse);
+        step.tv_sec as f64 + step.tv_nsec as f64 / 1e9
     }
+    #[cfg(not(target_os = "linux"))]
     1e-6
 }
 
@@ -91,12 +85,11 @@ impl Isolation {
 
     /// Computes everything that can be computed before a child exists.
     pub(super) fn ready(&self) -> Ready {
-        // SAFETY: a zeroed set is an empty one, and CPU_SET checks its range.
         #[cfg(target_os = "linux")]
-        let cpus = self.cpu.map(|cpu| unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            if usize::from(cpu) < 8 * size_of::<libc::cpu_set_t>() {
-                libc::CPU_SET(cpu.into(), &mut set);
+        let cpus = self.cpu.map(|cpu| {
+            let mut set = CpuSet::new();
+            if usize::from(cpu) < CpuSet::MAX_CPU {
+                set.set(cpu.into());
             }
             set
         });
@@ -128,7 +121,7 @@ pub(super) enum IsolationStep {
 pub(super) struct Ready {
     fixed_addresses: bool,
     #[cfg(target_os = "linux")]
-    cpus: Option<libc::cpu_set_t>,
+    cpus: Option<CpuSet>,
     #[cfg(not(target_os = "linux"))]
     has_cpu: bool,
     nice: i32,
@@ -140,7 +133,11 @@ impl Ready {
     /// and the system's error number.
     #[cfg(target_os = "linux")]
     pub(super) fn apply(&self) -> Result<(), (IsolationStep, i32)> {
-        // SAFETY: plain system calls; the set outlives its call.
+        if let Some(cpus) = &self.cpus {
+            let set = sched_setaffinity(None, cpus);
+            set.map_err(|error| (IsolationStep::Cpu, error.raw_os_error()))?;
+        }
+        // SAFETY: plain system calls.
         unsafe {
             if self.fixed_addresses {
                 let old = libc::personality(0xffff_ffff);
@@ -148,11 +145,6 @@ impl Ready {
                 if old < 0 || libc::personality(new as libc::c_ulong) < 0 {
                     return Err((IsolationStep::Addresses, *libc::__errno_location()));
                 }
-            }
-            if let Some(cpus) = &self.cpus
-                && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
-            {
-                return Err((IsolationStep::Cpu, *libc::__errno_location()));
             }
             if self.nice != 0 {
                 // `nice` may return -1 as a niceness, so only the error number tells.

@@ -12,8 +12,7 @@ use super::Command;
 use super::isolation::Ready;
 use super::program::look_up;
 
-/// The arguments of `execve` and the working directory, as the system takes
-/// them: made once, used for every run of the program.
+/// The arguments of `execve` and the working directory, as the system takes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ExecArgs {
     pub(super) argv: Vec<CString>,
@@ -24,7 +23,7 @@ pub(super) struct ExecArgs {
 
 impl ExecArgs {
     /// # Errors
-    /// When a string has a zero in it.
+    /// When a string has a zero in it, which no string of the system has.
     pub(super) fn new(command: &Command) -> io::Result<Self> {
         let argv = command.argv.iter().map(|word| string(word.as_bytes().to_vec()));
         Ok(ExecArgs {
@@ -32,32 +31,6 @@ impl ExecArgs {
             env: command.env.iter().map(variable).collect::<io::Result<_>>()?,
             cwd: string(command.cwd.as_os_str().as_bytes().to_vec())?,
         })
-    }
-
-    /// Whether a command has these arguments and this folder, and as many
-    /// environment variables.
-    pub(super) fn differs_in_env_only(&self, command: &Command) -> bool {
-        let argv = self.argv.iter().map(|word| word.as_bytes());
-        self.env.len() == command.env.len()
-            && argv.eq(command.argv.iter().map(|word| word.as_bytes()))
-            && self.cwd.as_bytes() == command.cwd.as_os_str().as_bytes()
-    }
-
-    /// The variables that a command has instead of those in the same places here.
-    pub(super) fn changes(&self, command: &Command) -> io::Result<Vec<(usize, CString)>> {
-        let is_same = |known: &CString, (name, value): &(OsString, OsString)| {
-            let rest = known.as_bytes().strip_prefix(name.as_bytes());
-            rest.and_then(|rest| rest.strip_prefix(b"=")) == Some(value.as_bytes())
-        };
-        let both = self.env.iter().zip(&command.env).enumerate();
-        let others = both.filter(|(_, (known, other))| !is_same(known, other));
-        others.map(|(at, (_, other))| Ok((at, variable(other)?))).collect()
-    }
-
-    /// How much memory the strings take.
-    pub(super) fn bytes(&self) -> usize {
-        let all = self.argv.iter().chain(&self.env).chain([&self.cwd]);
-        all.map(|string| string.count_bytes() + 1).sum()
     }
 
     /// The value of an environment variable. As in C, the first one counts if
@@ -109,5 +82,16 @@ impl<'a> Launch<'a> {
         peak: bool,
     ) -> io::Result<Self> {
         Ok(Launch { program: args.program()?, args, files, isolation, peak })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_with_a_zero_in_it_is_refused() {
+        let command = Command { argv: vec!["a\0b".into()], ..Command::default() };
+        assert_eq!(ExecArgs::new(&command).unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }
 }

@@ -19,7 +19,6 @@ mod launch;
 #[cfg(any(test, not(target_os = "linux")))]
 mod plain;
 mod program;
-mod programs;
 #[cfg(target_os = "linux")]
 mod spawn;
 pub(crate) mod ticks;
@@ -58,10 +57,6 @@ const STDERR_TAIL: u64 = 64 << 10;
 /// The least number of free bytes of a file system that is not full: a write that hits
 /// a full disk may still leave a few.
 const LEAST_SPACE: u64 = 1 << 20;
-
-/// Whether this system reports page faults by kind and context switches of a
-/// program. If not, [`Usage`] has zeros there.
-pub const TELLS_FAULTS_AND_SWITCHES: bool = cfg!(unix);
 
 /// The environment of this process. On Windows, where the case of a name means
 /// nothing, all names are in capitals.

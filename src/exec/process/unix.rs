@@ -1,13 +1,18 @@
-//! The system calls that std has no safe form of, wrapped so that their callers
-//! need no `unsafe`.
+//! The system calls that std has no safe form of: rustix has most of them, the others are wrapped
+//! here so that their callers need no `unsafe`.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
+};
 
 use super::{Exit, LEAST_SPACE, Usage};
 
@@ -55,12 +60,8 @@ pub(super) fn exit_now(code: i32) -> ! {
 
 /// The host name of the machine, if it has one.
 pub(crate) fn host_name() -> Option<String> {
-    let mut name = [0u8; 256];
-    // SAFETY: the pointer and the length describe the array, and its last byte
-    // stays a zero.
-    let got = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    let name = std::ffi::CStr::from_bytes_until_nul(&name).ok().filter(|_| got == 0)?;
-    Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// Whether this process ignores `signal`.
@@ -75,25 +76,16 @@ pub(super) fn is_ignored(signal: i32) -> bool {
 
 /// The number of the user as whom this process acts.
 pub(crate) fn user_id() -> u32 {
-    // SAFETY: geteuid has no preconditions and can't fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Whether the file system of `path` has less than 1 MiB or no file left for
 /// users. False where the system does not tell.
 pub(crate) fn is_full(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: zeroed is a valid value, the path ends with a zero, and both
-    // outlive the call.
-    let (code, about) = unsafe {
-        let mut about: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(path.as_ptr(), &raw mut about), about)
-    };
-    // The types of the fields differ among systems.
-    #[allow(clippy::unnecessary_cast, reason = "u32 on some systems")]
-    let free = (about.f_frsize as u64).saturating_mul(about.f_bavail as u64);
-    let no_files = about.f_files > 0 && about.f_favail == 0;
-    code == 0 && (free < LEAST_SPACE || no_files)
+    rustix::fs::statvfs(path).is_ok_and(|about| {
+        let free = about.f_frsize.saturating_mul(about.f_bavail);
+        free < LEAST_SPACE || about.f_files > 0 && about.f_favail == 0
+    })
 }
 
 extern "C" fn nothing(_signal: libc::c_int) {}
@@ -140,7 +132,7 @@ pub(super) fn mask(how: libc::c_int, signal: i32) {
 
 /// Whether this process may execute the file.
 pub(super) fn may_execute(path: &Path) -> io::Result<()> {
-    may(path, libc::X_OK)
+    Ok(access(path, Access::EXEC_OK)?)
 }
 
 /// Whether this process may write to the file or create files in the folder.
@@ -148,16 +140,7 @@ pub(super) fn may_execute(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The reason why it may not.
 pub(crate) fn may_write(path: &Path) -> io::Result<()> {
-    may(path, libc::W_OK)
-}
-
-fn may(path: &Path, mode: libc::c_int) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path is a string that ends with a zero.
-    match unsafe { libc::access(path.as_ptr(), mode) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(access(path, Access::WRITE_OK)?)
 }
 
 /// A program that was started in a process group of its own and is not reaped.
@@ -233,34 +216,27 @@ pub(super) fn poll_two(
     second: BorrowedFd<'_>,
     patience: Option<Duration>,
 ) -> io::Result<(bool, bool)> {
-    let entry =
-        |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut fds = [entry(first), entry(second)];
-    let limit = patience.map_or(-1, |patience| {
-        libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX)
-    });
-    loop {
-        // SAFETY: the pointer and the length describe the array above.
-        let count = unsafe { libc::poll(fds.as_mut_ptr(), 2, limit) };
-        if count >= 0 {
-            return Ok((fds[0].revents != 0, fds[1].revents != 0));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
+    let mut fds = [first, second].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+    retry_on_intr(|| poll(&mut fds, patience.as_ref()))?;
+    let [first, second] = fds.map(|fd| !fd.revents().is_empty());
+    Ok((first, second))
+}
+
+/// Looks for an ended child, which stays a zombie; `None` if none of these has ended.
+fn ended(of: WaitId<'_>) -> io::Result<Option<WaitIdStatus>> {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(of, how)?)
 }
 
 /// Whether the child `pid` has ended. It stays a zombie.
 pub(super) fn has_ended(pid: i32) -> bool {
-    // SAFETY: `info` is zeroed and outlives the call.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) == 0
-            && info.si_pid() == pid
-    }
+    Pid::from_raw(pid).is_some_and(|pid| matches!(ended(WaitId::Pid(pid)), Ok(Some(_))))
+}
+
+/// Whether there are children, zombies among them.
+pub(super) fn has_children() -> bool {
+    ended(WaitId::All).is_ok()
 }
 
 /// Waits for the child `pid` and reaps it. Returns how it ended, and what it and
@@ -301,18 +277,16 @@ pub(super) fn reap(pid: i32) -> io::Result<(Exit, Usage)> {
 }
 
 /// Sends `signal` to every process of a group, which may be gone.
-pub(super) fn signal_group(group: i32, signal: i32) {
-    if group > 1 {
-        // SAFETY: killpg has no memory preconditions.
-        unsafe { libc::killpg(group, signal) };
+pub(super) fn signal_group(group: i32, signal: Signal) {
+    if let Some(group) = Pid::from_raw(group).filter(|group| !group.is_init()) {
+        let _ = kill_process_group(group, signal);
     }
 }
 
 /// Sends `signal` to the process `pid`.
-pub(super) fn signal(pid: i32, signal: i32) {
-    if pid > 1 {
-        // SAFETY: kill has no memory preconditions.
-        unsafe { libc::kill(pid, signal) };
+pub(super) fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid).filter(|pid| !pid.is_init()) {
+        let _ = kill_process(pid, signal);
     }
 }
 
@@ -326,16 +300,6 @@ pub(super) fn adopt_orphans(adopt: bool) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = adopt;
-}
-
-/// Whether there are children, zombies among them.
-pub(super) fn has_children() -> bool {
-    // SAFETY: `info` is zeroed and outlives the call.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_ALL, 0, &raw mut info, flags) == 0
-    }
 }
 
 /// Waits for the child `pid` and reaps it, however it ended.

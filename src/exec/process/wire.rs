@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::counter::Counter;
-use super::programs::ProgramRef;
+use super::launch::ExecArgs;
 use super::{Command, Isolation, RunOutcome, Sink};
 
 /// What the asking side sends.
@@ -24,10 +24,10 @@ pub(super) enum Message {
     Stop,
 }
 
-/// What is to be run, and how: a [`Command`], its program by reference.
+/// What is to be run, and how: a [`Command`].
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunRequest {
-    pub(super) program: ProgramRef,
+    pub(super) program: ExecArgs,
     pub(super) stdin: Option<OsString>,
     pub(super) stdout: Sink,
     pub(super) stderr: Sink,
@@ -39,7 +39,7 @@ pub(super) struct RunRequest {
 }
 
 impl RunRequest {
-    pub(super) fn new(command: &Command, program: ProgramRef) -> Self {
+    pub(super) fn new(command: &Command, program: ExecArgs) -> Self {
         RunRequest {
             program,
             stdin: command.stdin.as_ref().map(|path| path.as_os_str().to_owned()),
@@ -113,7 +113,6 @@ mod tests {
     use super::super::counter::{CounterEvent, CounterReading, HardwareEvent, SoftwareEvent};
     use super::super::{Exit, Usage};
     use super::*;
-    use std::ffi::CString;
     use std::os::unix::ffi::OsStringExt;
 
     #[track_caller]
@@ -131,6 +130,8 @@ mod tests {
         let bytes = OsString::from_vec(vec![b'/', 0xff, 0xfe, b'=']);
         let counter = |event, kernel| Counter { event, kernel };
         let command = Command {
+            argv: vec![bytes.clone()],
+            env: vec![("A".into(), bytes.clone())],
             stdin: Some(bytes.clone().into()),
             stdout: Sink::File(bytes.into()),
             stderr: Sink::Stderr,
@@ -145,10 +146,10 @@ mod tests {
             ],
             ..Command::default()
         };
-        let changes = vec![(7, CString::from(c"A=\xff"))];
-        let known = ProgramRef::Known { number: 3, changes };
-        assert_survives(Message::Run(RunRequest::new(&command, known.clone())));
-        assert_survives(Message::Run(RunRequest::new(&Command::default(), known)));
+        for command in [command, Command::default()] {
+            let program = ExecArgs::new(&command).unwrap();
+            assert_survives(Message::Run(RunRequest::new(&command, program)));
+        }
         assert_survives(Message::Stop);
         let outcome = RunOutcome {
             exit: Exit::Signal(9),

@@ -156,7 +156,8 @@ impl<'a> Folders<'a> {
                 _ => path == Path::new(name),
             })
         };
-        let differs = || Err(format!("it opens `{name}`, which differs"));
+        let shown = if name.is_empty() { "." } else { name };
+        let differs = || Err(format!("it opens `{shown}`, which differs"));
         match access {
             Access::Moved => Err(format!("it gives the folder `{name}` another name")),
             Access::Absent | Access::Used if is_changed() => differs(),

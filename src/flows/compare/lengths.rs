@@ -91,12 +91,11 @@ impl Lengths<'_, '_> {
         let parts = self.parts(plan);
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let known = Known::new(known, &parts);
-        let stored = known.read().and_then(|text| serde_json::from_str(&text).ok());
-        let stored = stored.filter(|all: &Vec<_>| all.len() == self.groups.len());
+        let stored = known.read().filter(|all: &Vec<_>| all.len() == self.groups.len());
         let mut lengths = stored.unwrap_or_else(|| vec![None; self.groups.len()]);
         if lengths.contains(&None) {
             self.try_missing(&mut lengths, plan, deadline, reporter).map_err(Stop::into_error)?;
-            known.write(&serde_json::to_string(&lengths).unwrap_or_default());
+            known.write(&lengths);
         }
         let usual = usual(&lengths);
         for (&group, length) in self.groups.iter().zip(lengths) {

@@ -15,11 +15,6 @@ const PARTS: [&str; 5] = ["builds", "base", "head", "git", "linker"];
 const MAX_AGE: Duration = Duration::from_secs(30 * DAY);
 /// How many bytes of artifacts are kept for one repository.
 const MAX_BYTES: u64 = 4 << 30;
-/// The file in an artifact's folder with the time since when it counts as old.
-const OLD: &str = "old";
-/// How long it has to count as old before it is removed: a clock that is
-/// temporarily ahead would make all artifacts old.
-const GRACE: Duration = Duration::from_secs(DAY);
 /// Seconds.
 const DAY: u64 = 24 * 3600;
 
@@ -140,8 +135,8 @@ impl RepositoryCache {
     }
 
     /// Removes incomplete data of killed runs, artifacts that have not been used
-    /// for 30 days and already counted as old a day ago, and beyond 4 GiB those
-    /// that have not been used for longest; never those of `keep`.
+    /// for 30 days, and beyond 4 GiB those that have not been used for longest; never
+    /// those of `keep`.
     pub(crate) fn prune(&self, keep: &[String]) {
         self.prune_at(keep, SystemTime::now());
     }
@@ -164,8 +159,7 @@ impl RepositoryCache {
         for (used, name, path) in found {
             total += size(&path);
             let age = now.duration_since(used).unwrap_or_default();
-            let was_old = was_old(&path, age > MAX_AGE, now);
-            if !keep.contains(&name) && (was_old || total > MAX_BYTES) {
+            if !keep.contains(&name) && (age > MAX_AGE || total > MAX_BYTES) {
                 let _ = std::fs::remove_dir_all(path);
             }
         }
@@ -183,22 +177,6 @@ fn last_used(artifact: &Path, now: SystemTime) -> io::Result<SystemTime> {
     Ok(used.min(now))
 }
 
-/// Whether an artifact is old and was old a day ago; stores since when it is.
-fn was_old(artifact: &Path, is_old: bool, now: SystemTime) -> bool {
-    let note = artifact.join(OLD);
-    if !is_old {
-        let _ = std::fs::remove_file(note);
-        return false;
-    }
-    match note.metadata().and_then(|about| about.modified()) {
-        Ok(since) => now.duration_since(since).is_ok_and(|age| age >= GRACE),
-        Err(_) => {
-            let _ = File::create(&note).and_then(|file| file.set_modified(now));
-            false
-        }
-    }
-}
-
 /// The bytes of all files in a folder.
 pub(super) fn size(path: &Path) -> u64 {
     let of = |entry: std::fs::DirEntry| match entry.file_type() {
@@ -212,8 +190,6 @@ pub(super) fn size(path: &Path) -> u64 {
 mod tests {
     use super::*;
     use crate::workspace::cache::{ArtifactKey, Cache, Contents, artifact};
-
-    const HOUR: Duration = Duration::from_secs(3600);
 
     /// A repository with artifacts of these ages, days.
     fn repository(folder: &Path, now: SystemTime, ages: &[u64]) -> (RepositoryCache, Vec<String>) {
@@ -236,31 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_used_goes_a_day_after_it_was_found_old() {
+    fn what_nobody_used_for_long_goes_unless_it_is_to_be_kept() {
         let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
         let (repository, names) = repository(folder.path(), now, &[28, 31, 40]);
-        let keep = std::slice::from_ref(&names[2]);
-        repository.prune_at(keep, now);
-        repository.prune_at(keep, now + 23 * HOUR);
-        assert_eq!(there(&repository, &names), [true; 3]);
-        repository.prune_at(keep, now + 24 * HOUR);
+        repository.prune_at(std::slice::from_ref(&names[2]), now);
         assert_eq!(there(&repository, &names), [true, false, true]);
-    }
-
-    #[test]
-    fn a_clock_that_is_ahead_for_a_moment_removes_nothing() {
-        let (folder, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
-        let (repository, names) = repository(folder.path(), now, &[1, 29]);
-        let later = now + Duration::from_secs(50 * 365 * DAY);
-        for _ in 0..3 {
-            repository.prune_at(&[], later);
-            repository.prune_at(&[], later + HOUR);
-            repository.prune_at(&[], now);
-        }
-        assert_eq!(there(&repository, &names), [true; 2]);
-        // Nor does one that is set back, to a time before 1970.
-        repository.prune_at(&[], SystemTime::UNIX_EPOCH - HOUR);
-        assert_eq!(there(&repository, &names), [true; 2]);
+        // A clock that is set back, to a time before 1970, makes nothing old.
+        repository.prune_at(&[], SystemTime::UNIX_EPOCH - Duration::from_secs(3600));
+        assert_eq!(there(&repository, &names), [true, false, true]);
     }
 
     #[test]
@@ -269,9 +228,7 @@ mod tests {
         let (repository, names) =
             repository(folder.path(), now + Duration::from_secs(1000 * DAY), &[0]);
         repository.prune_at(&[], now);
-        let later = now + Duration::from_secs(31 * DAY);
-        repository.prune_at(&[], later);
-        repository.prune_at(&[], later + GRACE);
+        repository.prune_at(&[], now + Duration::from_secs(31 * DAY));
         assert_eq!(there(&repository, &names), [false]);
     }
 }

@@ -22,10 +22,9 @@ use object::{
 
 use super::labelled::{Change, archive, labelled};
 use super::object_file::{is_among, is_loaded, name_of, shown};
-use super::{RUSTCS, kept_files, links, read};
+use super::{RUSTCS, kept_files, links, read, with_base_paths};
 use crate::exec::program::{AlignedLink, Program, Relink};
 use crate::model::side::{Pair, Side};
-use crate::workspace::identical::replace;
 
 /// The prefix of the names of the symbols that are added.
 const LABEL: &str = "__cbdr.";
@@ -100,17 +99,8 @@ impl Alignment {
             link.can_align()?;
         }
         let files = Pair::try_both(|side| different_files(links[side], links[side.other()]))?;
-        let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
-        let sections = Pair::both(|side| {
-            let plain = |content: &[u8]| {
-                let mut plain = content.to_vec();
-                if side == Side::Head && homes.base.len() == homes.head.len() {
-                    replace(&mut plain, homes.head, homes.base);
-                }
-                plain
-            };
-            sections_of(&files[side], plain)
-        });
+        let plain = |content: &[u8]| with_base_paths(content.to_vec(), programs);
+        let sections = files.as_ref().map(|files| sections_of(files, plain));
         let both = matched(&sections);
         let sizes = Pair::try_both(|side| {
             let Program { executable, executable_sha256, .. } = &programs[side];

@@ -2,7 +2,8 @@
 //! refer.
 //!
 //! Two functions are the same if their bytes are, and each relocation of one means the same
-//! as that of the other. What has a name is the same if the name is; what has none,
+//! as that of the other. What has a name is the same if the mangled name is, or one that is
+//! declared the same; what has none,
 //! especially a constant, if its own bytes and relocations are. Since constants may refer to
 //! each other in cycles, two count as the same until a difference is found (a bisimulation:
 //! D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
@@ -19,17 +20,6 @@ use crate::workspace::identical::MovedLocation;
 /// Functions whose names differ between the sides: the name under which they are compared,
 /// by their own name.
 pub(super) type Renamed = HashMap<String, String>;
-
-/// What makes two names the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
-    /// The same demangled name: they may differ in the hashes of crates, as with another
-    /// version. A function is identified by its name.
-    Shown,
-    /// The same mangled name, or names that are declared the same. A function that is local
-    /// to its object file is compared like a constant if others have its name.
-    Exact(Renamed),
-}
 
 /// The prefix of the names of variables that the compiler generates for the toolchain's libraries.
 const OF_RUSTC: &str = "__rustc::";
@@ -52,32 +42,30 @@ pub(super) struct Objects<'d> {
     firsts: HashMap<FilePiece, FilePiece>,
     /// The names of those to which code in other languages may refer.
     exported: BTreeSet<String>,
-    naming: Naming,
+    renamed: Renamed,
 }
 
 impl<'d> Objects<'d> {
-    pub(super) fn new(files: Vec<ObjectFile<'d>>, naming: Naming) -> Self {
+    pub(super) fn new(files: Vec<ObjectFile<'d>>, renamed: Renamed) -> Self {
         let mut functions: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
         let mut data: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
         let (mut values, mut exported) = (BTreeSet::new(), BTreeSet::new());
         let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
-        let all_named = naming == Naming::Shown;
+        let common = |name: &str| renamed.get(name).map_or(name, String::as_str).to_owned();
         for (number, file) in files.iter().enumerate() {
             // What is local to its file belongs to the functions that refer to it, unless its
             // name is unique.
             for function in file.functions() {
-                if function.is_local && !all_named {
+                if function.is_local {
                     locals.insert(function.name);
                     continue;
                 }
-                let name = naming.name(&function.name);
-                let piece = if all_named { function.own } else { function.piece };
-                functions.entry(name).or_default().push(((number, piece), function));
+                let (name, place) = (common(&function.name), (number, function.piece));
+                functions.entry(name).or_default().push((place, function));
             }
             for constant in file.data() {
                 exported.extend(constant.is_exported.then(|| constant.name.clone()));
-                let name = naming.name(&constant.name);
-                let all = data.entry(name).or_default();
+                let all = data.entry(common(&constant.name)).or_default();
                 let place = (number, constant.piece);
                 if let Some((first, _)) = all.first() {
                     firsts.insert(place, *first);
@@ -86,18 +74,18 @@ impl<'d> Objects<'d> {
             }
             values.extend(file.values());
         }
-        Objects { files, functions, locals, data, values, firsts, exported, naming }
+        Objects { files, functions, locals, data, values, firsts, exported, renamed }
     }
 
     /// The same with other names for functions.
     pub(super) fn renamed(self, names: Renamed) -> Self {
-        if names.is_empty() { self } else { Objects::new(self.files, Naming::Exact(names)) }
+        if names.is_empty() { self } else { Objects::new(self.files, names) }
     }
 
     /// The same, in which local functions with these names are compared by name, too.
     pub(super) fn with_unique(mut self, unique: &Rc<HashSet<String>>) -> Self {
         self.files.iter_mut().for_each(|file| file.unique = Rc::clone(unique));
-        Objects::new(self.files, self.naming)
+        Objects::new(self.files, self.renamed)
     }
 
     /// The names of the local functions that are compared by name.
@@ -111,10 +99,7 @@ impl<'d> Objects<'d> {
     /// The name under which a linked function is compared. `None` if it belongs to the
     /// functions that refer to it.
     pub(super) fn compared<'n>(&'n self, name: &'n str) -> Option<&'n str> {
-        let common = match &self.naming {
-            Naming::Exact(renamed) => renamed.get(name).map_or(name, String::as_str),
-            Naming::Shown => name,
-        };
+        let common = self.renamed.get(name).map_or(name, String::as_str);
         (self.functions.contains_key(common) || !self.locals.contains(name)).then_some(common)
     }
 
@@ -129,7 +114,7 @@ impl<'d> Objects<'d> {
     pub(super) fn content(&self, (number, piece): FilePiece) -> Option<PieceContent<'d>> {
         let file = &self.files[number];
         let mut references = Vec::new();
-        for (at, kind, target) in file.references(piece, self.naming == Naming::Shown)? {
+        for (at, kind, target) in file.references(piece)? {
             let mut add = |meaning| references.push((at, kind, meaning));
             match target {
                 ReferenceTarget::Entry(entry, offset) => add(Referent::Entry(entry, offset)),
@@ -137,7 +122,7 @@ impl<'d> Objects<'d> {
                     add(Referent::Piece((number, piece), offset))
                 }
                 ReferenceTarget::Name(name, offset) => {
-                    let name = self.naming.name(&name);
+                    let name = self.renamed.get(&name).cloned().unwrap_or(name);
                     match self.defined(&name, offset) {
                         [] => add(Referent::Name(name, offset)),
                         // Linkers take one of them.
@@ -154,18 +139,8 @@ impl<'d> Objects<'d> {
 
     /// The definitions of a name that count as parts of what refers to it, with an offset.
     fn defined(&self, name: &str, offset: i64) -> &[(FilePiece, Named)] {
-        let is_inside = offset != 0 && self.naming != Naming::Shown;
-        let functions = self.functions.get(name).filter(|_| is_inside);
+        let functions = self.functions.get(name).filter(|_| offset != 0);
         self.data.get(name).or(functions).map_or(&[], Vec::as_slice)
-    }
-}
-
-impl Naming {
-    fn name(&self, name: &str) -> String {
-        match self {
-            Naming::Shown => shown(name),
-            Naming::Exact(renamed) => renamed.get(name).map_or(name, String::as_str).to_owned(),
-        }
     }
 }
 
@@ -221,11 +196,7 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
         names.sort_unstable();
         names.retain(|name| {
             let of = |side: &'a Objects<'d>| side.functions.get(*name).map_or(&[][..], |all| all);
-            let (base, head) = (of(base), of(head));
-            match self.sides.base.naming {
-                Naming::Shown => !self.are_same(base, head),
-                Naming::Exact(_) => !self.are_all_same(base, head),
-            }
+            !self.are_all_same(of(base), of(head))
         });
         names
     }
@@ -294,16 +265,6 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
             }
         }
         false
-    }
-
-    /// Whether each of the base's has an equal one among the head's.
-    fn are_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
-        let mut head: Vec<FilePiece> = head.iter().map(|(place, _)| *place).collect();
-        base.len() == head.len()
-            && base.iter().all(|(one, _)| {
-                let found = head.iter().position(|other| self.is_same(*one, *other));
-                found.map(|at| head.swap_remove(at)).is_some()
-            })
     }
 
     fn is_same(&mut self, base: FilePiece, head: FilePiece) -> bool {

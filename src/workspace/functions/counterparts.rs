@@ -7,8 +7,8 @@
 //! may have the same one: first by their own bytes and relocations, then by what these refer
 //! to, and so on until nothing more can be distinguished (partition refinement: R. Paige and
 //! R. E. Tarjan, "Three partition refinement algorithms", SIAM J. Comput. 16, 1987).
-//! Functions may refer to each other in cycles. Those that differ are paired by what refers
-//! to them: what two paired functions call at the same position is a pair, too.
+//! Functions may refer to each other in cycles. Those that differ are paired if nothing else
+//! has their demangled name, or their content.
 //!
 //! Pairs found here are compared like any functions with the same name. So a wrong guess
 //! makes equal functions differ, and never the reverse.
@@ -22,9 +22,6 @@ use crate::model::side::{Pair, Side};
 
 /// The maximum number of rounds of pairing functions that differ.
 const MOST_PASSES: usize = 20;
-
-/// The maximum number of constants of a function whose references are searched.
-const MOST_CONSTANTS: usize = 1000;
 
 /// Common names for functions and their counterparts with other names on the other side.
 /// `others` are the names in the files that both sides have; what these refer to has the
@@ -43,12 +40,6 @@ pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) 
         pair_unique(&mut graph, |graph, name| {
             Some(hash((graph.unmatched(name)?, graph.contents(name))))
         });
-        // The better the evidence, the earlier; the next one only where the last found none.
-        for guess in [pair_same_callees, pair_other_callees, pair_in_order] {
-            if graph.pairs.len() == before {
-                guess(&mut graph);
-            }
-        }
         if graph.pairs.len() == before {
             break;
         }
@@ -153,24 +144,6 @@ impl<'o> Graph<'o> {
     /// The hashes of the contents of a function's definitions.
     fn contents(&self, name: usize) -> Vec<u64> {
         self.references[name].iter().map(|piece| self.own[*piece]).collect()
-    }
-
-    /// The functions without a counterpart that a function refers to, in order, and those
-    /// that its constants refer to.
-    fn callees(&self, name: usize) -> Vec<usize> {
-        let mut callees = Vec::new();
-        let mut seen = HashSet::new();
-        let mut open = self.references[name].clone();
-        while let Some(part) = open.pop().filter(|_| seen.len() < MOST_CONSTANTS) {
-            if self.is_name(part) {
-                if self.unmatched(part).is_some() && !callees.contains(&part) {
-                    callees.push(part);
-                }
-            } else if seen.insert(part) {
-                open.extend(self.references[part].iter().rev());
-            }
-        }
-        callees
     }
 
     /// The names of each side that are in no pair, by a key.
@@ -371,72 +344,6 @@ impl Colours {
 fn pair_unique(graph: &mut Graph<'_>, key: impl Fn(&Graph<'_>, usize) -> Option<u64>) {
     for both in graph.by_key(key).into_values() {
         if let (&[base], &[head]) = (&*both.base, &*both.head) {
-            graph.pair(Pair { base, head });
-        }
-    }
-}
-
-/// Pairs functions without a counterpart that have the same demangled name and to which
-/// both functions of a pair refer at the same position, in the same code.
-fn pair_same_callees(graph: &mut Graph<'_>) {
-    let mut seen = HashSet::new();
-    let mut done = 0;
-    while let Some(callers) = graph.pairs.get(done) {
-        done += 1;
-        let Pair { base, head } = callers.map(|caller| &graph.references[caller]);
-        if base.len() != head.len() {
-            continue;
-        }
-        let mut open: Vec<_> = base.iter().copied().zip(head.iter().copied()).collect();
-        let mut found = Vec::new();
-        while let Some((base, head)) = open.pop() {
-            if graph.own[base] != graph.own[head] || !seen.insert((base, head)) {
-                continue;
-            }
-            let both = graph.references[base].iter().zip(&graph.references[head]);
-            for (&base, &head) in both {
-                match (graph.is_name(base), graph.is_name(head)) {
-                    (false, false) => open.push((base, head)),
-                    (true, true) => found.push(Pair { base, head }),
-                    _ => {}
-                }
-            }
-        }
-        for both in found {
-            let names = both.map(|name| graph.unmatched(name));
-            if names.base.is_some() && names.base == names.head {
-                graph.pair(both);
-            }
-        }
-    }
-}
-
-/// Pairs functions without a counterpart that have the same demangled name and to which
-/// both functions of a pair refer, in order, if both refer to the same number of them.
-fn pair_other_callees(graph: &mut Graph<'_>) {
-    let mut done = 0;
-    while let Some(callers) = graph.pairs.get(done).copied() {
-        done += 1;
-        let mut all: BTreeMap<u64, Pair<Vec<usize>>> = BTreeMap::new();
-        for side in Side::BOTH {
-            for name in graph.callees(callers[side]) {
-                all.entry(graph.own[name]).or_default()[side].push(name);
-            }
-        }
-        pair_each(graph, all);
-    }
-}
-
-/// Pairs functions without a counterpart that have the same demangled name, in order, if
-/// both sides have the same number of them.
-fn pair_in_order(graph: &mut Graph<'_>) {
-    let all = graph.by_key(Graph::unmatched);
-    pair_each(graph, all);
-}
-
-fn pair_each(graph: &mut Graph<'_>, all: BTreeMap<u64, Pair<Vec<usize>>>) {
-    for both in all.into_values().filter(|both| both.base.len() == both.head.len()) {
-        for (base, head) in both.base.into_iter().zip(both.head) {
             graph.pair(Pair { base, head });
         }
     }

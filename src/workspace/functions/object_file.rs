@@ -272,16 +272,15 @@ impl<'d> ObjectFile<'d> {
         data.get(piece.start as usize..piece.end as usize)
     }
 
-    /// The relocations of a part. Functions are identified by their names; if not
-    /// `all_named`, only those that other files can refer to, where they begin. `None` if one
-    /// has an unknown kind.
-    pub(super) fn references(&self, piece: Piece, all_named: bool) -> Option<Vec<Reference<'d>>> {
+    /// The relocations of a part. Functions that other files can refer to are identified by their
+    /// names, where they begin. `None` if a relocation has an unknown kind.
+    pub(super) fn references(&self, piece: Piece) -> Option<Vec<Reference<'d>>> {
         let all = self.relocations_of(piece.section)?;
         let from = all.partition_point(|(offset, _)| *offset < piece.start);
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
         let own = own.map(|(offset, relocation)| {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
-            let target = self.target(relocation, r_type, piece, all_named)?;
+            let target = self.target(relocation, r_type, piece)?;
             Some((offset - piece.start, r_type, target))
         });
         // Unwinding refers to this, although the function does not.
@@ -316,7 +315,7 @@ impl<'d> ObjectFile<'d> {
 
     /// What a part consists of, unless it refers to another part without a name.
     pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d>>)> {
-        let references = self.references(piece, false)?;
+        let references = self.references(piece)?;
         let is_plain =
             references.iter().all(|(.., target)| !matches!(target, ReferenceTarget::Piece(..)));
         is_plain.then_some((self.bytes(piece)?, references))
@@ -340,7 +339,6 @@ impl<'d> ObjectFile<'d> {
         relocation: &Relocation,
         r_type: elf::RelocationType,
         from: Piece,
-        all_named: bool,
     ) -> Option<ReferenceTarget<'d>> {
         // A relative address counts from the end of the instruction, which is the end of
         // the relocation if only its own length is subtracted.
@@ -353,7 +351,7 @@ impl<'d> ObjectFile<'d> {
                     return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
                 };
                 if is_function(&symbol) {
-                    return self.function_target(&symbol, addend, from, all_named);
+                    return self.function_target(&symbol, addend, from);
                 }
                 if symbol.is_global() {
                     return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
@@ -364,7 +362,7 @@ impl<'d> ObjectFile<'d> {
         };
         let at = (start as i64).checked_add(addend)?;
         if let Some((symbol, offset)) = self.function_at(section, at) {
-            return self.function_target(&symbol, offset, from, all_named);
+            return self.function_target(&symbol, offset, from);
         }
         let entry = match is_section {
             // Linkers select an entry by its symbol, whatever the addend.
@@ -402,13 +400,12 @@ impl<'d> ObjectFile<'d> {
         symbol: &ElfSymbol64<'d, '_, LittleEndian>,
         offset: i64,
         from: Piece,
-        all_named: bool,
     ) -> Option<ReferenceTarget<'d>> {
         let named = self.named(symbol)?;
         // Who jumps into the middle of a function does not meet its beginning. Code may call a
         // local function in some runs only, so that one belongs to it.
         let is_own = symbol.is_local() && self.functions.contains_key(&from.section);
-        Some(match all_named || !named.is_local && !is_own && offset == 0 {
+        Some(match !named.is_local && !is_own && offset == 0 {
             true => ReferenceTarget::Name(named.name, offset),
             false => ReferenceTarget::Piece(named.piece, offset.checked_add(named.offset())?),
         })

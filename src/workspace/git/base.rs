@@ -296,7 +296,9 @@ fn branch_name(head: git2::Reference<'_>) -> Option<String> {
 /// The commit of HEAD in `repository`.
 pub(super) fn head_commit(repository: &Repository) -> Result<git2::Commit<'_>, Error> {
     let head = repository.head().map_err(|error| match error.code() {
-        ErrorCode::UnbornBranch | ErrorCode::NotFound => Error::Unborn,
+        ErrorCode::UnbornBranch | ErrorCode::NotFound => {
+            Error::refused("the repository has no commits yet".to_owned(), "commit something first")
+        }
         _ => Error::git("read", "HEAD")(error),
     })?;
     head.peel_to_commit().map_err(Error::git("read", "HEAD"))

@@ -1,7 +1,7 @@
 //! What can go wrong with git, and what helps.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::FileError;
 
@@ -27,29 +27,14 @@ pub enum Error {
     /// A file of the private repository could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// There is no repository.
-    #[error("`{}` is not inside a git repository", .0.display())]
-    NoRepository(PathBuf),
-    /// The repository belongs to another user.
-    #[error("the repository at `{}` belongs to another user", .0.display())]
-    NotOwned(PathBuf),
-    /// The repository has no working tree.
-    #[error("the repository at `{}` is bare", .0.display())]
-    Bare(PathBuf),
-    /// libgit2 does not support the repository's format.
-    #[error("the repository at `{}` uses {what}, which libgit2 cannot read", .path.display())]
-    Format {
-        /// Its path.
-        path: PathBuf,
-        /// The format.
-        what: &'static str,
+    /// Something that git, libgit2 or this program refuses.
+    #[error("{what}")]
+    Refused {
+        /// What, of which thing.
+        what: String,
+        /// What the user can do about it.
+        hint: Option<String>,
     },
-    /// Git can't represent this path.
-    #[error("the path of the repository contains a line break: `{}`", .0.display())]
-    LineEnd(PathBuf),
-    /// HEAD has no commit yet.
-    #[error("the repository has no commits yet")]
-    Unborn,
     /// A name that this clone does not have.
     #[error("unknown revision `{name}`{origin}")]
     Unknown {
@@ -78,78 +63,6 @@ pub enum Error {
         base: String,
         /// The head as named.
         head: String,
-    },
-    /// All changes are uncommitted.
-    #[error("HEAD is the merge-base with `{base}`, and {files} changed in the working tree")]
-    OnlyUncommitted {
-        /// The base as named.
-        base: String,
-        /// How many files, in words.
-        files: String,
-    },
-    /// A range of commits that has none.
-    #[error("`{good}` and `{bad}` are the same commit")]
-    Same {
-        /// The start of the range.
-        good: String,
-        /// Its end.
-        bad: String,
-    },
-    /// A commit is not an ancestor of another one, as it should be.
-    #[error("`{good}` is not an ancestor of `{bad}`")]
-    NotAncestor {
-        /// The one that should be.
-        good: String,
-        /// The other.
-        bad: String,
-        /// Whether the history was cut off.
-        shallow: bool,
-    },
-    /// An ancestor that can't be reached by first parents.
-    #[error("the first parents of `{bad}` do not lead to `{good}`")]
-    OffTheLine {
-        /// The ancestor.
-        good: String,
-        /// The start of the walk.
-        bad: String,
-    },
-    /// A note is too large to be read.
-    #[error("the note of commit {commit} in `{reference}` is larger than {limit} bytes")]
-    LargeNote {
-        /// The commit.
-        commit: String,
-        /// The reference of the notes.
-        reference: &'static str,
-        /// The maximum size.
-        limit: usize,
-    },
-    /// Other processes kept writing, or a lock was left behind.
-    #[error("could not write `{reference}`: others kept changing or locking it")]
-    Contended {
-        /// The reference.
-        reference: &'static str,
-        /// The lock's file.
-        lock: PathBuf,
-    },
-    /// Files are missing in a partial clone.
-    #[error("this partial clone lacks {count} {} of `{rev}`", if *count == 1 { "object" } else { "objects" })]
-    Partial {
-        /// The commit as named.
-        rev: String,
-        /// How many objects.
-        count: usize,
-    },
-    /// A submodule is at a place where git would not check it out, either.
-    #[error("the submodule `{}` is outside the repository, or behind a symbolic link",
-        .0.display())]
-    OddSubmodule(PathBuf),
-    /// The clone does not have the commit of a submodule.
-    #[error("the clone does not contain commit {commit} of the submodule `{path}`")]
-    Submodule {
-        /// Its path.
-        path: String,
-        /// The commit.
-        commit: String,
     },
 }
 
@@ -222,36 +135,8 @@ impl Error {
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
-            Error::NotOwned(path) => {
-                let path = quoted(&path.to_string_lossy());
-                return Some(format!("`git config --global --add safe.directory {path}`"));
-            }
             Error::Unknown { name, absence, .. } => return Some(absence.hint(name)),
-            Error::NotAncestor { shallow: false, good, bad, .. } => {
-                return Some(format!(
-                    "the good commit comes first; `git merge-base {} {}` prints a common ancestor",
-                    quoted(good),
-                    quoted(bad)
-                ));
-            }
-            Error::LargeNote { commit, reference, .. } => {
-                return Some(format!("see `git notes --ref {reference} show {commit}`"));
-            }
-            Error::Contended { lock, .. } => {
-                return Some(format!(
-                    "when no git and no cargo cbdr is running here, remove `{}`",
-                    lock.display()
-                ));
-            }
-            Error::NoRepository(_) => {
-                "change to a clone of the project, or make this one: `git init`, and commit"
-            }
-            Error::Bare(_) => "run it in a worktree: `git worktree add ../work`",
-            Error::Format { .. } => {
-                "clone it with the default formats (SHA-1 objects, files for references)"
-            }
-            Error::LineEnd(_) => "move or rename it",
-            Error::Unborn => "commit something first",
+            Error::Refused { hint, .. } => return hint.clone(),
             Error::NoBase(_) => {
                 "choose one: `cargo cbdr compare BASE`; `--fetch` fetches what this clone lacks"
             }
@@ -262,24 +147,16 @@ impl Error {
                 "`--fetch` fetches as much history as is needed, \
                  `git fetch --unshallow origin` all of it (in actions/checkout: `fetch-depth: 0`)"
             }
-            Error::OnlyUncommitted { .. } => {
-                "commit the changes, or compare the working tree as it is: `--dirty`"
-            }
-            Error::Partial { .. } => "`--fetch` fetches them",
-            Error::Submodule { .. } => "`git submodule update --init --recursive`",
-            Error::NotAncestor { .. } => {
-                "this is a shallow clone: `git fetch --unshallow origin` fetches the whole history"
-            }
-            Error::Same { .. } => "choose an earlier good commit",
-            Error::OffTheLine { .. } => {
-                "`--all-parents` also looks at the commits of merged branches"
-            }
             Error::Git { source, .. } if is_about_home(&source.0) => {
                 "HOME (or XDG_CONFIG_HOME) is a folder that you cannot read"
             }
-            Error::Git { .. } | Error::File(_) | Error::OddSubmodule(_) => return None,
+            Error::Git { .. } | Error::File(_) => return None,
         };
         Some(hint.to_owned())
+    }
+
+    pub(in crate::workspace) fn refused(what: String, hint: impl Into<String>) -> Self {
+        Error::Refused { what, hint: Some(hint.into()) }
     }
 
     pub(super) fn git(
@@ -297,7 +174,7 @@ impl Error {
 }
 
 /// A word quoted for a shell, since people paste hints.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "NAME".to_owned(), |word| word.into_owned())
 }
 

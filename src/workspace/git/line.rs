@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use git2::{Oid, Sort};
 
 use super::base::oid;
-use super::{Error, Repo};
+use super::{Error, Repo, quoted};
 
 /// Which parents of a merge are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,12 +89,22 @@ pub(crate) fn between(
     parents: Parents,
 ) -> Result<Vec<Node>, Error> {
     let (from, to) = (oid(good)?, oid(bad)?);
-    let (good, bad) = (good.to_owned(), bad.to_owned());
     if from == to {
-        return Err(Error::Same { good, bad });
+        let what = format!("`{good}` and `{bad}` are the same commit");
+        return Err(Error::refused(what, "choose an earlier good commit"));
     }
     if !repo.is_on(from, to)? {
-        return Err(Error::NotAncestor { good, bad, shallow: is_shallow(repo) });
+        let (one, other) = (quoted(good), quoted(bad));
+        let hint = match is_shallow(repo) {
+            true => "this is a shallow clone: `git fetch --unshallow origin` fetches the whole \
+                     history"
+                .to_owned(),
+            false => format!(
+                "the good commit comes first; `git merge-base {one} {other}` prints a common \
+                 ancestor"
+            ),
+        };
+        return Err(Error::refused(format!("`{good}` is not an ancestor of `{bad}`"), hint));
     }
     if parents == Parents::First {
         return chain(repo, from, to);
@@ -118,8 +128,9 @@ fn chain(repo: &Repo, good: Oid, bad: Oid) -> Result<Vec<Node>, Error> {
         next = first_parent(repo, id)?;
     }
     if next.is_none() {
-        let (good, bad) = (good.to_string(), bad.to_string());
-        return Err(Error::OffTheLine { good, bad });
+        let what = format!("the first parents of `{bad}` do not lead to `{good}`");
+        let hint = "`--all-parents` also looks at the commits of merged branches";
+        return Err(Error::refused(what, hint));
     }
     let node = |(at, id): (usize, &Oid)| {
         let parents = at.checked_sub(1).into_iter().collect();

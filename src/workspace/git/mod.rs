@@ -20,6 +20,7 @@ pub(crate) mod worktree;
 use std::path::{Path, PathBuf};
 
 use crate::model::revision::Revision;
+use error::quoted;
 pub use error::{Absence, Error, LibgitError};
 
 /// The first ten digits of a commit's id, for display.
@@ -42,13 +43,20 @@ impl Repo {
     /// If there is none, or none that libgit2 can and may read.
     pub fn discover(inside: &Path) -> Result<Self, Error> {
         let inner = git2::Repository::discover(inside).map_err(|source| match source.code() {
-            git2::ErrorCode::NotFound => Error::NoRepository(inside.to_owned()),
-            git2::ErrorCode::Owner => Error::NotOwned(not_owned(inside, &source)),
+            git2::ErrorCode::NotFound => Error::refused(
+                format!("`{}` is not inside a git repository", inside.display()),
+                "change to a clone of the project, or make this one: `git init`, and commit",
+            ),
+            git2::ErrorCode::Owner => not_owned(inside, &source),
             _ => refused(inside, source),
         })?;
         let root = match inner.workdir() {
             Some(root) => root.to_owned(),
-            None => return Err(Error::Bare(inner.path().to_owned())),
+            None => {
+                let what = format!("the repository at `{}` is bare", inner.path().display());
+                let hint = "run it in a worktree: `git worktree add ../work`";
+                return Err(Error::refused(what, hint));
+            }
         };
         Ok(Repo { inner, root, changes: None })
     }
@@ -90,14 +98,17 @@ impl Repo {
     }
 }
 
-/// The folder that belongs to another user according to libgit2 and has to be declared
-/// safe; it may differ from the one that was opened.
-fn not_owned(inside: &Path, source: &git2::Error) -> PathBuf {
+/// The error for a folder that belongs to another user according to libgit2 and has to be
+/// declared safe; it may differ from the one that was opened.
+fn not_owned(inside: &Path, source: &git2::Error) -> Error {
     let named = source.message().split('\'').nth(1).filter(|path| path.starts_with('/'));
-    named.map_or(inside.to_owned(), |path| match path.trim_end_matches('/') {
-        "" => PathBuf::from("/"),
-        path => PathBuf::from(path),
-    })
+    let inside = inside.to_string_lossy();
+    let path = named.map_or(&*inside, |path| match path.trim_end_matches('/') {
+        "" => "/",
+        path => path,
+    });
+    let hint = format!("`git config --global --add safe.directory {}`", quoted(path));
+    Error::refused(format!("the repository at `{path}` belongs to another user"), hint)
 }
 
 /// The error for a repository that libgit2 rejects: its message names the unknown
@@ -109,7 +120,14 @@ fn refused(path: &Path, source: git2::Error) -> Error {
     let message = source.message().to_lowercase().replace(' ', "");
     let named = what.iter().position(|key| message.contains(key));
     match named {
-        Some(index) => Error::Format { path: path.to_owned(), what: words[index] },
+        Some(index) => Error::refused(
+            format!(
+                "the repository at `{}` uses {}, which libgit2 cannot read",
+                path.display(),
+                words[index]
+            ),
+            "clone it with the default formats (SHA-1 objects, files for references)",
+        ),
         None => Error::git("open", path.display().to_string())(source),
     }
 }

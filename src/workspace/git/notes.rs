@@ -215,7 +215,11 @@ fn write(
         std::thread::sleep(pause(std::process::id(), attempt));
     }
     let lock = repo.inner.commondir().join(format!("{REFERENCE}.lock"));
-    Err(Error::Contended { reference: REFERENCE, lock })
+    let lock = lock.display();
+    Err(Error::refused(
+        format!("could not write `{REFERENCE}`: others kept changing or locking it"),
+        format!("when no git and no cargo cbdr is running here, remove `{lock}`"),
+    ))
 }
 
 /// Moves the reference from `tip` to `new`, or creates it; false if it is no longer at
@@ -247,7 +251,10 @@ fn pause(process: u32, attempt: u64) -> Duration {
 }
 
 fn large(commit: &str) -> Error {
-    Error::LargeNote { commit: commit.to_owned(), reference: REFERENCE, limit: MAX_NOTE }
+    Error::refused(
+        format!("the note of commit {commit} in `{REFERENCE}` is larger than {MAX_NOTE} bytes"),
+        format!("see `git notes --ref {REFERENCE} show {commit}`"),
+    )
 }
 
 /// Adds the lines of `other` that `text` lacks, and returns their number.

@@ -9,7 +9,7 @@ use super::Error;
 use super::worktree::{Store, TreeEntry, entries};
 use crate::exec::system::is_inside;
 use crate::workspace::files::remove;
-use crate::workspace::folder_record::{FolderRecord, Restored, Strangers};
+use crate::workspace::folder_record::{RecordedFolder, Strangers};
 
 /// The mode of a submodule in a tree.
 const SUBMODULE: i32 = 0o160_000;
@@ -48,7 +48,11 @@ pub(super) fn fill_submodules(
     for TreeEntry { path: link, id: commit, .. } in submodules(entries) {
         let path = inside.join(link);
         if !is_inside(&modules.root, &path) {
-            return Err(Error::OddSubmodule(path));
+            let (path, hint) = (path.display(), None);
+            let what = format!(
+                "the submodule `{path}` is outside the repository, or behind a symbolic link"
+            );
+            return Err(Error::Refused { what, hint });
         }
         match open_submodule(user, &modules.root.join(inside), link) {
             Some(source) => fill(store, &source, *commit, (link, &path), modules)?,
@@ -80,7 +84,10 @@ fn fill(
     let failed = || Error::git("check out the submodule", &*shown);
     let private = store.repository().path().join("modules").join(escape(link));
     let own = Store::over(&private, source)?;
-    let missing = |_| Error::Submodule { path: shown.clone(), commit: commit.to_string() };
+    let missing = |_| {
+        let what = format!("the clone does not contain commit {commit} of the submodule `{shown}`");
+        Error::refused(what, "`git submodule update --init --recursive`")
+    };
     let found = own.repository().find_commit(commit).map_err(missing)?;
     let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
     let entries = entries(own.repository(), &tree)?;
@@ -88,8 +95,16 @@ fn fill(
     let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
     let target = modules.root.join(path);
     let record_path = modules.records.join(escape(path));
+    let folder = RecordedFolder {
+        root: &target,
+        record: &record_path,
+        is_skipped: &is_nested,
+        strangers: Strangers::Refuse,
+    };
+    let (filled_from, check) = (commit.to_string(), || Ok::<_, Error>(()));
+    let is_folder = !target.is_symlink() && target.is_dir();
     // Not written again without need, since cargo detects changes by the times of files.
-    if !is_filled(&record_path, commit, &target, is_nested)? {
+    if !is_folder || folder.restore(&filled_from, check)? != Some(true) {
         modules.is_changed = true;
         remove(&record_path)?;
         remove(&target)?;
@@ -100,10 +115,8 @@ fn fill(
         own.repository().set_workdir(&target, false).map_err(failed())?;
         let checked = own.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
         checked.map_err(failed())?;
-        let check = || Ok::<_, Error>(());
-        let record = FolderRecord::new(commit.to_string(), &target, is_nested, check)?;
         fs_err::create_dir_all(&modules.records).map_err(Error::io("create", &modules.records))?;
-        record.write(&record_path)?;
+        folder.write(&filled_from, check)?;
     }
     fill_submodules(&own, source, &entries, path, modules)?;
     Ok(())
@@ -117,27 +130,6 @@ fn is_empty(path: &Path) -> bool {
 /// The submodules among the entries of a tree.
 fn submodules(entries: &[TreeEntry]) -> impl Iterator<Item = &TreeEntry> {
     entries.iter().filter(|entry| entry.mode == SUBMODULE)
-}
-
-/// Whether the folder `target` is unchanged since it was filled with a commit, according
-/// to the record at `path`.
-fn is_filled(
-    path: &Path,
-    commit: Oid,
-    target: &Path,
-    is_nested: impl Fn(&Path) -> bool,
-) -> Result<bool, Error> {
-    let record = FolderRecord::<String>::read(path)?;
-    let record = record.filter(|record| record.filled_from == commit.to_string());
-    let Some(mut record) = record.filter(|_| !target.is_symlink() && target.is_dir()) else {
-        return Ok(false);
-    };
-    let check = || Ok::<_, Error>(());
-    let restored = record.restore(target, Path::new(""), is_nested, Strangers::Refuse, check)?;
-    if restored == Restored::Reread {
-        record.write(path)?;
-    }
-    Ok(restored != Restored::Changed)
 }
 
 /// A path, escaped to be the name of a file.

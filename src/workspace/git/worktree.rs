@@ -66,8 +66,8 @@ impl Store {
     }
 
     /// Makes the folder of `checkout` a worktree of its side at its revision, file by file,
-    /// and removes everything else in it except for the folders to keep. Files that are
-    /// already correct are not written again, so that cargo rebuilds only what differs.
+    /// and removes everything else in it. Files that are already
+    /// correct are not written again, so that cargo rebuilds only what differs.
     /// Returns the submodules that stay empty because the user's clone does not have them.
     pub(crate) fn check_out(
         &self,
@@ -215,8 +215,6 @@ pub(crate) struct Checkout<'a> {
     /// The folder that becomes the worktree.
     pub(crate) path: &'a Path,
     pub(crate) revision: &'a Revision,
-    /// Folders to keep, relative to the root of the worktree.
-    pub(crate) keep: &'a [PathBuf],
 }
 
 /// A checkout in progress.
@@ -278,7 +276,7 @@ impl Begun<'_> {
 
     /// Removes what does not belong to the revision. Returns the submodules that stay empty.
     fn end(self) -> Result<Vec<PathBuf>, Error> {
-        let Checkout { path, keep, .. } = *self.checkout;
+        let path = self.checkout.path;
         // In a new folder, there is nothing that could have changed or had to be removed.
         if !self.is_new {
             if self.modules.is_changed {
@@ -286,9 +284,8 @@ impl Begun<'_> {
                 // own here. All other files are made newer, so that it builds again.
                 change_times(path, || touch(path, &self.entries))?;
             }
-            let keep = [keep, &self.kept].concat();
-            sweep(&self.worktree, path, &keep)?;
-            remove_unseen(path, Path::new(""), &keep)?;
+            sweep(&self.worktree, path, &self.kept)?;
+            remove_unseen(path, Path::new(""), &self.kept)?;
         }
         let noted = attributes_of(path);
         write_if_changed(&noted, self.attributes.as_bytes())?;
@@ -455,7 +452,9 @@ pub(super) fn link_objects(path: &Path, user: &Repository) -> Result<(), Error> 
     // A line of that file is a folder, and git and libgit2 have no quoting in
     // common.
     if objects.as_os_str().as_encoded_bytes().iter().any(|byte| b"\r\n".contains(byte)) {
-        return Err(Error::LineEnd(user.commondir().to_owned()));
+        let path = user.commondir().display();
+        let what = format!("the path of the repository contains a line break: `{path}`");
+        return Err(Error::refused(what, "move or rename it"));
     }
     let file = path.join("objects/info/alternates");
     let mut line = git_bytes(&objects);

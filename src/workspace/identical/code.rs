@@ -1,17 +1,14 @@
 //! The code of a Rust source without what the compiler skips, and its positions.
 //!
-//! Two sources have the same code if they differ only in white space, comments and imports
-//! for rustdoc alone. Then the n-th character of one code corresponds to the n-th of the
-//! other, which maps each position in one source to the other.
+//! Two sources have the same code if they have the same tokens, apart from comments (also those
+//! for rustdoc, which are attributes) and imports for rustdoc alone. Then the n-th token of one
+//! corresponds to the n-th of the other, which maps each position in one source to the other.
 //!
-//! It errs on the safe side: a source that can't be parsed has no code, and `a+b` differs
-//! from `a + b`. Characters, strings and comments are distinguished as in the language, so
-//! that a changed string never counts as a comment.
+//! It errs on the safe side: a source that can't be parsed has no code.
 
 use std::collections::BTreeMap;
 
-/// The beginning of an import for rustdoc, which other compilations drop.
-const FOR_RUSTDOC: &str = "#[cfg(doc)]";
+use proc_macro2::{Delimiter, LineColumn, Spacing, Span, TokenStream, TokenTree};
 
 /// A position in a source; both numbers begin at 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,21 +18,27 @@ pub(crate) struct SourcePosition {
     pub(crate) column: u32,
 }
 
-/// The code of a source.
-#[derive(Debug, Default)]
-struct Code {
-    /// Its characters, with a space for everything between two of them that the
-    /// compiler skips.
-    text: String,
-    /// The position of each character.
-    positions: Vec<SourcePosition>,
-}
+/// The text of a token, and where it begins. An operator's character has a mark if another one
+/// follows at once.
+type Token = (String, SourcePosition);
+
+/// What marks an operator's character that continues.
+const JOINT: char = '&';
+
+/// How comments for rustdoc begin, outer and inner ones, and how many tokens these have.
+const COMMENTS: [(&[&str], usize); 2] =
+    [(&["#", "[", "doc", "="], 6), (&["#", "!", "[", "doc", "="], 7)];
+
+/// How an import for rustdoc begins, which other compilations drop.
+const FOR_RUSTDOC: [&str; 8] = ["#", "[", "cfg", "(", "doc", ")", "]", "use"];
 
 /// Where the code of the source `base` is in `head`. `None` unless both have the
 /// same code.
 pub(super) fn moves(base: &str, head: &str) -> Option<BTreeMap<SourcePosition, SourcePosition>> {
-    let (base, head) = (Code::read(base)?, Code::read(head)?);
-    (base.text == head.text).then(|| base.positions.into_iter().zip(head.positions).collect())
+    let (base, head) = (code(base)?, code(head)?);
+    let are_same = base.iter().map(|(text, _)| text).eq(head.iter().map(|(text, _)| text));
+    let positions = |code: Vec<Token>| code.into_iter().map(|(_, position)| position);
+    are_same.then(|| positions(base).zip(positions(head)).collect())
 }
 
 /// Whether a source requests source locations from the compiler, so that the program may
@@ -46,202 +49,78 @@ pub(super) fn asks_for_locations(source: &str) -> bool {
     if !["line", "column", "caller"].iter().any(|word| source.contains(word)) {
         return false;
     }
-    let Some(code) = Code::read(source) else { return true };
-    let found = |word: &str, is_asking: fn(&str) -> bool| {
-        code.text.match_indices(word).any(|(at, _)| {
-            let (before, after) = (&code.text[..at], &code.text[at + word.len()..]);
-            !before.ends_with(is_letter) && !after.starts_with(is_letter) && is_asking(after)
-        })
-    };
-    let is_macro = |after: &str| {
-        let called = after.trim_start().strip_prefix('!');
-        called.is_some_and(|after| after.trim_start().starts_with(['(', '[', '{']))
-    };
-    found("line", is_macro) || found("column", is_macro) || found("caller", |_| true)
+    let Some(code) = code(source) else { return true };
+    (0..code.len()).any(|at| {
+        let text = |ahead: usize| code.get(at + ahead).map_or("", |(text, _)| text);
+        let is_call = text(1) == "!" && ["(", "[", "{"].contains(&text(2));
+        text(0) == "caller" || is_call && ["line", "column"].contains(&text(0))
+    })
 }
 
-/// Whether a character is part of words and numbers.
-fn is_letter(letter: char) -> bool {
-    letter.is_alphanumeric() || letter == '_'
-}
-
-impl Code {
-    /// `None` where a string or a comment has no end.
-    fn read(source: &str) -> Option<Self> {
-        let mut reader = Reader::new(source);
-        reader.skip_first_line();
-        while let Some(letter) = reader.peek(0) {
-            match letter {
-                _ if letter.is_whitespace() => reader.skip(),
-                '/' if reader.sees("//") => reader.skip_line(),
-                '/' if reader.sees("/*") => reader.skip_comment()?,
-                '#' if reader.sees(FOR_RUSTDOC) && reader.skip_import() => {}
-                '"' => reader.take_string()?,
-                '\'' => reader.take_quoted()?,
-                _ if is_letter(letter) => reader.take_word()?,
-                _ => reader.take(),
-            }
-        }
-        Some(reader.code)
-    }
-}
-
-/// Walks through the letters of a source, and takes or skips each.
-struct Reader {
-    letters: Vec<char>,
-    at: usize,
-    position: SourcePosition,
-    /// Whether something was skipped since the latest letter was taken.
-    has_gap: bool,
-    code: Code,
-}
-
-impl Reader {
-    fn new(source: &str) -> Self {
-        let letters = source.trim_start_matches('\u{feff}').chars().collect();
-        let position = SourcePosition { line: 1, column: 1 };
-        Reader { letters, at: 0, position, has_gap: false, code: Code::default() }
-    }
-
-    fn peek(&self, ahead: usize) -> Option<char> {
-        self.letters.get(self.at + ahead).copied()
-    }
-
-    fn sees(&self, text: &str) -> bool {
-        self.letters[self.at..].iter().copied().take(text.len()).eq(text.chars())
-    }
-
-    fn step(&mut self) {
-        let SourcePosition { line, column } = self.position;
-        self.position = match self.peek(0) {
-            Some('\n') => SourcePosition { line: line + 1, column: 1 },
-            _ => SourcePosition { line, column: column + 1 },
+/// The tokens of a source without comments and imports for rustdoc.
+fn code(source: &str) -> Option<Vec<Token>> {
+    let all = tokens(source)?;
+    let (mut code, mut rest) = (Vec::new(), all.as_slice());
+    while let Some((token, after)) = rest.split_first() {
+        let begins = |with: &[&str]| {
+            rest.len() >= with.len() && rest.iter().zip(with).all(|((text, _), word)| text == word)
         };
-        self.at += 1;
-    }
-
-    fn skip(&mut self) {
-        self.has_gap = true;
-        self.step();
-    }
-
-    fn take(&mut self) {
-        let Some(letter) = self.peek(0) else { return };
-        if std::mem::take(&mut self.has_gap) && !self.code.text.is_empty() {
-            self.code.text.push(' ');
-            self.code.positions.push(SourcePosition::default());
-        }
-        self.code.text.push(letter);
-        self.code.positions.push(self.position);
-        self.step();
-    }
-
-    /// Skips a line for the shell (`#!/bin/…`), which is no attribute (`#![…]`).
-    fn skip_first_line(&mut self) {
-        if self.sees("#!") && self.peek(2) != Some('[') {
-            self.skip_line();
-        }
-    }
-
-    fn skip_line(&mut self) {
-        while self.peek(0).is_some_and(|letter| letter != '\n') {
-            self.skip();
-        }
-    }
-
-    /// Skips a comment with the comments inside of it.
-    fn skip_comment(&mut self) -> Option<()> {
-        let mut depth = 0;
-        loop {
-            let is_end = self.sees("*/");
-            if is_end || self.sees("/*") {
-                depth = if is_end { depth - 1 } else { depth + 1 };
-                self.skip();
-            }
-            self.peek(0)?;
-            self.skip();
-            if depth == 0 {
-                return Some(());
-            }
-        }
-    }
-
-    /// Skips an import that only rustdoc sees, if this is one.
-    fn skip_import(&mut self) -> bool {
-        let rest = &self.letters[self.at + FOR_RUSTDOC.len()..];
-        let blanks = rest.iter().take_while(|letter| letter.is_whitespace()).count();
-        let is_import = rest[blanks..].starts_with(&['u', 's', 'e', ' ']);
+        let comment = COMMENTS.iter().find(|(begin, _)| begins(begin)).map(|(_, count)| *count);
         // It has no other semicolon than that at its end.
-        if !is_import || !rest.contains(&';') {
-            return false;
-        }
-        while self.peek(0) != Some(';') {
-            self.skip();
-        }
-        self.skip();
-        true
-    }
-
-    /// Takes a string with escapes.
-    fn take_string(&mut self) -> Option<()> {
-        self.take();
-        loop {
-            match self.peek(0)? {
-                '"' => break self.take(),
-                '\\' => self.take(),
-                _ => {}
+        let end = || rest.iter().position(|(text, _)| text == ";").map(|at| at + 1);
+        let skipped = comment.or_else(|| begins(&FOR_RUSTDOC).then(end).flatten());
+        rest = match skipped {
+            Some(count) => rest.get(count..)?,
+            None => {
+                code.push(token.clone());
+                after
             }
-            self.peek(0)?;
-            self.take();
-        }
-        Some(())
+        };
     }
+    Some(code)
+}
 
-    /// Takes a character, or the quote of a lifetime.
-    fn take_quoted(&mut self) -> Option<()> {
-        let is_escape = self.peek(1) == Some('\\');
-        let is_character = is_escape || self.peek(2) == Some('\'');
-        self.take();
-        if !is_character {
-            self.take_letters();
-            return Some(());
+/// All tokens of a source. `None` if it can't be parsed.
+fn tokens(source: &str) -> Option<Vec<Token>> {
+    let text = source.trim_start_matches('\u{feff}');
+    // A line for the shell (`#!/bin/…`), which is no attribute (`#![…]`).
+    let is_script = text.starts_with("#!") && !text.starts_with("#![");
+    let text = if is_script { &text[text.find('\n').unwrap_or(text.len())..] } else { text };
+    let mut found = Vec::new();
+    let mut add = |text: String, span: Span| {
+        let LineColumn { line, column } = span.start();
+        found.push((text, SourcePosition { line: line as u32, column: column as u32 + 1 }));
+    };
+    // Not by recursion, since sources may be nested as deeply as their authors like.
+    let mut open = vec![(text.parse::<TokenStream>().ok()?.into_iter(), None)];
+    while let Some((tokens, end)) = open.last_mut() {
+        match tokens.next() {
+            Some(TokenTree::Group(group)) => {
+                let (begin, end) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                add(begin.to_owned(), group.span_open());
+                open.push((group.stream().into_iter(), Some((end, group.span_close()))));
+            }
+            Some(TokenTree::Punct(punct)) => {
+                let joint = (punct.spacing() == Spacing::Joint).then_some(JOINT);
+                add(std::iter::once(punct.as_char()).chain(joint).collect(), punct.span());
+            }
+            Some(token) => add(token.to_string(), token.span()),
+            None => {
+                if let Some((text, span)) = end.take() {
+                    add(text.to_owned(), span);
+                }
+                open.pop();
+            }
         }
-        if is_escape {
-            self.take();
-        }
-        self.take();
-        while self.peek(0)? != '\'' {
-            self.take();
-        }
-        self.take();
-        Some(())
     }
-
-    fn take_letters(&mut self) {
-        while self.peek(0).is_some_and(is_letter) {
-            self.take();
-        }
-    }
-
-    /// Takes a word, and the raw string that it begins.
-    fn take_word(&mut self) -> Option<()> {
-        let begin = self.at;
-        self.take_letters();
-        let word: String = self.letters[begin..self.at].iter().collect();
-        let marks = (0..).take_while(|ahead| self.peek(*ahead) == Some('#')).count();
-        let is_raw = ["r", "br", "cr"].contains(&&*word) && self.peek(marks) == Some('"');
-        if !is_raw {
-            return Some(());
-        }
-        let end: String = std::iter::once('"').chain(std::iter::repeat_n('#', marks)).collect();
-        (0..=marks).for_each(|_| self.take());
-        while !self.sees(&end) {
-            self.peek(0)?;
-            self.take();
-        }
-        (0..=marks).for_each(|_| self.take());
-        Some(())
-    }
+    // The texts of all sources would be kept.
+    proc_macro2::extra::invalidate_current_thread_spans();
+    Some(found)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where code has moved between the sides.
 //!
 //! A location in an executable is explained by its source: if both sides have the same code
-//! there, each character of it is at one place on each side, however comments and blanks have
+//! there, each token of it is at one place on each side, however comments and blanks have
 //! moved it. In other sources, the lines that did not change are known.
 
 use std::cell::OnceCell;
@@ -45,7 +45,7 @@ pub(crate) struct ChangedSources {
 
 #[derive(Debug)]
 enum SourceMoves {
-    /// Of the same code: from each character of the base's to that of the head's.
+    /// Of the same code: from each token of the base's to that of the head's.
     Code(BTreeMap<SourcePosition, SourcePosition>),
     /// From each line of the base's that did not change to that of the head's.
     Lines(BTreeMap<u32, u32>),

@@ -173,7 +173,7 @@ fn output_of(script: &BuildScript) -> Option<String> {
 
 /// Where cargo stores the output of the build script with this `OUT_DIR`: next to it, and in
 /// its layout since 1.99 in a folder `run`.
-pub(crate) fn stored_output(out_dir: &Path) -> Option<PathBuf> {
+fn stored_output(out_dir: &Path) -> Option<PathBuf> {
     let folder = out_dir.parent()?;
     ["output", "run/stdout"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
 }

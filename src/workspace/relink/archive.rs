@@ -3,39 +3,37 @@
 //! Nine tenths of a library may be the metadata from which rustc compiles what depends on
 //! it. It is a member of its own, in which no symbol is defined.
 
-use std::ops::Range;
+use object::read::archive::ArchiveFile;
 
-/// How an archive begins.
-const MAGIC: &[u8] = b"!<arch>\n";
+/// How an archive begins whose first member is the index: that says which member defines a
+/// symbol, by a number, and then so many positions of members, all of four bytes with the highest
+/// first.
+const BEGIN: &[u8] = b"!<arch>\n/ ";
+/// Where the index is, after its header.
+const INDEX: usize = 8 + HEADER;
 /// The length of a member's header, bytes.
 const HEADER: usize = 60;
-/// Where in the header the name is: with a slash behind it, and blanks.
-const NAME: Range<usize> = 0..16;
-/// Where in the header the length of the content is, in decimal digits.
-const LENGTH: Range<usize> = 48..58;
-/// The member that says which member defines a symbol: a number, and then so many
-/// positions of members, all of four bytes with the highest first.
-const INDEX: &[u8] = b"/";
 /// The member with the metadata.
-const METADATA: &[u8] = b"lib.rmeta/";
+const METADATA: &[u8] = b"lib.rmeta";
 
 /// An archive without rustc's metadata. `None` if it has none, or its format is
 /// unknown.
 pub(super) fn without_metadata(archive: &[u8]) -> Option<Vec<u8>> {
-    let members = members(archive)?;
-    let (_, metadata) = members.iter().find(|(name, _)| *name == METADATA)?;
-    let (_, index) = members.first().filter(|(name, _)| *name == INDEX)?;
-    if metadata.start < index.end {
-        return None;
-    }
+    let parsed = ArchiveFile::parse(archive).ok().filter(|_| archive.starts_with(BEGIN))?;
+    let members = parsed.members().collect::<Result<Vec<_>, _>>().ok()?;
+    let metadata = members.iter().find(|member| member.name() == METADATA)?;
+    let (start, length) = metadata.file_range();
+    let (start, length) = (usize::try_from(start).ok()?, usize::try_from(length).ok()?);
+    // The next one begins at an even position.
+    let metadata = start - HEADER..(start + length).next_multiple_of(2);
     let mut kept = archive[..metadata.start].to_vec();
-    let positions = index.start + HEADER;
-    let number = |bytes: &[u8], at: usize| {
-        Some(u32::from_be_bytes(*bytes.get(at..index.end)?.first_chunk()?) as usize)
+    let number = |at: usize| {
+        let bytes = archive[..metadata.start].get(at..)?;
+        Some(u32::from_be_bytes(*bytes.first_chunk()?) as usize)
     };
-    for symbol in 1..=number(archive, positions)? {
-        let at = positions + 4 * symbol;
-        let position = number(archive, at)?;
+    for symbol in 1..=number(INDEX)? {
+        let at = INDEX + 4 * symbol;
+        let position = number(at)?;
         if metadata.contains(&position) {
             return None;
         }
@@ -44,30 +42,15 @@ pub(super) fn without_metadata(archive: &[u8]) -> Option<Vec<u8>> {
             kept[at..at + 4].copy_from_slice(&position.to_be_bytes());
         }
     }
-    kept.extend_from_slice(&archive[metadata.end..]);
+    kept.extend_from_slice(archive.get(metadata.end..)?);
     Some(kept)
-}
-
-/// The members of an archive: their names and where they are, with their headers.
-fn members(archive: &[u8]) -> Option<Vec<(&[u8], Range<usize>)>> {
-    let mut at = archive.strip_prefix(MAGIC).map(|_| MAGIC.len())?;
-    let mut members = Vec::new();
-    while at < archive.len() {
-        let header = archive.get(at..at.checked_add(HEADER)?)?;
-        let length = std::str::from_utf8(&header[LENGTH]).ok()?.trim_end();
-        let length: usize = length.parse().ok()?;
-        // The next one begins at an even position.
-        let end = (at + HEADER).checked_add(length)?.checked_next_multiple_of(2)?;
-        archive.get(at + HEADER..end)?;
-        members.push((header[NAME].trim_ascii_end(), at..end));
-        at = end;
-    }
-    Some(members)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MAGIC: &[u8] = b"!<arch>\n";
 
     fn member(name: &str, content: &[u8]) -> Vec<u8> {
         let fields =
@@ -111,7 +94,11 @@ mod tests {
         for length in 0..whole.len() {
             let cut = without_metadata(&whole[..length]);
             // After a member, it is whole again.
-            assert!(cut.is_none_or(|cut| members(&cut).is_some()), "{length}");
+            let is_whole = |cut: Vec<u8>| {
+                let parsed = ArchiveFile::parse(&*cut);
+                parsed.is_ok_and(|archive| archive.members().all(|member| member.is_ok()))
+            };
+            assert!(cut.is_none_or(is_whole), "{length}");
         }
         let huge = archive(&[index(&[]), member("lib.rmeta/", b"")]);
         let text =

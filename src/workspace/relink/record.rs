@@ -23,7 +23,7 @@ pub(crate) const FOLDER_VARIABLE: &str = "CBDR_LINKS";
 const RECORD: &str = "record.json";
 
 /// The prefix of the names of build scripts' executables.
-pub(crate) const BUILD_SCRIPT: &str = "build_script_";
+const BUILD_SCRIPT: &str = "build_script_";
 
 /// The arguments with which a linker creates something other than an executable.
 const OTHER_OUTPUTS: [&str; 5] = ["-shared", "--shared", "-Bshareable", "-r", "--relocatable"];

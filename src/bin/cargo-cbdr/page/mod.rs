@@ -10,7 +10,9 @@ pub(crate) mod history;
 mod metric;
 mod ratios;
 
-use cargo_cbdr::exec::machine::{self, Description};
+use std::path::Path;
+
+use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
@@ -326,7 +328,7 @@ fn method(result: &Readable<'_>) -> Markup {
                 @if let Some(seed) = outcome.seed { dt { "seed" } dd { (seed) } }
                 @if outcome.sides.is_some() {
                     dt { "machine" }
-                    dd { (line(&described(&machine::describe()))) }
+                    dd { (line(&described(&Machine::read(Path::new("/"))))) }
                 }
             }
             p { "Reproduce:" }
@@ -336,13 +338,13 @@ fn method(result: &Readable<'_>) -> Markup {
 }
 
 /// The machine in a line.
-fn described(machine: &Description) -> String {
-    let threads = text::count(machine.threads, "thread");
+fn described(machine: &Machine) -> String {
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0);
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let parts = [
-        Some(machine.processor.clone().unwrap_or_else(|| arch.to_owned())),
-        Some(threads),
+        Some(machine.processor.name.clone().unwrap_or_else(|| arch.to_owned())),
+        Some(text::count(threads, "thread")),
         machine.memory.map(gibibytes),
         machine.system.clone().or(Some(os.to_owned())),
         machine.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),

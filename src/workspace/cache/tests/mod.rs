@@ -343,6 +343,34 @@ fn a_damaged_artifact_is_not_used_and_removed() {
     }
 }
 
+/// Runs go on in copies of an executable, each of which replaces the one before: see
+/// [`SideProgram::renew`](crate::exec::execution::SideProgram::renew).
+#[test]
+fn after_a_replacement_of_an_executable_that_was_cut_short_it_is_whole_or_built_again() {
+    type Step = fn(&Path, &Path) -> std::io::Result<()>;
+    let steps: [(Step, bool); 4] = [
+        (|_, copy| std::fs::write(copy, "prog"), true),
+        (|program, copy| std::fs::copy(program, copy).map(drop), true),
+        (|program, _| std::fs::remove_file(program), false),
+        (|program, copy| std::fs::rename(copy, program), true),
+    ];
+    for killed_after in 0..steps.len() {
+        let scratch = Scratch::new();
+        let key = key("it");
+        let program = scratch.publish(&key).files().join("release/bench");
+        let copy = program.with_extension("new");
+        for (step, _) in &steps[..=killed_after] {
+            step(&program, &copy).unwrap();
+        }
+        let found = artifact::find(&scratch.repository, &key, &[]).unwrap();
+        assert_eq!(found.is_some(), steps[killed_after].1, "{killed_after}");
+        assert!(!copy.exists());
+        if found.is_some() {
+            assert_eq!(std::fs::read_to_string(&program).unwrap(), "program");
+        }
+    }
+}
+
 #[test]
 fn errors_say_what_can_be_done() {
     let hint = |kind: io::ErrorKind| io_error("write", Path::new("/x"))(kind.into()).hint();

@@ -21,7 +21,7 @@ fn check_out(scratch: &Scratch, revision: &Revision) -> Store {
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
     let path = &*tree(scratch);
-    let checkout = Checkout { side: Side::Base, path, revision, keep: &[] };
+    let checkout = Checkout { side: Side::Base, path, revision };
     store.check_out(&repo, &checkout).unwrap();
     store
 }

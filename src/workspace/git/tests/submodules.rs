@@ -49,7 +49,7 @@ fn check_out(scratch: &Scratch, commit: Oid) -> Result<Vec<PathBuf>, Error> {
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
     let (path, revision) = (&*tree(scratch), &scratch.revision(commit));
-    store.check_out(&repo, &Checkout { side: Side::Base, path, revision, keep: &[] })
+    store.check_out(&repo, &Checkout { side: Side::Base, path, revision })
 }
 
 #[test]

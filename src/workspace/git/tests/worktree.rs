@@ -25,18 +25,17 @@ fn store(scratch: &Scratch) -> Store {
     Store::open(&private(scratch), &scratch.open()).unwrap()
 }
 
-fn try_check_out(scratch: &Scratch, commit: Oid, keep: &[&str]) -> Result<(), Error> {
+fn try_check_out(scratch: &Scratch, commit: Oid) -> Result<(), Error> {
     std::fs::create_dir_all(tree(scratch).parent().unwrap()).unwrap();
-    let keep: Vec<PathBuf> = keep.iter().map(PathBuf::from).collect();
     let revision = scratch.revision(commit);
     let (side, path) = (Side::Base, &*tree(scratch));
-    let checkout = Checkout { side, path, revision: &revision, keep: &keep };
+    let checkout = Checkout { side, path, revision: &revision };
     store(scratch).check_out(&scratch.open(), &checkout).map(drop)
 }
 
 #[track_caller]
-fn check_out(scratch: &Scratch, commit: Oid, keep: &[&str]) {
-    try_check_out(scratch, commit, keep).unwrap();
+fn check_out(scratch: &Scratch, commit: Oid) {
+    try_check_out(scratch, commit).unwrap();
     let worktree = Repository::open(tree(scratch)).unwrap();
     assert_eq!(worktree.head().unwrap().target(), Some(commit));
     assert!(worktree.head_detached().unwrap());
@@ -48,7 +47,7 @@ fn check_out(scratch: &Scratch, commit: Oid, keep: &[&str]) {
 #[test]
 fn a_file_changed_with_its_size_and_time_is_written_again() {
     let (scratch, first, _) = scratch();
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     let differs = tree(&scratch).join("differs");
     let same = tree(&scratch).join("folder/same");
     let about = |path: &Path| crate::exec::system::stamp(&path.metadata().unwrap());
@@ -61,7 +60,7 @@ fn a_file_changed_with_its_size_and_time_is_written_again() {
     std::fs::write(&same, "same").unwrap();
     let copied = about(&same);
     assert_ne!(copied, before);
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     assert_eq!(read(&differs), "1");
     assert_eq!(about(&same), copied, "it was written again");
 }
@@ -69,13 +68,13 @@ fn a_file_changed_with_its_size_and_time_is_written_again() {
 #[test]
 fn the_private_repository_is_as_new_whatever_became_of_it() {
     let (scratch, first, second) = scratch();
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     let private = private(&scratch);
     for file in ["config", "HEAD", "packed-refs", "objects/info/alternates"] {
         let whole = std::fs::read(private.join(file)).unwrap();
         for damaged in [&b""[..], &b"\0\0\0\0\0\0\0\0"[..]] {
             std::fs::write(private.join(file), damaged).unwrap();
-            check_out(&scratch, second, &[]);
+            check_out(&scratch, second);
             assert_eq!(std::fs::read(private.join(file)).unwrap(), whole, "{file}");
         }
     }
@@ -105,14 +104,14 @@ fn scratch() -> (Scratch, Oid, Oid) {
 fn a_worktree_holds_its_commit_and_what_is_right_already_is_not_written_again() {
     let (scratch, first, second) = scratch();
     let tree = tree(&scratch);
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     assert_eq!(names(&tree), [".git", ".gitignore", "differs", "folder", "old"]);
     assert_eq!(
         (read(&tree.join("differs")), read(&tree.join("old/file"))),
         ("1".into(), "old".into())
     );
     let same = identity(&tree.join("folder/same"));
-    check_out(&scratch, second, &[]);
+    check_out(&scratch, second);
     assert_eq!(names(&tree), [".git", ".gitignore", "differs", "folder", "new"]);
     assert_eq!(
         (read(&tree.join("differs")), read(&tree.join("new/file"))),
@@ -127,32 +126,24 @@ fn a_worktree_holds_its_commit_and_what_is_right_already_is_not_written_again() 
 }
 
 #[test]
-fn what_does_not_belong_to_the_commit_goes_but_for_what_is_to_be_kept() {
+fn what_does_not_belong_to_the_commit_goes() {
     let (scratch, first, _) = scratch();
     let tree = tree(&scratch);
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     write(&tree.join("differs"), "by a build script");
     std::fs::remove_file(tree.join("old/file")).unwrap();
     for stray in ["stray", "left.tmp", "folder/stray", "strays/deep/file", "target/debug/it"] {
         write(&tree.join(stray), "");
     }
     symlink("nowhere", tree.join("stray link")).unwrap();
-    write(&tree.join("made/lib/a"), "");
     write(&tree.join("made/lib/deep/b"), "");
-    write(&tree.join("made/other"), "");
-    check_out(&scratch, first, &["made/lib", "nothing/there"]);
-    assert_eq!(names(&tree), [".git", ".gitignore", "differs", "folder", "made", "old"]);
+    check_out(&scratch, first);
+    assert_eq!(names(&tree), [".git", ".gitignore", "differs", "folder", "old"]);
     assert_eq!(
         (read(&tree.join("differs")), read(&tree.join("old/file"))),
         ("1".into(), "old".into())
     );
     assert_eq!(names(&tree.join("folder")), ["same"]);
-    assert_eq!(names(&tree.join("made")), ["lib"]);
-    assert_eq!(names(&tree.join("made/lib")), ["a", "deep"]);
-    check_out(&scratch, first, &["made/lib/deep"]);
-    assert_eq!(names(&tree.join("made/lib")), ["deep"]);
-    check_out(&scratch, first, &[]);
-    assert!(!tree.join("made").exists());
 }
 
 /// A repository in three commits: `it` is a link to a folder outside, a folder with files of the
@@ -191,7 +182,7 @@ fn links_folders_and_files_take_each_others_places_and_nothing_is_written_throug
     let (scratch, [link, folder, file]) = shapes();
     let it = tree(&scratch).join("it");
     for commit in [link, folder, link, file, folder, file, link] {
-        check_out(&scratch, commit, &[]);
+        check_out(&scratch, commit);
         let kind = it.symlink_metadata().unwrap().file_type();
         assert_eq!((kind.is_symlink(), kind.is_dir()), (commit == link, commit == folder));
         if commit == folder {
@@ -217,25 +208,25 @@ fn a_link_that_somebody_put_into_the_worktree_leads_nowhere() {
         remove(path).unwrap();
         symlink(to, path).unwrap();
     };
-    check_out(&scratch, folder, &[]);
+    check_out(&scratch, folder);
     replace(&it.join("deep"), &outside.join("deep"));
-    check_out(&scratch, folder, &[]);
+    check_out(&scratch, folder);
     assert_eq!(read(&it.join("deep/file")), "in");
     replace(&it, &outside);
-    check_out(&scratch, folder, &[]);
+    check_out(&scratch, folder);
     assert_eq!(names(&it), ["deep", "differs", "new", "same"]);
     for there in [outside.clone(), outside.join("same"), outside.join("new")] {
         replace(&it, &there);
-        check_out(&scratch, file, &[]);
+        check_out(&scratch, file);
         assert_eq!(read(&it), "file");
         assert!(!it.is_symlink());
     }
     replace(&it, Path::new("nowhere"));
-    check_out(&scratch, link, &[]);
+    check_out(&scratch, link);
     assert_eq!(it.read_link().unwrap(), Path::new("../../outside"));
-    // A link in the place of a folder to be kept, too.
+    // A link that no commit has, too.
     symlink(&outside, tree(&scratch).join("made")).unwrap();
-    check_out(&scratch, link, &["made/deep"]);
+    check_out(&scratch, link);
     assert_eq!(names(&tree(&scratch)), [".git", ".gitignore", "it"]);
     assert_untouched(&scratch);
 }
@@ -247,7 +238,7 @@ fn names_that_are_not_text_are_checked_out() {
     let odd = std::ffi::OsStr::from_bytes(b"f\xffolder/n\xfeme");
     write(&scratch.path().join(odd), "odd");
     let commit = scratch.commit_all("odd");
-    check_out(&scratch, commit, &[]);
+    check_out(&scratch, commit);
     assert_eq!(read(&tree(&scratch).join(odd)), "odd");
 }
 
@@ -255,22 +246,19 @@ fn names_that_are_not_text_are_checked_out() {
 fn after_a_checkout_that_was_cut_short_nothing_is_trusted() {
     let (scratch, first, second) = scratch();
     let tree = tree(&scratch);
-    check_out(&scratch, first, &[]);
-    write(&tree.join("kept/file"), "");
-    check_out(&scratch, first, &["kept"]);
-    assert!(tree.join("kept/file").exists());
+    check_out(&scratch, first);
     let blob = scratch.git.blob(b"new").unwrap();
     let object = scratch.around().join("away");
     let (folder, name) = (&blob.to_string()[..2], &blob.to_string()[2..]);
     let stored = scratch.path().join(".git/objects").join(folder).join(name);
     std::fs::rename(&stored, &object).unwrap();
-    let error = try_check_out(&scratch, second, &["kept"]).unwrap_err();
+    let error = try_check_out(&scratch, second).unwrap_err();
     assert!(matches!(error, Error::Git { .. }), "{error}");
     assert!(tree.with_extension("unclean").exists());
     std::fs::rename(&object, &stored).unwrap();
-    write(&tree.join("kept/half"), "");
-    check_out(&scratch, second, &["kept"]);
-    assert!(!tree.join("kept").exists());
+    write(&tree.join("half"), "");
+    check_out(&scratch, second);
+    assert!(!tree.join("half").exists());
     assert_eq!(read(&tree.join("new/file")), "new");
 }
 
@@ -278,35 +266,35 @@ fn after_a_checkout_that_was_cut_short_nothing_is_trusted() {
 fn a_worktree_that_is_not_in_order_is_made_anew() {
     let (scratch, first, second) = scratch();
     let tree = tree(&scratch);
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     let admin = private(&scratch).join("worktrees/base-tree");
     let inode = |path: &Path| identity(path).0;
     // Locks of a process that was killed are no disorder.
     let whole = inode(&tree);
     write(&admin.join("index.lock"), "");
     write(&admin.join("HEAD.lock"), "");
-    check_out(&scratch, second, &[]);
+    check_out(&scratch, second);
     assert_eq!(inode(&tree), whole);
     // The one that belongs to another repository is another's.
     let other = scratch.around().join("other");
     let copied = Store::open(&other, &scratch.open()).unwrap();
     std::fs::remove_dir_all(&tree).unwrap();
     let revision = &scratch.revision(first);
-    let checkout = Checkout { side: Side::Head, path: &tree, revision, keep: &[] };
+    let checkout = Checkout { side: Side::Head, path: &tree, revision };
     copied.check_out(&scratch.open(), &checkout).unwrap();
-    check_out(&scratch, second, &[]);
+    check_out(&scratch, second);
     // Gone, in either place; or a file; or a repository of somebody's.
     std::fs::remove_dir_all(&tree).unwrap();
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     std::fs::remove_dir_all(&admin).unwrap();
-    check_out(&scratch, second, &[]);
+    check_out(&scratch, second);
     std::fs::remove_dir_all(&tree).unwrap();
     write(&tree, "a file");
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     std::fs::remove_dir_all(&tree).unwrap();
     super::init(&tree);
     write(&tree.join("file"), "of somebody");
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     assert!(!tree.join("file").exists());
 }
 
@@ -318,7 +306,7 @@ fn a_tree_that_is_not_there_is_an_error_that_names_the_revision() {
     revision.tree = "1".repeat(40);
     std::fs::create_dir_all(tree(&scratch).parent().unwrap()).unwrap();
     let (side, path) = (Side::Base, &*tree(&scratch));
-    let checkout = Checkout { side, path, revision: &revision, keep: &[] };
+    let checkout = Checkout { side, path, revision: &revision };
     let checked = store(&scratch).check_out(&repo, &checkout);
     assert_eq!(checked.unwrap_err().to_string(), "could not read the tree of `it`");
 }
@@ -333,12 +321,8 @@ fn both_sides_are_checked_out_at_once_and_each_is_its_own() {
     }
     let check_out_both = |base: &Revision, head: &Revision| {
         let revisions = Pair { base, head };
-        let checkouts = Pair::both(|side| Checkout {
-            side,
-            path: &paths[side],
-            revision: revisions[side],
-            keep: &[],
-        });
+        let checkouts =
+            Pair::both(|side| Checkout { side, path: &paths[side], revision: revisions[side] });
         store(&scratch).check_out_both(&repo, &checkouts).map(drop)
     };
     let assert_is = |side: Side, commit: Oid| {
@@ -438,8 +422,8 @@ fn objects_that_the_user_borrows_are_read_where_they_are() {
     let objects = scratch.path().join(".git/objects");
     std::fs::rename(&objects, scratch.around().join("pool")).unwrap();
     write(&objects.join("info/alternates"), "../../../pool\n");
-    check_out(&scratch, first, &[]);
-    check_out(&scratch, second, &[]);
+    check_out(&scratch, first);
+    check_out(&scratch, second);
     assert_eq!(read(&tree(&scratch).join("new/file")), "new");
     assert_eq!(names(&objects), ["info"]);
 }
@@ -448,9 +432,9 @@ fn objects_that_the_user_borrows_are_read_where_they_are() {
 fn half_a_private_repository_is_made_whole() {
     let (scratch, first, _) = scratch();
     write(&private(&scratch).join("objects/info/alternates"), "/nowhere\n");
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
     std::fs::remove_file(private(&scratch).join("HEAD")).unwrap();
-    check_out(&scratch, first, &[]);
+    check_out(&scratch, first);
 }
 
 #[test]
