@@ -354,9 +354,13 @@ impl Cbdr {
     pub(crate) fn new(folder: &Path, cache: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-cbdr"));
         command.current_dir(folder).stdin(Stdio::null());
-        for name in
-            ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_STEP_SUMMARY"]
-        {
+        for name in [
+            "GITHUB_BASE_REF",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "GITHUB_STEP_SUMMARY",
+            // With it, libtest shuffles tests.
+            "RUSTC_BOOTSTRAP",
+        ] {
             command.env_remove(name);
         }
         command.env("CBDR_CACHE_DIR", cache).env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
