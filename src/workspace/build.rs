@@ -240,7 +240,9 @@ fn relink(
         tools.output(tools.command("rustc", args, folder, toolchain)).is_ok()
     };
     let relink = link.relink(&links, &setup.rustc, &tools.env)?;
-    Ok(Relink { heap: link.heap_object(&links, rustc), ..relink })
+    let objects = context.cache.heap_objects().ok();
+    let heap = objects.and_then(|objects| link.heap_object(&links, &objects, &setup.rustc, rustc));
+    Ok(Relink { heap, ..relink })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo-cbdr/CACHEDIR.TAG
 //! cargo-cbdr/tools-v1                       digests of compilers and linkers
+//! cargo-cbdr/heap-v1/KEY.o                  what scatters the heap of measured programs
 //! cargo-cbdr/repositories-v1/NAME-HASH/     one for each repository
 //!     lock                                  held for a whole comparison
 //!     git/                                  the private bare repository
@@ -47,6 +48,9 @@ const BUCKET: &str = "repositories-v1";
 
 /// Digests of compilers and linkers: one file for all repositories.
 const DIGESTS_OF_TOOLS: &str = "tools-v1";
+
+/// Objects that are linked into programs: one folder for all repositories.
+const HEAP_OBJECTS: &str = "heap-v1";
 
 /// The worktree of a side, in its folder.
 pub(crate) const TREE: &str = "tree";
@@ -278,8 +282,21 @@ impl RepositoryCache {
 
     /// Digests of compilers and linkers, which all repositories share.
     pub(crate) fn digests_of_tools(&self) -> PathBuf {
-        let root = self.path.ancestors().nth(2).unwrap_or(&self.path);
-        root.join(DIGESTS_OF_TOOLS)
+        self.root().join(DIGESTS_OF_TOOLS)
+    }
+
+    /// The folder of objects that are linked into programs, which all repositories share.
+    pub(crate) fn heap_objects(&self) -> Result<PathBuf, Error> {
+        let folder = self.root().join(HEAP_OBJECTS);
+        make_dir(&folder)?;
+        check_owner(&folder, &[user_id()])?;
+        check_mode(&folder)?;
+        Ok(folder)
+    }
+
+    /// The folder of the whole cache.
+    fn root(&self) -> &Path {
+        self.path.ancestors().nth(2).unwrap_or(&self.path)
     }
 
     /// A file that is kept for this repository.

@@ -25,6 +25,9 @@ fn attack(cases: &[Case]) {
     let (mut found, mut all) = (0, 0);
     for case in cases {
         let folder = folder.path().join(case.seed.1.to_string());
+        for cache in ["cache", "cache-of-all"] {
+            crate::support::create_cache(&folder.join(cache));
+        }
         let report = judge(case, &folder, program);
         assert!(!report.slower.is_empty());
         // Without the pairs for a verdict, what is measured is found.

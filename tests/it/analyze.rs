@@ -104,7 +104,7 @@ fn an_average_that_decides_has_the_same_numbers_in_the_answer_and_in_the_table()
 fn samples_of_a_comparison_give_its_verdict_and_its_numbers() {
     let repo = Repo::new("steady");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
     let decides = "--threshold 10% --metric cpu_time,max_rss --format json";
     for (extra, code) in [("--max-pairs 4", 0), ("", 100)] {

@@ -34,7 +34,7 @@ fn script(repo: &Repo, rounds: u32, builds: bool) -> String {
 /// are slow and `broken` do not build.
 fn history(count: usize, guilty: usize, broken: &[usize]) -> (Repo, Vec<String>) {
     let repo = Repo::new("steady");
-    let rounds = |number| 5000 + number as u32 + if number >= guilty { 15_000 } else { 0 };
+    let rounds = |number| 1500 + number as u32 + if number >= guilty { 4500 } else { 0 };
     let commit = |number| script(&repo, rounds(number), !broken.contains(&number));
     let commits = (0..=count).map(commit).collect();
     (repo, commits)
@@ -154,10 +154,10 @@ fn odd_questions_are_errors() {
 #[test]
 fn merged_branches_are_searched_when_that_is_asked_for() {
     let repo = Repo::new("steady");
-    let good = script(&repo, 5000, true);
+    let good = script(&repo, 1500, true);
     repo.branch("side");
-    script(&repo, 5001, true);
-    let culprit = script(&repo, 20_000, true);
+    script(&repo, 1501, true);
+    let culprit = script(&repo, 6000, true);
     repo.git(&["checkout", "--quiet", "main"]);
     repo.write("other.txt", "x");
     repo.commit("on main");

@@ -75,6 +75,7 @@ fn clean_empties_the_part_of_this_repository_and_with_all_every_one() {
     repo.cbdr("cache clean --all").folder(&repo.around()).run().code(0);
     assert_eq!(parts(&repo), [""; 0]);
     assert!(!repo.cache().join("repositories-v0").exists());
+    assert!(!repo.cache().join("heap-v1").exists());
     assert!(repo.cache().join("somebody's").exists());
     repo.cbdr("cache clean").folder(&repo.around()).run().code(101).says("not inside a git");
 }

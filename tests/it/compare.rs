@@ -8,7 +8,7 @@ use crate::support::{Cbdr, Repo, branch_with, metric};
 
 #[test]
 fn a_slowdown_is_a_regression() {
-    let repo = branch_with("15_000_000");
+    let repo = branch_with("3_000_000");
     let ran = repo.cbdr("compare main --format json --metric cpu_time").run().code(100);
     let object = ran.json();
     assert!(ran.stdout.contains(r#""verdict":"regression""#));
@@ -30,7 +30,7 @@ fn a_slowdown_is_a_regression() {
 
 #[test]
 fn a_speed_up_is_no_regression() {
-    let repo = branch_with("6_000_000");
+    let repo = branch_with("1_200_000");
     let ran = repo.cbdr("compare main --format json --metric cpu_time").run().code(0);
     let object = ran.json();
     assert_eq!(object["verdict"], "no-regression");
@@ -83,19 +83,19 @@ fn the_head_against_itself_is_built_twice_and_measured() {
 
 #[test]
 fn a_second_comparison_builds_nothing_and_a_new_commit_only_what_changed() {
-    let repo = branch_with("11_000_000");
+    let repo = branch_with("2_200_000");
     let args = "compare main --max-pairs 1";
     repo.cbdr(args).run().code(0).says("Building base").says("Building head");
     let again = repo.cbdr(args).run().code(0).says("Fresh base").says("Fresh head");
     again.never_says("Building").never_says("Compiling");
-    repo.replace("src/lib.rs", "11_000_000", "12_000_000");
+    repo.replace("src/lib.rs", "2_200_000", "2_400_000");
     repo.commit("more");
     repo.cbdr(args).run().code(0).says("Fresh base").says("Building head").says("Compiling steady");
 }
 
 #[test]
 fn limits_leave_it_open_and_the_policy_says_what_that_means() {
-    let repo = branch_with("10_000_001");
+    let repo = branch_with("2_000_001");
     let args = "compare main --format json --threshold 0% --max-pairs 3";
     let ran = repo.cbdr(args).run().code(0).says("no verdict is possible with fewer than 6 pairs");
     let object = ran.json();
@@ -107,7 +107,7 @@ fn limits_leave_it_open_and_the_policy_says_what_that_means() {
 
 #[test]
 fn a_limit_that_is_too_short_says_what_is_needed() {
-    let repo = branch_with("10_000_001");
+    let repo = branch_with("2_000_001");
     let ran = repo.cbdr("compare main --time-limit 20ms").run().code(101);
     let ran = ran.says("error: 6 pairs, the minimum for a verdict, take about ");
     ran.says("longer than the time limit of 20ms").says("hint: allow `--time-limit ");
@@ -251,7 +251,7 @@ fn a_benchmark_that_hangs_is_ended() {
 
 #[test]
 fn a_metric_that_nobody_measures_is_an_error() {
-    let repo = branch_with("11_000_000");
+    let repo = branch_with("2_200_000");
     let ran = repo.cbdr("compare main --metric wall_tine").run().code(101);
     ran.says("no run of `work` measured `wall_tine`").says("hint: did you mean `wall_time`?");
 }
@@ -291,7 +291,7 @@ fn a_command_is_built_in_place_once_for_each_tree() {
 
 #[test]
 fn the_samples_are_rows_in_their_order_and_beside_them_what_they_are_of() {
-    let repo = branch_with("11_000_000");
+    let repo = branch_with("2_200_000");
     let path = repo.around().join("out.csv");
     let args = format!("compare main --max-pairs 4 --seed 5 --samples {}", path.display());
     repo.cbdr(&args).run().code(0);

@@ -264,7 +264,7 @@ fn a_branch_cannot_loosen_its_own_gate_in_silence() {
     let repo = Repo::new("steady");
     configure(&repo, "Cargo.toml", &table("2%"));
     repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     configure(&repo, "Cargo.toml", &table("90%"));
     let args = "compare main --layouts off --format json";
     let ran = repo.cbdr(args).run().code(100);

@@ -9,7 +9,7 @@ use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric, skipp
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
-    branch_with("10_100_000")
+    branch_with("2_020_000")
 }
 
 /// A shell script in the folder around the repository.
@@ -150,7 +150,7 @@ fn a_bisection_goes_around_no_commit_that_the_machine_could_not_build() {
     let ran = with_compiler(&repo, "head", "kill -9 $$").run().code(101);
     ran.says("error: could not build the head: `cargo bench");
     let wrapper = repo.around().join("compiler");
-    for rounds in ["10_200_000", "10_300_000"] {
+    for rounds in ["2_040_000", "2_060_000"] {
         let last = std::fs::read_to_string(repo.path().join("src/lib.rs")).unwrap();
         let (before, after) = last.split_once("= ").unwrap();
         repo.write(
@@ -343,7 +343,7 @@ fn a_build_is_published_whole_or_not_at_all() {
     );
     repo.commit("files");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.commit("more work");
     // Cargo calls us right before we publish what it built: then the fault is
     // set into this process, which is the parent of cargo's.
@@ -482,7 +482,7 @@ fn a_clock_that_was_set_back_between_the_builds_does_not_make_one_side_the_other
     repo.write(".cargo/config.toml", &table);
     repo.commit("a runner");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", "10_100_000");
+    repo.replace("src/lib.rs", "2_000_000", "2_020_000");
     repo.commit("change the work");
     let ran = repo.cbdr("compare main --max-pairs 1 --warmup 0").run().code(0);
     ran.says("/head/tree)").never_says("the same program");

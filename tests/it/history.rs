@@ -127,7 +127,7 @@ fn sizes_are_recorded_with_the_rest_and_alone() {
 fn another_revision_is_recorded_on_its_own_commit_and_a_dirty_tree_is_not_measured() {
     let repo = Repo::new("steady");
     let first = repo.head();
-    repo.replace("src/lib.rs", "10_000_000", "1_000");
+    repo.replace("src/lib.rs", "2_000_000", "1_000");
     repo.commit("less");
     repo.write("stray.txt", "x");
     repo.cbdr("history record --runs 1 --rev HEAD~1").run().code(0);

@@ -66,7 +66,7 @@ fn a_push_is_compared_and_a_regression_stops_it() {
     assert_eq!(remote(&repo, "words"), words);
     // One that is slower, together with one that is not.
     repo.branch("slower");
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     let slower = repo.commit("work more");
     let printed = blocked(&repo, "origin words slower");
     assert!(printed.contains(" slower than ") && printed.contains("cpu_time "), "{printed}");
@@ -85,12 +85,12 @@ fn a_push_is_compared_and_a_regression_stops_it() {
 fn the_default_branch_is_compared_with_what_the_remote_has_of_it() {
     let repo = with_remote();
     repo.cbdr(&format!("{INSTALL} main")).run().code(0);
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.commit("work more");
     let printed = blocked(&repo, "origin main");
     assert!(printed.contains(" slower than ") && printed.contains("cpu_time "), "{printed}");
     repo.write("README.md", "unsaved\n");
-    repo.replace("src/lib.rs", "20_000_000", "10_000_000");
+    repo.replace("src/lib.rs", "4_000_000", "2_000_000");
     repo.commit("work less again");
     pushed(&repo, "origin main");
 }
@@ -150,7 +150,7 @@ fn lines_of_the_users_own_outlive_ours() {
         matches!(lines[..], ["before", told, "after"] if told.starts_with("refs/heads/words "))
     );
     repo.branch("slower");
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.git(&["add", "src"]);
     repo.git(&["commit", "--quiet", "--message", "work more"]);
     blocked(&repo, "origin slower");

@@ -291,7 +291,7 @@ fn compare(repo: &Repo, args: &str) -> Ran {
 
 #[test]
 fn a_comparison_of_hostile_names_says_nothing_of_theirs() {
-    for seed in 1..=setting("CBDR_ROUNDS", 2) {
+    for seed in 1..=setting("CBDR_ROUNDS", 1) {
         let (repo, metric) = hostile(&mut Random::new(seed));
         let ran = compare(&repo, "--report page.html --export bencher=b.json").code(100);
         is_calm(&ran.stdout);
@@ -341,7 +341,7 @@ fn of_samples(repo: &Repo, metric: &str) {
 
 #[test]
 fn a_history_of_hostile_names_says_nothing_of_theirs() {
-    for seed in 1..=setting("CBDR_ROUNDS", 2) {
+    for seed in 1..=setting("CBDR_ROUNDS", 1) {
         let mut random = Random::new(seed);
         let (repo, _) = hostile(&mut random);
         let ran = repo.cbdr("history record --runs 2").run().code(0);
@@ -375,7 +375,7 @@ fn a_history_of_hostile_names_says_nothing_of_theirs() {
 
 #[test]
 fn an_error_about_a_hostile_name_says_nothing_of_theirs() {
-    for seed in 1..=setting("CBDR_ROUNDS", 4) {
+    for seed in 1..=setting("CBDR_ROUNDS", 2) {
         let mut random = Random::new(seed);
         let repo = Repo::new("steady");
         let name = format!("x{}", nasty(&mut random, "x").replace('\0', ""));
@@ -482,7 +482,7 @@ fn a_repository_at_a_path_with_a_line_end_is_refused() {
 #[test]
 fn an_argument_need_not_be_text() {
     use std::os::unix::ffi::OsStrExt;
-    let repo = crate::support::branch_with("15_000_000");
+    let repo = crate::support::branch_with("3_000_000");
     let odd = std::ffi::OsStr::from_bytes(b"\xff\x1b[31m.csv");
     let call = repo.cbdr("compare main --max-pairs 1 --format markdown --samples").args([odd]);
     is_calm_comment(&call.run().code(0).stdout);
@@ -566,7 +566,7 @@ fn links_lead_no_write_out_of_the_worktree() {
     repo.commit("no lock");
     repo.branch("feature");
     symlink(outside.join("Cargo.lock"), repo.path().join("Cargo.lock")).unwrap();
-    repo.replace("src/lib.rs", "10_000_000", "10_000_001");
+    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
     repo.commit("a link to nowhere");
     std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
     repo.cbdr("compare main --max-pairs 1").run().code(0);

@@ -42,7 +42,7 @@ fn peaks(pairs: [u64; 2]) -> [u64; 2] {
 #[test]
 fn samples_without_end_take_the_memory_of_some() {
     // `CBDR_LONG_PAIRS=40000000` are the pairs of a day.
-    let [before, after] = peaks([160_000, setting("CBDR_LONG_PAIRS", 360_000)]);
-    // Kept one by one, the values of 200,000 pairs are 9,600 kB.
+    let [before, after] = peaks([160_000, setting("CBDR_LONG_PAIRS", 280_000)]);
+    // Kept one by one, the values of 120,000 pairs are 5,760 kB.
     assert!(after < before + 4000, "{before} {after}");
 }

@@ -60,9 +60,9 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     if !has_valgrind() {
         return;
     }
-    // A tenth of the fixture's work, so that it is quick: 101 for 100.
+    // Half of the fixture's work, so that it is quick: 101 for 100.
     let repo = Repo::new("steady");
-    repo.replace("src/lib.rs", "10_000_000", "1_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "1_000_000");
     repo.write(".cargo/config.toml", &static_linking());
     repo.commit("less");
     repo.branch("feature");
@@ -103,7 +103,7 @@ fn a_plain_run_and_one_under_valgrind_make_a_sample_until_the_count_is_decided()
         return;
     }
     let repo = Repo::new("steady");
-    repo.replace("src/lib.rs", "10_000_000", "1_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "1_000_000");
     repo.write(".cargo/config.toml", &static_linking());
     repo.commit("little work");
     repo.branch("feature");

@@ -77,7 +77,7 @@ fn stands_alone(page: &str) {
 fn the_page_of_a_comparison_shows_all_that_led_to_it() {
     let repo = Repo::new("steady");
     repo.branch("x|<img/src=x>`@octocat`");
-    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
     let args = "compare main --metric cpu_time --seed 7 --report report.html --format json";
     let object = repo.cbdr(args).run().code(100).json();

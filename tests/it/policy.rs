@@ -7,7 +7,7 @@ use crate::support::{Ran, Repo, metric};
 const FORMATS: [&str; 5] = ["human", "json", "markdown", "github", "junit"];
 
 /// One pair is enough to see what is run.
-const QUICK: &str = "--max-pairs 1 --warmup 0 --always-run --seed 1";
+const QUICK: &str = "--max-pairs 1 --warmup 0 --always-run --layouts off --seed 1";
 
 /// Puts `table` behind the manifest and commits it.
 fn configure(repo: &Repo, table: &str) {
@@ -305,7 +305,7 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
     // A regression is still one.
     let args = "--fail-on removed --metric max_rss";
     let repo = branch(&table("command = \"true\""), &table("bench = \"work\""));
-    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
     compare(&repo, args).code(102);
     let slower = "compare main --layouts off --fail-on removed --metric cpu_time";
@@ -506,7 +506,7 @@ fn configured(base: &str, head: &str) -> Repo {
     repo.commit("base");
     repo.branch("feature");
     repo.write(".cargo/config.toml", head);
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.commit("slower");
     repo
 }
@@ -535,7 +535,7 @@ fn a_runner_and_variables_that_a_branch_configures_do_not_count_and_are_said() {
     executable(&repo.path().join("run.sh"));
     repo.commit("runner");
     repo.branch("edited");
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.replace("run.sh", "exec", "ROUNDS=1 exec");
     repo.commit("edited");
     repo.cbdr(slower).run().code(100).says("are run: the runner `./run.sh`; the base's is used");
@@ -560,7 +560,7 @@ fn a_bench_target_is_built_with_the_features_that_each_side_has_and_requires() {
     };
     repo.branch("feature");
     requires("new");
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.commit("require");
     let notice = "`work` is built differently, since the manifests differ in which features and \
         profiles there are or are required: the base without options, the head with \
@@ -574,7 +574,7 @@ fn a_bench_target_is_built_with_the_features_that_each_side_has_and_requires() {
     repo.commit("require");
     repo.branch("other");
     requires("new");
-    repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.commit("require another");
     repo.replace("Cargo.toml", "[features]", "[profile.quick]\ninherits = \"release\"\n[features]");
     repo.commit("a profile");
@@ -589,7 +589,7 @@ fn a_target_that_is_renamed_removed_or_in_a_renamed_package_is_no_new_one() {
         let repo = Repo::new("steady");
         repo.branch("feature");
         repo.replace("Cargo.toml", name, new);
-        repo.replace("src/lib.rs", "10_000_000", "20_000_000");
+        repo.replace("src/lib.rs", "2_000_000", "4_000_000");
         repo
     };
     let renamed = change("name = \"work\"", "name = \"other\"\npath = \"benches/work.rs\"");

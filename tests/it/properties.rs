@@ -56,7 +56,7 @@ fn assert_close(one: Option<f64>, other: Option<f64>, about: &str) {
 /// Calls `check` with many sets of pairs and every one of `estimators`.
 fn each(estimators: &[Estimator], seed: u64, check: impl Fn(Estimator, &[(f64, f64)], &str)) {
     let mut random = Random::new(seed);
-    for round in 0..300 {
+    for round in 0..100 {
         let pairs = pairs(&mut random);
         for estimator in estimators {
             check(*estimator, &pairs, &format!("{}, round {round}", estimator.name()));

@@ -11,7 +11,7 @@ use crate::support::{Cbdr, Repo};
 fn hostile() -> Repo {
     let repo = Repo::new("steady");
     repo.branch("x|<img/src=x>`@octocat`#1");
-    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
     repo
 }
@@ -257,7 +257,7 @@ fn an_output_that_cannot_be_written_costs_no_measurement() {
 fn a_file_that_was_there_stays_when_there_is_no_result() {
     let repo = hostile();
     repo.write("b.json", "before");
-    repo.replace("src/lib.rs", "15_000_000", "not a number");
+    repo.replace("src/lib.rs", "3_000_000", "not a number");
     repo.commit("broken");
     repo.cbdr("compare main --export bencher=b.json").run().code(101);
     assert_eq!(std::fs::read_to_string(repo.path().join("b.json")).unwrap(), "before");

@@ -17,7 +17,7 @@ impl Machines {
     fn new() -> Self {
         let repo = Repo::new("steady");
         repo.branch("feature");
-        repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+        repo.replace("src/lib.rs", "2_000_000", "3_000_000");
         repo.commit("slower");
         Machines { repo }
     }

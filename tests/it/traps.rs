@@ -224,7 +224,7 @@ fn debug_information_and_the_folder_in_the_program_are_no_difference() {
     let object = repo.cbdr("compare main --format json").run().code(0).json();
     assert_eq!(object["verdict"], "identical");
     // The smallest change of the work is one.
-    repo.replace("src/lib.rs", "10_000_000", "10_000_001");
+    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
     repo.commit("work");
     let object = repo.cbdr("compare main --format json --max-pairs 1").run().code(0).json();
     assert_eq!(object["verdict"], "inconclusive");

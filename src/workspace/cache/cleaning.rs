@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{BUCKET, Cache, Error, REPOSITORY, RepositoryCache, TryLock, io_error};
+use super::{BUCKET, Cache, Error, HEAP_OBJECTS, REPOSITORY, RepositoryCache, TryLock, io_error};
 use crate::workspace::files::remove;
 
 /// What can be recreated of a repository's part.
@@ -76,6 +76,9 @@ impl Cache {
         for CachedRepository { folder, .. } in self.repositories()? {
             let cleaned = RepositoryCache { path: folder.clone() }.clean()?;
             all.push((folder, cleaned));
+        }
+        if all.iter().all(|(_, cleaned)| matches!(cleaned, Cleaned::Freed(_))) {
+            remove(&self.root.join(HEAP_OBJECTS))?;
         }
         let entries = std::fs::read_dir(&self.root).map_err(io_error("read", &self.root))?;
         for entry in entries.flatten() {

@@ -1,10 +1,10 @@
-//! An object that scatters the heap before `main`, made once by the compiler of the program.
+//! An object that scatters the heap before `main`, made once by each compiler.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{ArgumentPart, Link};
-use crate::exec::system::{digest, make_private_dir};
+use crate::exec::system::digest;
 
 /// Its source, with [`NAMES`] in place of what the compiler calls these functions.
 const SOURCE: &str = include_str!("constructor.rs.in");
@@ -29,12 +29,15 @@ const FLAGS: [&str; 10] = [
 ];
 
 impl Link {
-    /// The object for this executable, in the folder `links` of the kept files. `rustc` runs the
-    /// compiler with some arguments, and returns whether it succeeded. `None` if that fails: the
-    /// heap then stays as it is.
+    /// The object for this executable, whose kept files are in the folder `links`. `objects` is the
+    /// folder of all such objects, `version` that of the compiler, and `rustc` runs it with some
+    /// arguments and returns whether it succeeded. `None` if that fails: the heap then stays as it
+    /// is.
     pub(crate) fn heap_object(
         &self,
         links: &Path,
+        objects: &Path,
+        version: &str,
         rustc: impl Fn(Vec<OsString>) -> bool,
     ) -> Option<PathBuf> {
         let target = self.target();
@@ -42,13 +45,12 @@ impl Link {
             let name = self.name_of(links, end);
             source.replace(word, name.as_deref().unwrap_or(&format!("cbdr_no_{word}")))
         });
-        let key = digest(format!("{target:?}\n{source}").as_bytes());
-        let object = links.join(format!("heap-{}.o", &key[..16]));
+        let key = digest(format!("{version}\n{target:?}\n{FLAGS:?}\n{source}").as_bytes());
+        let object = objects.join(format!("{}.o", &key[..32]));
         if object.is_file() {
             return Some(object);
         }
-        make_private_dir(links).ok()?;
-        let staging = tempfile::Builder::new().prefix("heap-").tempdir_in(links).ok()?;
+        let staging = tempfile::tempdir_in(objects).ok()?;
         let [from, to] = ["heap.rs", "heap.o"].map(|name| staging.path().join(name));
         std::fs::write(&from, source).ok()?;
         let mut args: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();

@@ -94,8 +94,11 @@ impl World {
         let rustc = |args: Vec<OsString>| {
             std::process::Command::new("rustc").args(args).status().unwrap().success()
         };
-        let heap = link.heap_object(&self.at("links"), rustc);
+        let (links, objects) = (self.at("links"), self.folder.path());
+        let heap = link.heap_object(&links, objects, &self.rustc, rustc);
         assert!(heap.is_some());
+        let again = link.heap_object(&links, objects, &self.rustc, |_| panic!("it is there"));
+        assert_eq!(again, heap);
         let relink = link.relink(&self.at("links"), &self.rustc, &environment())?;
         Ok(Relink { heap, ..relink })
     }

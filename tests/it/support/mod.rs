@@ -3,10 +3,11 @@
 #[cfg(unix)]
 pub(crate) mod live;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -77,16 +78,46 @@ pub(crate) fn search_path() -> &'static OsStr {
     &PATH
 }
 
-/// What the cache of the first test that made one knows of the compilers and linkers.
-static TOOLS: OnceLock<Vec<u8>> = OnceLock::new();
+/// What earlier tests' caches have of the compilers and linkers of this machine, which is as good
+/// for all others: their digests, and the objects that scatter the heap.
+static SHARED: Mutex<BTreeMap<PathBuf, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+fn shared() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<u8>>> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates a cache, with what the caches of earlier tests have of the machine's tools.
+#[track_caller]
+pub(crate) fn create_cache(cache: &Path) {
+    let files = shared().clone();
+    let mut folder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    for (path, content) in files {
+        let path = cache.join(path);
+        folder.recursive(true).create(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+}
+
+/// Keeps what a cache has for those of other tests.
+fn keep_for_others(cache: &Path) {
+    let objects = std::fs::read_dir(cache.join("heap-v1")).into_iter().flatten().flatten();
+    let objects = objects.map(|entry| entry.path()).filter(|path| path.extension().is_some());
+    let mut shared = shared();
+    for path in objects.chain([cache.join("tools-v1")]) {
+        let name = path.strip_prefix(cache).unwrap();
+        if !shared.contains_key(name)
+            && let Ok(content) = std::fs::read(&path)
+        {
+            shared.insert(name.to_owned(), content);
+        }
+    }
+}
 
 impl Drop for Repo {
     fn drop(&mut self) {
-        if TOOLS.get().is_none()
-            && let Ok(known) = std::fs::read(self.folder.path().join("cache/tools-v1"))
-        {
-            let _ = TOOLS.set(known);
-        }
+        keep_for_others(&self.folder.path().join("cache"));
     }
 }
 
@@ -123,26 +154,36 @@ impl Repo {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
         copy(&from, &path);
         let repo = Repo { folder, path, env: &[] };
-        // Without the examples of hooks that git would copy.
-        repo.git(&["init", "--quiet", "--initial-branch=main", "--template="]);
-        for folder in ["hooks", "info"] {
-            std::fs::create_dir(repo.path.join(".git").join(folder)).unwrap();
-        }
-        repo.commit("first");
-        repo.share_digests_of_tools();
+        repo.create_git_folder(fixture);
+        create_cache(&repo.cache());
         repo
     }
 
-    /// Puts what an earlier test's cache knows of the compilers and linkers of this machine
-    /// into the cache, or takes it from there in the end: all of it depends on nothing else.
-    fn share_digests_of_tools(&self) {
-        if let Some(known) = TOOLS.get() {
-            let mut folder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-            folder.create(self.cache()).unwrap();
-            std::fs::write(self.cache().join("tools-v1"), known).unwrap();
+    /// Makes a repository of the fixture's files, with one commit. Git does that for the first
+    /// repository of each fixture, and those after it have the same files.
+    #[track_caller]
+    fn create_git_folder(&self, fixture: &str) {
+        let git = self.path.join(".git");
+        let known = GIT_FOLDERS.lock().unwrap().get(fixture).cloned();
+        if let Some(files) = known {
+            for (name, content) in files {
+                let path = git.join(name);
+                match content {
+                    Some(content) => std::fs::write(path, content).unwrap(),
+                    None => std::fs::create_dir(path).unwrap(),
+                }
+            }
+            return;
         }
+        // Without the examples of hooks that git would copy.
+        self.git(&["init", "--quiet", "--initial-branch=main", "--template="]);
+        for folder in ["hooks", "info"] {
+            std::fs::create_dir(git.join(folder)).unwrap();
+        }
+        self.commit("first");
+        let mut files = vec![(PathBuf::new(), None)];
+        read_files(&git, Path::new(""), &mut files);
+        GIT_FOLDERS.lock().unwrap().insert(fixture.to_owned(), files);
     }
 
     /// With these variables in the environment of its runs of the binary.
@@ -224,6 +265,25 @@ impl Repo {
     }
 }
 
+/// The git folders of repositories with one commit, by fixture.
+static GIT_FOLDERS: Mutex<BTreeMap<String, Files>> = Mutex::new(BTreeMap::new());
+
+/// Paths, each folder before what is in it, and the contents of those that are files.
+type Files = Vec<(PathBuf, Option<Vec<u8>>)>;
+
+fn read_files(folder: &Path, name: &Path, files: &mut Files) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = name.join(path.file_name().unwrap());
+        if path.is_dir() {
+            files.push((name.clone(), None));
+            read_files(&path, &name, files);
+        } else {
+            files.push((name, Some(std::fs::read(path).unwrap())));
+        }
+    }
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -294,9 +354,13 @@ impl Cbdr {
     pub(crate) fn new(folder: &Path, cache: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-cbdr"));
         command.current_dir(folder).stdin(Stdio::null());
-        for name in
-            ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_STEP_SUMMARY"]
-        {
+        for name in [
+            "GITHUB_BASE_REF",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "GITHUB_STEP_SUMMARY",
+            // With it, libtest shuffles tests.
+            "RUSTC_BOOTSTRAP",
+        ] {
             command.env_remove(name);
         }
         command.env("CBDR_CACHE_DIR", cache).env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
@@ -436,7 +500,7 @@ pub(crate) const LIBTEST_NAMES: &str = r#"let args: Vec<String> = std::env::args
 pub(crate) fn branch_with(rounds: &str) -> Repo {
     let repo = Repo::new("steady");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", rounds);
+    repo.replace("src/lib.rs", "2_000_000", rounds);
     repo.commit("change the work");
     repo
 }
