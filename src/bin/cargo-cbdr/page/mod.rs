@@ -2,7 +2,6 @@
 //! network, no scripts and no other files.
 
 mod chart;
-mod density;
 mod funnel;
 mod glance;
 mod histogram;
@@ -41,11 +40,11 @@ pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
         (sections(result, recording, &index))
         (method(result))
     };
-    document(&title, &index.style(), &body)
+    document(&title, &body)
 }
 
-/// A whole page, with more style than all pages have.
-fn document(title: &str, style: &str, body: &Markup) -> String {
+/// A whole page.
+fn document(title: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -57,7 +56,7 @@ fn document(title: &str, style: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy"
                     content=(POLICY.trim());
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 main { (body) }
@@ -241,7 +240,7 @@ fn section(
     };
     let anchor = index.anchor(benchmark);
     html! {
-        section data-kind=(glance::kinds(benchmark)) data-group=[index.group(benchmark)] {
+        section data-kind=(glance::kinds(benchmark)) {
             @if is_folded {
                 details {
                     summary { (name) }

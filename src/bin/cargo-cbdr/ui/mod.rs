@@ -313,9 +313,6 @@ impl Ui {
             Event::Round { .. } => {}
             Event::Pair { progress, .. } => self.show_pair(progress),
             Event::Sampled(progress) if progress.plan().is_longer() => {}
-            Event::Sampled(progress) if progress.plan().is_over_layouts() => {
-                self.live.add_last(progress);
-            }
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.noticed.push((*notice).clone()),
             Event::Unlikely(unlikely) => {
@@ -341,11 +338,8 @@ impl Ui {
                 (false, false) => self.finding("Regression", BAD, &found),
             }
         }
-        if plan.is_longer() {
-            // The last state of the short runs stays.
-            return;
-        }
-        for (benchmark, metric) in progress.set_aside() {
+        let set_aside = (!plan.is_longer()).then(|| progress.set_aside());
+        for (benchmark, metric) in set_aside.into_iter().flatten() {
             self.finding(
                 "Unclear",
                 WARNING,
