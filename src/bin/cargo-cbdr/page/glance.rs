@@ -85,8 +85,8 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
     let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
         all.iter().partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
-    let only = readable::only_metric(&all);
-    let row = |of: &ResultRow<'_>| row(result.outcome, index, &scale, of, only);
+    let only = readable::only_metric(&shown);
+    let row = |of: &ResultRow<'_>, only| row(result.outcome, index, &scale, of, only);
     let subject = match only {
         Some(_) if result.outcome.benchmarks.len() > 1 => "benchmark",
         _ => "metric",
@@ -122,7 +122,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                             }
                         }
                         tbody {
-                            @for of in &shown { (row(of)) }
+                            @for of in &shown { (row(of, only)) }
                         }
                     }
                 }
@@ -133,7 +133,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                         }
                         table.glance {
                             tbody {
-                                @for of in &folded { (row(of)) }
+                                @for of in &folded { (row(of, None)) }
                             }
                         }
                     }
@@ -146,8 +146,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                 }
                 p.small {
                     "confidence " (result.confidence) ", estimator "
-                    (result.outcome.policy.estimator) ": "
-                    a href=(readable::PROMISE) { "what the verdict promises" }
+                    (result.outcome.policy.estimator)
                 }
             }
         }
