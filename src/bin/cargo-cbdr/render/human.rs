@@ -45,6 +45,9 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
             table(out, result, only)?;
         }
         [] | [_] => {}
+        // The answer and the notices name them.
+        all if all.iter().all(|one| one.metrics.is_empty() && !readable::is_listed(one.status)) => {
+        }
         several if outcome.verdict.is_none() && outcome.rows.is_some() => {
             several.iter().try_for_each(|benchmark| table(out, result, benchmark))?;
         }

@@ -301,6 +301,7 @@ mod tests {
     use crate::render::readable::CommandLine;
     use cargo_cbdr::model::notice::{Advice, Notice};
     use cargo_cbdr::model::outcome::Outcome;
+    use cargo_cbdr::model::outcome::Status;
 
     fn written(outcome: &Outcome) -> String {
         comment(&Readable::new(outcome, &CommandLine::default()))

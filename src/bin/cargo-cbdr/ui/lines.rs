@@ -179,7 +179,10 @@ pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
             }
             let metrics = one.metrics.iter_mut().filter(|metric| metric.gates);
             for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
-                if let Some(again) = again.metrics.iter().find(|one| one.name == metric.name) {
+                // Without a verdict, it was measured along with others.
+                let is_same =
+                    |one: &&MetricResult| one.name == metric.name && one.verdict.is_some();
+                if let Some(again) = again.metrics.iter().find(is_same) {
                     metric.verdict = again.verdict;
                     if again.summary.pairs > 0 {
                         metric.summary = again.summary;

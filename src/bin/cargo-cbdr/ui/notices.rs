@@ -601,16 +601,14 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
 }
 
 fn identical(moved: usize, of: &Subjects) -> String {
-    let but = match moved {
-        0 => String::new(),
-        _ => {
-            let locations = count(moved as u64, "source location");
-            let numbers = of
-                .or(format!("the line numbers of {locations}"), "line numbers of source locations");
-            format!(", except for {numbers} in panic messages")
-        }
-    };
-    format!("{of} {} the same program on both sides{but}: nothing can have changed", of.is_each())
+    let same = format!("{of} {} the same program on both sides", of.is_each());
+    if moved == 0 {
+        return same;
+    }
+    let locations = count(moved as u64, "source location");
+    let numbers =
+        of.or(format!("the line numbers of {locations}"), "line numbers of source locations");
+    format!("{same}, except for {numbers} in panic messages")
 }
 
 /// A finding about the noise and what can be done about it.
