@@ -34,7 +34,7 @@ const LAST: f64 = 8.0;
 const COMMAND: &str = "cargo cbdr demo";
 
 /// The width and height of the picture of a report, pixels.
-const PICTURE: (u32, u32) = (1100, 1240);
+const PICTURE: (u32, u32) = (1100, 1205);
 
 const CHARACTER: f64 = 8.4;
 const LINE: f64 = 18.0;

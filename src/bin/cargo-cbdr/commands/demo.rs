@@ -40,8 +40,8 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind
     let mut out = anstream::stdout().lock();
     writeln!(
         out,
-        "A small repository: `main` counts words; the branch `clean` counts those with\n\
-         punctuation without it, too, which takes longer. The processor time of the\n\
+        "A small repository: `main` counts words; the branch `clean` also counts them\n\
+         without their punctuation, which takes longer. The processor time of the\n\
          benchmark `words` may grow by 5%. `cargo cbdr compare main` on that branch:\n"
     )?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
