@@ -56,7 +56,7 @@ const OWNERS: [(&[&str], &[&str]); 19] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_550),
+    ("bin", 10_350),
     ("engine", 2_050),
     ("error", 600),
     ("exec", 6_800),
