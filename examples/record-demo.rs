@@ -1,11 +1,13 @@
-//! Records `cargo cbdr demo` in a terminal and prints it as an animated SVG.
+//! Records `cargo cbdr demo` in a terminal and prints it as an animated SVG; or, with the name of
+//! a picture, takes one of the page of the same comparison.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example record-demo > docs/demo.svg
+//! cargo run --release --example record-demo docs/report.png
 //! ```
 //!
-//! It shows what the program printed, and when; only pauses of more than a second and a half
-//! are shortened. It needs `script` from util-linux.
+//! The recording shows what the program printed, and when; only pauses of more than a second and a
+//! half are shortened. It needs `script` from util-linux, and the picture needs `chromium`.
 
 #![allow(clippy::print_stdout, missing_docs)]
 
@@ -30,6 +32,9 @@ const FRAME: f64 = 0.2;
 const LAST: f64 = 8.0;
 
 const COMMAND: &str = "cargo cbdr demo";
+
+/// The width and height of the picture of a report, pixels.
+const PICTURE: (u32, u32) = (1100, 1205);
 
 const CHARACTER: f64 = 8.4;
 const LINE: f64 = 18.0;
@@ -56,17 +61,66 @@ fn main() -> Result<(), Box<dyn Error>> {
     let here = std::env::current_exe()?;
     let program = here.parent().and_then(Path::parent).ok_or("not in a folder")?.join("cargo-cbdr");
     let folder = tempfile::tempdir()?;
+    if let Some(picture) = std::env::args().nth(1) {
+        return photograph(&program, folder.path(), Path::new(&picture));
+    }
     let (output, timing) = (folder.path().join("output"), folder.path().join("timing"));
     let call = format!("stty cols {COLUMNS} rows {ROWS}; exec '{}' demo", program.display());
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command"]).arg(call);
     script.arg("--log-out").arg(&output).arg("--log-timing").arg(&timing);
     script.env("TERM", "xterm-256color").env_remove("NO_COLOR").env_remove("CBDR_PROGRESS");
-    if !script.stdin(Stdio::null()).stdout(Stdio::null()).status()?.success() {
-        return Err(format!("`{}` failed", program.display()).into());
-    }
+    run(script.stdout(Stdio::null()), &[0])?;
     print!("{}", draw(&spans(&std::fs::read(output)?, &std::fs::read_to_string(timing)?)?));
     Ok(())
+}
+
+/// Takes a picture of the beginning of a report.
+fn photograph(program: &Path, folder: &Path, picture: &Path) -> Result<(), Box<dyn Error>> {
+    let repository = folder.join("wordcount");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
+    let copy = |from: &str, to: &str| std::fs::copy(fixture.join(from), repository.join(to));
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=demo", "-c", "user.email=demo@example.com"];
+        run(Command::new("git").current_dir(&repository).args(identity).args(args), &[0])
+    };
+    std::fs::create_dir_all(repository.join("src"))?;
+    std::fs::create_dir_all(repository.join("benches"))?;
+    for file in ["src/lib.rs", "benches/words.rs"] {
+        copy(file, file)?;
+    }
+    copy("Cargo_fixture.toml", "Cargo.toml")?;
+    copy("Cargo_fixture.lock", "Cargo.lock")?;
+    git(&["init", "--quiet", "--initial-branch", "main"])?;
+    git(&["add", "."])?;
+    git(&["commit", "--quiet", "--message", "Count words"])?;
+    git(&["checkout", "--quiet", "-b", "clean"])?;
+    copy("slower/lib.rs", "src/lib.rs")?;
+    git(&[
+        "commit",
+        "--quiet",
+        "--all",
+        "--message",
+        "Count words without their punctuation, too",
+    ])?;
+    let page = folder.join("page.html");
+    let mut compare = Command::new(program);
+    compare.args(["compare", "main", "--report"]).arg(&page).current_dir(&repository);
+    run(compare.env("CBDR_CACHE_DIR", folder.join("cache")), &[100])?;
+    let mut browser = Command::new("chromium");
+    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]);
+    browser.arg(format!("--window-size={},{}", PICTURE.0, PICTURE.1));
+    browser.arg(format!("--screenshot={}", std::path::absolute(picture)?.display()));
+    run(browser.arg(format!("file://{}", page.display())), &[0])
+}
+
+/// Runs a command that ends with one of these exit codes.
+fn run(command: &mut Command, codes: &[i32]) -> Result<(), Box<dyn Error>> {
+    let status = command.stdin(Stdio::null()).status()?;
+    match status.code().is_some_and(|code| codes.contains(&code)) {
+        true => Ok(()),
+        false => Err(format!("{command:?}: {status}").into()),
+    }
 }
 
 /// Plays a log of `script` on a terminal.

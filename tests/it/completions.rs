@@ -49,7 +49,7 @@ fn flags_values_branches_targets_and_metrics_are_offered() {
         ("cbdr bisect fe", &["feature"]),
         ("cbdr sample --metric user", &["user_time"]),
         ("cbdr history record --bench ", &["work"]),
-        ("cbdr history record --rev fe", &["feature"]),
+        ("cbdr history record fe", &["feature"]),
         ("cbdr history list --metric user", &["user_time"]),
         ("cbdr man bis", &["bisect"]),
         ("cbdr hook ", &["install", "uninstall", "help"]),

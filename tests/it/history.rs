@@ -130,7 +130,7 @@ fn another_revision_is_recorded_on_its_own_commit_and_a_dirty_tree_is_not_measur
     repo.replace("src/lib.rs", "2_000_000", "1_000");
     repo.commit("less");
     repo.write("stray.txt", "x");
-    repo.cbdr("history record --runs 1 --rev HEAD~1").run().code(0);
+    repo.cbdr("history record --runs 1 HEAD~1").run().code(0);
     assert_eq!(repo.noted(&first).len(), 1);
     let ran = repo.cbdr("history record --runs 1").run().code(0);
     ran.says("the changes of 1 file in the working tree are not measured");
@@ -177,8 +177,8 @@ fn the_parent_is_the_baseline_on_the_default_branch_and_worse_is_negative() {
     // Of the same size to the better it is none, and a wide limit passes both.
     let better = repo.commits_with(&[8.0]);
     repo.check("--baseline HEAD~2", 0);
-    assert_eq!(repo.check("--z-threshold 50 --rev HEAD~1", 0)["verdict"], "no-regression");
-    let args = format!("--rev {} --baseline HEAD~2", better[0]);
+    assert_eq!(repo.check("--z-threshold 50 HEAD~1", 0)["verdict"], "no-regression");
+    let args = format!("{} --baseline HEAD~2", better[0]);
     assert!(metric(&repo.check(&args, 0))["z"].as_f64().unwrap() > 10.0);
 }
 
@@ -194,7 +194,7 @@ fn on_a_branch_the_fork_point_is_the_baseline_and_its_own_commits_do_not_count()
     // Later commits of the default branch do not count, either.
     repo.git(&["checkout", "--quiet", "main"]);
     repo.commits_with(&[70.0]);
-    assert_eq!(metric(&repo.check("--rev feature", 0))["z"], metric(&object)["z"]);
+    assert_eq!(metric(&repo.check("feature", 0))["z"], metric(&object)["z"]);
     // What BASE has nothing to do with is judged by its latest commit.
     repo.git(&["checkout", "--quiet", "--orphan", "other"]);
     repo.commits_with(&[10.0]);
@@ -260,14 +260,14 @@ fn an_annotated_change_begins_a_new_mean_until_it_is_removed() {
     let repo = Repo::new("steady");
     let commits = repo.commits_with(&[&QUIET[..], &[14.0, 14.1, 14.05]].concat());
     let z = |args: &str, code| metric(&repo.check(args, code))["z"].as_f64();
-    assert!(z("--rev HEAD~2", 100).unwrap() < -5.0);
+    assert!(z("HEAD~2", 100).unwrap() < -5.0);
     let args = ["history", "annotate", "HEAD~2", "--change", "another allocator"];
     Cbdr::new(repo.path(), &repo.cache()).args(args).run().code(0);
     let object = repo.check("", 0);
     assert!((metric(&object)["mean"].as_f64().unwrap() - 14.05).abs() < 1e-9);
     assert_eq!(object["verdict"], "no-regression");
     // The annotated commit itself is not judged by what came before.
-    let object = repo.check("--rev HEAD~2", 0);
+    let object = repo.check("HEAD~2", 0);
     let reason = metric(&object)["reason"].as_str().unwrap().to_owned();
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(
@@ -277,7 +277,7 @@ fn an_annotated_change_begins_a_new_mean_until_it_is_removed() {
     let list = repo.cbdr("history list").run().code(0);
     assert!(list.stdout.contains("change: another allocator"), "{}", list.stdout);
     repo.cbdr("history annotate HEAD~2 --remove").run().code(0);
-    assert!(z("--rev HEAD~2", 100).unwrap() < -5.0);
+    assert!(z("HEAD~2", 100).unwrap() < -5.0);
     repo.cbdr("history annotate HEAD~2 --remove").run().code(101).says("has no annotation");
     repo.cbdr("history annotate nowhere --change x").run().code(101).says("unknown revision");
     repo.cbdr("history annotate HEAD").run().code(2);
@@ -315,7 +315,7 @@ fn other_machines_results_are_left_out_unless_they_are_asked_for() {
     repo.commit("nothing");
     let ran = repo.cbdr("history check --all-machines").run().code(101);
     ran.says("hint: `cargo cbdr history record` measures one");
-    let ran = repo.cbdr("history check --all-machines --rev HEAD~1 --metric wall_tim").run();
+    let ran = repo.cbdr("history check --all-machines HEAD~1 --metric wall_tim").run();
     ran.code(101).says("hint: did you mean `wall_time`?");
 }
 

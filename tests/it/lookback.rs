@@ -412,7 +412,7 @@ fn from_the_notes_of_a_repository_come_conbenchs_baselines_and_scores() {
         // The same for all results of a series.
         let of = (line.text("case"), contender.series.clone());
         let (repo, ids) = repositories.entry(of).or_insert_with(|| repository(case, contender));
-        let args = "history check --all-machines --format json --base main --rev";
+        let args = "history check --all-machines --format json --base main";
         let ran = repo.cbdr(args).args([&ids[&contender.commit]]).run();
         let object = ran.json();
         let (baseline, rule) = documented(case, contender).unwrap();

@@ -166,7 +166,7 @@ fn what_was_there_stays_when_there_is_nothing_to_put_in_its_place() {
         (format!("compare main {ALL} --bench no-such-bench"), 101),
         // The benchmark fails in its first run.
         (format!("compare main {ALL} --warmup 0 --command sh\\ run.sh"), 101),
-        ("history list --rev no-such-revision --html OUT/x.html".to_owned(), 101),
+        ("history list no-such-revision --html OUT/x.html".to_owned(), 101),
         ("plot OUT/x.csv --html OUT/x.html".to_owned(), 101),
     ] {
         let out = world.out.to_str().unwrap();

@@ -60,8 +60,7 @@ fn stands_alone(page: &str) {
     }
     let addresses: Vec<&str> = page.match_indices("http").map(|(at, _)| &page[at..]).collect();
     for address in addresses {
-        let promise = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/statistics.md\"");
-        let known = ["http://www.w3.org/2000/svg\"", "http-equiv=", promise];
+        let known = ["http://www.w3.org/2000/svg\"", "http-equiv="];
         assert!(known.iter().any(|known| address.starts_with(known)), "{}", &address[..60]);
     }
     for name in
@@ -153,7 +152,7 @@ fn a_page_that_cannot_be_written_costs_no_measurement() {
     // Nothing was measured, and the page states that.
     repo.cbdr("compare main --report page.html").run().code(0);
     let page = std::fs::read_to_string(repo.path().join("page.html")).unwrap();
-    assert!(page.contains("<h1>identical: ") && page.contains("nothing was measured"));
+    assert!(page.contains("<h1>identical: ") && page.contains("is the same program on both sides"));
 }
 
 #[test]

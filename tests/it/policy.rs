@@ -424,7 +424,7 @@ fn benchmarks_of_a_suite_are_removed_in_every_format() {
     assert!(page.contains("<h1>no regression in 2 benchmarks, 1 benchmark removed</h1>"), "{page}");
     assert!(
         page.contains("1 benchmark removed: <code>second</code>")
-            && page.contains("Only the base has it.")
+            && page.contains("is no longer on the head")
     );
 }
 

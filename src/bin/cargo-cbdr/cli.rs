@@ -121,6 +121,11 @@ pub(crate) enum CliCommand {
         what: CacheAction,
     },
     /// Print a completion script for a shell
+    ///
+    /// Store it in a file that the shell reads when it starts: for bash,
+    /// `cargo-cbdr completions bash > ~/.cargo-cbdr.bash`, and the line
+    /// `. ~/.cargo-cbdr.bash` in ~/.bashrc; for zsh, such a line after `compinit`
+    /// in ~/.zshrc; for fish, ~/.config/fish/conf.d/cargo-cbdr.fish.
     Completions {
         /// The shell
         #[arg(help_heading = ARGUMENTS)]

@@ -252,9 +252,12 @@ impl Found {
             (is_change && self.is_large(cost, total)).then_some((name, cost))
         });
         let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
-        changed.sort_by(|(_, one), (_, other)| {
-            let change = |both: &Pair<f64>| (both.head - both.base).abs();
-            change(other).total_cmp(&change(one))
+        // What differs of code that is the same is the start of the process, or a consequence.
+        let is_same = |name: &String| differing.is_some_and(|differing| !differing.contains(name));
+        let change = |both: &Pair<f64>| (both.head - both.base).abs();
+        changed.sort_by(|(name, one), (other_name, other)| {
+            let by_change = change(other).total_cmp(&change(one));
+            is_same(name).cmp(&is_same(other_name)).then(by_change)
         });
         let function = |(name, cost): (&String, Pair<f64>)| FunctionCost {
             name: name.clone(),

@@ -72,14 +72,14 @@ fn results_of_the_past() {
     let check = "history check --all-machines --min-history 3";
     let calls = [
         ("regression", check.to_owned()),
-        ("no-regression", format!("{check} --rev HEAD~1")),
-        ("inconclusive", "history check --all-machines --rev HEAD~15".to_owned()),
+        ("no-regression", format!("{check} HEAD~1")),
+        ("inconclusive", "history check --all-machines HEAD~15".to_owned()),
         (
             "inconclusive-fails",
-            "history check --all-machines --rev HEAD~15 --fail-on inconclusive".to_owned(),
+            "history check --all-machines HEAD~15 --fail-on inconclusive".to_owned(),
         ),
-        ("failed", format!("{check} --rev HEAD~9")),
-        ("level", format!("{check} --rev HEAD~6")),
+        ("failed", format!("{check} HEAD~9")),
+        ("level", format!("{check} HEAD~6")),
         ("baseline", format!("{check} --baseline HEAD~4 --metric rate --z-threshold 100")),
     ];
     for (name, call) in calls {
@@ -88,7 +88,7 @@ fn results_of_the_past() {
         outputs.add(&format!("check.{name}.json"), scene.transcript(&call, &[]));
     }
     let others: [(&str, &str, &[&str]); 7] = [
-        ("check.no-result", "history check --rev HEAD~3", &[]),
+        ("check.no-result", "history check HEAD~3", &[]),
         ("list", "history list", &[]),
         ("list.metrics", "history list --commits 4 --metric wall_time,rate", &[]),
         ("list.unknown", "history list --benchmark other", &[]),

@@ -43,7 +43,7 @@ pub(crate) enum History {
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     /// Measure this revision instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = COMMITS)]
+    #[arg(help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
 
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct RecordArgs {
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Check this revision instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = COMMITS)]
+    #[arg(help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
 
     /// Use this default branch: a commit on it is checked against those before
@@ -128,7 +128,7 @@ fn positive(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Start at this commit instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = COMMITS)]
+    #[arg(help_heading = COMMITS)]
     pub(crate) rev: Option<String>,
 
     /// List the results of at most N commits

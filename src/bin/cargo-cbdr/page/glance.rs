@@ -1,7 +1,6 @@
 //! All metrics in a table that can be filtered, each interval on one scale.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
 use maud::{Markup, html};
@@ -15,9 +14,6 @@ use crate::ui::text;
 
 /// With more rows than this, the table can be filtered, and scrolls.
 const MANY: usize = 12;
-
-/// The maximum number of groups of names to choose from.
-const GROUPS: usize = 24;
 
 /// The kinds of results that can be chosen: the word in the page's style, and for people.
 const KINDS: [(&str, &str); 5] = [
@@ -39,54 +35,18 @@ fn kind(result: &MetricResult) -> &'static str {
     }
 }
 
-/// How benchmarks are found on a page: by links, and by filters.
-pub(super) struct Index<'a> {
-    anchors: BTreeMap<&'a str, String>,
-    /// The prefixes of the names, if they can be filtered by these.
-    groups: Vec<&'a str>,
-}
+/// The fragments by which benchmarks can be linked, by name.
+pub(super) struct Index<'a>(BTreeMap<&'a str, String>);
 
 impl<'a> Index<'a> {
     pub(super) fn new(outcome: &'a Outcome) -> Self {
         let names: Vec<&str> = outcome.benchmarks.iter().map(|one| one.name.as_str()).collect();
-        let mut groups: Vec<&str> = names.iter().map(|name| group(name)).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        if outcome.metrics().count() <= MANY || groups.len() < 2 || groups.len() > GROUPS {
-            groups.clear();
-        }
-        Index { anchors: anchors(&names), groups }
+        Index(anchors(&names))
     }
 
-    /// The fragment by which a benchmark can be linked.
     pub(super) fn anchor(&self, benchmark: &BenchmarkResult) -> &str {
-        self.anchors.get(benchmark.name.as_str()).map_or("", String::as_str)
+        self.0.get(benchmark.name.as_str()).map_or("", String::as_str)
     }
-
-    /// The number of a benchmark's group, if there are groups.
-    pub(super) fn group(&self, benchmark: &BenchmarkResult) -> Option<usize> {
-        self.groups.iter().position(|name| *name == group(&benchmark.name))
-    }
-
-    /// The style that hides the benchmarks of other groups than the chosen one.
-    pub(super) fn style(&self) -> String {
-        let mut style = String::new();
-        for number in 0..self.groups.len() {
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                style,
-                "body:has(#group-{number}:checked) [data-group]:not([data-group=\"{number}\"]) \
-                 {{ display: none; }}"
-            );
-        }
-        style
-    }
-}
-
-/// The part of a name before the first `/` or `::`.
-fn group(name: &str) -> &str {
-    let end = name.find('/').into_iter().chain(name.find("::")).min();
-    end.map_or(name, |end| &name[..end])
 }
 
 /// A fragment for each of the names, no two the same.
@@ -125,8 +85,8 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
     let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
         all.iter().partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
-    let only = readable::only_metric(&all);
-    let row = |of: &ResultRow<'_>| row(result.outcome, index, &scale, of, only);
+    let only = readable::only_metric(&shown);
+    let row = |of: &ResultRow<'_>, only| row(result.outcome, index, &scale, of, only);
     let subject = match only {
         Some(_) if result.outcome.benchmarks.len() > 1 => "benchmark",
         _ => "metric",
@@ -135,7 +95,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
         @if !all.is_empty() {
             section {
                 h2 { "At a glance" }
-                @if is_long { (filter(&shown, index)) }
+                @if is_long { (filter(&shown)) }
                 div.scroll[is_long] {
                     table.glance {
                         caption {
@@ -162,7 +122,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                             }
                         }
                         tbody {
-                            @for of in &shown { (row(of)) }
+                            @for of in &shown { (row(of, only)) }
                         }
                     }
                 }
@@ -173,7 +133,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                         }
                         table.glance {
                             tbody {
-                                @for of in &folded { (row(of)) }
+                                @for of in &folded { (row(of, None)) }
                             }
                         }
                     }
@@ -186,8 +146,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
                 }
                 p.small {
                     "confidence " (result.confidence) ", estimator "
-                    (result.outcome.policy.estimator) ": "
-                    a href=(readable::PROMISE) { "what the verdict promises" }
+                    (result.outcome.policy.estimator)
                 }
             }
         }
@@ -195,7 +154,7 @@ pub(super) fn glance(result: &Readable<'_>, index: &Index<'_>) -> Markup {
 }
 
 /// The number of results of each kind, and which of them are shown.
-fn filter(all: &[&ResultRow<'_>], index: &Index<'_>) -> Markup {
+fn filter(all: &[&ResultRow<'_>]) -> Markup {
     let count = |of: &str| all.iter().filter(|row| kind(row.metric) == of).count();
     html! {
         fieldset.filter {
@@ -207,17 +166,6 @@ fn filter(all: &[&ResultRow<'_>], index: &Index<'_>) -> Markup {
                 label.(kind) for={ "kind-" (kind) } {
                     @if *kind == "regression" { (text::count(count(kind) as u64, name)) }
                     @else { (count(kind)) " " (name) }
-                }
-            }
-        }
-        @if !index.groups.is_empty() {
-            fieldset.filter {
-                legend { "of" }
-                input type="radio" name="group" id="group-all" checked;
-                label for="group-all" { "all names" }
-                @for (number, name) in index.groups.iter().enumerate() {
-                    input type="radio" name="group" id={ "group-" (number) };
-                    label for={ "group-" (number) } { code { (line(name)) } }
                 }
             }
         }
@@ -233,7 +181,7 @@ fn row(
 ) -> Markup {
     let ResultRow { benchmark, metric, cells, before } = row;
     html! {
-        tr.gates[metric.gates] data-kind=(kind(metric)) data-group=[index.group(benchmark)] {
+        tr.gates[metric.gates] data-kind=(kind(metric)) {
             th scope="row" {
                 a href={ "#" (index.anchor(benchmark)) } {
                     code { (line(&row.full_name(outcome, only))) }
@@ -301,14 +249,5 @@ mod tests {
         let mut all: Vec<&String> = anchors.values().collect();
         all.dedup();
         assert_eq!(all.len(), 5);
-    }
-
-    #[test]
-    fn names_are_grouped_by_what_they_begin_with() {
-        let table =
-            [("parse/a/b", "parse"), ("parse::c", "parse"), ("a::b/c", "a"), ("one", "one")];
-        for (name, expected) in table {
-            assert_eq!(group(name), expected);
-        }
     }
 }

@@ -1,11 +1,10 @@
-//! The distributions of both sides in the same bins, each with its density.
+//! The distributions of both sides in the same bins.
 
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::Pair;
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BASE, ChartFrame, Drawn, HEAD, Plane};
-use super::density::density;
 use crate::plot::axis::Axis;
 use crate::plot::bins::Bins;
 use crate::ui::text;
@@ -20,9 +19,7 @@ pub(super) fn draw(
     let both = [values.base.clone(), values.head.clone()];
     let bins = Bins::new(&both, BINS)?;
     let range = (bins.from, bins.edge(bins.len()));
-    let points = |label: usize| density(&both[label], range, bins.width, 160);
-    let densities = [points(0), points(1)];
-    let drawing = chart::svg(chart::SIZE, |area| drawn(area, &bins, &densities, unit));
+    let drawing = chart::svg(chart::SIZE, |area| drawn(area, &bins, unit));
     let titles: Vec<String> =
         [0, 1].iter().flat_map(|label| filled(&bins, *label)).map(|(_, title)| title).collect();
     let drawing = drawing.map(|svg| chart::titled(&svg, "rect", &titles));
@@ -35,12 +32,8 @@ pub(super) fn draw(
     Some((drawing, missing))
 }
 
-type Points = Option<Vec<(f64, f64)>>;
-
-fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit) -> Drawn<'a> {
-    let range = (bins.from, bins.edge(bins.len()));
-    let peaks = densities.iter().flatten().flatten().map(|&(_, y)| y);
-    let highest = peaks.fold(bins.largest(), f64::max);
+fn drawn<'a>(area: &Area<'a>, bins: &Bins, unit: &Unit) -> Drawn<'a> {
+    let (range, highest) = ((bins.from, bins.edge(bins.len())), bins.largest());
     // Ticks are round numbers in the unit that is shown.
     let rough = Axis::new(unit, range.0, range.1, 0.0);
     let shown = (rough.scaled(range.0), rough.scaled(range.1));
@@ -58,10 +51,6 @@ fn drawn<'a>(area: &Area<'a>, bins: &Bins, densities: &[Points; 2], unit: &Unit)
     let plane = frame.draw(area)?;
     for (label, colour) in [(0, BASE), (1, HEAD)] {
         bars(area, &plane, &axis, bins, label, colour)?;
-    }
-    for (points, colour) in densities.iter().zip([BASE, HEAD]) {
-        let places = points.iter().flatten().map(|&(x, y)| plane.at(axis.scaled(x), y));
-        area.draw(&PathElement::new(places.collect::<Vec<_>>(), colour.stroke_width(4)))?;
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) fn page(listing: &Listing) -> String {
              many standard deviations a result is better than the mean before it; worse is negative."
         }
     };
-    document("cargo cbdr: history", "", &body)
+    document("cargo cbdr: history", &body)
 }
 
 /// The number of commits, and the first and the last one.

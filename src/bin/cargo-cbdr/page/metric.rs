@@ -56,7 +56,7 @@ pub(super) fn article(
             }
             div.figures {
                 (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {
-                    (key(&labels, "")) "Every run, in the same bins; the lines are densities."
+                    (key(&labels, "")) "Every run, in the same bins."
                 }))
                 (figure("Interval over time", &numbers_of, closing, closing_in(outcome, &spec, pairs.len() as u64)))
                 (figure("Pair by pair", &numbers_of, ratios::draw(&pairs, spec.limit), html! {

@@ -2,7 +2,6 @@
 //! network, no scripts and no other files.
 
 mod chart;
-mod density;
 mod funnel;
 mod glance;
 mod histogram;
@@ -43,11 +42,11 @@ pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
         (sections(result, recording, &index))
         (method(result))
     };
-    document(&title, &index.style(), &body)
+    document(&title, &body)
 }
 
-/// A whole page, with more style than all pages have.
-fn document(title: &str, style: &str, body: &Markup) -> String {
+/// A whole page.
+fn document(title: &str, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -59,7 +58,7 @@ fn document(title: &str, style: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy"
                     content=(POLICY.trim());
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style)) }
+                style { (PreEscaped(STYLE)) }
             }
             body {
                 main { (body) }
@@ -187,9 +186,6 @@ fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> 
     let outcome = result.outcome;
     let is_apart = |one: &&BenchmarkResult| !readable::is_listed(one.status);
     let benchmarks = result.benchmarks().into_iter().filter(is_apart);
-    let listed = |status| readable::names(&outcome.benchmarks, status, |name| format!("`{name}`"));
-    let unaffected = listed(Status::Unaffected);
-    let not_measured = listed(Status::NotMeasured);
     let left = result.rows.len().saturating_sub(DRAWN);
     let drawn = &result.rows[..result.rows.len().min(DRAWN)];
     let folds = outcome.gates().count() > OPEN;
@@ -210,15 +206,9 @@ fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> 
         } @else {
             @for benchmark in quiet { (section(benchmark, true)) }
         }
-        @if let Some(names) = not_measured {
-            section { p { "Not measured, because the time limit leaves no room: " (sentence(&names)) } }
-        }
-        @if let Some(names) = unaffected {
-            section {
-                p {
-                    "Unaffected, because none of the code that changed runs there: "
-                    (sentence(&names))
-                }
+        @for (status, why) in readable::LISTED {
+            @if let Some(names) = readable::names(&outcome.benchmarks, status, |name| format!("`{name}`")) {
+                section { p { (why) ": " (sentence(&names)) } }
             }
         }
         @if left > 0 {
@@ -243,7 +233,7 @@ fn section(
     };
     let anchor = index.anchor(benchmark);
     html! {
-        section data-kind=(glance::kinds(benchmark)) data-group=[index.group(benchmark)] {
+        section data-kind=(glance::kinds(benchmark)) {
             @if is_folded {
                 details {
                     summary { (name) }
@@ -285,20 +275,10 @@ fn content(
     gates.sort_by(|one, other| one.by_severity(other));
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     let undrawn = benchmark.metrics.iter().filter(|metric| !shown(metric));
-    let why = readable::no_baseline(outcome, &benchmark.name);
-    let what = match (benchmark.status, benchmark.metrics.is_empty()) {
-        (Status::Compared, true) => "The same program on both sides: nothing was measured.".into(),
-        (Status::New, _) => match why {
-            Some(why) => format!("There is no baseline: {why}."),
-            None => "Only the head has it: there is no baseline.".to_owned(),
-        },
-        (Status::Removed, _) => "Only the base has it.".to_owned(),
-        (Status::Unaffected, _) => "Unaffected.".to_owned(),
-        (Status::NotMeasured, _) => "Not measured.".to_owned(),
-        (Status::Compared, false) => String::new(),
-    };
     html! {
-        @if !what.is_empty() { p { (sentence(&what)) } }
+        @if benchmark.status != Status::Compared || benchmark.metrics.is_empty() {
+            p { code { (line(&benchmark.name)) } " " (sentence(&readable::without_numbers(outcome, benchmark))) }
+        }
         @for result in first { (metric::article(outcome, recording, benchmark, result)) }
         @for row in undrawn.map(|metric| ResultRow::of(benchmark, metric)) {
             p { (line(&glance::described(&row))) " " (answer(&row)) }

@@ -374,7 +374,10 @@ fn stopped(outcome: &Outcome) -> String {
         (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
         _ => {
             let limit = time::exact(outcome.limits.time);
-            format!("the time limit of {limit} was reached")
+            match outcome.notices.iter().any(|notice| matches!(notice, Notice::GaveUp { .. })) {
+                true => format!("no verdict was expected within the time limit of {limit}"),
+                false => format!("the time limit of {limit} was reached"),
+            }
         }
     }
 }

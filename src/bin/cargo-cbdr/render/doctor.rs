@@ -270,7 +270,9 @@ impl Sentences {
     fn noise(&mut self, noise: &RunNoise) {
         let run = text::value(noise.run_seconds, &Unit::Seconds);
         let Some(deviation) = noise.deviation else {
-            return self.warn("noise", format!("runs of {run}: too few pairs for an estimate"));
+            let runs =
+                if noise.run_seconds > 0.0 { format!("runs of {run}: ") } else { String::new() };
+            return self.warn("noise", format!("{runs}too few pairs for an estimate"));
         };
         let pairs = text::count(noise.pairs, "pair");
         self.fine(
@@ -313,7 +315,10 @@ impl Sentences {
         let best = known.min_by(|(one, soon), (other, late)| {
             one.total_cmp(other).then_with(|| soon.total_cmp(late))
         });
-        let Some((least, seconds)) = best else { return };
+        let Some((least, seconds)) = best else {
+            let why = "too little was measured for one: allow a longer `--time-limit`";
+            return self.warn("conclusion", why);
+        };
         let (least_shown, time) = (text::size(least), text::roughly(seconds));
         self.add(
             "conclusion",

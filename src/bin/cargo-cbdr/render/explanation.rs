@@ -27,12 +27,12 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let Explanation { benchmark, cost, functions } = explanation;
     let (unit, caption) = match cost {
         Cost::Instructions(_) => {
-            (Unit::Count, "Instructions of each function, the largest change first.")
+            (Unit::Count, "Instructions of each function: first those whose code differs.")
         }
         Cost::Seconds(_) => (
             Unit::Seconds,
-            "Time of an iteration spent in each function, by samples of perf, the largest change \
-             first.",
+            "Time of an iteration spent in each function, by samples of perf: first those whose \
+             code differs.",
         ),
     };
     let number = |value: f64| text::value(value, &unit);

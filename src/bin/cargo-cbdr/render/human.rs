@@ -12,7 +12,7 @@ use super::answer::{UNDECIDED, is_better};
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
-use super::readable::{self, CellTexts, PROMISE, Readable, ResultRow};
+use super::readable::{self, Readable, ResultLine, ResultRow};
 use super::table::{Building, TextTable};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
@@ -45,6 +45,9 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
             table(out, result, only)?;
         }
         [] | [_] => {}
+        // The answer and the notices name them.
+        all if all.iter().all(|one| one.metrics.is_empty() && !readable::is_listed(one.status)) => {
+        }
         several if outcome.verdict.is_none() && outcome.rows.is_some() => {
             several.iter().try_for_each(|benchmark| table(out, result, benchmark))?;
         }
@@ -52,19 +55,8 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
     }
     explanations(out, outcome)?;
     match outcome.rows.is_some() || outcome.pairs() > 0 {
-        true => confidence(out, &result.confidence),
+        true => writeln!(out, "  confidence {}", result.confidence),
         false => Ok(()),
-    }
-}
-
-/// Prints the confidence of the bounds, and where it is explained. If the address does not
-/// fit the terminal, a shorter text links to it.
-fn confidence(out: &mut impl Write, confidence: &str) -> io::Result<()> {
-    let what = format!("  confidence {confidence}");
-    let length = what.chars().count() + 2 + PROMISE.len();
-    match fold::output_width().is_none_or(|width| length <= width) {
-        true => writeln!(out, "{what}: {PROMISE}"),
-        false => writeln!(out, "{what}: \x1b]8;;{PROMISE}\x1b\\docs/statistics.md\x1b]8;;\x1b\\"),
     }
 }
 
@@ -152,7 +144,7 @@ fn table(
         result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
     let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
-    let rows = lines(shown.iter().map(|row| (benchmark, Some(*row))));
+    let rows = ResultLine::all(shown.iter().map(|row| (benchmark, Some(*row))));
     let table = TextTable::of(&rows).text("metric", |line| line.cell(|cells| &cells.name));
     let judges = benchmark.method == Some(Method::Judge);
     let table = values(table, &Pair { base, head }, judges)
@@ -183,10 +175,10 @@ fn table(
 
 /// Adds the values of both sides, the change and its bounds. The judge's changes have none.
 fn values<'a>(
-    table: Building<'a, Line<'a>>,
+    table: Building<'a, ResultLine<'a>>,
     Pair { base, head }: &Pair<String>,
     judges: bool,
-) -> Building<'a, Line<'a>> {
+) -> Building<'a, ResultLine<'a>> {
     table
         .numbers(base, |line| line.cell(|cells| &cells.base))
         .leaves(4)
@@ -199,7 +191,7 @@ fn values<'a>(
         .intervals("interval", |line| line.cell(|cells| &cells.interval))
         .shown_if(!judges)
         .leaves(2)
-        .styled(Line::style)
+        .styled(style)
 }
 
 fn threshold(row: &ResultRow<'_>) -> String {
@@ -262,10 +254,12 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let has_layouts = readable::has_layouts(&shown);
     let judges = shown.iter().any(|row| row.metric.judgement.is_some());
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
-    let (rows, left_out) = fitting(rows, room.map(|height| height.saturating_sub(AROUND)));
-    let rows = lines(rows.into_iter());
+    let befores = shown.iter().filter(|row| row.before.is_some()).count();
+    let (rows, left_out) =
+        fitting(rows, room.map(|height| height.saturating_sub(AROUND + befores)));
+    let rows = ResultLine::all(rows.into_iter());
     let table = TextTable::of(&rows)
-        .text("benchmark", Line::name)
+        .text("benchmark", name)
         .text("metric", |line| line.of_row(|row| row.cells.name.clone()))
         .shown_if(metrics.len() > 1)
         .text("measured", |line| line.cell(|cells| &cells.measured))
@@ -281,7 +275,7 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         .leaves(3)
         .text("verdict", |line| match line.is_before {
             true => String::new(),
-            false => overview_verdict(&line.of),
+            false => overview_verdict(&(line.benchmark, line.row)),
         })
         .build();
     if !rows.is_empty() {
@@ -347,56 +341,19 @@ fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
     shown.chain(without.map(|benchmark| (benchmark, None))).collect()
 }
 
-/// A line of a table: a row, or what was measured before the test that decided it.
-struct Line<'r> {
-    of: OverviewRow<'r>,
-    is_before: bool,
-}
-
-impl<'r> Line<'r> {
-    fn cells(&self) -> Option<&'r CellTexts> {
-        let row = self.of.1?;
-        if self.is_before { row.before.as_ref() } else { Some(&row.cells) }
-    }
-
-    /// A cell, or `-` of a benchmark without a metric.
-    fn cell(&self, cell: impl Fn(&CellTexts) -> &String) -> String {
-        self.cells().map_or_else(|| "-".to_owned(), |cells| cell(cells).clone())
-    }
-
-    /// A cell that only a row has.
-    fn of_row(&self, cell: impl Fn(&ResultRow<'_>) -> String) -> String {
-        match (self.is_before, self.of.1) {
-            (true, _) => String::new(),
-            (false, row) => row.map_or_else(|| "-".to_owned(), cell),
-        }
-    }
-
-    fn name(&self) -> String {
-        match self.is_before {
-            true => self.cell(|cells| &cells.name),
-            false => line(&self.of.0.name),
-        }
-    }
-
-    fn style(&self) -> Option<Style> {
-        match self.is_before {
-            true => Some(Style::new().dimmed()),
-            false => self.of.1.and_then(|row| row.metric.verdict.map(verdict_style)),
-        }
+/// The name of a line's benchmark, or of what was measured before.
+fn name(of: &ResultLine<'_>) -> String {
+    match of.is_before {
+        true => of.cell(|cells| &cells.name),
+        false => line(&of.benchmark.name),
     }
 }
 
-/// Each row, and below it what was measured before, indented.
-fn lines<'r>(rows: impl Iterator<Item = OverviewRow<'r>>) -> Vec<Line<'r>> {
-    let both = rows.flat_map(|of| {
-        let has_before = of.1.is_some_and(|row| row.before.is_some());
-        [Some(false), has_before.then_some(true)]
-            .into_iter()
-            .flatten()
-            .map(move |is_before| Line { of, is_before })
-    });
-    both.collect()
+fn style(of: &ResultLine<'_>) -> Option<Style> {
+    match of.is_before {
+        true => Some(Style::new().dimmed()),
+        false => of.row.and_then(|row| row.metric.verdict.map(verdict_style)),
+    }
 }
 
 /// The verdict of a row, or why it has none.

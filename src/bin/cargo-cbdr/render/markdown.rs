@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 
 use cargo_cbdr::model::explanation::Explanation;
 use cargo_cbdr::model::notice::Weight;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Status, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 
 use super::answer::is_better;
 use super::escape::{code, line, prose, quantity, xml};
 use super::explanation::{self, Explained};
-use super::readable::{self, CellTexts, CommitLink, PROMISE, Readable, ResultRow};
+use super::readable::{self, CommitLink, Readable, ResultLine, ResultRow};
 use super::scale;
 use super::table::{Align, TextTable};
 use crate::ui::text;
@@ -148,21 +148,11 @@ impl Comment<'_> {
             |b: &&BenchmarkResult| b.metrics.is_empty() && !readable::is_listed(b.status);
         let mut is_first = true;
         for benchmark in outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows) {
-            let what = match (benchmark.status, readable::no_baseline(outcome, &benchmark.name)) {
-                (Status::New, Some(why)) => format!("has no baseline: {}", self.prose(why)),
-                (Status::New, None) => "is new: there is no baseline".to_owned(),
-                (Status::Compared, _) => "is the same program on both sides".to_owned(),
-                (Status::Removed, _) => "is no longer on the head".to_owned(),
-                (Status::Unaffected, _) => "is unaffected".to_owned(),
-                (Status::NotMeasured, _) => "was not measured".to_owned(),
-            };
+            let what = self.prose(&readable::without_numbers(outcome, benchmark));
             writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
             is_first = false;
         }
-        for (status, why) in [
-            (Status::NotMeasured, "not measured, because the time limit leaves no room"),
-            (Status::Unaffected, "unaffected, because none of the code that changed runs there"),
-        ] {
+        for (status, why) in readable::LISTED {
             let names = readable::names(&outcome.benchmarks, status, |name| self.name(name));
             if let Some(names) = names {
                 writeln!(out, "- {why}: {names}")?;
@@ -199,34 +189,31 @@ impl Comment<'_> {
             let estimate = self.prose(&readable::estimate_heading(self.result.estimate, only));
             writeln!(out, "<p>{estimate}:</p>\n")?;
         }
-        let strong = |row: &ResultRow<'_>, text: &str| match row.metric.gates && !text.is_empty() {
-            true => format!("**{text}**"),
-            false => text.to_owned(),
+        let strong = |line: &ResultLine<'_>, text: String| {
+            let gates = line.row.is_some_and(|row| row.metric.gates);
+            if gates && !line.is_before && !text.is_empty() { format!("**{text}**") } else { text }
         };
-        let both = rows.iter().take(self.limits.rows).flat_map(|row| {
-            [Some((row, None)), row.before.as_ref().map(|before| (row, Some(before)))]
-        });
-        let both: Vec<(&&ResultRow<'_>, Option<&CellTexts>)> = both.flatten().collect();
-        let table = TextTable::of(&both)
-            .text("benchmark", |(row, before)| match before {
-                Some(before) => before.name.clone(),
-                None => self.name(&row.benchmark.name),
+        let rows_within = rows.iter().take(self.limits.rows);
+        let lines = ResultLine::all(rows_within.map(|row| (row.benchmark, Some(*row))));
+        let table = TextTable::of(&lines)
+            .text("benchmark", |line| match line.is_before {
+                true => line.cell(|cells| &cells.name),
+                false => self.name(&line.benchmark.name),
             })
-            .text("metric", |(row, _)| self.name(&row.metric.name))
+            .text("metric", |line| {
+                line.row.map_or(String::new(), |row| self.name(&row.metric.name))
+            })
             .shown_if(only.is_none())
-            .numbers("base", |(row, before)| quantity(&before.unwrap_or(&row.cells).base))
-            .numbers("head", |(row, before)| quantity(&before.unwrap_or(&row.cells).head))
-            .numbers("change", |(row, before)| match before {
-                Some(before) => before.change.clone(),
-                None => strong(row, &row.cells.change),
-            })
-            .intervals("interval", |(row, before)| before.unwrap_or(&row.cells).interval.clone())
-            .text("measured", |(row, before)| before.unwrap_or(&row.cells).measured.clone())
+            .numbers("base", |line| quantity(&line.cell(|cells| &cells.base)))
+            .numbers("head", |line| quantity(&line.cell(|cells| &cells.head)))
+            .numbers("change", |line| strong(line, line.cell(|cells| &cells.change)))
+            .intervals("interval", |line| line.cell(|cells| &cells.interval))
+            .text("measured", |line| line.cell(|cells| &cells.measured))
             .shown_if(has_layouts)
-            .numbers("threshold", |(row, before)| {
-                before.unwrap_or(&row.cells).threshold.clone().unwrap_or_default()
+            .numbers("threshold", |line| {
+                line.of_row(|row| row.cells.threshold.clone().unwrap_or_default())
             })
-            .text("verdict", |(row, before)| strong(row, &before.unwrap_or(&row.cells).verdict))
+            .text("verdict", |line| strong(line, line.cell(|cells| &cells.verdict)))
             .build();
         draw(out, &table)?;
         if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
@@ -263,7 +250,6 @@ impl Comment<'_> {
             let value = xml(&cut(&line(value), self.limits.text));
             writeln!(out, "<li>{name}: <code>{value}</code></li>")?;
         }
-        writeln!(out, "<li><a href=\"{PROMISE}\">what the verdict promises</a></li>")?;
         writeln!(out, "</ul></details>")
     }
 }
@@ -315,6 +301,7 @@ mod tests {
     use crate::render::readable::CommandLine;
     use cargo_cbdr::model::notice::{Advice, Notice};
     use cargo_cbdr::model::outcome::Outcome;
+    use cargo_cbdr::model::outcome::Status;
 
     fn written(outcome: &Outcome) -> String {
         comment(&Readable::new(outcome, &CommandLine::default()))

@@ -16,10 +16,6 @@ use super::escape::line;
 use crate::ui::grouped::{self, NoticeLine};
 use crate::ui::text;
 
-/// The address of the explanation of what a verdict promises.
-pub(crate) const PROMISE: &str =
-    concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/statistics.md");
-
 /// A result, with all that formats for people show of it.
 pub(crate) struct Readable<'a> {
     /// As measured.
@@ -165,6 +161,49 @@ impl<'a> ResultRow<'a> {
             text::interval(summary.lower, summary.upper),
             self.cells.measured,
         )
+    }
+}
+
+/// A line of a table: a row, or what was measured before the test that decided it.
+#[derive(Clone, Copy)]
+pub(crate) struct ResultLine<'r> {
+    pub(crate) benchmark: &'r BenchmarkResult,
+    /// `None` for a benchmark without a metric to show.
+    pub(crate) row: Option<&'r ResultRow<'r>>,
+    pub(crate) is_before: bool,
+}
+
+impl<'r> ResultLine<'r> {
+    /// Each of the rows, and below it what was measured before.
+    pub(crate) fn all(
+        rows: impl Iterator<Item = (&'r BenchmarkResult, Option<&'r ResultRow<'r>>)>,
+    ) -> Vec<Self> {
+        let lines = rows.flat_map(|(benchmark, row)| {
+            let has_before = row.is_some_and(|row| row.before.is_some());
+            let count = if has_before { 2 } else { 1 };
+            [false, true]
+                .map(|is_before| ResultLine { benchmark, row, is_before })
+                .into_iter()
+                .take(count)
+        });
+        lines.collect()
+    }
+
+    /// A cell, or `-` of a benchmark without a metric.
+    pub(crate) fn cell(&self, cell: impl Fn(&CellTexts) -> &String) -> String {
+        let cells = self.row.and_then(|row| match self.is_before {
+            true => row.before.as_ref(),
+            false => Some(&row.cells),
+        });
+        cells.map_or_else(|| "-".to_owned(), |cells| cell(cells).clone())
+    }
+
+    /// A cell that only a row has.
+    pub(crate) fn of_row(&self, cell: impl Fn(&ResultRow<'_>) -> String) -> String {
+        match (self.is_before, self.row) {
+            (true, _) => String::new(),
+            (false, row) => row.map_or_else(|| "-".to_owned(), cell),
+        }
     }
 }
 
@@ -354,17 +393,32 @@ pub(crate) fn sides(benchmark: &BenchmarkResult) -> Pair<String> {
     labels.as_ref().map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)))
 }
 
-/// Why the base has no baseline, if its benchmark does not build.
-pub(crate) fn no_baseline<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a str> {
-    outcome.notices.iter().find_map(|notice| match notice {
-        Notice::NoBaseline { benchmark, why } if benchmark == name => Some(why.as_str()),
+/// What is said of a benchmark without measurements, after its name.
+pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) -> String {
+    let why = outcome.notices.iter().find_map(|notice| match notice {
+        Notice::NoBaseline { benchmark: of, why } if *of == benchmark.name => Some(why),
         _ => None,
-    })
+    });
+    let what = match (benchmark.status, why) {
+        (Status::New, Some(why)) => return format!("has no baseline: {why}"),
+        (Status::New, None) => "is new: there is no baseline",
+        (Status::Compared, _) => "is the same program on both sides",
+        (Status::Removed, _) => "is no longer on the head",
+        (Status::Unaffected, _) => "is unaffected",
+        (Status::NotMeasured, _) => "was not measured",
+    };
+    what.to_owned()
 }
 
-/// Whether benchmarks of a status are only named, since they have no numbers.
+/// The benchmarks that are only named, since they have no numbers: their status, and why.
+pub(crate) const LISTED: [(Status, &str); 2] = [
+    (Status::NotMeasured, "not measured, because the time limit leaves no room"),
+    (Status::Unaffected, "unaffected, because none of the code that changed runs there"),
+];
+
+/// Whether benchmarks of a status are only named.
 pub(crate) fn is_listed(status: Status) -> bool {
-    matches!(status, Status::Unaffected | Status::NotMeasured)
+    LISTED.iter().any(|(listed, _)| *listed == status)
 }
 
 /// The names of the benchmarks of a status, each as `shown`; `None` if there are none.

@@ -73,6 +73,11 @@ pub(super) fn live(snapshot: &Snapshot, reach: f64, width: usize, height: usize)
     View { lines: metric_lines(snapshot, &gating, reach, width, height), gauge }
 }
 
+/// The progress of a comparison without its metrics.
+pub(super) fn gauge_of(snapshot: &Snapshot, width: usize) -> Gauge {
+    gauge(snapshot, &gating(snapshot), width.saturating_sub(2))
+}
+
 /// The last state of a comparison: the same without a bar.
 pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize) -> Vec<String> {
     let width = width.saturating_sub(2);
@@ -165,15 +170,23 @@ fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gaug
 /// Puts the verdicts over layouts, which count, into a comparison as built. What passed as built
 /// is not asked again.
 pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
-    as_built.elapsed = over.elapsed;
+    as_built.elapsed = as_built.elapsed.max(over.elapsed);
+    let is_only_one = gating(as_built).len() == 1;
     for again in &over.benchmarks {
-        let same = as_built.benchmarks.iter_mut().filter(|one| one.name == again.name);
-        let metrics = same.flat_map(|one| &mut one.metrics).filter(|metric| metric.gates);
-        for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
-            if let Some(again) = again.metrics.iter().find(|one| one.name == metric.name) {
-                metric.verdict = again.verdict;
-                if again.summary.pairs > 0 {
-                    metric.summary = again.summary;
+        for one in as_built.benchmarks.iter_mut().filter(|one| one.name == again.name) {
+            if is_only_one {
+                (one.pairs, as_built.is_over_layouts) = (again.pairs, true);
+            }
+            let metrics = one.metrics.iter_mut().filter(|metric| metric.gates);
+            for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
+                // Without a verdict, it was measured along with others.
+                let is_same =
+                    |one: &&MetricResult| one.name == metric.name && one.verdict.is_some();
+                if let Some(again) = again.metrics.iter().find(is_same) {
+                    metric.verdict = again.verdict;
+                    if again.summary.pairs > 0 {
+                        metric.summary = again.summary;
+                    }
                 }
             }
         }

@@ -118,8 +118,17 @@ impl LiveLines {
         let elapsed = progress.elapsed();
         match self {
             LiveLines::Terminal(terminal) => {
-                if terminal.draws.allows(elapsed) {
-                    terminal.draw(&progress.snapshot());
+                let plan = progress.plan();
+                if plan.is_over_layouts() && progress.decided().next().is_some() {
+                    terminal.over_layouts.push(progress.snapshot());
+                }
+                if !terminal.draws.allows(elapsed) {
+                    return;
+                }
+                match plan.is_longer() {
+                    true => terminal
+                        .show_gauge(Some(lines::gauge_of(&progress.snapshot(), terminal_size().0))),
+                    false => terminal.draw(progress.snapshot(), plan.is_over_layouts()),
                 }
             }
             LiveLines::Log { next, most, said, .. } => {
@@ -137,20 +146,21 @@ impl LiveLines {
         }
     }
 
-    /// Shows the last state of a comparison.
+    /// Shows the last state of a comparison, with the verdicts over layouts once there are any.
     pub(crate) fn draw_last(&mut self, progress: &Progress<'_>) {
-        if let LiveLines::Terminal(terminal) = self {
-            let snapshot = progress.snapshot();
-            terminal.draw(&snapshot);
-            terminal.last = Some(Box::new(snapshot));
+        let LiveLines::Terminal(terminal) = self else { return };
+        let snapshot = progress.snapshot();
+        match (progress.plan().is_over_layouts(), &mut terminal.last) {
+            (true, Some(last)) => lines::overrule(last, &snapshot),
+            (true, None) => return,
+            // There is nothing left to wait for.
+            (false, last) => {
+                *last =
+                    Some(Box::new(Snapshot { remaining: None, is_unlikely: false, ..snapshot }));
+            }
         }
-    }
-
-    /// Adds the verdicts over layouts to the last state of the comparison as built.
-    pub(crate) fn add_last(&mut self, over_layouts: &Progress<'_>) {
-        if let LiveLines::Terminal(Terminal { last: Some(last), .. }) = self {
-            lines::overrule(last, &over_layouts.snapshot());
-        }
+        let lines = terminal.last_lines();
+        terminal.show(View::of(lines));
     }
 
     /// Replaces the previous lines by others, on a terminal.
@@ -163,15 +173,12 @@ impl LiveLines {
     /// Removes the live lines. With `keeps_last`, those of a comparison stay as its summary.
     pub(crate) fn end(&mut self, keeps_last: bool) {
         let LiveLines::Terminal(terminal) = self else { return };
+        let lines = terminal.last_lines();
+        terminal.last = None;
+        terminal.over_layouts.clear();
         terminal.show(View::default());
-        if let Some(mut snapshot) = terminal.last.take().filter(|_| keeps_last) {
-            // There is nothing left to wait for.
-            snapshot.remaining = None;
-            snapshot.is_unlikely = false;
-            let (width, height) = terminal_size();
-            for line in lines::last(&snapshot, terminal.reach, width, height) {
-                let _ = writeln!(anstream::stderr().lock(), "{line}");
-            }
+        for line in lines.iter().filter(|_| keeps_last) {
+            let _ = writeln!(anstream::stderr().lock(), "{line}");
         }
     }
 }
@@ -185,6 +192,8 @@ pub(crate) struct Terminal {
     frame: Frame,
     has_colour: bool,
     draws: RateLimit,
+    /// What was decided over layouts while others are still measured.
+    over_layouts: Vec<Snapshot>,
     /// The last state of a comparison.
     last: Option<Box<Snapshot>>,
     /// How far the scale reaches. It only widens, so that what shrinks is the interval.
@@ -204,22 +213,40 @@ impl Terminal {
             frame: Frame::default(),
             has_colour: choice != anstream::ColorChoice::Never,
             draws: RateLimit::default(),
+            over_layouts: Vec::new(),
             last: None,
             reach: 0.0,
         }
     }
 
-    fn draw(&mut self, snapshot: &Snapshot) {
+    /// The lines of the last state of a comparison, if there is one.
+    fn last_lines(&mut self) -> Vec<String> {
+        let Some(last) = &self.last else { return Vec::new() };
         let (width, height) = terminal_size();
-        self.reach = self.reach.max(lines::reach(snapshot));
-        self.show(lines::live(snapshot, self.reach, width, height));
+        self.reach = self.reach.max(lines::reach(last));
+        lines::last(last, self.reach, width, height)
+    }
+
+    fn draw(&mut self, mut snapshot: Snapshot, is_over_layouts: bool) {
+        if !is_over_layouts {
+            self.over_layouts.iter().for_each(|over| lines::overrule(&mut snapshot, over));
+        }
+        let (width, height) = terminal_size();
+        self.reach = self.reach.max(lines::reach(&snapshot));
+        self.show(lines::live(&snapshot, self.reach, width, height));
     }
 
     fn show(&mut self, View { lines, gauge }: View) {
-        let size = terminal_size();
-        let cut = |line: &String| self.coloured(lines::cut(line, size.0));
+        let width = terminal_size().0;
+        let cut = |line: &String| self.coloured(lines::cut(line, width));
         let lines: Vec<String> = lines.iter().map(cut).collect();
         self.lines.set_message(lines.join("\n"));
+        self.show_gauge(gauge);
+    }
+
+    /// Shows other progress below the same lines.
+    fn show_gauge(&mut self, gauge: Option<Gauge>) {
+        let size = terminal_size();
         match gauge {
             None => self.gauge.set_style(style("")),
             Some(gauge) => {

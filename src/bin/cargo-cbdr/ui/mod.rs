@@ -175,6 +175,8 @@ pub(crate) struct Ui {
     live: LiveLines,
     verbosity: Verbosity,
     is_live_only: bool,
+    /// Whether the same metric gates everywhere.
+    has_one_metric: bool,
     /// Notices that are printed together before anything else is.
     noticed: Vec<Notice>,
 }
@@ -182,7 +184,13 @@ pub(crate) struct Ui {
 impl Ui {
     pub(crate) fn new() -> Self {
         let verbosity = verbosity();
-        Ui { live: LiveLines::new(verbosity), verbosity, is_live_only: false, noticed: Vec::new() }
+        Ui {
+            live: LiveLines::new(verbosity),
+            verbosity,
+            is_live_only: false,
+            has_one_metric: false,
+            noticed: Vec::new(),
+        }
     }
 
     /// Prints a status line, above the live lines if there are any.
@@ -288,6 +296,7 @@ impl Ui {
             }
             Event::Sampling(plan) => {
                 self.live.end(false);
+                self.has_one_metric = plan.is_about_one_metric();
                 self.status("Sampling", &text::plan(plan));
                 for line in text::run_lengths(plan) {
                     self.detail("Measuring", &line);
@@ -313,9 +322,6 @@ impl Ui {
             Event::Round { .. } => {}
             Event::Pair { progress, .. } => self.show_pair(progress),
             Event::Sampled(progress) if progress.plan().is_longer() => {}
-            Event::Sampled(progress) if progress.plan().is_over_layouts() => {
-                self.live.add_last(progress);
-            }
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.noticed.push((*notice).clone()),
             Event::Unlikely(unlikely) => {
@@ -328,7 +334,7 @@ impl Ui {
     /// Shows what is known after a pair: first what was found with it.
     fn show_pair(&mut self, progress: &Progress<'_>) {
         let plan = progress.plan();
-        let only = plan.is_about_one_metric();
+        let only = self.has_one_metric;
         for (benchmark, metric) in progress.found() {
             let found = text::found(benchmark, metric, only);
             let is_asked_again = plan.layouts == Layouts::Auto && metric.depends_on_placement();
@@ -341,11 +347,8 @@ impl Ui {
                 (false, false) => self.finding("Regression", BAD, &found),
             }
         }
-        if plan.is_longer() {
-            // The last state of the short runs stays.
-            return;
-        }
-        for (benchmark, metric) in progress.set_aside() {
+        let set_aside = (!plan.is_longer()).then(|| progress.set_aside());
+        for (benchmark, metric) in set_aside.into_iter().flatten() {
             self.finding(
                 "Unclear",
                 WARNING,
