@@ -8,6 +8,8 @@
 //! a round. The bare loop runs in a process forked right after the helper, so that both
 //! spawn from a process of the same size. Its clock starts before `posix_spawn`, as does
 //! hyperfine's; the helper's clock starts in the child, right before exec.
+//! The helper runs it as a harness, and as a program whose peak memory is wanted, for which it
+//! makes itself small before each run.
 //!
 //! `cargo bench --bench spawn` prints the table. With `-- --runs N` the helper just makes
 //! N runs, which is the benchmark of `cargo cbdr` for itself.
