@@ -242,7 +242,7 @@ fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
 /// The result of a benchmark without any metric. Its sides are called as in the comparison.
 fn empty(name: &str, Companion { base, head, .. }: &Companion) -> BenchmarkResult {
     BenchmarkResult {
-        labels: Some(Pair { base: called(base), head: called(head) }),
+        labels: Some(Pair { base, head }.map(|side| format!("{name}/{}", called(side)))),
         method: Some(Method::Sequential),
         ..BenchmarkResult::new(name, Status::Compared)
     }

@@ -76,8 +76,8 @@ fn several_machines_come_to_one_verdict() {
     let files = "1.csv 2.csv 3.csv";
     let human = machines.combine(files, "").code(100).stdout;
     assert!(
-        human.contains("feature against origin/main: 27 pairs")
-            && human.starts_with("REGRESSION: feature is "),
+        human.contains("work/feature against work/origin/main: 27 pairs")
+            && human.starts_with("REGRESSION: work is "),
         "{human}"
     );
     let markdown = machines.combine(files, "--format markdown").code(100).stdout;

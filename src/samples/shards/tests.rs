@@ -183,7 +183,7 @@ fn several_benchmarks_share_the_alarms_and_known_answers_count() {
     let names: Vec<&str> = outcome.benchmarks.iter().map(|of| of.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "program"]);
     assert_eq!(outcome.verdict, Some(Verdict::NoRegression));
-    assert_eq!(outcome.benchmarks[0].labels.as_ref().unwrap().head, "a/head");
+    assert_eq!(outcome.benchmarks[0].labels.as_ref().unwrap().head, "a/it");
     assert_eq!(combine(parts(1.1), false).unwrap().verdict, Some(Verdict::Regression));
 }
 
