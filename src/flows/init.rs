@@ -39,8 +39,8 @@ impl Candidate {
     fn new(package: &Package, target: &Target) -> Self {
         let source = package.sources.get(target);
         let source = source.and_then(|path| fs_err::read_to_string(path).ok()).unwrap_or_default();
-        let names = |library: &&str| source.contains(&library.replace('-', "_"));
-        let of_library = |dialect: &Dialect| dialect.libraries().iter().any(|one| names(one));
+        let is_named = |library: &&str| source.contains(&library.replace('-', "_"));
+        let of_library = |dialect: &Dialect| dialect.libraries().iter().any(is_named);
         let harness = match Dialect::ALL.into_iter().find(of_library) {
             Some(harness) => harness,
             None if source.contains("#[bench]") => Dialect::Libtest,
