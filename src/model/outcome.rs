@@ -287,7 +287,7 @@ pub struct MetricResult {
     pub judgement: Option<Judgement>,
     /// The number of tests that shared the probability of a false alarm when it was decided:
     /// fewer than all if regressions were found before.
-    #[serde(skip)]
+    #[serde(skip, default = "alone")]
     pub shared_by: usize,
     /// The change of the typical run, if a slow tail changes the average by far more. A
     /// regression then is one of the average, and so are the estimates.
@@ -305,6 +305,10 @@ pub struct MetricResult {
     /// its verdict, and the number of pairs.
     #[serde(skip)]
     pub(crate) earlier: Option<(Estimator, u64)>,
+}
+
+fn alone() -> usize {
+    1
 }
 
 impl MetricResult {

@@ -184,7 +184,7 @@ fn what_a_task_measured_before_it_was_started_again_counts() {
 fn a_task_of_an_engine_knows_its_number() {
     let repo = Repo::new("steady");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "10_000_000", "15_000_000");
+    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
     let auto = || repo.cbdr("compare --shard auto --samples a.csv --max-pairs 1 --format json");
     let ran = auto().env("SLURM_ARRAY_TASK_ID", "3").env("SLURM_ARRAY_TASK_COUNT", "4").run();
