@@ -63,7 +63,7 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_600),
-    ("engine", 2_075),
+    ("engine", 2_082),
     ("error", 600),
     ("exec", 6_800),
     ("flows", 6_415),
