@@ -114,6 +114,12 @@ pub enum Event<'a> {
         /// How.
         evidence: Evidence,
     },
+    /// A run begins in which the instructions of a benchmark are counted: which of its runs it
+    /// is, from 1, and how many there are.
+    Counting(&'a str, (usize, usize)),
+    /// A pair begins that is run to find out how long it takes: which of them it is, from 1, and
+    /// how many there are.
+    Timing((usize, usize)),
     /// The unmeasured runs begin that determine how long the runs of a group of
     /// benchmarks should be.
     TryingLengths {

@@ -22,11 +22,12 @@ pub(crate) fn remarks<'a>(
     let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
     let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
     let is_shown = |result: &MetricResult, remark: &Remark| {
-        let always = matches!(
-            remark,
-            Remark::Warned { .. } | Remark::Waived { .. } | Remark::Placement { .. }
-        );
-        always || gating.len() <= MANY_GATES || result.verdict != Some(Verdict::NoRegression)
+        result.verdict != Some(Verdict::NoRegression)
+            || match remark {
+                Remark::Warned { .. } | Remark::Waived { .. } | Remark::Placement { .. } => true,
+                Remark::Noise(found) if !found.questions_independence() => false,
+                _ => gating.len() <= MANY_GATES,
+            }
     };
     let mut notices = Vec::new();
     for (of, result) in &gating {

@@ -77,6 +77,16 @@ impl Finding {
         let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
         !(of_means && estimator == Estimator::Median)
     }
+
+    /// Whether runs may depend on those before them, which all verdicts presume that they don't.
+    pub(crate) fn questions_independence(&self) -> bool {
+        matches!(
+            self,
+            Finding::DifferenceDrift { .. }
+                | Finding::CarryOver { .. }
+                | Finding::Correlated { .. }
+        )
+    }
 }
 
 /// Two kinds of runs.

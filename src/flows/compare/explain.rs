@@ -138,7 +138,7 @@ impl CostSearch<'_, '_> {
             Ok(profiler) => {
                 let evidence = Evidence::Instructions;
                 reporter.event(Event::Explaining { benchmark, evidence });
-                if let Some(costs) = self.count_instructions(&profiler)? {
+                if let Some(costs) = self.count_instructions(&profiler, benchmark, reporter)? {
                     return Ok(Found::Instructions(costs));
                 }
                 ("a run of valgrind failed or took too long".to_owned(), None)
@@ -166,11 +166,18 @@ impl CostSearch<'_, '_> {
 
     /// The instructions of the functions of both sides. `None` if they can't be counted,
     /// or not before the deadline.
-    fn count_instructions(&mut self, profiler: &Profiler) -> Result<Option<Pair<Costs>>, Stop> {
+    fn count_instructions(
+        &mut self,
+        profiler: &Profiler,
+        benchmark: &str,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Option<Pair<Costs>>, Stop> {
         let CostSearch { program, inner, deadline, context } = self;
         let mut both = Pair::<Costs>::default();
         for run in 0..COUNTED_RUNS {
             for side in Side::BOTH {
+                let place = (2 * run + 1 + usize::from(side == Side::Head), 2 * COUNTED_RUNS);
+                reporter.event(Event::Counting(benchmark, place));
                 let counts = program.profile(side, *inner, profiler, *deadline, *context)?;
                 let Some(counts) = counts else { return Ok(None) };
                 for (name, instructions) in counts {

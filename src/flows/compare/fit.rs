@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
+use crate::engine::event::Event;
 use crate::engine::plan::{Group, Plan, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::Stop;
@@ -84,7 +85,8 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
     order.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let (limit, begin) = (plan.time_limit, Instant::now());
     let mut confirmed = Duration::ZERO;
-    for (number, _) in order {
+    let count = order.len();
+    for (done, (number, _)) in order.into_iter().enumerate() {
         if plan.least_time() <= limit || begin.elapsed() > limit.mul_f64(TIMING) {
             break;
         }
@@ -94,6 +96,7 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         }
         let Some(least) = plan.least_pairs_in(group) else { continue };
         let most = limit.div_f64(least as f64);
+        session.reporter.event(Event::Timing((done + 1, count)));
         let timed = time_pair(session, group, group.benchmarks.clone(), most)?;
         let group = &mut plan.groups[number];
         group.pair_seconds = match timed {
@@ -202,6 +205,7 @@ fn costs(
                 continue;
             }
             let most = left.min(budget.mul_f64(ONE_PART));
+            session.reporter.event(Event::Timing((number + 1, plan.benchmarks.len())));
             let seconds = time_pair(session, group, number..number + 1, most)?;
             let own = seconds.unwrap_or(most.as_secs_f64()) - start_ups;
             *part = PartTime { seconds: own.max(0.0), is_known: seconds.is_some() };

@@ -132,6 +132,8 @@ pub(crate) fn print(event: &Event<'_>) {
         | Event::Measured { .. }
         | Event::WarmUpRun { .. }
         | Event::Watching { .. }
+        | Event::Counting(..)
+        | Event::Timing(_)
         | Event::TryingLengths { .. }
         | Event::Sampled(_)
         | Event::Rounds { .. }

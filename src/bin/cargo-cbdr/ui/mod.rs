@@ -289,6 +289,13 @@ impl Ui {
                     self.status("Profiling", &format!("`{benchmark}` with samples of perf"));
                 }
             },
+            Event::Counting(benchmark, place) => {
+                let what = format!("the instructions of `{benchmark}`");
+                self.step(&format!("counting {what}"), Some(*place), "Counting", &what);
+            }
+            Event::Timing(place) => {
+                self.step("timing pairs", Some(*place), "Timing", "pairs, to find out which fit");
+            }
             Event::TryingLengths { group, groups, pair } => {
                 let what = format!("run lengths: {group} of {groups}");
                 let place = (*groups > 1).then_some((*group, *groups));
