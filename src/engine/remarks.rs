@@ -25,7 +25,7 @@ pub(crate) fn remarks<'a>(
         result.verdict != Some(Verdict::NoRegression)
             || match remark {
                 Remark::Warned { .. } | Remark::Waived { .. } | Remark::Placement { .. } => true,
-                Remark::Noise(found) if !found.questions_independence() => false,
+                Remark::Noise(found) if !found.questions_verdict() => false,
                 _ => gating.len() <= MANY_GATES,
             }
     };

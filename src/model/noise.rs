@@ -78,13 +78,15 @@ impl Finding {
         !(of_means && estimator == Estimator::Median)
     }
 
-    /// Whether runs may depend on those before them, which all verdicts presume that they don't.
-    pub(crate) fn questions_independence(&self) -> bool {
+    /// Whether it questions a premise of all verdicts: that no run depends on those before it, and
+    /// that a clock tells changes of the size of the threshold apart.
+    pub(crate) fn questions_verdict(&self) -> bool {
         matches!(
             self,
             Finding::DifferenceDrift { .. }
                 | Finding::CarryOver { .. }
                 | Finding::Correlated { .. }
+                | Finding::Coarse { .. }
         )
     }
 }
