@@ -34,7 +34,7 @@ const LAST: f64 = 8.0;
 const COMMAND: &str = "cargo cbdr demo";
 
 /// The width and height of the picture of a report, pixels.
-const PICTURE: (u32, u32) = (1100, 1205);
+const PICTURE: (u32, u32) = (1100, 1510);
 
 const CHARACTER: f64 = 8.4;
 const LINE: f64 = 18.0;
@@ -101,7 +101,7 @@ fn photograph(program: &Path, folder: &Path, picture: &Path) -> Result<(), Box<d
         "--quiet",
         "--all",
         "--message",
-        "Count words without their punctuation, too",
+        "Count words with punctuation without it, too",
     ])?;
     let page = folder.join("page.html");
     let mut compare = Command::new(program);
