@@ -64,13 +64,13 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_600),
     ("engine", 2_080),
-    ("error", 600),
-    ("exec", 6_800),
-    ("flows", 6_415),
+    ("error", 400),
+    ("exec", 6_000),
+    ("flows", 6_400),
     ("model", 1_700),
-    ("samples", 2_050),
-    ("settings", 1_800),
-    ("stats", 2_650),
+    ("samples", 1_950),
+    ("settings", 1_750),
+    ("stats", 2_660),
     ("workspace", 10_750),
 ];
 
