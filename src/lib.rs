@@ -34,7 +34,7 @@
 //! - [`flows`]: what the subcommands do, each written to be read from top to bottom.
 //! - `bin/cargo-cbdr/`: the user interface. Only `cli` uses clap_complete and clap_mangen, only
 //!   `page` uses maud and plotters, only `ui/live` uses indicatif, only `ui/width` uses
-//!   unicode_width, only `render/junit` uses quick_junit.
+//!   unicode_width, only `render/junit` uses quick_junit, only `render/flamegraph` inferno.
 //!
 //! # The words
 //!

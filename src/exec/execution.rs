@@ -30,7 +30,7 @@ pub(crate) use watching::Watching;
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, Meters, Pass, PerfSamples, Profiler, Sampler};
+use crate::exec::meter::{self, CallStack, Meters, Pass, PerfSamples, Profiler, Sampler};
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
@@ -340,18 +340,18 @@ impl<'a> Execution<'a> {
     }
 
     /// Runs a program once, with the benchmarks that are selected, and counts the instructions
-    /// of its functions. `None` if that is impossible, or not finished before the deadline.
+    /// of its call stacks. `None` if that is impossible, or not finished before the deadline.
     pub(crate) fn profile(
         &mut self,
         program: &mut SideProgram,
         profiler: &Profiler,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
+    ) -> Result<Option<BTreeMap<CallStack, u64>>, Stop> {
         let folder = program.folder.clone();
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
         let ran = self.run_instead(program, command, deadline, context)?;
-        Ok(ran.then(|| profiler.functions(&folder).ok()).flatten())
+        Ok(ran.then(|| profiler.stacks(&folder).ok()).flatten())
     }
 
     /// Takes samples of a program that runs one benchmark, in as many processes as it takes to

@@ -15,6 +15,27 @@ pub struct Explanation {
     /// The functions whose cost differs by more than from run to run, those that differ most
     /// first.
     pub functions: Vec<FunctionCost>,
+    /// The call stacks and their instructions, where these were counted.
+    #[serde(skip)]
+    pub stacks: Vec<StackCost>,
+}
+
+/// What a function costs when it is called through certain others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackCost {
+    /// Its callers from the outermost on, and the function.
+    pub frames: Vec<StackFrame>,
+    /// Its own instructions, without those of the functions that it calls.
+    pub instructions: Pair<u64>,
+}
+
+/// A function in a call stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackFrame {
+    /// Its name, without the hashes of crates.
+    pub function: String,
+    /// Whether its code differs between the sides.
+    pub differs: bool,
 }
 
 /// What a function costs.

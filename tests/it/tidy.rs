@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "error", "stats", "settings", "engine", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 20] = [
+const OWNERS: [(&[&str], &[&str]); 21] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "rustix", "signal_hook"], &["src/exec/process/"]),
@@ -45,6 +45,7 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["unicode_width"], &["src/bin/cargo-cbdr/ui/width.rs"]),
     (&["quick_junit"], &["src/bin/cargo-cbdr/render/junit.rs"]),
+    (&["inferno"], &["src/bin/cargo-cbdr/render/flamegraph.rs"]),
     (
         &["object::"],
         &[

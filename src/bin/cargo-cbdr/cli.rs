@@ -245,8 +245,9 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "FILE.html", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) report: Option<PathBuf>,
 
-    /// Also write the result for a service that tracks results: bencher,
-    /// github-action-benchmark or github-action-benchmark-bigger
+    /// Also write the result for a service that tracks results (bencher,
+    /// github-action-benchmark, github-action-benchmark-bigger), or call stacks
+    /// of what has regressed (flamegraph, folded-base, folded-head)
     #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) export: Vec<String>,
 }

@@ -7,7 +7,6 @@
 //! other metrics. (A child that forks and never executes another program starts
 //! from its parent's counts.)
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +27,7 @@ const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,1
 const VARIABLES: [&str; 2] = ["VALGRIND_OPTS", "VALGRIND_LIB"];
 
 /// The prefix of the names of the files that it writes, followed by the process id.
-const FILE: &str = "cachegrind.";
+const FILE: &str = "valgrind.";
 
 /// Valgrind, and the metrics to be read from it.
 #[derive(Clone, Debug)]
@@ -58,44 +57,18 @@ impl Cachegrind {
         }
     }
 
-    /// A profiler that only counts instructions.
-    ///
-    /// # Errors
-    /// If there is no valgrind in `path`.
-    pub(super) fn of_instructions(path: Option<&OsStr>) -> Result<Self, Refusal> {
-        let valgrind = find(path).ok_or_else(|| missing(INSTRUCTIONS))?;
-        Ok(Cachegrind { valgrind, metrics: Vec::new() })
-    }
-
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
         self.metrics.iter().map(|known| known.metric())
     }
 
     /// The command that runs `command` under valgrind, which writes to `folder`.
     pub(super) fn wrap(&self, command: &Command, folder: &Path) -> Command {
-        // A percent sign is special for valgrind.
-        let folder = replace(folder.as_os_str(), '%', "%%");
-        let mut out = OsString::from("--cachegrind-out-file=");
-        out.push(Path::new(&folder).join(format!("{FILE}%p")));
         let simulates = self.metrics.iter().any(|known| known.name == CYCLES);
-        let options = [
-            "--tool=cachegrind",
-            "--quiet",
-            "--trace-children=yes",
-            "--vgdb=no",
-            "--demangle=no",
-            "--branch-sim=no",
-            if simulates { "--cache-sim=yes" } else { "--cache-sim=no" },
-        ];
-        let mut argv = vec![self.valgrind.clone().into_os_string()];
-        argv.extend(options.into_iter().map(OsString::from));
-        argv.extend(CACHES.into_iter().filter(|_| simulates).map(OsString::from));
-        argv.push(out);
-        argv.extend(command.argv.iter().cloned());
-        let mut command =
-            Command { argv, stdout: Sink::Null, counters: Vec::new(), ..command.clone() };
-        command.env.retain(|(name, _)| !VARIABLES.iter().any(|variable| name == variable));
-        command
+        let cache_sim = if simulates { "--cache-sim=yes" } else { "--cache-sim=no" };
+        let options = ["--tool=cachegrind", "--branch-sim=no", cache_sim];
+        let caches = CACHES.iter().copied().filter(|_| simulates);
+        let options: Vec<&str> = options.into_iter().chain(caches).collect();
+        wrap(&self.valgrind, &options, "--cachegrind-out-file=", command, folder)
     }
 
     /// Reads the values from the files of a run in `folder`, and removes them.
@@ -109,33 +82,6 @@ impl Cachegrind {
         let value = |name: &str| if name == CYCLES { total.cycles() } else { total.instructions };
         Ok(self.metrics.iter().map(|known| (known.name, value(known.name) as f64)).collect())
     }
-}
-
-/// Reads the instructions of each function from the files of a run in `folder`, and
-/// removes them.
-pub(super) fn functions(folder: &Path) -> Result<BTreeMap<String, u64>, Error> {
-    let mut all = BTreeMap::new();
-    for file in take(folder)? {
-        let mut function = None;
-        for line in file.lines() {
-            if let Some(name) = line.strip_prefix("fn=") {
-                function = Some(all.entry(name.to_owned()).or_default());
-            } else if let (Some(count), Some(instructions)) = (&mut function, of_line(line)) {
-                **count += instructions;
-            }
-        }
-    }
-    match all.is_empty() {
-        true => Err(Error::NoCount),
-        false => Ok(all),
-    }
-}
-
-/// The instructions of a source line: its number, then the count.
-fn of_line(line: &str) -> Option<u64> {
-    let (number, instructions) = line.split_once(' ')?;
-    number.parse::<u64>().ok()?;
-    instructions.parse().ok()
 }
 
 /// Reads valgrind's files in `folder` and removes them.
@@ -153,11 +99,34 @@ pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(texts)
 }
 
-fn find(path: Option<&OsStr>) -> Option<PathBuf> {
+/// The command that runs `command` under a tool of valgrind, with its `options`. The tool
+/// writes a file for each process to `folder`; `out` is its option for that.
+pub(super) fn wrap(
+    valgrind: &Path,
+    options: &[&str],
+    out: &str,
+    command: &Command,
+    folder: &Path,
+) -> Command {
+    let usual = ["--quiet", "--trace-children=yes", "--vgdb=no", "--demangle=no"];
+    // A percent sign is special for valgrind.
+    let folder = replace(folder.as_os_str(), '%', "%%");
+    let mut out = OsString::from(out);
+    out.push(Path::new(&folder).join(format!("{FILE}%p")));
+    let mut argv = vec![valgrind.as_os_str().to_owned()];
+    argv.extend(options.iter().copied().chain(usual).map(OsString::from));
+    argv.push(out);
+    argv.extend(command.argv.iter().cloned());
+    let mut command = Command { argv, stdout: Sink::Null, counters: Vec::new(), ..command.clone() };
+    command.env.retain(|(name, _)| !VARIABLES.iter().any(|variable| name == variable));
+    command
+}
+
+pub(super) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
     super::in_path("valgrind", path)
 }
 
-fn missing(metric: &'static str) -> Refusal {
+pub(super) fn missing(metric: &'static str) -> Refusal {
     let hint = "install it, for example with `apt-get install valgrind`".to_owned();
     Refusal {
         metric,
@@ -252,33 +221,16 @@ mod tests {
         let write = |name: &str, text: &str| {
             std::fs::write(folder.path().join(name), text).unwrap();
         };
-        write("cachegrind.10", WITH_CACHES);
-        write("cachegrind.11", WITH_CACHES);
+        write("valgrind.10", WITH_CACHES);
+        write("valgrind.11", WITH_CACHES);
         // Of a process that was killed.
-        write("cachegrind.12", "events: Ir\n");
+        write("valgrind.12", "events: Ir\n");
         write("said", "kept");
         let values = both().read(folder.path()).unwrap();
         assert_eq!(values.get(INSTRUCTIONS), Some(2000.0));
         assert_eq!(values.get(CYCLES), Some(2.0 * 2190.0));
         assert!(folder.path().join("said").exists());
         assert!(matches!(both().read(folder.path()), Err(Error::NoCount)));
-    }
-
-    #[test]
-    fn the_instructions_of_functions_are_added() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            std::fs::write(folder.path().join(name), text).unwrap();
-        };
-        write(
-            "cachegrind.10",
-            "desc: x\ncmd: a b\nevents: Ir\nfl=a.rs\nfn=one\n7 10\n8 5\nfi=b.rs\n1 2\nfe=a.rs\n\
-             9 1\nfn=two\n0 3\nsummary: 21\n",
-        );
-        write("cachegrind.11", "events: Ir\nfn=two\n5 4\nsummary: 4\n");
-        let functions = functions(folder.path()).unwrap();
-        assert_eq!(functions, [("one".to_owned(), 18), ("two".to_owned(), 7)].into());
-        assert!(matches!(super::functions(folder.path()), Err(Error::NoCount)));
     }
 
     #[test]
@@ -294,10 +246,7 @@ mod tests {
         let counted = words(Cachegrind { metrics: both().metrics[..1].to_vec(), ..both() });
         assert_eq!(counted.split_whitespace().next(), Some("/usr/bin/valgrind"));
         assert!(counted.contains("--tool=cachegrind"), "{counted}");
-        assert!(
-            counted.ends_with("--cachegrind-out-file=/tmp/5%%/cachegrind.%p' x -a"),
-            "{counted}"
-        );
+        assert!(counted.ends_with("--cachegrind-out-file=/tmp/5%%/valgrind.%p' x -a"), "{counted}");
         assert!(counted.contains("--cache-sim=no") && !counted.contains("--LL"), "{counted}");
         let simulated = words(both());
         assert!(simulated.contains("--cache-sim=yes") && simulated.contains("--LL"), "{simulated}");

@@ -10,17 +10,18 @@
 //! only cachegrind's metrics are requested, there is no plain run and no time.
 
 mod cachegrind;
+mod callgrind;
 mod counters;
 mod perf;
 mod rusage;
 mod size;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use cachegrind::Cachegrind;
+pub(crate) use callgrind::{CallStack, Profiler};
 use counters::CounterMeter;
 pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{program, size, sizes};
@@ -271,37 +272,6 @@ impl Meters {
 fn in_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let mut folders = std::env::split_paths(path?);
     folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
-}
-
-/// Counts the instructions of each function.
-#[derive(Clone, Debug)]
-pub(crate) struct Profiler(Cachegrind);
-
-impl Profiler {
-    /// The profiler of this machine, from the `PATH` `path`.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub(crate) fn find(path: Option<&OsStr>) -> Result<Self, Refusal> {
-        Cachegrind::of_instructions(path).map(Profiler)
-    }
-
-    /// The command that counts those of another one; it writes to `folder`.
-    ///
-    /// # Errors
-    /// When files of an earlier run in `folder` can't be removed.
-    pub(crate) fn command(&self, command: &Command, folder: &Path) -> Result<Command, Error> {
-        cachegrind::take(folder)?;
-        Ok(self.0.wrap(command, folder))
-    }
-
-    /// The instructions of each function, by the names that linkers know.
-    ///
-    /// # Errors
-    /// When the run left none.
-    pub(crate) fn functions(&self, folder: &Path) -> Result<BTreeMap<String, u64>, Error> {
-        cachegrind::functions(folder)
-    }
 }
 
 #[cfg(test)]

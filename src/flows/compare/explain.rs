@@ -14,7 +14,9 @@ use crate::error::Error;
 use crate::exec::execution::{Context, Sampling, Stop, Unknown};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{Profiler, Sampler};
-use crate::model::explanation::{Cost, Evidence, Explain, Explanation, FunctionCost};
+use crate::model::explanation::{
+    Cost, Evidence, Explain, Explanation, FunctionCost, StackCost, StackFrame,
+};
 use crate::model::metric::{Better, Unit};
 use crate::model::notice::Notice;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
@@ -43,10 +45,13 @@ const CHEAP: Duration = Duration::from_secs(15);
 /// What functions cost, by the names that people read, in each of the runs.
 type Costs = BTreeMap<String, Vec<f64>>;
 
+/// What call stacks cost, by the names that people read, from the outermost on.
+type Stacks = BTreeMap<Vec<String>, Pair<u64>>;
+
 /// What was found of a benchmark, before it is known which code differs.
 enum Found {
-    /// The instructions of each function.
-    Instructions(Pair<Costs>),
+    /// The instructions of each function, and of each call stack in all runs together.
+    Instructions(Pair<Costs>, Stacks),
     /// The shares of the time of an iteration, 0 to 1, and that time in each run, seconds.
     Samples(Pair<Costs>, Pair<Vec<f64>>),
 }
@@ -138,8 +143,8 @@ impl CostSearch<'_, '_> {
             Ok(profiler) => {
                 let evidence = Evidence::Instructions;
                 reporter.event(Event::Explaining { benchmark, evidence });
-                if let Some(costs) = self.count_instructions(&profiler, benchmark, reporter)? {
-                    return Ok(Found::Instructions(costs));
+                if let Some(found) = self.count_instructions(&profiler, benchmark, reporter)? {
+                    return Ok(found);
                 }
                 ("a run of valgrind failed or took too long".to_owned(), None)
             }
@@ -164,28 +169,34 @@ impl CostSearch<'_, '_> {
         }
     }
 
-    /// The instructions of the functions of both sides. `None` if they can't be counted,
-    /// or not before the deadline.
+    /// The instructions of both sides. `None` if they can't be counted, or not before the
+    /// deadline.
     fn count_instructions(
         &mut self,
         profiler: &Profiler,
         benchmark: &str,
         reporter: &mut dyn Reporter,
-    ) -> Result<Option<Pair<Costs>>, Stop> {
+    ) -> Result<Option<Found>, Stop> {
         let CostSearch { program, inner, deadline, context } = self;
-        let mut both = Pair::<Costs>::default();
+        let (mut both, mut stacks) = (Pair::<Costs>::default(), Stacks::new());
         for run in 0..COUNTED_RUNS {
             for side in Side::BOTH {
                 let place = (2 * run + 1 + usize::from(side == Side::Head), 2 * COUNTED_RUNS);
                 reporter.event(Event::Counting(benchmark, place));
                 let counts = program.profile(side, *inner, profiler, *deadline, *context)?;
                 let Some(counts) = counts else { return Ok(None) };
-                for (name, instructions) in counts {
-                    add(&mut both[side], &name, run, COUNTED_RUNS, instructions as f64);
+                for (stack, instructions) in counts {
+                    let mut names: Vec<String> = stack.names().map(functions::shown).collect();
+                    let Some(function) = names.first() else { continue };
+                    add(&mut both[side], function, run, COUNTED_RUNS, instructions as f64);
+                    names.reverse();
+                    // What calls `main` is the same in every stack.
+                    names.drain(..names.iter().position(|name| name == "main").unwrap_or(0));
+                    stacks.entry(names).or_default()[side] += instructions;
                 }
             }
         }
-        Ok(Some(both))
+        Ok(Some(Found::Instructions(both, stacks)))
     }
 
     /// The shares of the functions of both sides in the time that `metric` measures.
@@ -202,7 +213,8 @@ impl CostSearch<'_, '_> {
                 let time = sampled.reported.or(usual[side]);
                 times[side].push(time.ok_or("its time is not known")?);
                 for (name, share) in sampled.samples.shares() {
-                    add(&mut both[side], name, run, SAMPLED_RUNS, share);
+                    let name = functions::shown(name);
+                    add(&mut both[side], &name, run, SAMPLED_RUNS, share);
                 }
             }
             let needed = begin.elapsed().mul_f64(SAMPLED_RUNS as f64 / (run + 1) as f64);
@@ -216,7 +228,7 @@ impl CostSearch<'_, '_> {
 
 /// Adds what a function costs in a run.
 fn add(costs: &mut Costs, name: &str, run: usize, runs: usize, cost: f64) {
-    costs.entry(functions::shown(name)).or_insert_with(|| vec![0.0; runs])[run] += cost;
+    costs.entry(name.to_owned()).or_insert_with(|| vec![0.0; runs])[run] += cost;
 }
 
 /// The largest regression of a benchmark.
@@ -240,9 +252,9 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
 
 impl Found {
     fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
-        let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
+        let (Found::Instructions(costs, _) | Found::Samples(costs, _)) = self;
         let total = match self {
-            Found::Instructions(costs) => costs.as_ref().map(median_sum),
+            Found::Instructions(..) => costs.as_ref().map(median_sum),
             Found::Samples(_, times) => {
                 times.as_ref().map(|times| CostRange::of(Some(times)).median)
             }
@@ -253,7 +265,7 @@ impl Found {
             let runs = Pair::both(|side| CostRange::of(costs[side].get(name)));
             let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
             let cost = match self {
-                Found::Instructions(_) => runs.map(|runs| runs.median),
+                Found::Instructions(..) => runs.map(|runs| runs.median),
                 Found::Samples(..) => Pair::both(|side| runs[side].median * total[side]),
             };
             (is_change && self.is_large(cost, total)).then_some((name, cost))
@@ -272,7 +284,20 @@ impl Found {
             differs: differing.map(|differing| differing.contains(name)),
         };
         let functions = changed.into_iter().map(function).collect();
-        Explanation { benchmark: benchmark.to_owned(), cost: self.cost(total), functions }
+        let stacks = self.stacks(differing);
+        Explanation { benchmark: benchmark.to_owned(), cost: self.cost(total), functions, stacks }
+    }
+
+    /// The call stacks of a run, on average.
+    fn stacks(&self, differing: Option<&BTreeSet<String>>) -> Vec<StackCost> {
+        let Found::Instructions(_, stacks) = self else { return Vec::new() };
+        let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
+        let frame = |name: &String| StackFrame { function: name.clone(), differs: differs(name) };
+        let stack = |(names, sum): (&Vec<String>, &Pair<u64>)| StackCost {
+            frames: names.iter().map(frame).collect(),
+            instructions: sum.map(|sum| sum.div_ceil(COUNTED_RUNS as u64)),
+        };
+        stacks.iter().map(stack).collect()
     }
 
     /// Whether a function's cost differs by more than could be by chance. Where the time of all
@@ -292,7 +317,7 @@ impl Found {
     fn cost(&self, both: Pair<f64>) -> Cost {
         match self {
             // These were whole numbers, below 2^53.
-            Found::Instructions(_) => Cost::Instructions(both.map(|count| count as u64)),
+            Found::Instructions(..) => Cost::Instructions(both.map(|count| count as u64)),
             Found::Samples(..) => Cost::Seconds(both),
         }
     }
@@ -346,7 +371,7 @@ mod tests {
             ]),
         };
         let differing = BTreeSet::from(["more".to_owned()]);
-        let found = Found::Instructions(both);
+        let found = Found::Instructions(both, Stacks::new());
         let explanation = found.explanation("bench", Some(&differing));
         let more = FunctionCost {
             name: "more".to_owned(),
@@ -394,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_process_that_enters_nothing_costs_nothing() {
-        let found = Found::Instructions(Pair::default());
+        let found = Found::Instructions(Pair::default(), Stacks::new());
         let explanation = found.explanation("bench", None);
         assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 0, head: 0 }));
         assert_eq!(explanation.functions, []);

@@ -19,7 +19,7 @@ use crate::exec::execution::{
     Watching, check_output, tune_repetitions, waived,
 };
 use crate::exec::harness;
-use crate::exec::meter::{self, Profiler};
+use crate::exec::meter::{self, CallStack, Profiler};
 use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
 use crate::flows::error::FlowError;
@@ -471,8 +471,7 @@ impl<'a> ComparedProgram<'a> {
         stdin.cloned().into_iter().chain(runner).map(|path| folder.join(path))
     }
 
-    /// The instructions of each function of a side that executes a benchmark once, by the
-    /// names that linkers know. `None` where that can't be counted, or not until the deadline.
+    /// The instructions of each call stack of a side that executes a benchmark once. `None` where that can't be counted, or not until the deadline.
     pub(super) fn profile(
         &mut self,
         side: Side,
@@ -480,7 +479,7 @@ impl<'a> ComparedProgram<'a> {
         profiler: &Profiler,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Option<BTreeMap<String, u64>>, Stop> {
+    ) -> Result<Option<BTreeMap<CallStack, u64>>, Stop> {
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else { return Ok(None) };
         let program = &mut self.sides[side];
         match program.select_once(arguments) {

@@ -17,6 +17,7 @@ use crate::cli::{Compare, Format, MessageFormat, PolicySide, When};
 use crate::exit::ExitKind;
 use crate::output;
 use crate::render;
+use crate::render::export;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
@@ -132,6 +133,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         uses_full_time: args.use_full_time,
         explain: match args.explain {
             Some(When::Always) => Explain::Always,
+            None if export::any_explains(&args.export) => Explain::Always,
             None if args.report.is_some() || args.format == Format::Markdown => Explain::WhereCheap,
             Some(When::Never) | None => Explain::Never,
         },

@@ -12,7 +12,9 @@ mod ratios;
 use std::path::Path;
 
 use cargo_cbdr::exec::machine::Machine;
+use cargo_cbdr::model::explanation::Explanation;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
 use glance::Index;
@@ -20,6 +22,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::escape::line;
 use crate::render::explanation::{self, Explained};
+use crate::render::flamegraph;
 use crate::render::readable::{self, CommitLink, Readable, ResultRow};
 use crate::render::table::{Align, Heading, TextTable};
 use crate::ui::grouped::NoticeLine;
@@ -142,11 +145,42 @@ fn notices(notices: &[NoticeLine]) -> Markup {
 /// Which functions of a regressed benchmark execute more instructions.
 fn explanations(outcome: &Outcome) -> Markup {
     html! {
-        @for Explained { title, caption, table, rest } in outcome.explanations.iter().map(explanation::explained) {
+        @for explanation in &outcome.explanations {
+            @let Explained { title, caption, table, rest } = explanation::explained(explanation);
             section {
                 p { (sentence(&title)) }
                 @if !table.rows.is_empty() { (named_rows(caption, &table)) }
                 @if let Some(rest) = rest { p.small { (rest) } }
+                (flame_graph(explanation, Side::Head))
+                @if !explanation.stacks.is_empty() {
+                    details {
+                        summary { "The call stacks of the base" }
+                        (flame_graph(explanation, Side::Base))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The widths of the pictures for wide and narrow windows, in pixels.
+const FLAME_GRAPHS: [(&str, usize); 2] = [("wide", 1100), ("narrow", 350)];
+
+/// The call stacks of a side.
+fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
+    let drawn =
+        FLAME_GRAPHS.map(|(class, width)| (class, flamegraph::picture(explanation, side, width)));
+    html! {
+        @if drawn.iter().all(|(_, picture)| picture.is_some()) {
+            figure.flames {
+                @for (class, picture) in drawn {
+                    div class=(class) { (PreEscaped(picture.unwrap_or_default())) }
+                }
+                figcaption {
+                    "Instructions on the " (side.name()) " by call stack: each function stands on its caller. "
+                    "Red: the head executes more, blue: fewer. "
+                    (flamegraph::MARK) " marks functions whose code differs."
+                }
             }
         }
     }

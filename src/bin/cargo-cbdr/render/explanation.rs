@@ -24,7 +24,7 @@ pub(crate) struct Explained {
 }
 
 pub(crate) fn explained(explanation: &Explanation) -> Explained {
-    let Explanation { benchmark, cost, functions } = explanation;
+    let Explanation { benchmark, cost, functions, .. } = explanation;
     let (unit, caption) = match cost {
         Cost::Instructions(_) => {
             (Unit::Count, "Instructions of each function: first those whose code differs.")
@@ -108,12 +108,14 @@ mod tests {
         });
         let cost = Cost::Instructions(Pair { base: 5000, head: 7000 });
         let benchmark = "print".to_owned();
-        explained(&Explanation { benchmark, cost, functions: functions.collect() })
+        let functions = functions.collect();
+        explained(&Explanation { benchmark, cost, functions, stacks: Vec::new() })
     }
 
     fn sampled(functions: Vec<FunctionCost>) -> Explained {
         let cost = Cost::Seconds(Pair { base: 40e-9, head: 52e-9 });
-        explained(&Explanation { benchmark: "print".to_owned(), cost, functions })
+        let benchmark = "print".to_owned();
+        explained(&Explanation { benchmark, cost, functions, stacks: Vec::new() })
     }
 
     #[test]

@@ -1,13 +1,15 @@
-//! The files of `--export`, for services that keep results over time.
+//! The files of `--export`, for services that keep results over time and for viewers of
+//! profiles.
 
 use std::path::PathBuf;
 
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Outcome;
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::settings::error::nearest;
 use serde_json::Value;
 
-use super::{bencher, benchmark_action};
+use super::{bencher, benchmark_action, flamegraph};
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +21,19 @@ pub(crate) enum ExportKind {
     Action,
     /// The same, of metrics of which more is better.
     ActionBigger,
+    /// A flame graph of what has regressed.
+    FlameGraph,
+    /// The call stacks of a side of what has regressed.
+    Folded(Side),
 }
 
-const KINDS: [(&str, ExportKind); 3] = [
+const KINDS: [(&str, ExportKind); 6] = [
     ("bencher", ExportKind::Bencher),
     ("github-action-benchmark", ExportKind::Action),
     ("github-action-benchmark-bigger", ExportKind::ActionBigger),
+    ("flamegraph", ExportKind::FlameGraph),
+    ("folded-base", ExportKind::Folded(Side::Base)),
+    ("folded-head", ExportKind::Folded(Side::Head)),
 ];
 
 /// Parses `KIND=FILE`. An error states what is wrong.
@@ -49,15 +58,27 @@ pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
 }
 
 impl ExportKind {
+    /// Whether it is about the functions that make a benchmark slower.
+    fn explains(self) -> bool {
+        matches!(self, ExportKind::FlameGraph | ExportKind::Folded(_))
+    }
+
     /// The file's content.
     pub(crate) fn content(self, outcome: &Outcome) -> String {
         let value: Value = match self {
             ExportKind::Bencher => bencher::value(outcome),
             ExportKind::Action => benchmark_action::value(outcome, Better::Lower),
             ExportKind::ActionBigger => benchmark_action::value(outcome, Better::Higher),
+            ExportKind::FlameGraph => return flamegraph::file(&outcome.explanations),
+            ExportKind::Folded(side) => return flamegraph::folded(&outcome.explanations, side),
         };
         format!("{value:#}\n")
     }
+}
+
+/// Whether any of the wanted files is about the functions that make a benchmark slower.
+pub(crate) fn any_explains(wanted: &[String]) -> bool {
+    wanted.iter().filter_map(|text| parse(text).ok()).any(|(kind, _)| kind.explains())
 }
 
 #[cfg(test)]

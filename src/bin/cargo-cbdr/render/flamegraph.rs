@@ -1,0 +1,196 @@
+//! Flame graphs of a regressed benchmark: what each call stack executes on both sides, drawn by
+//! inferno.
+//!
+//! A picture has the widths of one side and the colours of the difference (Gregg 2014,
+//! *Differential flame graphs*): two pictures, so that what only one side executes is in one.
+
+use std::fmt::Write as _;
+
+use cargo_cbdr::model::explanation::{Explanation, StackCost};
+use cargo_cbdr::model::side::Side;
+use inferno::flamegraph::color::{BasicPalette, Palette};
+use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
+
+/// What marks a function whose code differs.
+pub(crate) const MARK: char = '*';
+
+/// The least width of a function that is drawn, as a percentage of the whole.
+const LEAST_WIDTH: f64 = 0.1;
+
+/// A file that a browser shows, in which one can zoom and search.
+pub(crate) fn file(explanations: &[Explanation]) -> String {
+    let mut options = options(Side::Head);
+    options.title = "Instructions on the head".to_owned();
+    options.subtitle =
+        Some(format!("red: more than on the base, blue: fewer; {MARK}: the code differs"));
+    let mut lines = lines(together(explanations), Side::Head);
+    if lines.is_empty() {
+        let why = "nothing has regressed, or its instructions could not be counted";
+        lines.push(format!("{why} 1 1"));
+    }
+    draw(&mut options, &lines)
+}
+
+/// The stacks of a side, for other programs: a line for each, with its instructions.
+pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
+    let mut text = String::new();
+    for (root, stack) in together(explanations).filter(|(_, stack)| stack.instructions[side] > 0) {
+        let _ = writeln!(text, "{} {}", names(root, stack, false), stack.instructions[side]);
+    }
+    text
+}
+
+/// The stacks of all benchmarks, each below the benchmark's name.
+fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>, &StackCost)> {
+    explanations.iter().flat_map(|explanation| {
+        let root = Some(explanation.benchmark.as_str());
+        explanation.stacks.iter().map(move |stack| (root, stack))
+    })
+}
+
+/// A picture in a page, this many pixels wide, with the widths of a side. `None` where the
+/// stacks are not known.
+pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
+    let lines = lines(explanation.stacks.iter().map(|stack| (None, stack)), side);
+    if lines.is_empty() {
+        return None;
+    }
+    let mut options = options(side);
+    options.title = String::new();
+    options.image_width = Some(width);
+    // A pixel.
+    options.min_width = 100.0 / width as f64;
+    options.no_javascript = true;
+    let file = draw(&mut options, &lines);
+    // The rest of the file is a style that would hold for the whole page, and buttons that do
+    // nothing without a script.
+    let height: usize = between(&file, "<svg version=\"1.1\"", " viewBox")
+        .and_then(|head| between(head, "height=\"", "\""))?
+        .parse()
+        .ok()?;
+    let (_, frames) = file.split_once("<svg id=\"frames\"")?;
+    let (above, below) = (3 * options.font_size, 2 * options.font_size + 10);
+    let height = height.checked_sub(above + below)?;
+    Some(format!(
+        "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 {above} {width} {height}\"><svg{frames}"
+    ))
+}
+
+fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
+    Some(text.split_once(before)?.1.split_once(after)?.0)
+}
+
+fn options(side: Side) -> Options<'static> {
+    let mut options = Options::default();
+    options.colors = Palette::Basic(BasicPalette::Red);
+    options.count_name = "instructions".to_owned();
+    options.min_width = LEAST_WIDTH;
+    options.text_truncate_direction = TextTruncateDirection::Left;
+    // The difference is always that of the head to the base; the second number is the width.
+    options.negate_differentials = side == Side::Base;
+    options
+}
+
+fn draw(options: &mut Options<'_>, lines: &[String]) -> String {
+    let mut svg = Vec::new();
+    // It fails without a stack, and after it has drawn that there is none.
+    let _ = from_lines(options, lines.iter().map(String::as_str), &mut svg);
+    String::from_utf8(svg).unwrap_or_default()
+}
+
+/// The stacks with the instructions of the other side and of this one, sorted.
+fn lines<'e>(
+    stacks: impl Iterator<Item = (Option<&'e str>, &'e StackCost)>,
+    side: Side,
+) -> Vec<String> {
+    let line = |(root, stack): (Option<&str>, &StackCost)| {
+        let own = stack.instructions[side];
+        let other = stack.instructions[side.other()];
+        (own > 0).then(|| format!("{} {other} {own}", names(root, stack, true)))
+    };
+    let mut lines: Vec<String> = stacks.filter_map(line).collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn names(root: Option<&str>, stack: &StackCost, marks: bool) -> String {
+    let frames = stack.frames.iter().map(|frame| {
+        let mark = if marks && frame.differs { format!("{MARK} ") } else { String::new() };
+        mark + &frame.function
+    });
+    let names = root.map(str::to_owned).into_iter().chain(frames);
+    // A semicolon separates functions.
+    names.map(|name| name.replace(';', ",")).collect::<Vec<_>>().join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use cargo_cbdr::model::explanation::{Cost, StackFrame};
+    use cargo_cbdr::model::side::Pair;
+
+    use super::*;
+
+    fn explanation(stacks: &[(&[&str], u64, u64)]) -> Explanation {
+        let frame =
+            |name: &&str| StackFrame { function: (*name).to_owned(), differs: *name == "parse" };
+        let stacks = stacks.iter().map(|(names, base, head)| StackCost {
+            frames: names.iter().map(frame).collect(),
+            instructions: Pair { base: *base, head: *head },
+        });
+        Explanation {
+            benchmark: "words".to_owned(),
+            cost: Cost::Instructions(Pair::default()),
+            functions: Vec::new(),
+            stacks: stacks.collect(),
+        }
+    }
+
+    fn parser() -> Explanation {
+        explanation(&[
+            (&["main"], 10, 10),
+            (&["main", "parse"], 500, 900),
+            (&["main", "parse", "<[u8; 4]>::eq"], 0, 300),
+            (&["main", "gone"], 40, 0),
+        ])
+    }
+
+    #[test]
+    fn folded_stacks_are_those_of_a_side() {
+        let of = |side| folded(&[parser()], side);
+        assert_eq!(of(Side::Base), "words;main 10\nwords;main;parse 500\nwords;main;gone 40\n");
+        assert!(of(Side::Head).ends_with("words;main;parse;<[u8, 4]>::eq 300\n"));
+    }
+
+    #[test]
+    fn a_picture_has_the_widths_of_one_side_and_the_colours_of_the_difference() {
+        let head = picture(&parser(), Side::Head, 1000).unwrap();
+        // 400 more in itself; what is called is counted in its width.
+        assert!(head.contains("* parse (1,200 instructions, 99.17%; +33.06%)"), "{head}");
+        assert!(head.contains("&lt;[u8, 4]&gt;::eq (300 instructions"), "{head}");
+        assert!(!head.contains("gone"), "{head}");
+        let base = picture(&parser(), Side::Base, 1000).unwrap();
+        assert!(base.contains("* parse (500 instructions, 90.91%; +72.73%)"), "{base}");
+        assert!(base.contains("gone (40 instructions, 7.27%; -7.27%)"), "{base}");
+    }
+
+    #[test]
+    fn a_picture_in_a_page_has_nothing_but_frames() {
+        let picture = picture(&parser(), Side::Head, 350).unwrap();
+        // The frame of all and three levels, 16 pixels each.
+        assert!(
+            picture.starts_with("<svg width=\"350\" height=\"64\" viewBox=\"0 36 350 64\"><svg")
+        );
+        for foreign in ["<script", "<style", "id=", "Search"] {
+            assert!(!picture.contains(foreign), "{foreign}: {picture}");
+        }
+        assert_eq!(picture.matches("<svg").count(), picture.matches("</svg>").count());
+        assert_eq!(super::picture(&explanation(&[]), Side::Head, 350), None);
+    }
+
+    #[test]
+    fn a_file_says_why_it_shows_nothing() {
+        assert!(file(&[]).contains("nothing has regressed, or its instructions"));
+        let drawn = file(&[parser()]);
+        assert!(drawn.contains("words (") && drawn.contains("<script"), "{drawn}");
+    }
+}
