@@ -75,12 +75,25 @@ fn the_function_whose_code_differs_comes_first_and_then_what_executes_more() {
     assert_eq!(explained(&repo)[0], ("deep::inner".to_owned(), Some(true)));
     // It is also in the page and in Markdown.
     let call = "compare main --harness json --layouts off --seed 5 --format";
-    let page = "markdown --explain --report ../page.html";
+    let page = "markdown --explain --report ../page.html --export folded-head=../head.folded \
+                --export folded-base=../base.folded --export flamegraph=../flames.svg";
     let said = repo.cbdr(&format!("{call} {page}")).run().code(100).stdout;
     let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
     assert!(row.starts_with("| `deep::inner` |") && row.ends_with("| differs |"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("<th scope=\"row\"><code>deep::inner</code></th>"), "{page}");
+    // The call stacks are there, too, and where they have become dearer.
+    let read = |name: &str| std::fs::read_to_string(repo.around().join(name)).unwrap();
+    let inner = |name: &str| -> u64 {
+        let text = read(name);
+        let stack = "deep::work;deep::middle;deep::inner ";
+        let line = text.lines().find(|line| line.starts_with("work;main;") && line.contains(stack));
+        line.unwrap_or_else(|| panic!("{text}")).rsplit_once(' ').unwrap().1.parse().unwrap()
+    };
+    assert!(inner("head.folded") > 8 * inner("base.folded"));
+    for picture in [&page, &read("flames.svg")] {
+        assert!(picture.contains("<title>* deep::inner ("), "{picture}");
+    }
     // Without the option, it is tried, but given up after a while.
     let tried = "Counting the instructions of `work`";
     repo.cbdr(&format!("{call} markdown")).run().code(100).says(tried);
