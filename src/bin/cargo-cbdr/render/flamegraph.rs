@@ -6,13 +6,16 @@
 
 use std::fmt::Write as _;
 
-use cargo_cbdr::model::explanation::{Explanation, StackCost};
+use cargo_cbdr::model::explanation::{Explanation, StackCost, StackFrame};
 use cargo_cbdr::model::side::Side;
 use inferno::flamegraph::color::{BasicPalette, Palette};
 use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
 
 /// What marks a function whose code differs.
 pub(crate) const MARK: char = '*';
+
+/// From this width on, in pixels, there is room for the paths of functions.
+const WIDE: usize = 600;
 
 /// The least width of a function that is drawn, as a percentage of the whole.
 const LEAST_WIDTH: f64 = 0.1;
@@ -23,7 +26,7 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
     options.title = "Instructions on the head".to_owned();
     options.subtitle =
         Some(format!("red: more than on the base, blue: fewer; {MARK}: the code differs"));
-    let mut lines = lines(together(explanations), Side::Head);
+    let mut lines = lines(together(explanations), Side::Head, true);
     if lines.is_empty() {
         let why = "nothing has regressed, or its instructions could not be counted";
         lines.push(format!("{why} 1 1"));
@@ -35,7 +38,12 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
 pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
     let mut text = String::new();
     for (root, stack) in together(explanations).filter(|(_, stack)| stack.instructions[side] > 0) {
-        let _ = writeln!(text, "{} {}", names(root, stack, false), stack.instructions[side]);
+        let _ = writeln!(
+            text,
+            "{} {}",
+            names(root, stack, |frame| frame.function.clone()),
+            stack.instructions[side]
+        );
     }
     text
 }
@@ -48,10 +56,11 @@ fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>,
     })
 }
 
-/// A picture in a page, this many pixels wide, with the widths of a side. `None` where the
-/// stacks are not known.
+/// A picture in a page, this many pixels wide, with the widths of a side. Where that is narrow,
+/// functions have no paths. `None` where the stacks are not known.
 pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
-    let lines = lines(explanation.stacks.iter().map(|stack| (None, stack)), side);
+    let paths = width >= WIDE;
+    let lines = lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
     if lines.is_empty() {
         return None;
     }
@@ -102,30 +111,49 @@ fn draw(options: &mut Options<'_>, lines: &[String]) -> String {
 fn lines<'e>(
     stacks: impl Iterator<Item = (Option<&'e str>, &'e StackCost)>,
     side: Side,
+    paths: bool,
 ) -> Vec<String> {
     let line = |(root, stack): (Option<&str>, &StackCost)| {
         let own = stack.instructions[side];
         let other = stack.instructions[side.other()];
-        (own > 0).then(|| format!("{} {other} {own}", names(root, stack, true)))
+        (own > 0)
+            .then(|| format!("{} {other} {own}", names(root, stack, |frame| marked(frame, paths))))
     };
     let mut lines: Vec<String> = stacks.filter_map(line).collect();
     lines.sort_unstable();
     lines
 }
 
-fn names(root: Option<&str>, stack: &StackCost, marks: bool) -> String {
-    let frames = stack.frames.iter().map(|frame| {
-        let mark = if marks && frame.differs { format!("{MARK} ") } else { String::new() };
-        mark + &frame.function
-    });
-    let names = root.map(str::to_owned).into_iter().chain(frames);
+/// A function in a picture, with its path or without.
+fn marked(frame: &StackFrame, path: bool) -> String {
+    let name = if path { &frame.function } else { without_path(&frame.function) };
+    if frame.differs { format!("{MARK} {name}") } else { name.to_owned() }
+}
+
+/// The last part of a function's name; of a closure, also the function in which it stands.
+fn without_path(function: &str) -> &str {
+    let (mut depth, mut starts) = (0_i32, vec![0]);
+    for (at, letter) in function.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            ':' if depth == 0 && function[..at].ends_with(':') => starts.push(at + 1),
+            _ => {}
+        }
+    }
+    let last = |start: &usize| !function[*start..].starts_with("{{");
+    &function[starts.into_iter().rfind(last).unwrap_or(0)..]
+}
+
+fn names(root: Option<&str>, stack: &StackCost, name: impl Fn(&StackFrame) -> String) -> String {
+    let names = root.map(str::to_owned).into_iter().chain(stack.frames.iter().map(name));
     // A semicolon separates functions.
     names.map(|name| name.replace(';', ",")).collect::<Vec<_>>().join(";")
 }
 
 #[cfg(test)]
 mod tests {
-    use cargo_cbdr::model::explanation::{Cost, StackFrame};
+    use cargo_cbdr::model::explanation::Cost;
     use cargo_cbdr::model::side::Pair;
 
     use super::*;
@@ -185,6 +213,20 @@ mod tests {
         }
         assert_eq!(picture.matches("<svg").count(), picture.matches("</svg>").count());
         assert_eq!(super::picture(&explanation(&[]), Side::Head, 350), None);
+    }
+
+    #[test]
+    fn a_narrow_picture_has_names_without_paths() {
+        for (name, short) in [
+            ("main", "main"),
+            ("words::parse", "parse"),
+            ("<a::B<c::D> as e::F>::g", "g"),
+            ("a::b::{{closure}}", "b::{{closure}}"),
+            ("a::b::{{closure}}::{{closure}}", "b::{{closure}}::{{closure}}"),
+            ("core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "drop_in_place<alloc::vec::Vec<u8>>"),
+        ] {
+            assert_eq!(without_path(name), short);
+        }
     }
 
     #[test]
