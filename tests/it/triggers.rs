@@ -111,6 +111,15 @@ fn only_a_new_comment_and_only_the_label_start_something() {
     assert!(job["if"].as_str().unwrap().contains("label.name == 'bench'"));
 }
 
+/// The cache is found by the names of jobs, and what a comment starts must not fill it.
+#[test]
+fn what_a_comment_starts_finds_the_builds_of_the_watcher() {
+    for options in ["--on comment", "--watch"] {
+        let workflow = parsed(&written(options));
+        assert!(!workflow["jobs"]["measure"].is_badvalue(), "{options}");
+    }
+}
+
 #[test]
 fn every_script_of_a_workflow_is_one_that_shellcheck_accepts() {
     if Command::new("shellcheck").arg("--version").stdout(Stdio::null()).status().is_err() {
