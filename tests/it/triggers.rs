@@ -374,6 +374,8 @@ fn one_issue_is_opened_updated_and_closed() {
         calls.lines().count() == 1 && body.contains("Introduced by one of:\n"),
         "{calls}{body}"
     );
+    runner.write("result/bisect.json", "{\"verdict\": \"no-regression\", \"guilty\": []}");
+    assert_eq!(report("100", "").0, "", "it was not confirmed");
     runner.write("result/bisect.json", "");
     let (_, body) = report("100", "9");
     assert!(!body.contains("Introduced") && body.contains("### slower"), "{body}");
