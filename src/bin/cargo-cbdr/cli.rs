@@ -376,8 +376,7 @@ pub(crate) struct Init {
           help_heading = OUTPUT)]
     pub(crate) shards: Option<u64>,
 
-    /// With --ci github: what starts a comparison: each push, a comment `/bench`
-    /// on the pull request, or its label `bench`
+    /// With --ci github: what starts the comparison of a pull request
     #[arg(long, value_enum, value_name = "EVENT", default_value = "push", requires = "ci",
           help_heading = OUTPUT)]
     pub(crate) on: Trigger,
@@ -412,9 +411,9 @@ pub(crate) enum Service {
 pub(crate) enum Trigger {
     /// Each push.
     Push,
-    /// A comment.
+    /// The comment `/bench`, of who may write.
     Comment,
-    /// A label.
+    /// The label `bench`, and each push while it is set.
     Label,
 }
 
