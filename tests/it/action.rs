@@ -74,6 +74,12 @@ impl Ended {
     }
 
     #[track_caller]
+    fn never_says(self, piece: &str) -> Self {
+        assert!(!self.said.contains(piece), "{piece:?} is in:\n{}", self.said);
+        self
+    }
+
+    #[track_caller]
     fn says(self, piece: &str) -> Self {
         assert!(self.said.contains(piece), "{piece:?} is not in:\n{}", self.said);
         self
@@ -450,6 +456,22 @@ fn builds_are_kept_after_a_regression_too() {
     assert!(save["if"].as_str().unwrap().starts_with("${{ !cancelled() && "));
 }
 
+#[test]
+fn no_cache_of_others_is_filled_after_foreign_code_has_run() {
+    let action = action();
+    let steps = action["runs"]["steps"].as_vec().unwrap();
+    let at = |name: &str| steps.iter().position(|one| one["name"].as_str() == Some(name)).unwrap();
+    // What a comment starts has the cache of the default branch.
+    let builds = step(&action, "Keep the builds")["if"].as_str().unwrap();
+    assert!(builds.contains("github.event_name != 'issue_comment'"), "{builds}");
+    let (restore, save) = (step(&action, "Restore the tool"), step(&action, "Keep the tool"));
+    assert!(at("Install") < at("Keep the tool") && at("Keep the tool") < at("Compare"));
+    assert!(restore["uses"].as_str().unwrap().starts_with("actions/cache/restore@"));
+    for key in ["path", "key"] {
+        assert_eq!(restore["with"][key], save["with"][key], "{key}");
+    }
+}
+
 /// A job whose comparison has ended, with a `gh` that is this script.
 fn compared(gh: &str) -> Job {
     let mut job = Job::new();
@@ -474,6 +496,20 @@ fn the_one_comment_is_posted_and_then_edited() {
     let calls = job.read("gh.log");
     let edit = "<api><repos/owner/crate/issues/comments/41><--method><PATCH><--field>";
     assert!(calls.ends_with(&format!("{edit}{body}")), "{calls}");
+}
+
+#[test]
+fn what_passed_is_no_news_unless_a_comment_says_otherwise() {
+    let mut job = compared("exit 0");
+    job.set("inputs.comment", "news");
+    job.run_anywhere("Comment").code(0);
+    assert!(job.read("gh.log").contains("<POST>"), "{}", job.read("gh.log"));
+    job.set("steps.compare.outputs.exit-code", "0");
+    job.stand_in("gh", "case \"$*\" in *POST*) exit 1;; esac");
+    job.run_anywhere("Comment").code(0).never_says("could not be posted");
+    job.stand_in("gh", "case \"$*\" in *--jq*) echo 41;; esac");
+    job.run_anywhere("Comment").code(0);
+    assert!(job.read("gh.log").contains("issues/comments/41>"), "{}", job.read("gh.log"));
 }
 
 #[test]

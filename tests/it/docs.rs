@@ -106,7 +106,12 @@ fn every_file_that_the_documents_name_is_there() {
     let folders =
         ["src/", "tests/", "examples/", "docs/", "fixtures/", "benches/", ".ci/", ".github/"];
     // Those of the user's repository.
-    let users = [".github/workflows/cbdr.yml", ".github/workflows/cbdr-comment.yml", "benches/"];
+    let users = [
+        ".github/workflows/cbdr.yml",
+        ".github/workflows/cbdr-comment.yml",
+        ".github/workflows/cbdr-watch.yml",
+        "benches/",
+    ];
     let mut named = 0;
     for name in documents() {
         for part in quoted(&read(&name)) {

@@ -61,6 +61,9 @@ fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
     for service in [
         "github",
         "github --shards 3",
+        "github --on comment",
+        "github --on label",
+        "github --watch",
         "gitlab",
         "gitlab --shards 3",
         "slurm",
@@ -132,6 +135,10 @@ fn engines_with_several_machines_get_as_many_as_are_asked_for() {
     }
     init(&repo, "--try-for 0s --ci script --shards 3").code(2).says("is for one machine");
     init(&repo, "--try-for 0s --shards 3").code(2).says("--ci");
+    init(&repo, "--try-for 0s --ci github --on label --shards 3").code(2).says("one machine");
+    for options in ["gitlab --on comment", "script --watch"] {
+        init(&repo, &format!("--try-for 0s --ci {options}")).code(2).says("`--ci github`");
+    }
 }
 
 #[test]
@@ -161,6 +168,11 @@ fn a_workflow_of_a_crate_in_a_folder_goes_there() {
             "github",
             ".github/workflows/cbdr.yml",
             "        with: { working-directory: deep/crate }\n",
+        ),
+        (
+            "github --watch",
+            ".github/workflows/cbdr-watch.yml",
+            "          working-directory: deep/crate\n",
         ),
         ("gitlab", ".gitlab/cbdr.yml", "    - cd deep/crate\n"),
         ("slurm", "ci/cbdr-slurm.sh", "\")/../deep/crate\"\n"),

@@ -82,6 +82,8 @@ mod targets;
 mod tidy;
 #[cfg(unix)]
 mod traps;
+#[cfg(unix)]
+mod triggers;
 #[cfg(target_os = "linux")]
 mod unaffected;
 mod waivers;

@@ -377,6 +377,16 @@ pub(crate) struct Init {
           help_heading = OUTPUT)]
     pub(crate) shards: Option<u64>,
 
+    /// With --ci github: what starts the comparison of a pull request
+    #[arg(long, value_enum, value_name = "EVENT", default_value = "push", requires = "ci",
+          help_heading = OUTPUT)]
+    pub(crate) on: Trigger,
+
+    /// With --ci github: instead write a workflow that compares the default branch with
+    /// yesterday's each night, and opens an issue after a regression
+    #[arg(long, requires = "ci", conflicts_with_all = ["shards", "on"], help_heading = OUTPUT)]
+    pub(crate) watch: bool,
+
     /// Write nothing; print the changes as a patch
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
@@ -395,6 +405,17 @@ pub(crate) enum Service {
     Kubernetes,
     /// Anything else: a shell script, `ci/cbdr.sh`.
     Script,
+}
+
+/// What starts the comparison of a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Trigger {
+    /// Each push.
+    Push,
+    /// The comment `/bench`, of who may write.
+    Comment,
+    /// The label `bench`, and each push while it is set.
+    Label,
 }
 
 /// What to do with the pre-push hook.

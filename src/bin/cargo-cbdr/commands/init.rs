@@ -54,7 +54,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     })?;
     let request = request(args.settings.0.clone(), None, None)?;
     let mut proposal = propose(&request, context)?;
-    let change = |service| workflow::change(service, args.shards, &proposal);
+    let change = |service| workflow::change(service, args, &proposal);
     let workflow = args.ci.map(change).transpose()?;
     let mut changes = Vec::new();
     match proposal.existing {
@@ -94,7 +94,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
         ui.status("Next", &format!("commit [{table}]; on a branch: `cargo cbdr compare`"));
     }
     if let Some(service) = args.ci {
-        ui.status("Then", workflow::next(service));
+        ui.status("Then", workflow::next(service, args));
     }
     Ok(())
 }

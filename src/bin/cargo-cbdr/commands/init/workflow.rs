@@ -3,10 +3,13 @@
 use cargo_cbdr::flows::init::Proposal;
 
 use super::FileChange;
-use crate::cli::Service;
+use crate::cli::{Init, Service, Trigger};
 use crate::ui::Failure;
 
 const GITHUB: &str = include_str!("../../ci/github.yml");
+const GITHUB_COMMENT: &str = include_str!("../../ci/github-comment.yml");
+const GITHUB_LABEL: &str = include_str!("../../ci/github-label.yml");
+const GITHUB_WATCH: &str = include_str!("../../ci/github-watch.yml");
 const GITHUB_SHARDS: &str = include_str!("../../ci/github-shards.yml");
 const GITLAB: &str = include_str!("../../ci/gitlab.yml");
 const GITLAB_SHARDS: &str = include_str!("../../ci/gitlab-shards.yml");
@@ -17,30 +20,53 @@ const SCRIPT: &str = include_str!("../../ci/script.sh");
 /// The number of machines of an engine that is made for several.
 const SHARDS: u64 = 4;
 
-/// The new file, for a comparison over so many machines.
+/// The new file, and where it goes.
+///
+/// # Errors
+/// If the service has no such file.
+fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str), Failure> {
+    let refused = |what: &str| Err(Failure::Arguments(what.to_owned()));
+    let github = ".github/workflows/cbdr.yml";
+    let is_split = args.shards.is_some();
+    if service != Service::Github && (args.watch || args.on != Trigger::Push) {
+        return refused("`--on` and `--watch` are for `--ci github`");
+    }
+    Ok(match service {
+        Service::Github if args.watch => (".github/workflows/cbdr-watch.yml", GITHUB_WATCH),
+        Service::Github if args.on != Trigger::Push && is_split => {
+            return refused("what a comment or a label starts is for one machine");
+        }
+        Service::Github => match args.on {
+            Trigger::Comment => (github, GITHUB_COMMENT),
+            Trigger::Label => (github, GITHUB_LABEL),
+            Trigger::Push if is_split => (github, GITHUB_SHARDS),
+            Trigger::Push => (github, GITHUB),
+        },
+        Service::Gitlab if is_split => (".gitlab/cbdr.yml", GITLAB_SHARDS),
+        Service::Gitlab => (".gitlab/cbdr.yml", GITLAB),
+        Service::Slurm => ("ci/cbdr-slurm.sh", SLURM),
+        Service::Kubernetes => ("ci/cbdr-kubernetes.yml", KUBERNETES),
+        Service::Script if is_split => {
+            return refused(
+                "`--ci script` is for one machine: docs/shards.md shows how several share a \
+                 comparison",
+            );
+        }
+        Service::Script => ("ci/cbdr.sh", SCRIPT),
+    })
+}
+
+/// The change that adds the file.
 ///
 /// # Errors
 /// If it exists already, or can't be created for the proposal's folder.
 pub(super) fn change(
     service: Service,
-    shards: Option<u64>,
+    args: &Init,
     proposal: &Proposal,
 ) -> Result<FileChange, Failure> {
-    let (path, template) = match (service, shards) {
-        (Service::Github, None) => (".github/workflows/cbdr.yml", GITHUB),
-        (Service::Github, Some(_)) => (".github/workflows/cbdr.yml", GITHUB_SHARDS),
-        (Service::Gitlab, None) => (".gitlab/cbdr.yml", GITLAB),
-        (Service::Gitlab, Some(_)) => (".gitlab/cbdr.yml", GITLAB_SHARDS),
-        (Service::Slurm, _) => ("ci/cbdr-slurm.sh", SLURM),
-        (Service::Kubernetes, _) => ("ci/cbdr-kubernetes.yml", KUBERNETES),
-        (Service::Script, None) => ("ci/cbdr.sh", SCRIPT),
-        (Service::Script, Some(_)) => {
-            let what = "`--ci script` is for one machine: docs/shards.md shows how several share \
-                        a comparison";
-            return Err(Failure::Arguments(what.to_owned()));
-        }
-    };
-    let shards = shards.unwrap_or(SHARDS);
+    let (path, template) = template(service, args)?;
+    let shards = args.shards.unwrap_or(SHARDS);
     let path = proposal.root.join(path);
     if fs_err::symlink_metadata(&path).is_ok() {
         let what = format!("`{}` already exists, and is not overwritten", path.display());
@@ -76,8 +102,15 @@ pub(super) fn change(
 }
 
 /// What is left for the user to do.
-pub(super) fn next(service: Service) -> &'static str {
+pub(super) fn next(service: Service, args: &Init) -> &'static str {
     match service {
+        Service::Github if args.watch => "commit the workflow; it runs each night",
+        Service::Github if args.on == Trigger::Comment => {
+            "commit the workflow; then comment `/bench` on a pull request"
+        }
+        Service::Github if args.on == Trigger::Label => {
+            "commit the workflow; then give a pull request the label `bench`"
+        }
         Service::Github => "commit the workflow; the next pull request is compared",
         Service::Gitlab => "`include: [{ local: .gitlab/cbdr.yml }]` in `.gitlab-ci.yml`",
         Service::Slurm => "commit the script; `ci/cbdr-slurm.sh submit` on the cluster",
