@@ -15,7 +15,7 @@ pub struct Explanation {
     /// The functions whose cost differs by more than from run to run, those that differ most
     /// first.
     pub functions: Vec<FunctionCost>,
-    /// The call stacks and their instructions, where these were counted.
+    /// What each call stack costs, if that is known.
     #[serde(skip)]
     pub stacks: Vec<StackCost>,
 }
@@ -25,8 +25,8 @@ pub struct Explanation {
 pub struct StackCost {
     /// Its callers from the outermost on, and the function.
     pub frames: Vec<StackFrame>,
-    /// Its own instructions, without those of the functions that it calls.
-    pub instructions: Pair<u64>,
+    /// Its own cost, without that of the functions that it calls: instructions, or seconds.
+    pub cost: Pair<f64>,
 }
 
 /// A function in a call stack.

@@ -63,7 +63,7 @@ const OWNERS: [(&[&str], &[&str]); 21] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_600),
+    ("bin", 10_750),
     ("engine", 2_080),
     ("error", 400),
     ("exec", 6_000),

@@ -4,13 +4,12 @@
 //! instructions of the function itself for each of them. Those of all stacks add up to those
 //! of the program.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::cachegrind::{INSTRUCTIONS, find, missing, take, wrap};
-use super::{Error, Refusal};
+use super::{CallStack, Error, Refusal};
 use crate::exec::process::Command;
 
 const OPTIONS: [&str; 5] = [
@@ -64,18 +63,6 @@ impl Profiler {
     }
 }
 
-/// A function and its callers, as linkers name them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CallStack(String);
-
-impl CallStack {
-    /// The function, its caller, and so on.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        // A number after a name says how often it calls itself.
-        self.0.split('\'').filter(|name| name.parse::<u32>().is_err())
-    }
-}
-
 /// Adds what a file of callgrind says.
 fn add(all: &mut BTreeMap<CallStack, u64>, file: &str) {
     // A name is written once, with a number that stands for it from then on.
@@ -122,7 +109,7 @@ mod tests {
         let profiler = Profiler { valgrind: "/usr/bin/valgrind".into() };
         let command = Command { argv: vec!["x".into(), "-a".into()], ..Command::default() };
         let wrapped = profiler.command(&command, folder.path()).unwrap().shown();
-        assert!(wrapped.contains("--tool=callgrind") && wrapped.contains("'-a"), "{wrapped}");
+        assert!(wrapped.contains("--tool=callgrind") && wrapped.ends_with(" x -a"), "{wrapped}");
         let write = |name: &str, text: &str| {
             std::fs::write(folder.path().join(name), text).unwrap();
         };

@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cachegrind::Cachegrind;
-pub(crate) use callgrind::{CallStack, Profiler};
+pub(crate) use callgrind::Profiler;
 use counters::CounterMeter;
 pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{program, size, sizes};
@@ -265,6 +265,21 @@ impl Meters {
                 Ok(values)
             }
         }
+    }
+}
+
+/// A function and its callers, as linkers name them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallStack(String);
+
+impl CallStack {
+    /// What separates two names, as in callgrind's files.
+    const SEPARATOR: char = '\'';
+
+    /// The function, its caller, and so on.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        // Callgrind puts a number after the name of a function that calls itself.
+        self.0.split(CallStack::SEPARATOR).filter(|name| name.parse::<u32>().is_err())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Samples of perf: in which functions a program spends its time.
 //!
 //! perf interrupts the program some two thousand times per second of its time on a processor
-//! and notes the function that it is in. Only its own code counts, not the kernel's: most
-//! systems allow that without privileges.
+//! and notes the function that it is in, and the top of its stack, in which perf finds the
+//! callers later. Only its own code counts, not the kernel's: most systems allow that without
+//! privileges.
 //!
 //! A benchmark repeats the same work. If an interrupt comes after so many repetitions exactly,
 //! all samples are of one part of the work. So each run has a frequency of its own: where that
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::Refusal;
 use super::counters::CounterMeter;
+use super::{CallStack, Refusal};
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, Sink};
 
@@ -29,11 +30,12 @@ const EVENTS: [(&str, &str); 2] = [("cycles", "cycles:u"), ("task_clock", "task-
 const DATA: &str = "perf.data";
 const REPORT: &str = "perf.report";
 
-/// What separates the columns of a report. perf puts a dot where a name has it.
-const SEPARATOR: char = '|';
+/// What is printed of a sample: its weight, and the addresses and names of its stack.
+const FIELDS: &str = "period,ip,sym";
 
-/// The columns of a report: the number of samples, their weight, the function.
-const COLUMNS: &str = "sample,period,symbol";
+/// How callers are found: compilers leave out frame pointers, but not what unwinding needs. As
+/// many bytes of the stack are copied with each sample.
+const CALL_GRAPH: &str = "dwarf,8192";
 
 /// How samples are recorded: without a list of the kernel's BPF programs, which takes root a
 /// second, and without copies of the executables, which are still there for the report.
@@ -55,8 +57,8 @@ pub(crate) struct Sampler {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerfSamples {
     pub(crate) count: u64,
-    /// Their weights by functions, as linkers know these. The unit is that of the event.
-    pub(crate) functions: BTreeMap<String, u64>,
+    /// Their weights by call stacks. The unit is that of the event.
+    pub(crate) stacks: BTreeMap<CallStack, u64>,
 }
 
 impl Sampler {
@@ -86,6 +88,7 @@ impl Sampler {
         let mut argv = vec![self.perf.clone().into_os_string()];
         argv.extend(OPTIONS.map(Into::into));
         argv.extend(["--event".into(), self.event.into(), "--freq".into(), frequency.into()]);
+        argv.extend(["--call-graph".into(), CALL_GRAPH.into()]);
         argv.extend(["--output".into(), data.into(), "--".into()]);
         argv.extend(command.argv.iter().cloned());
         let mut command = Command { argv, counters: Vec::new(), ..command.clone() };
@@ -97,10 +100,9 @@ impl Sampler {
     /// samples they are.
     pub(crate) fn report(&self, command: &Command, folder: &Path) -> Command {
         let mut argv = vec![self.perf.clone().into_os_string()];
-        let options = ["report", "--stdio", "--quiet", "--force", "--no-demangle", "--no-children"];
+        let options = ["script", "--force", "--no-demangle", "--no-inline", "--fields", FIELDS];
         argv.extend(options.map(Into::into));
-        argv.extend(["--fields", COLUMNS, "--field-separator"].map(Into::into));
-        argv.extend([SEPARATOR.to_string().into(), "--input".into(), folder.join(DATA).into()]);
+        argv.extend(["--input".into(), folder.join(DATA).into()]);
         let (env, cwd) = (command.env.clone(), command.cwd.clone());
         let stdout = Sink::File(folder.join(REPORT));
         let mut report = Command { argv, env, cwd, stdout, ..Command::default() };
@@ -117,33 +119,37 @@ impl Sampler {
 }
 
 impl PerfSamples {
-    /// Reads a report: a line for each function.
+    /// Reads a report: for each sample its weight, then a line for each function of its stack,
+    /// then an empty line.
     fn parse(report: &str) -> Self {
         let mut samples = PerfSamples::default();
-        for line in report.lines() {
-            let mut columns = line.splitn(3, SEPARATOR).map(str::trim);
-            let mut number = || columns.next()?.parse::<u64>().ok();
-            let (Some(count), Some(weight)) = (number(), number()) else { continue };
-            let Some(function) = columns.next() else { continue };
-            // `[.]` before it says that it is no part of the kernel.
-            let function = function.split_once("] ").map_or(function, |(_, name)| name.trim());
-            samples.count += count;
-            *samples.functions.entry(function.to_owned()).or_default() += weight;
+        for sample in report.split("\n\n") {
+            let mut lines = sample.lines().map(str::trim).filter(|line| !line.is_empty());
+            let weight = lines.next().and_then(|line| line.parse::<u64>().ok());
+            // After its address.
+            let names = lines.filter_map(|line| Some(line.split_once(' ')?.1.trim()));
+            let names: Vec<&str> = names.collect();
+            if let (Some(weight), false) = (weight, names.is_empty()) {
+                let stack = CallStack(names.join(&CallStack::SEPARATOR.to_string()));
+                samples.count += 1;
+                *samples.stacks.entry(stack).or_default() += weight;
+            }
         }
         samples
     }
+
     pub(crate) fn add(&mut self, others: PerfSamples) {
         self.count += others.count;
-        for (function, weight) in others.functions {
-            *self.functions.entry(function).or_default() += weight;
+        for (stack, weight) in others.stacks {
+            *self.stacks.entry(stack).or_default() += weight;
         }
     }
 
-    /// The share of the time that the program spends in each function, 0 to 1.
-    pub(crate) fn shares(&self) -> impl Iterator<Item = (&str, f64)> {
-        let all: u64 = self.functions.values().sum();
+    /// The share of the time that the program spends in each call stack, 0 to 1.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = (&CallStack, f64)> {
+        let all: u64 = self.stacks.values().sum();
         let share = move |weight: u64| weight as f64 / all.max(1) as f64;
-        self.functions.iter().map(move |(function, weight)| (function.as_str(), share(*weight)))
+        self.stacks.iter().map(move |(stack, weight)| (stack, share(*weight)))
     }
 }
 
@@ -158,39 +164,40 @@ mod tests {
     use super::*;
 
     /// What perf 6.1 wrote.
-    const RECORDED: &str = "\
- 671        | 673019039  |[.] _ZN3hot3hot17hc8bcbc95001f7f3bE
- 293        | 293881637  |[.] _ZN3hot4cold17hf0165adb842dbe42E
- 26         | 26078234   |[.] __vdso_clock_gettime
- 2          | 2006018    |[.] _RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys3pal4unix4timeNtB2_8Timespec3now
- 1          | 1003009    |[.] 0x00000000000012d4
- 1          | 1003009    |[.] clock_gettime@@GLIBC_2.17
-
-
-";
+    const RECORDED: &str = "    500250 \n\t           98a70 malloc\n\t           131eb \
+        _ZN1m4main17h4009bc0cd8b193aaE\n\t           27304 __libc_start_main@@GLIBC_2.34\n\n    \
+        500250 \n\t          163978 __memcmp_evex_movbe\n\t           131eb \
+        _ZN1m4main17h4009bc0cd8b193aaE\n\n    500250 \n\t           12d4 [unknown]\n\n";
 
     #[test]
-    fn a_report_has_a_line_for_each_function() {
+    fn a_report_has_a_stack_for_each_sample() {
         let mut samples = PerfSamples::parse(RECORDED);
-        assert_eq!(samples.count, 994);
-        assert_eq!(samples.functions.len(), 6);
-        assert_eq!(samples.functions["_ZN3hot3hot17hc8bcbc95001f7f3bE"], 673_019_039);
-        assert_eq!(samples.functions["0x00000000000012d4"], 1_003_009);
-        assert_eq!(samples.functions["clock_gettime@@GLIBC_2.17"], 1_003_009);
-        samples.add(PerfSamples::parse("3|100|[.] hot\n4|1|[.] __vdso_clock_gettime\n"));
-        assert_eq!(samples.count, 1001);
-        assert_eq!(samples.functions["__vdso_clock_gettime"], 26_078_235);
+        assert_eq!((samples.count, samples.stacks.len()), (3, 3));
+        let names: Vec<Vec<&str>> =
+            samples.stacks.keys().map(|one| one.names().collect()).collect();
+        let main = "_ZN1m4main17h4009bc0cd8b193aaE";
+        let expected = [
+            vec!["[unknown]"],
+            vec!["__memcmp_evex_movbe", main],
+            vec!["malloc", main, "__libc_start_main@@GLIBC_2.34"],
+        ];
+        assert_eq!(names, expected);
+        samples.add(PerfSamples::parse("    1500750 \n\t  7 [unknown]\n\n"));
+        assert_eq!((samples.count, samples.stacks.len()), (4, 3));
+        let shares: Vec<f64> = samples.shares().map(|(_, share)| share).collect();
+        assert_eq!(shares, [4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
     }
 
     #[test]
-    fn what_is_no_line_of_a_function_is_left_out() {
-        for text in ["", "\n\n", "# Samples: 5\n", "Error:\nThe data has no samples!\n", "1|2\n"] {
+    fn what_is_no_sample_is_left_out() {
+        for text in ["", "\n\n", "# Samples: 5\n", "Error:\nThe data has no samples!\n", "  12 \n"]
+        {
             assert_eq!(PerfSamples::parse(text), PerfSamples::default(), "{text:?}");
         }
         // Names may have anything in them.
-        let samples = PerfSamples::parse("1|3|[.] operator| (a, b) [clone]\n1|1|[k] other\n");
-        let shares: Vec<_> = samples.shares().collect();
-        assert_eq!(shares, [("operator| (a, b) [clone]", 0.75), ("other", 0.25)]);
+        let samples = PerfSamples::parse("  3 \n\t 7 operator| (a, b) [clone]\n");
+        let stack = samples.shares().next().unwrap().0;
+        assert_eq!(stack.names().collect::<Vec<_>>(), ["operator| (a, b) [clone]"]);
     }
 
     #[test]
@@ -203,14 +210,14 @@ mod tests {
         let data = folder.path().join("perf.data");
         let expected = format!(
             "/usr/bin/perf record --quiet --no-bpf-event --no-buildid --no-buildid-cache --event \
-             cycles:u --freq 2203 --output {} -- x -a",
+             cycles:u --freq 2203 --call-graph 'dwarf,8192' --output {} -- x -a",
             data.display()
         );
         assert_eq!(record.shown(), expected);
         assert_eq!(record.var("PERF_CONFIG"), Some(OsStr::new("/dev/null")));
         let report = sampler.report(&command, folder.path());
         assert_eq!(report.var("PERF_CONFIG"), Some(OsStr::new("/dev/null")));
-        assert!(report.shown().contains("--fields 'sample,period,symbol'"), "{}", report.shown());
+        assert!(report.shown().contains("--fields 'period,ip,sym'"), "{}", report.shown());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Sampling, Stop, Unknown};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{Profiler, Sampler};
+use crate::exec::meter::{CallStack, Profiler, Sampler};
 use crate::model::explanation::{
     Cost, Evidence, Explain, Explanation, FunctionCost, StackCost, StackFrame,
 };
@@ -45,15 +45,23 @@ const CHEAP: Duration = Duration::from_secs(15);
 /// What functions cost, by the names that people read, in each of the runs.
 type Costs = BTreeMap<String, Vec<f64>>;
 
-/// What call stacks cost, by the names that people read, from the outermost on.
-type Stacks = BTreeMap<Vec<String>, Pair<u64>>;
+/// What call stacks cost in all runs together, by the names that people read, the callers first.
+type Stacks = BTreeMap<Vec<String>, Pair<f64>>;
 
 /// What was found of a benchmark, before it is known which code differs.
 enum Found {
-    /// The instructions of each function, and of each call stack in all runs together.
-    Instructions(Pair<Costs>, Stacks),
+    /// The instructions of each function and call stack.
+    Instructions(FoundCosts),
     /// The shares of the time of an iteration, 0 to 1, and that time in each run, seconds.
-    Samples(Pair<Costs>, Pair<Vec<f64>>),
+    Samples(FoundCosts, Pair<Vec<f64>>),
+}
+
+/// What functions and call stacks cost on both sides.
+#[derive(Default)]
+struct FoundCosts {
+    functions: Pair<Costs>,
+    stacks: Stacks,
+    runs: usize,
 }
 
 enum NotFound {
@@ -178,7 +186,7 @@ impl CostSearch<'_, '_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Option<Found>, Stop> {
         let CostSearch { program, inner, deadline, context } = self;
-        let (mut both, mut stacks) = (Pair::<Costs>::default(), Stacks::new());
+        let mut both = FoundCosts { runs: COUNTED_RUNS, ..FoundCosts::default() };
         for run in 0..COUNTED_RUNS {
             for side in Side::BOTH {
                 let place = (2 * run + 1 + usize::from(side == Side::Head), 2 * COUNTED_RUNS);
@@ -186,24 +194,19 @@ impl CostSearch<'_, '_> {
                 let counts = program.profile(side, *inner, profiler, *deadline, *context)?;
                 let Some(counts) = counts else { return Ok(None) };
                 for (stack, instructions) in counts {
-                    let mut names: Vec<String> = stack.names().map(functions::shown).collect();
-                    let Some(function) = names.first() else { continue };
-                    add(&mut both[side], function, run, COUNTED_RUNS, instructions as f64);
-                    names.reverse();
-                    // What calls `main` is the same in every stack.
-                    names.drain(..names.iter().position(|name| name == "main").unwrap_or(0));
-                    stacks.entry(names).or_default()[side] += instructions;
+                    both.add(&stack, side, run, instructions as f64);
                 }
             }
         }
-        Ok(Some(Found::Instructions(both, stacks)))
+        Ok(Some(Found::Instructions(both)))
     }
 
     /// The shares of the functions of both sides in the time that `metric` measures.
     fn take_samples(&mut self, sampler: &Sampler, metric: &MetricResult) -> Result<Found, Unknown> {
         let CostSearch { program, inner, deadline, context } = self;
         let begin = Instant::now();
-        let (mut both, mut times) = (Pair::<Costs>::default(), Pair::<Vec<f64>>::default());
+        let mut both = FoundCosts { runs: SAMPLED_RUNS, ..FoundCosts::default() };
+        let mut times = Pair::<Vec<f64>>::default();
         for run in 0..SAMPLED_RUNS {
             for side in Side::BOTH {
                 let sampling = Sampling { sampler, metric: &metric.name, run };
@@ -212,9 +215,8 @@ impl CostSearch<'_, '_> {
                 let usual = Pair { base: metric.summary.base, head: metric.summary.head };
                 let time = sampled.reported.or(usual[side]);
                 times[side].push(time.ok_or("its time is not known")?);
-                for (name, share) in sampled.samples.shares() {
-                    let name = functions::shown(name);
-                    add(&mut both[side], &name, run, SAMPLED_RUNS, share);
+                for (stack, share) in sampled.samples.shares() {
+                    both.add(stack, side, run, share);
                 }
             }
             let needed = begin.elapsed().mul_f64(SAMPLED_RUNS as f64 / (run + 1) as f64);
@@ -226,9 +228,18 @@ impl CostSearch<'_, '_> {
     }
 }
 
-/// Adds what a function costs in a run.
-fn add(costs: &mut Costs, name: &str, run: usize, runs: usize, cost: f64) {
-    costs.entry(name.to_owned()).or_insert_with(|| vec![0.0; runs])[run] += cost;
+impl FoundCosts {
+    /// Adds what a function costs in a run if it is called in one way.
+    fn add(&mut self, stack: &CallStack, side: Side, run: usize, cost: f64) {
+        let mut names: Vec<String> = stack.names().map(functions::shown).collect();
+        let Some(function) = names.first() else { return };
+        let runs = || vec![0.0; self.runs];
+        self.functions[side].entry(function.clone()).or_insert_with(runs)[run] += cost;
+        names.reverse();
+        // What calls `main` is the same in every stack.
+        names.drain(..names.iter().position(|name| name == "main").unwrap_or(0));
+        self.stacks.entry(names).or_default()[side] += cost;
+    }
 }
 
 /// The largest regression of a benchmark.
@@ -252,9 +263,9 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
 
 impl Found {
     fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
-        let (Found::Instructions(costs, _) | Found::Samples(costs, _)) = self;
+        let costs = &self.costs().functions;
         let total = match self {
-            Found::Instructions(..) => costs.as_ref().map(median_sum),
+            Found::Instructions(_) => costs.as_ref().map(median_sum),
             Found::Samples(_, times) => {
                 times.as_ref().map(|times| CostRange::of(Some(times)).median)
             }
@@ -265,7 +276,7 @@ impl Found {
             let runs = Pair::both(|side| CostRange::of(costs[side].get(name)));
             let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
             let cost = match self {
-                Found::Instructions(..) => runs.map(|runs| runs.median),
+                Found::Instructions(_) => runs.map(|runs| runs.median),
                 Found::Samples(..) => Pair::both(|side| runs[side].median * total[side]),
             };
             (is_change && self.is_large(cost, total)).then_some((name, cost))
@@ -284,18 +295,27 @@ impl Found {
             differs: differing.map(|differing| differing.contains(name)),
         };
         let functions = changed.into_iter().map(function).collect();
-        let stacks = self.stacks(differing);
+        let stacks = self.stacks(total, differing);
         Explanation { benchmark: benchmark.to_owned(), cost: self.cost(total), functions, stacks }
     }
 
+    fn costs(&self) -> &FoundCosts {
+        let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
+        costs
+    }
+
     /// The call stacks of a run, on average.
-    fn stacks(&self, differing: Option<&BTreeSet<String>>) -> Vec<StackCost> {
-        let Found::Instructions(_, stacks) = self else { return Vec::new() };
+    fn stacks(&self, total: Pair<f64>, differing: Option<&BTreeSet<String>>) -> Vec<StackCost> {
+        let FoundCosts { stacks, runs, .. } = self.costs();
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
         let frame = |name: &String| StackFrame { function: name.clone(), differs: differs(name) };
-        let stack = |(names, sum): (&Vec<String>, &Pair<u64>)| StackCost {
+        let cost = |sum: f64, side: Side| match self {
+            Found::Instructions(_) => sum / *runs as f64,
+            Found::Samples(..) => sum / *runs as f64 * total[side],
+        };
+        let stack = |(names, sums): (&Vec<String>, &Pair<f64>)| StackCost {
             frames: names.iter().map(frame).collect(),
-            instructions: sum.map(|sum| sum.div_ceil(COUNTED_RUNS as u64)),
+            cost: Pair::both(|side| cost(sums[side], side)),
         };
         stacks.iter().map(stack).collect()
     }
@@ -317,7 +337,7 @@ impl Found {
     fn cost(&self, both: Pair<f64>) -> Cost {
         match self {
             // These were whole numbers, below 2^53.
-            Found::Instructions(..) => Cost::Instructions(both.map(|count| count as u64)),
+            Found::Instructions(_) => Cost::Instructions(both.map(|count| count as u64)),
             Found::Samples(..) => Cost::Seconds(both),
         }
     }
@@ -356,6 +376,10 @@ mod tests {
         all.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect()
     }
 
+    fn of(functions: Pair<Costs>, runs: usize) -> FoundCosts {
+        FoundCosts { functions, stacks: Stacks::new(), runs }
+    }
+
     #[test]
     fn what_differs_from_run_to_run_is_no_reason() {
         let both = Pair {
@@ -371,7 +395,7 @@ mod tests {
             ]),
         };
         let differing = BTreeSet::from(["more".to_owned()]);
-        let found = Found::Instructions(both, Stacks::new());
+        let found = Found::Instructions(of(both, COUNTED_RUNS));
         let explanation = found.explanation("bench", Some(&differing));
         let more = FunctionCost {
             name: "more".to_owned(),
@@ -400,7 +424,8 @@ mod tests {
         };
         let times = Pair { base: vec![4.0; 5], head: vec![6.0, 6.0, 6.0, 6.03, 5.97] };
         let explained = |costs: Pair<Costs>, times: Pair<Vec<f64>>| {
-            let explanation = Found::Samples(costs, times).explanation("bench", None);
+            let explanation =
+                Found::Samples(of(costs, SAMPLED_RUNS), times).explanation("bench", None);
             let names = explanation.functions.iter().map(|one| one.name.clone());
             (explanation.cost, names.collect::<Vec<_>>())
         };
@@ -409,7 +434,10 @@ mod tests {
         // has no sample in two runs, as on the base.
         let expected = ["hot", "gone"].map(str::to_owned).to_vec();
         assert_eq!(explained(both.clone(), times), (total, expected));
-        let found = Found::Samples(both.clone(), Pair { base: vec![4.0; 5], head: vec![6.0; 5] });
+        let found = Found::Samples(
+            of(both.clone(), SAMPLED_RUNS),
+            Pair { base: vec![4.0; 5], head: vec![6.0; 5] },
+        );
         let hot = &found.explanation("bench", None).functions[0];
         assert_eq!(hot.cost, Cost::Seconds(Pair { base: 1.0, head: 3.0 }));
         // Where the time of all varies by a third, that of `hot` has doubled all the same.
@@ -419,7 +447,7 @@ mod tests {
 
     #[test]
     fn a_process_that_enters_nothing_costs_nothing() {
-        let found = Found::Instructions(Pair::default(), Stacks::new());
+        let found = Found::Instructions(FoundCosts::default());
         let explanation = found.explanation("bench", None);
         assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 0, head: 0 }));
         assert_eq!(explanation.functions, []);

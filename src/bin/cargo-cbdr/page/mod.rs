@@ -12,7 +12,7 @@ mod ratios;
 use std::path::Path;
 
 use cargo_cbdr::exec::machine::Machine;
-use cargo_cbdr::model::explanation::Explanation;
+use cargo_cbdr::model::explanation::{Cost, Explanation};
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
 use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::Recording;
@@ -168,6 +168,10 @@ const FLAME_GRAPHS: [(&str, usize); 2] = [("wide", 1100), ("narrow", 350)];
 
 /// The call stacks of a side.
 fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
+    let what = match explanation.cost {
+        Cost::Instructions(_) => "Instructions",
+        Cost::Seconds(_) => "Time",
+    };
     let drawn =
         FLAME_GRAPHS.map(|(class, width)| (class, flamegraph::picture(explanation, side, width)));
     html! {
@@ -177,8 +181,8 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
                     div class=(class) { (PreEscaped(picture.unwrap_or_default())) }
                 }
                 figcaption {
-                    "Instructions on the " (side.name()) " by call stack: each function stands on its caller. "
-                    "Red: the head executes more, blue: fewer. "
+                    (what) " on the " (side.name()) " by call stack: each function stands on its caller. "
+                    "Red: more on the head, blue: less. "
                     (flamegraph::MARK) " marks functions whose code differs."
                 }
             }

@@ -1,13 +1,11 @@
-//! Flame graphs of a regressed benchmark: what each call stack executes on both sides, drawn by
+//! Flame graphs of a regressed benchmark: what each call stack costs on both sides, drawn by
 //! inferno.
 //!
 //! A picture has the widths of one side and the colours of the difference (Gregg 2014,
 //! *Differential flame graphs*): two pictures, so that what only one side executes is in one.
 
-use std::fmt::Write as _;
-
-use cargo_cbdr::model::explanation::{Explanation, StackCost, StackFrame};
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::explanation::{Cost, Explanation, StackCost, StackFrame};
+use cargo_cbdr::model::side::{Pair, Side};
 use inferno::flamegraph::color::{BasicPalette, Palette};
 use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
 
@@ -20,37 +18,95 @@ const WIDE: usize = 600;
 /// The least width of a function that is drawn, as a percentage of the whole.
 const LEAST_WIDTH: f64 = 0.1;
 
+/// In what the costs are written: inferno knows whole numbers only.
+struct Scale {
+    /// So many of these are one unit of the cost.
+    parts: f64,
+    shown: &'static str,
+    title: &'static str,
+}
+
+impl Scale {
+    fn of(cost: Cost) -> Self {
+        match cost {
+            Cost::Instructions(_) => {
+                Scale { parts: 1.0, shown: "instructions", title: "Instructions on the head" }
+            }
+            Cost::Seconds(_) => {
+                Scale { parts: 1e12, shown: "ps", title: "Time of an iteration on the head" }
+            }
+        }
+    }
+
+    fn weight(&self, stack: &StackCost, side: Side) -> u64 {
+        (stack.cost[side] * self.parts).round() as u64
+    }
+
+    fn options(&self, side: Side) -> Options<'static> {
+        let mut options = Options::default();
+        options.colors = Palette::Basic(BasicPalette::Red);
+        options.count_name = self.shown.to_owned();
+        options.text_truncate_direction = TextTruncateDirection::Left;
+        // The difference is always that of the head to the base; the second number is the width.
+        options.negate_differentials = side == Side::Base;
+        options
+    }
+
+    /// The stacks with the costs of the other side and of this one, sorted.
+    fn lines<'e>(
+        &self,
+        stacks: impl Iterator<Item = (Option<&'e str>, &'e StackCost)>,
+        side: Side,
+        paths: bool,
+    ) -> Vec<String> {
+        let line = |(root, stack): (Option<&str>, &StackCost)| {
+            let names = names(root, stack, |frame| marked(frame, paths));
+            let [other, own] = [side.other(), side].map(|side| self.weight(stack, side));
+            (own > 0).then(|| format!("{names} {other} {own}"))
+        };
+        let mut lines: Vec<String> = stacks.filter_map(line).collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
 /// A file that a browser shows, in which one can zoom and search.
 pub(crate) fn file(explanations: &[Explanation]) -> String {
-    let mut options = options(Side::Head);
-    options.title = "Instructions on the head".to_owned();
+    let cost = explanations.first().map(|first| first.cost);
+    let scale = Scale::of(cost.unwrap_or(Cost::Instructions(Pair::default())));
+    let mut options = scale.options(Side::Head);
+    options.title = scale.title.to_owned();
     options.subtitle =
-        Some(format!("red: more than on the base, blue: fewer; {MARK}: the code differs"));
-    let mut lines = lines(together(explanations), Side::Head, true);
+        Some(format!("red: more than on the base, blue: less; {MARK}: the code differs"));
+    options.min_width = LEAST_WIDTH;
+    let mut lines = scale.lines(together(explanations), Side::Head, true);
     if lines.is_empty() {
-        let why = "nothing has regressed, or its instructions could not be counted";
-        lines.push(format!("{why} 1 1"));
+        lines.push("nothing has regressed, or its call stacks are not known 1 1".to_owned());
     }
     draw(&mut options, &lines)
 }
 
-/// The stacks of a side, for other programs: a line for each, with its instructions.
+/// The stacks of a side, for other programs: a line for each, with its instructions or
+/// picoseconds.
 pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
     let mut text = String::new();
-    for (root, stack) in together(explanations).filter(|(_, stack)| stack.instructions[side] > 0) {
-        let _ = writeln!(
-            text,
-            "{} {}",
-            names(root, stack, |frame| frame.function.clone()),
-            stack.instructions[side]
-        );
+    let scale = explanations.first().map(|first| Scale::of(first.cost));
+    for (root, stack) in together(explanations) {
+        let names = names(root, stack, |frame| frame.function.clone());
+        match scale.as_ref().map_or(0, |scale| scale.weight(stack, side)) {
+            0 => {}
+            weight => text += &format!("{names} {weight}\n"),
+        }
     }
     text
 }
 
-/// The stacks of all benchmarks, each below the benchmark's name.
+/// The stacks of all benchmarks whose cost is known in the same unit, each below the benchmark's
+/// name.
 fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>, &StackCost)> {
-    explanations.iter().flat_map(|explanation| {
+    let unit = |one: &Explanation| std::mem::discriminant(&one.cost);
+    let alike = explanations.iter().filter(move |one| unit(one) == unit(&explanations[0]));
+    alike.flat_map(|explanation| {
         let root = Some(explanation.benchmark.as_str());
         explanation.stacks.iter().map(move |stack| (root, stack))
     })
@@ -60,11 +116,12 @@ fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>,
 /// functions have no paths. `None` where the stacks are not known.
 pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
     let paths = width >= WIDE;
-    let lines = lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
+    let scale = Scale::of(explanation.cost);
+    let lines = scale.lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
     if lines.is_empty() {
         return None;
     }
-    let mut options = options(side);
+    let mut options = scale.options(side);
     options.title = String::new();
     options.image_width = Some(width);
     // A pixel.
@@ -89,39 +146,11 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
     Some(text.split_once(before)?.1.split_once(after)?.0)
 }
 
-fn options(side: Side) -> Options<'static> {
-    let mut options = Options::default();
-    options.colors = Palette::Basic(BasicPalette::Red);
-    options.count_name = "instructions".to_owned();
-    options.min_width = LEAST_WIDTH;
-    options.text_truncate_direction = TextTruncateDirection::Left;
-    // The difference is always that of the head to the base; the second number is the width.
-    options.negate_differentials = side == Side::Base;
-    options
-}
-
 fn draw(options: &mut Options<'_>, lines: &[String]) -> String {
     let mut svg = Vec::new();
     // It fails without a stack, and after it has drawn that there is none.
     let _ = from_lines(options, lines.iter().map(String::as_str), &mut svg);
     String::from_utf8(svg).unwrap_or_default()
-}
-
-/// The stacks with the instructions of the other side and of this one, sorted.
-fn lines<'e>(
-    stacks: impl Iterator<Item = (Option<&'e str>, &'e StackCost)>,
-    side: Side,
-    paths: bool,
-) -> Vec<String> {
-    let line = |(root, stack): (Option<&str>, &StackCost)| {
-        let own = stack.instructions[side];
-        let other = stack.instructions[side.other()];
-        (own > 0)
-            .then(|| format!("{} {other} {own}", names(root, stack, |frame| marked(frame, paths))))
-    };
-    let mut lines: Vec<String> = stacks.filter_map(line).collect();
-    lines.sort_unstable();
-    lines
 }
 
 /// A function in a picture, with its path or without.
@@ -153,9 +182,6 @@ fn names(root: Option<&str>, stack: &StackCost, name: impl Fn(&StackFrame) -> St
 
 #[cfg(test)]
 mod tests {
-    use cargo_cbdr::model::explanation::Cost;
-    use cargo_cbdr::model::side::Pair;
-
     use super::*;
 
     fn explanation(stacks: &[(&[&str], u64, u64)]) -> Explanation {
@@ -163,7 +189,7 @@ mod tests {
             |name: &&str| StackFrame { function: (*name).to_owned(), differs: *name == "parse" };
         let stacks = stacks.iter().map(|(names, base, head)| StackCost {
             frames: names.iter().map(frame).collect(),
-            instructions: Pair { base: *base, head: *head },
+            cost: Pair { base: *base as f64, head: *head as f64 },
         });
         Explanation {
             benchmark: "words".to_owned(),
@@ -202,6 +228,20 @@ mod tests {
     }
 
     #[test]
+    fn times_of_nanoseconds_are_drawn() {
+        let mut timed = explanation(&[]);
+        timed.cost = Cost::Seconds(Pair { base: 40e-9, head: 52.5e-9 });
+        let frames = parser().stacks[1].frames.clone();
+        timed.stacks = vec![StackCost { frames, cost: Pair { base: 40e-9, head: 52.5e-9 } }];
+        let drawn = picture(&timed, Side::Head, 1000).unwrap();
+        assert!(drawn.contains("* parse (52,500 ps, 100.00%; +23.81%)"), "{drawn}");
+        assert_eq!(folded(&[timed.clone()], Side::Base), "words;main;parse 40000\n");
+        // Not in one picture with instructions.
+        let both = file(&[timed, parser()]);
+        assert!(both.contains("Time of an iteration") && !both.contains("eq ("), "{both}");
+    }
+
+    #[test]
     fn a_picture_in_a_page_has_nothing_but_frames() {
         let picture = picture(&parser(), Side::Head, 350).unwrap();
         // The frame of all and three levels, 16 pixels each.
@@ -231,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_file_says_why_it_shows_nothing() {
-        assert!(file(&[]).contains("nothing has regressed, or its instructions"));
+        assert!(file(&[]).contains("nothing has regressed, or its call stacks"));
         let drawn = file(&[parser()]);
         assert!(drawn.contains("words (") && drawn.contains("<script"), "{drawn}");
     }
