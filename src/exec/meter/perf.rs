@@ -35,7 +35,7 @@ const FIELDS: &str = "period,ip,sym";
 
 /// How callers are found: compilers leave out frame pointers, but not what unwinding needs. As
 /// many bytes of the stack are copied with each sample.
-const CALL_GRAPH: &str = "dwarf,8192";
+const CALL_GRAPH: &str = "dwarf,16384";
 
 /// How samples are recorded: without a list of the kernel's BPF programs, which takes root a
 /// second, and without copies of the executables, which are still there for the report.
@@ -128,7 +128,9 @@ impl PerfSamples {
             let weight = lines.next().and_then(|line| line.parse::<u64>().ok());
             // After its address.
             let names = lines.filter_map(|line| Some(line.split_once(' ')?.1.trim()));
-            let names: Vec<&str> = names.collect();
+            let mut names: Vec<&str> = names.collect();
+            // Where the copied part of the stack ends.
+            names.truncate(names.iter().rposition(|name| *name != "[unknown]").unwrap_or(0) + 1);
             if let (Some(weight), false) = (weight, names.is_empty()) {
                 let stack = CallStack(names.join(&CallStack::SEPARATOR.to_string()));
                 samples.count += 1;
@@ -167,12 +169,14 @@ mod tests {
     const RECORDED: &str = "    500250 \n\t           98a70 malloc\n\t           131eb \
         _ZN1m4main17h4009bc0cd8b193aaE\n\t           27304 __libc_start_main@@GLIBC_2.34\n\n    \
         500250 \n\t          163978 __memcmp_evex_movbe\n\t           131eb \
-        _ZN1m4main17h4009bc0cd8b193aaE\n\n    500250 \n\t           12d4 [unknown]\n\n";
+        _ZN1m4main17h4009bc0cd8b193aaE\n\n    500250 \n\t           12d4 [unknown]\n\n    500250 \n\t 98a70 malloc\n\t 1 \
+        _ZN1m4main17h4009bc0cd8b193aaE\n\t 27304 __libc_start_main@@GLIBC_2.34\n\t 0 \
+        [unknown]\n\n";
 
     #[test]
     fn a_report_has_a_stack_for_each_sample() {
         let mut samples = PerfSamples::parse(RECORDED);
-        assert_eq!((samples.count, samples.stacks.len()), (3, 3));
+        assert_eq!((samples.count, samples.stacks.len()), (4, 3));
         let names: Vec<Vec<&str>> =
             samples.stacks.keys().map(|one| one.names().collect()).collect();
         let main = "_ZN1m4main17h4009bc0cd8b193aaE";
@@ -183,9 +187,9 @@ mod tests {
         ];
         assert_eq!(names, expected);
         samples.add(PerfSamples::parse("    1500750 \n\t  7 [unknown]\n\n"));
-        assert_eq!((samples.count, samples.stacks.len()), (4, 3));
+        assert_eq!((samples.count, samples.stacks.len()), (5, 3));
         let shares: Vec<f64> = samples.shares().map(|(_, share)| share).collect();
-        assert_eq!(shares, [4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
+        assert_eq!(shares, [4.0 / 7.0, 1.0 / 7.0, 2.0 / 7.0]);
     }
 
     #[test]
@@ -210,7 +214,7 @@ mod tests {
         let data = folder.path().join("perf.data");
         let expected = format!(
             "/usr/bin/perf record --quiet --no-bpf-event --no-buildid --no-buildid-cache --event \
-             cycles:u --freq 2203 --call-graph 'dwarf,8192' --output {} -- x -a",
+             cycles:u --freq 2203 --call-graph 'dwarf,16384' --output {} -- x -a",
             data.display()
         );
         assert_eq!(record.shown(), expected);
