@@ -470,9 +470,23 @@ impl Experiment {
 
     /// The results of all benchmarks at the end of sampling.
     pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
-        let benchmarks = self.benchmarks.iter().map(|one| one.results(MetricTest::end)).collect();
+        // What is tested again, or was before, has its evidence there.
+        let is_all = self.plan.layouts == Layouts::Off && !self.plan.is_longer;
+        let end = |test: &MetricTest| match is_all {
+            true => {
+                MetricResult { alarm_among: test.alarm_among(self.plan.confidence), ..test.end() }
+            }
+            false => test.end(),
+        };
+        let benchmarks = self.benchmarks.iter().map(|one| one.results(end)).collect();
         let likely_slower = self.likely_slower().map(str::to_owned);
-        Sampled { benchmarks, stopped_by, likely_slower, elapsed: self.elapsed }
+        let (evidence, elapsed) = (self.evidence(), self.elapsed);
+        Sampled { benchmarks, stopped_by, likely_slower, evidence, elapsed }
+    }
+
+    /// See [`Sampled::evidence`].
+    pub(crate) fn evidence(&self) -> f64 {
+        self.family.average()
     }
 
     fn of_group(&self, group: usize) -> &[BenchmarkState] {

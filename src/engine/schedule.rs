@@ -16,6 +16,20 @@ impl Shard {
     pub(crate) fn seed(self, seed: u64) -> u64 {
         scramble(scramble(seed) ^ self.number) >> 11
     }
+
+    /// The number of the shard for each of these names, all of them different: the same on every
+    /// machine, and for each shard as many, up to one. `key` is what all machines know.
+    pub(crate) fn allot(names: &[&str], key: &str, of: u64) -> Vec<u64> {
+        let hash = |text: &str| text.bytes().fold(0, |hash, byte| scramble(hash ^ u64::from(byte)));
+        let key = hash(key);
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by_key(|one| (scramble(key ^ hash(names[*one])), names[*one]));
+        let mut shards = vec![0; names.len()];
+        for (place, one) in (0..of).cycle().zip(order) {
+            shards[one] = place + 1;
+        }
+        shards
+    }
 }
 
 /// The order of the runs of one benchmark, a pure function of the seed.

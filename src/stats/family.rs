@@ -45,9 +45,17 @@ impl Family {
     /// Updates the sum of the evidence after that of some tests has changed; `before` is 0 for
     /// new ones. See [`Running::evidence`](super::estimator::Running::evidence).
     pub fn weigh(&mut self, before: f64, now: f64) {
+        if self.is_slower {
+            return;
+        }
         self.evidence += now - before;
         let needed = self.tests as f64 / ((1.0 - RESERVED) * (1.0 - self.confidence));
-        self.is_slower |= self.evidence >= needed * (1.0 - 1e-9);
+        self.is_slower = self.evidence >= needed * (1.0 - 1e-9);
+    }
+
+    /// The average of their evidence, as it was when it was enough.
+    pub fn average(&self) -> f64 {
+        self.evidence / self.tests.max(1) as f64
     }
 
     /// Whether one of the tests is a regression, even if it is not known which.
