@@ -167,6 +167,24 @@ mod tests {
     const PINNED: &str = "hhbhbbhbbhbhbhhh";
 
     #[test]
+    fn each_name_has_one_shard_whatever_the_order_and_all_shards_have_as_many() {
+        let names: Vec<String> = (0..300).map(|number| format!("group/{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let shards = Shard::allot(&names, "commits", 8);
+        let count = |shard: u64| shards.iter().filter(|one| **one == shard).count();
+        assert!((1..=8).all(|shard| [37, 38].contains(&count(shard))), "{shards:?}");
+        let mut reversed = names.clone();
+        reversed.reverse();
+        let mut again = Shard::allot(&reversed, "commits", 8);
+        again.reverse();
+        assert_eq!(again, shards);
+        assert_ne!(Shard::allot(&names, "others", 8), shards);
+        // On all machines and in all versions.
+        assert_eq!(Shard::allot(&["a", "b", "c", "d"], "x", 2), [2, 1, 2, 1]);
+        assert_eq!(Shard::allot(&["a"], "x", 1), [1]);
+    }
+
+    #[test]
     fn each_shard_has_an_order_of_its_own() {
         let seeds: std::collections::BTreeSet<u64> =
             (1..=1000).map(|number| Shard { number, of: 1000 }.seed(42)).collect();

@@ -165,22 +165,11 @@ impl MetricTest {
 
     /// See [`MetricResult::alarm_among`].
     pub(crate) fn alarm_among(&self, confidence: f64) -> usize {
-        if self.is_regression() {
-            return self.running.levels().tests();
+        match &self.gate {
+            Some(_) if self.is_regression() => self.running.levels().tests(),
+            Some(gate) if self.is_undecided() => self.running.alarm_among(gate.limit(), confidence),
+            _ => 0,
         }
-        let Some(gate) = self.gate.as_ref().filter(|_| self.is_undecided()) else { return 0 };
-        let is_alarm = |tests: usize| {
-            let mut running = self.running.clone();
-            running.relax(Levels::new(confidence, tests));
-            running.decide(gate.limit()) == Some(Decision::Regression)
-        };
-        // Invariant: it is one among `few` tests, or `few` is 0, and none among `many`.
-        let (mut few, mut many) = (0, self.running.levels().tests());
-        while many - few > 1 {
-            let middle = few.midpoint(many);
-            *(if is_alarm(middle) { &mut few } else { &mut many }) = middle;
-        }
-        few
     }
 
     /// The evidence for a regression; see [`Running::evidence`].

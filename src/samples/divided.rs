@@ -18,10 +18,7 @@ use crate::model::outcome::{
 };
 use crate::model::shard::Division;
 use crate::stats::estimator::TAIL;
-use crate::stats::family::Family;
-
-/// Rounding must not decide about shares that are equal.
-const ROUNDING: f64 = 1e-9;
+use crate::stats::family::{Family, SharedTest, alarms};
 
 /// What a machine found of the benchmarks that it alone has measured.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -178,30 +175,17 @@ fn step_down(parts: &[(&ShardPart, &OwnPart)], benchmarks: &mut [BenchmarkResult
             shares.insert(test, 1.0 / own.division.sharing as f64);
         }
     }
-    let mut left: f64 = shares.values().sum();
-    let mut tests = Vec::new();
-    for BenchmarkResult { name, metrics, .. } in benchmarks {
-        tests.extend(metrics.iter_mut().filter_map(|metric| {
+    let mut metrics = Vec::new();
+    for BenchmarkResult { name, metrics: all, .. } in benchmarks {
+        metrics.extend(all.iter_mut().filter_map(|metric| {
             let share = *shares.get(&(name.as_str(), metric.name.as_str()))?;
-            (metric.alarm_among > 0).then_some((share, metric))
+            Some((SharedTest { share, alarm_among: metric.alarm_among }, metric))
         }));
     }
-    loop {
-        let (before, mut found) = (left, false);
-        tests.retain_mut(|(share, metric)| {
-            let sharing = before / *share;
-            if (metric.alarm_among as f64) < sharing * (1.0 - ROUNDING) {
-                return true;
-            }
-            if metric.verdict == Some(Verdict::Inconclusive) {
-                raise(metric, sharing.ceil() as usize);
-            }
-            left -= *share;
-            found = true;
-            false
-        });
-        if !found {
-            return;
+    let tests: Vec<SharedTest> = metrics.iter().map(|(test, _)| *test).collect();
+    for ((_, metric), among) in metrics.into_iter().zip(alarms(&tests)) {
+        if let (Some(among), Some(Verdict::Inconclusive)) = (among, metric.verdict) {
+            raise(metric, among);
         }
     }
 }
@@ -210,7 +194,7 @@ fn step_down(parts: &[(&ShardPart, &OwnPart)], benchmarks: &mut [BenchmarkResult
 /// how much would take its pairs.
 fn raise(metric: &mut MetricResult, shared_by: usize) {
     metric.verdict = Some(Verdict::Regression);
-    metric.shared_by = shared_by.max(1);
+    metric.shared_by = shared_by;
     let mut limit = metric.threshold.unwrap_or(0.0);
     if let (Some(_), Some(mean)) = (metric.overruled, metric.mean) {
         metric.summary = Summary { pairs: metric.summary.pairs, ..mean };
@@ -276,3 +260,6 @@ fn unaffected(benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
     let notice = Notice::Unaffected { benchmarks: count, of, has_same_code };
     (count > 0).then_some(notice).into_iter().collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ use crate::ui::{Failure, grouped};
 const KEPT: &str = "samples.csv";
 
 /// The suffixes of the files with the rows over layouts and of longer runs, instead of `csv`.
-const AGAIN: [&str; 2] = ["layouts.csv", "longer.csv"];
+pub(crate) const AGAIN: [&str; 2] = ["layouts.csv", "longer.csv"];
 
 /// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
