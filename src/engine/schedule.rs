@@ -19,7 +19,7 @@ impl Shard {
 
     /// The number of the shard for each of these names, all of them different: the same on every
     /// machine, and for each shard as many, up to one. `key` is what all machines know.
-    pub(crate) fn allot(names: &[&str], key: &str, of: u64) -> Vec<u64> {
+    pub fn allot(names: &[&str], key: &str, of: u64) -> Vec<u64> {
         let hash = |text: &str| text.bytes().fold(0, |hash, byte| scramble(hash ^ u64::from(byte)));
         let key = hash(key);
         let mut order: Vec<usize> = (0..names.len()).collect();

@@ -565,7 +565,8 @@ pub struct Outcome {
     /// The policy that decided.
     #[serde(flatten)]
     pub policy: Policy,
-    /// The seed of the order, for a shard that of the whole comparison; `None` for samples.
+    /// The seed of the order, for a shard that of the whole comparison; `None` for samples, and if
+    /// several machines had seeds of their own.
     pub seed: Option<u64>,
     /// Which shard this is, of a comparison over several machines; `None` for
     /// samples.

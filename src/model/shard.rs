@@ -44,15 +44,31 @@ pub(crate) struct AllottedBenchmark {
 }
 
 impl Division {
-    /// How many tests share the error of the comparison if this machine has `tests`: the error of
-    /// a machine is proportional to the tests that were allotted to it, of which some may turn out
-    /// to be needless.
+    /// How many tests share the error of the comparison if this machine has `tests`.
     pub(crate) fn sharers(&self, shard: Shard, tests: usize) -> usize {
-        let all: usize = self.benchmarks.iter().map(|one| one.gates.len()).sum();
-        let own = self.benchmarks.iter().filter(|one| one.shard == shard.number);
-        let own: usize = own.map(|one| one.gates.len()).sum();
-        (all * tests).div_ceil(own.max(1))
+        let [own, all] = self.tests_of(&[shard.number]);
+        sharers(all, own, tests)
     }
+
+    /// The share of the error of the machines with these numbers.
+    pub(crate) fn share_of(&self, shards: &[u64]) -> f64 {
+        let [own, all] = self.tests_of(shards);
+        own as f64 / all.max(1) as f64
+    }
+
+    /// How many tests these machines were allotted, and how many there are.
+    fn tests_of(&self, shards: &[u64]) -> [usize; 2] {
+        let own = self.benchmarks.iter().filter(|one| shards.contains(&one.shard));
+        let all = self.benchmarks.iter();
+        [own.map(|one| one.gates.len()).sum(), all.map(|one| one.gates.len()).sum()]
+    }
+}
+
+/// How many tests share the error of a comparison if it has `all` tests, of which a machine was
+/// allotted `own` and `left` of these are needed: the error of a machine is proportional to what it
+/// was allotted.
+pub fn sharers(all: usize, own: usize, left: usize) -> usize {
+    (all * left).div_ceil(own.max(1))
 }
 
 /// One machine's part of a comparison over several machines.

@@ -49,6 +49,7 @@ pub struct Companion {
     not_measured: Vec<(String, f64)>,
     pub(crate) stopped_by: StoppedBy,
     /// What was found of the benchmarks that no other machine has measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own: Option<OwnPart>,
     /// The number of rows, without the header.
     pub(crate) rows: u64,

@@ -91,7 +91,7 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
         unreachable!("there is a shard, or combining them has failed before")
     };
     let mut benchmarks = all_results(parts, missing);
-    step_down(parts, &mut benchmarks);
+    step_down(parts, missing, &mut benchmarks);
     let likely_slower = likely_slower(parts, &benchmarks);
     let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
     let outcomes = || parts.iter().map(|(_, own)| &own.outcome);
@@ -166,8 +166,13 @@ fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<Benchma
     results
 }
 
-/// Passes the error of regressions on to the undecided tests of all machines.
-fn step_down(parts: &[(&ShardPart, &OwnPart)], benchmarks: &mut [BenchmarkResult]) {
+/// Passes the error of regressions on to the undecided tests of all machines. Those of the `missing`
+/// shards keep their share, so that nothing that is found without them is lost with them.
+fn step_down(
+    parts: &[(&ShardPart, &OwnPart)],
+    missing: &[u64],
+    benchmarks: &mut [BenchmarkResult],
+) {
     let mut shares: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for (part, own) in parts {
         for one in &part.companion.gates {
@@ -182,7 +187,9 @@ fn step_down(parts: &[(&ShardPart, &OwnPart)], benchmarks: &mut [BenchmarkResult
             Some((SharedTest { share, alarm_among: metric.alarm_among }, metric))
         }));
     }
-    let tests: Vec<SharedTest> = metrics.iter().map(|(test, _)| *test).collect();
+    let mut tests: Vec<SharedTest> = metrics.iter().map(|(test, _)| *test).collect();
+    let share = parts[0].1.division.share_of(missing);
+    tests.push(SharedTest { share, alarm_among: 0 });
     for ((_, metric), among) in metrics.into_iter().zip(alarms(&tests)) {
         if let (Some(among), Some(Verdict::Inconclusive)) = (among, metric.verdict) {
             raise(metric, among);
