@@ -139,7 +139,7 @@ fn told(all: &[Found], machines: usize, lost: usize) -> Told {
 
 /// The table.
 pub fn table(size: &Size, seed: u64) -> String {
-    let runs = u64::from(size.runs / 50).max(1);
+    let runs = u64::from(size.runs / 20).max(1);
     let clear = runs.div_ceil(8);
     let mut out = String::new();
     let _ = writeln!(
