@@ -5,8 +5,6 @@
 //! in a comparison on one machine, in the order and with the weights of
 //! [`machines`](crate::stats::machines).
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::companion::{BenchmarkGate, Companion, SeededShard};
@@ -24,7 +22,6 @@ use crate::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
 };
 use crate::model::revision::Revision;
-use crate::model::shard::Shard;
 use crate::model::side::{Pair, Side};
 use crate::stats::estimator::{Levels, Running};
 use crate::stats::family::Family;
@@ -113,39 +110,37 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
 /// a later start has measured again. Returns a notice about each.
 fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
     let commits = |part: &ShardPart| {
-        [&part.companion.base, &part.companion.head]
-            .map(|side| (side.commit.clone(), side.tree.clone()))
+        let Companion { base, head, .. } = &part.companion;
+        [base, head].map(|side| (side.commit.clone(), side.tree.clone()))
     };
     let finished = parts.iter().find(|part| !part.is_stopped()).map(commits);
-    let mut last: BTreeMap<Shard, usize> = BTreeMap::new();
-    for (place, part) in parts.iter().enumerate() {
-        let known = last.get(&part.shard.shard);
-        if !part.is_stopped() || known.is_none_or(|known| parts[*known].is_stopped()) {
-            last.insert(part.shard.shard, place);
+    let is_other =
+        |part: &ShardPart| finished.as_ref().is_some_and(|finished| *finished != commits(part));
+    let mut notices = Vec::new();
+    let mut kept: Vec<ShardPart> = Vec::new();
+    let mut leave_out = |part: &ShardPart, why: &str| {
+        let text = format!("{} is left out: {why}", part.file);
+        notices.push(Notice::OfShard { text, weight: Weight::Warning });
+    };
+    for part in parts.drain(..) {
+        if part.is_stopped() && is_other(&part) {
+            leave_out(&part, "it was stopped, and is about other commits");
+            continue;
+        }
+        let is_again = |known: &ShardPart| {
+            let is_own = known.companion.own.is_some() && part.companion.own.is_some();
+            known.shard.shard == part.shard.shard && is_own
+        };
+        match kept.last_mut().filter(|known| is_again(known)) {
+            Some(known) if known.is_stopped() => {
+                leave_out(known, "its benchmarks were measured again");
+                *known = part;
+            }
+            Some(_) if part.is_stopped() => leave_out(&part, "its benchmarks were measured again"),
+            _ => kept.push(part),
         }
     }
-    let why = |place: usize, part: &ShardPart| {
-        if !part.is_stopped() {
-            None
-        } else if finished.as_ref().is_some_and(|finished| *finished != commits(part)) {
-            Some("it was stopped, and is about other commits")
-        } else if part.companion.own.is_some() && last.get(&part.shard.shard) != Some(&place) {
-            Some("its benchmarks were measured again")
-        } else {
-            None
-        }
-    };
-    let whys: Vec<_> = parts.iter().enumerate().map(|(place, part)| why(place, part)).collect();
-    let mut notices = Vec::new();
-    let mut whys = whys.into_iter();
-    parts.retain(|part| match whys.next().flatten() {
-        Some(why) => {
-            let text = format!("{} is left out: {why}", part.file);
-            notices.push(Notice::OfShard { text, weight: Weight::Warning });
-            false
-        }
-        None => true,
-    });
+    *parts = kept;
     notices
 }
 

@@ -174,12 +174,14 @@ fn what_a_lost_machine_had_is_not_measured() {
 #[test]
 fn what_was_stopped_is_left_out_if_it_is_old_or_was_measured_again() {
     let all = || parts([Some((PASSED, 0)); 4], 0.0);
-    let with = |change: &dyn Fn(&mut ShardPart)| {
+    // Sorted as files are, before or after the one that ended.
+    let with = |file: &str, change: &dyn Fn(&mut ShardPart)| {
         let mut stopped = all().remove(0);
         stopped.companion.stopped_by = StoppedBy::Interrupt;
-        stopped.file = "1.1.csv.partial".to_owned();
+        stopped.file = file.to_owned();
         change(&mut stopped);
-        let parts = std::iter::once(stopped).chain(all()).collect();
+        let mut parts = all();
+        parts.insert(usize::from(file == "1.csv.partial"), stopped);
         let outcome = combine(parts, false).unwrap();
         assert_eq!(outcome.verdict, Some(PASSED));
         match &outcome.notices[0] {
@@ -187,8 +189,10 @@ fn what_was_stopped_is_left_out_if_it_is_old_or_was_measured_again() {
             other => panic!("{other:?}"),
         }
     };
-    let again = "1.1.csv.partial is left out: its benchmarks were measured again";
-    assert_eq!(with(&|_| {}), again);
-    let old = "1.1.csv.partial is left out: it was stopped, and is about other commits";
-    assert_eq!(with(&|part| part.companion.head.commit = "older".to_owned()), old);
+    for file in ["1.1.csv.partial", "1.csv.partial"] {
+        let again = format!("{file} is left out: its benchmarks were measured again");
+        assert_eq!(with(file, &|_| {}), again);
+        let old = format!("{file} is left out: it was stopped, and is about other commits");
+        assert_eq!(with(file, &|part| part.companion.head.commit = "older".to_owned()), old);
+    }
 }
