@@ -110,7 +110,7 @@ impl Experiment {
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
             is_open: benchmarks[group.benchmarks.clone()].iter().any(BenchmarkState::is_open),
-            // A shard reaches no verdict, so its groups are sampled equally often.
+            // A shard by pairs reaches no verdict, so its groups are sampled equally often.
             least: plan.least_pairs_in(group).filter(|_| plan.decides).unwrap_or(u64::MAX),
             pairs: 0,
             pair_seconds: group.pair_seconds,
@@ -613,7 +613,7 @@ struct BenchmarkState {
     measurement_time: Option<f64>,
     tests: Vec<(MetricId, MetricTest)>,
     pairs: u64,
-    /// The gates of a shard, whose verdicts are reached elsewhere.
+    /// The gates of a shard by pairs, whose verdicts are reached elsewhere.
     undecided: Vec<Gate>,
     /// The result so far, computed on demand: with many benchmarks, those without a new
     /// pair are not computed again.

@@ -34,7 +34,7 @@ pub struct Plan {
     pub(crate) fail_fast: bool,
     /// Whether sampling ends once no further verdict is expected within the time limit.
     pub gives_up: bool,
-    /// Whether verdicts are reached and end sampling. A shard reaches none: it
+    /// Whether verdicts are reached and end sampling. A shard by pairs reaches none: it
     /// samples until a limit, and all shards together get one verdict.
     pub decides: bool,
     /// The number of tests that share the error, if there are others than these.

@@ -264,7 +264,7 @@ pub struct MetricResult {
     pub summary: Summary,
     /// The largest change for the worse that passes, a fraction.
     pub threshold: Option<f64>,
-    /// The verdict, if the metric gates and this is not a shard.
+    /// The verdict, if the metric gates and this is not a shard by pairs.
     pub verdict: Option<Verdict>,
     /// The layouts of the test that gave the verdict, if it was not that of the pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -85,11 +85,10 @@ impl OwnPart {
     }
 }
 
-/// The outcome of all machines. The benchmarks of the `missing` shards are not measured.
+/// The outcome of all machines, of which there is at least one. The benchmarks of the `missing`
+/// shards are not measured.
 pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome {
-    let Some(((first, own), others)) = parts.split_first() else {
-        unreachable!("there is a shard, or combining them has failed before")
-    };
+    let (first, own) = parts[0];
     let mut benchmarks = all_results(parts, missing);
     step_down(parts, missing, &mut benchmarks);
     let likely_slower = likely_slower(parts, &benchmarks);
@@ -112,10 +111,7 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
         stopped_by: stopped_by(parts, &benchmarks),
         elapsed_seconds: longest(|one| one.elapsed_seconds),
         prepare_seconds: longest(|one| one.prepare_seconds),
-        seed: own
-            .outcome
-            .seed
-            .filter(|_| others.iter().all(|(_, one)| one.outcome.seed == own.outcome.seed)),
+        seed: own.outcome.seed.filter(|seed| outcomes().all(|one| one.seed == Some(*seed))),
         shard: Some(None),
         explanations: outcomes().flat_map(|one| one.explanations.clone()).collect(),
         limits: first.companion.limits(),

@@ -96,7 +96,7 @@ fn case(outcome: &Outcome, row: &ResultRow<'_>) -> TestCaseStatus {
             failed(Verdict::Regression, why)
         }
         Some(Verdict::Inconclusive) => doubtful(outcome, Doubt::Inconclusive, why),
-        // A shard reaches no verdict.
+        // A shard by pairs reaches no verdict.
         None => skipped(why),
         _ => TestCaseStatus::success(),
     }
