@@ -1,9 +1,10 @@
 //! One verdict from the shards of several machines.
 //!
 //! First, it checks that the shards belong to one comparison: the same two programs
-//! and settings, each shard once, besides what a stopped start of its task has measured. Then the pairs go to the same [`MetricTest`] as
-//! in a comparison on one machine, in the order and with the weights of
-//! [`machines`](crate::stats::machines).
+//! and settings, each shard once, besides what a stopped start of its task has measured. If each
+//! has measured benchmarks of its own, their results are [joined](super::divided). Otherwise the
+//! pairs go to the same [`MetricTest`] as in a comparison on one machine, in the order and with the
+//! weights of [`machines`](crate::stats::machines).
 
 use serde_json::{Value, json};
 

@@ -303,6 +303,10 @@ fn lost(repo: &Repo) {
     assert!(found.contains(&[json!("third"), json!("not-measured"), Value::Null]), "{found:?}");
     let notices = object["notices"].to_string();
     assert!(notices.contains("partial` is left out: it was stopped, and is about"), "{notices}");
+    let human = repo.cbdr("analyze --combine s --allow-missing").run().code(100).stdout;
+    assert!(human.contains("not measured (") && human.contains(" of lost machines)"), "{human}");
+    let junit = repo.cbdr("analyze --combine s --allow-missing --format junit").run().code(100);
+    assert!(junit.stdout.contains("not measured: its machine is lost"), "{}", junit.stdout);
     // Without the one that is slower, nothing is known.
     std::fs::rename(number(with), number(without)).unwrap();
     let mut about: Value = serde_json::from_slice(&std::fs::read(json(with)).unwrap()).unwrap();
