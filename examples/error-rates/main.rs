@@ -14,6 +14,7 @@
 //! cargo run --release --example error-rates -- --lengths   # the last one alone
 //! cargo run --release --example error-rates -- --files     # that of docs/data/layouts.md
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
+//! cargo run --release --example error-rates -- --divided   # docs/data/shards.md
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if
@@ -22,6 +23,7 @@
 #![allow(clippy::print_stdout, unreachable_pub, missing_docs)]
 
 mod before;
+mod divided;
 mod files;
 mod giving_up;
 mod last_look;
@@ -65,9 +67,10 @@ fn main() {
             "--long-bounds" => alone = Some(long_bounds_of),
             "--lengths" => alone = Some(lengths_of),
             "--giving-up" => alone = Some(giving_up_of),
+            "--divided" => alone = Some(|size, _| divided::table(size, SEED)),
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
-                             `--last-look`, `--stopped`, `--files`, `--giving-up`, \
+                             `--last-look`, `--stopped`, `--files`, `--giving-up`, `--divided`, \
                              `--long-bounds` or `--lengths`";
                 panic!("unknown option `{other}`, expected {known}")
             }

@@ -110,7 +110,7 @@ impl Experiment {
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
             is_open: benchmarks[group.benchmarks.clone()].iter().any(BenchmarkState::is_open),
-            // A shard reaches no verdict, so its groups are sampled equally often.
+            // A shard by pairs reaches no verdict, so its groups are sampled equally often.
             least: plan.least_pairs_in(group).filter(|_| plan.decides).unwrap_or(u64::MAX),
             pairs: 0,
             pair_seconds: group.pair_seconds,
@@ -470,9 +470,23 @@ impl Experiment {
 
     /// The results of all benchmarks at the end of sampling.
     pub fn finish(&self, stopped_by: StoppedBy) -> Sampled {
-        let benchmarks = self.benchmarks.iter().map(|one| one.results(MetricTest::end)).collect();
+        // What is tested again, or was before, has its evidence there.
+        let is_all = self.plan.layouts == Layouts::Off && !self.plan.is_longer;
+        let end = |test: &MetricTest| match is_all {
+            true => {
+                MetricResult { alarm_among: test.alarm_among(self.plan.confidence), ..test.end() }
+            }
+            false => test.end(),
+        };
+        let benchmarks = self.benchmarks.iter().map(|one| one.results(end)).collect();
         let likely_slower = self.likely_slower().map(str::to_owned);
-        Sampled { benchmarks, stopped_by, likely_slower, elapsed: self.elapsed }
+        let (evidence, elapsed) = (self.evidence(), self.elapsed);
+        Sampled { benchmarks, stopped_by, likely_slower, evidence, elapsed }
+    }
+
+    /// See [`Sampled::evidence`].
+    pub(crate) fn evidence(&self) -> f64 {
+        self.family.average()
     }
 
     fn of_group(&self, group: usize) -> &[BenchmarkState] {
@@ -599,7 +613,7 @@ struct BenchmarkState {
     measurement_time: Option<f64>,
     tests: Vec<(MetricId, MetricTest)>,
     pairs: u64,
-    /// The gates of a shard, whose verdicts are reached elsewhere.
+    /// The gates of a shard by pairs, whose verdicts are reached elsewhere.
     undecided: Vec<Gate>,
     /// The result so far, computed on demand: with many benchmarks, those without a new
     /// pair are not computed again.

@@ -78,7 +78,8 @@ impl LayoutPlan {
             time_limit: plan.time_limit,
             gives_up: plan.gives_up,
             max_pairs: most,
-            of_tests: Some(plan.tests()),
+            of_tests: Some(plan.sharing()),
+            is_over_layouts: true,
             ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ (SEED + number))
         };
         let mut of: Vec<BenchmarkId> = Vec::new();
@@ -209,6 +210,7 @@ pub(crate) fn combined(
         waiver: as_built.waiver.clone(),
         findings: as_built.findings.clone(),
         earlier: None,
+        alarm_among: over.alarm_among,
         ..decided.clone()
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn length(limit: Duration, benchmarks: usize) -> Duration {
 pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -> Option<Plan> {
     let mut longer = Plan {
         confidence: 1.0 - RESERVED * (1.0 - plan.confidence),
-        of_tests: Some(plan.tests()),
+        of_tests: Some(plan.sharing()),
         is_longer: true,
         max_pairs: None,
         fail_fast: false,

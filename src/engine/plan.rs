@@ -34,11 +34,13 @@ pub struct Plan {
     pub(crate) fail_fast: bool,
     /// Whether sampling ends once no further verdict is expected within the time limit.
     pub gives_up: bool,
-    /// Whether verdicts are reached and end sampling. A shard reaches none: it
+    /// Whether verdicts are reached and end sampling. A shard by pairs reaches none: it
     /// samples until a limit, and all shards together get one verdict.
     pub decides: bool,
-    /// Over layouts, and in longer runs: the number of tests that share the error, including these.
+    /// The number of tests that share the error, if there are others than these.
     pub(crate) of_tests: Option<usize>,
+    /// Whether each pair has executables with layouts of their own.
+    pub(crate) is_over_layouts: bool,
     /// Whether its runs are [longer](super::longer) ones.
     pub(crate) is_longer: bool,
     /// What is tested again over layouts.
@@ -112,6 +114,7 @@ impl Plan {
             gives_up: false,
             decides: true,
             of_tests: None,
+            is_over_layouts: false,
             is_longer: false,
             layouts: Layouts::Off,
             seed,
@@ -165,7 +168,7 @@ impl Plan {
 
     /// Whether each pair has executables with layouts of their own.
     pub fn is_over_layouts(&self) -> bool {
-        self.is_again() && !self.is_longer
+        self.is_over_layouts
     }
 
     /// Whether its runs are longer ones of what has not regressed.
@@ -175,7 +178,7 @@ impl Plan {
 
     /// Whether something is sampled again that was sampled as built before.
     pub fn is_again(&self) -> bool {
-        self.of_tests.is_some()
+        self.is_over_layouts || self.is_longer
     }
 
     /// Whether what passes may be sampled again, in longer runs.
@@ -212,10 +215,15 @@ impl Plan {
 
     /// All the tests that share the error.
     pub(super) fn family(&self) -> Family {
-        Family::new(self.confidence, self.of_tests.unwrap_or_else(|| self.tests()))
+        Family::new(self.confidence, self.sharing())
     }
 
-    /// The number of tests that share the error: the gating metrics of all benchmarks.
+    /// The number of tests that share the error.
+    pub(crate) fn sharing(&self) -> usize {
+        self.of_tests.unwrap_or_else(|| self.tests())
+    }
+
+    /// The number of its tests: the gating metrics of all benchmarks.
     pub fn tests(&self) -> usize {
         self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum()
     }

@@ -16,6 +16,20 @@ impl Shard {
     pub(crate) fn seed(self, seed: u64) -> u64 {
         scramble(scramble(seed) ^ self.number) >> 11
     }
+
+    /// The number of the shard for each of these names, all of them different: the same on every
+    /// machine, and for each shard as many, up to one. `key` is what all machines know.
+    pub fn allot(names: &[&str], key: &str, of: u64) -> Vec<u64> {
+        let hash = |text: &str| text.bytes().fold(0, |hash, byte| scramble(hash ^ u64::from(byte)));
+        let key = hash(key);
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by_key(|one| (scramble(key ^ hash(names[*one])), names[*one]));
+        let mut shards = vec![0; names.len()];
+        for (place, one) in (0..of).cycle().zip(order) {
+            shards[one] = place + 1;
+        }
+        shards
+    }
 }
 
 /// The order of the runs of one benchmark, a pure function of the seed.
@@ -151,6 +165,24 @@ mod tests {
 
     const PINNED_LOTS: [u64; 3] = [621, 633, 151];
     const PINNED: &str = "hhbhbbhbbhbhbhhh";
+
+    #[test]
+    fn each_name_has_one_shard_whatever_the_order_and_all_shards_have_as_many() {
+        let names: Vec<String> = (0..300).map(|number| format!("group/{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let shards = Shard::allot(&names, "commits", 8);
+        let count = |shard: u64| shards.iter().filter(|one| **one == shard).count();
+        assert!((1..=8).all(|shard| [37, 38].contains(&count(shard))), "{shards:?}");
+        let mut reversed = names.clone();
+        reversed.reverse();
+        let mut again = Shard::allot(&reversed, "commits", 8);
+        again.reverse();
+        assert_eq!(again, shards);
+        assert_ne!(Shard::allot(&names, "others", 8), shards);
+        // On all machines and in all versions.
+        assert_eq!(Shard::allot(&["a", "b", "c", "d"], "x", 2), [2, 1, 2, 1]);
+        assert_eq!(Shard::allot(&["a"], "x", 1), [1]);
+    }
 
     #[test]
     fn each_shard_has_an_order_of_its_own() {

@@ -388,6 +388,15 @@ impl Stages {
         open.map(Experiment::has_given_up).reduce(|one, other| one && other).unwrap_or(false)
     }
 
+    /// See [`Sampled::evidence`](crate::model::outcome::Sampled). That of pairs as built does not
+    /// count if what regressed is tested again.
+    pub(crate) fn evidence(&self) -> f64 {
+        match self.plan.layouts {
+            Layouts::Off => self.as_built.evidence(),
+            _ => self.tests.iter().map(|test| test.experiment.evidence()).sum(),
+        }
+    }
+
     pub(crate) fn as_built(&self) -> &Experiment {
         &self.as_built
     }

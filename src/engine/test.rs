@@ -163,6 +163,15 @@ impl MetricTest {
         self.verdict
     }
 
+    /// See [`MetricResult::alarm_among`].
+    pub(crate) fn alarm_among(&self, confidence: f64) -> usize {
+        match &self.gate {
+            Some(_) if self.is_regression() => self.running.levels().tests(),
+            Some(gate) if self.is_undecided() => self.running.alarm_among(gate.limit(), confidence),
+            _ => 0,
+        }
+    }
+
     /// The evidence for a regression; see [`Running::evidence`].
     pub(crate) fn evidence(&self) -> f64 {
         self.threshold().map_or(0.0, |threshold| self.running.evidence(threshold))

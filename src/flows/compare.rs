@@ -3,6 +3,7 @@
 mod accesses;
 mod aligned;
 mod discovery;
+mod division;
 mod explain;
 mod fit;
 mod harnesses;
@@ -33,7 +34,7 @@ use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
 use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
-use crate::model::shard::Shard;
+use crate::model::shard::{Division, Shard};
 use crate::settings::options::Benchmark;
 use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
@@ -54,8 +55,7 @@ pub struct Options {
     pub explain: Explain,
     /// The seed of the order, below 2^53.
     pub seed: u64,
-    /// Which shard this is, of a comparison over several machines. A shard
-    /// samples to its limits and reaches no verdict.
+    /// Which shard this is, of a comparison over several machines.
     pub shard: Option<Shard>,
 }
 
@@ -68,6 +68,17 @@ pub struct Compared {
     pub programs: Vec<Benchmark>,
     /// The gates of the sampled metrics, each with the name of its benchmark.
     pub gates: Vec<(String, Gate)>,
+    /// How the benchmarks are divided among several machines, if they are.
+    pub division: Option<Division>,
+}
+
+/// What sampling is to reach.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// A verdict of each benchmark, after which there are no more pairs of it.
+    ToVerdict,
+    /// As many pairs as the limits allow, without a verdict.
+    ByPairs,
 }
 
 struct Measured {
@@ -79,6 +90,7 @@ struct Measured {
     /// The gates, each with the name of its benchmark, except those of metrics
     /// known without a run.
     gates: Vec<(String, Gate)>,
+    division: Option<Division>,
     /// Seconds from the start to the first measured pair.
     prepare_seconds: f64,
 }
@@ -111,11 +123,11 @@ pub fn compare(
         reporter.notice(notice);
     }
     let notices = std::mem::take(&mut reporter.notices);
-    let gates = measured.gates.clone();
+    let (gates, division) = (measured.gates.clone(), measured.division.clone());
     let outcome = outcome(options, &preparation, measured, notices);
     let prepared = preparation.benchmarks.into_iter();
     let programs = prepared.map(|prepared| prepared.benchmark).collect();
-    Ok(Compared { outcome, programs, gates })
+    Ok(Compared { outcome, programs, gates, division })
 }
 
 /// Resolves a comparison without building or measuring anything.
@@ -143,12 +155,24 @@ fn measure(
         return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
     }
     let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    let mut division = division::divide(session.programs, &mut found, preparation, options);
+    let way = match (options.shard, &division) {
+        (Some(_), None) => Way::ByPairs,
+        _ => Way::ToVerdict,
+    };
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);
-    unaffected::leave_out(session, &mut found, options, preparation, longest)?;
-    let mut plan = planning::plan(session, &found, settings, options)?;
-    if let Some(stopped_by) = planning::reason_not_to_sample(&plan, &found)? {
-        return Ok(Measured::nothing(stopped_by, session, found));
+    if way == Way::ToVerdict {
+        unaffected::leave_out(session, &mut found, options, preparation, longest)?;
+    }
+    let mut plan = planning::plan(session, &found, settings, options, way)?;
+    if let (Some(division), Some(shard)) = (&mut division, options.shard) {
+        division.sharing = division.sharers(shard, plan.tests());
+        plan.of_tests = Some(division.sharing);
+    }
+    let nothing = planning::reason_not_to_sample(&plan, &found, division.as_ref())?;
+    if let Some(stopped_by) = nothing {
+        return Ok(Measured { division, ..Measured::nothing(stopped_by, session, found) });
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
@@ -174,7 +198,17 @@ fn measure(
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
     });
-    Ok(Measured { programs: found, sampled, explanations, gates: gates.collect(), prepare_seconds })
+    if let Some(division) = &mut division {
+        division.evidence = sampled.evidence;
+    }
+    Ok(Measured {
+        programs: found,
+        sampled,
+        explanations,
+        gates: gates.collect(),
+        division,
+        prepare_seconds,
+    })
 }
 
 impl Measured {
@@ -190,6 +224,7 @@ impl Measured {
             sampled: Sampled::nothing(stopped_by),
             explanations: Vec::new(),
             gates: Vec::new(),
+            division: None,
             prepare_seconds: session.seconds(),
         }
     }

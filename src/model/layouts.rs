@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Whether a verdict is about the executables as built, or about the source over many
 /// layouts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Layouts {
     /// As built, but a regression has to be confirmed over layouts.
     #[default]

@@ -191,6 +191,8 @@ pub enum Notice {
     },
     /// A sentence about the tables, from the companions of the shards.
     OfShards { text: String },
+    /// A sentence about one of the shards, or from it.
+    OfShard { text: String, weight: Weight },
     /// Shards of a comparison that are missing.
     MissingShards { numbers: Vec<u64> },
     /// The intervals are valid for a single look.
@@ -216,7 +218,8 @@ pub struct NoticeSubject<'a> {
 }
 
 /// How much a notice matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Weight {
     /// Something that may need action.
     Warning,
@@ -231,6 +234,7 @@ impl Notice {
     pub fn weight(&self) -> Weight {
         match self {
             Notice::Metric { remark: Remark::Earlier { .. }, .. } => Weight::Detail,
+            Notice::OfShard { weight, .. } => *weight,
             Notice::NothingToCompare { .. }
             | Notice::Identical { .. }
             | Notice::Unaffected { .. }

@@ -16,7 +16,7 @@ use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
 use crate::model::notice::Notice;
 use crate::model::revision::Sides;
-use crate::model::shard::Shard;
+use crate::model::shard::{Shard, ShardBy};
 use crate::model::side::Pair;
 use crate::model::words::words;
 
@@ -264,7 +264,7 @@ pub struct MetricResult {
     pub summary: Summary,
     /// The largest change for the worse that passes, a fraction.
     pub threshold: Option<f64>,
-    /// The verdict, if the metric gates and this is not a shard.
+    /// The verdict, if the metric gates and this is not a shard by pairs.
     pub verdict: Option<Verdict>,
     /// The layouts of the test that gave the verdict, if it was not that of the pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -301,6 +301,10 @@ pub struct MetricResult {
     /// the end of sampling.
     #[serde(skip)]
     pub(crate) findings: Vec<Finding>,
+    /// Among how many tests that share the error it is a regression, or would be if it is
+    /// undecided: 0 if not even alone.
+    #[serde(skip)]
+    pub(crate) alarm_among: usize,
     /// Another estimator that would have needed less than half of the pairs for
     /// its verdict, and the number of pairs.
     #[serde(skip)]
@@ -487,6 +491,9 @@ pub struct Sampled {
     pub(crate) stopped_by: StoppedBy,
     /// See [`Outcome::likely_slower`].
     pub(crate) likely_slower: Option<String>,
+    /// The evidence that a benchmark is slower, as a part of the average of all that share the
+    /// error.
+    pub(crate) evidence: f64,
     /// From the start of the first measured pair to the end of the last,
     /// seconds.
     pub(crate) elapsed: f64,
@@ -495,7 +502,13 @@ pub struct Sampled {
 impl Sampled {
     /// Without any pair.
     pub(crate) fn nothing(stopped_by: StoppedBy) -> Self {
-        Sampled { benchmarks: Vec::new(), stopped_by, likely_slower: None, elapsed: 0.0 }
+        Sampled {
+            benchmarks: Vec::new(),
+            stopped_by,
+            likely_slower: None,
+            evidence: 0.0,
+            elapsed: 0.0,
+        }
     }
 
     /// The overall verdict of the gating metrics.
@@ -522,6 +535,9 @@ pub struct Policy {
     /// Whether a verdict is about the executables as built, or about many layouts.
     #[serde(skip)]
     pub layouts: Layouts,
+    /// What is divided among several machines.
+    #[serde(skip)]
+    pub shard_by: ShardBy,
 }
 
 /// The limits of a comparison.
@@ -549,7 +565,8 @@ pub struct Outcome {
     /// The policy that decided.
     #[serde(flatten)]
     pub policy: Policy,
-    /// The seed of the order, for a shard that of the whole comparison; `None` for samples.
+    /// The seed of the order, for a shard that of the whole comparison; `None` for samples, and if
+    /// several machines had seeds of their own.
     pub seed: Option<u64>,
     /// Which shard this is, of a comparison over several machines; `None` for
     /// samples.
@@ -715,6 +732,7 @@ mod tests {
             benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],
             stopped_by: StoppedBy::TimeLimit,
             likely_slower: None,
+            evidence: 0.0,
             elapsed: 1.0,
         };
         assert_eq!(sampled(None).pairs(), 43);

@@ -5,6 +5,72 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::gate::Gate;
+use crate::model::words::words;
+
+/// What is divided among several machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShardBy {
+    /// Each machine measures some of the benchmarks; if there are fewer than machines, some of
+    /// the pairs.
+    #[default]
+    Benchmarks,
+    /// Each machine measures some of the pairs of all benchmarks.
+    Pairs,
+}
+
+words!(ShardBy { Benchmarks = "benchmarks", Pairs = "pairs" });
+
+/// The division of benchmarks among machines, as one of them has made it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Division {
+    /// All benchmarks that both sides have, in their order: the same on all machines.
+    pub(crate) benchmarks: Vec<AllottedBenchmark>,
+    /// Each test of this machine has the error of the comparison divided by this.
+    pub(crate) sharing: usize,
+    /// The evidence that a benchmark of this machine is slower, as its part of the average of
+    /// all machines.
+    pub(crate) evidence: f64,
+}
+
+/// A benchmark, and the machine that measures it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct AllottedBenchmark {
+    pub(crate) benchmark: String,
+    pub(crate) program: String,
+    /// The number of the machine's shard.
+    pub(crate) shard: u64,
+    pub(crate) gates: Vec<Gate>,
+}
+
+impl Division {
+    /// How many tests share the error of the comparison if this machine has `tests`.
+    pub(crate) fn sharers(&self, shard: Shard, tests: usize) -> usize {
+        let [own, all] = self.tests_of(&[shard.number]);
+        sharers(all, own, tests)
+    }
+
+    /// The share of the error of the machines with these numbers.
+    pub(crate) fn share_of(&self, shards: &[u64]) -> f64 {
+        let [own, all] = self.tests_of(shards);
+        own as f64 / all.max(1) as f64
+    }
+
+    /// How many tests these machines were allotted, and how many there are.
+    fn tests_of(&self, shards: &[u64]) -> [usize; 2] {
+        let own = self.benchmarks.iter().filter(|one| shards.contains(&one.shard));
+        let all = self.benchmarks.iter();
+        [own.map(|one| one.gates.len()).sum(), all.map(|one| one.gates.len()).sum()]
+    }
+}
+
+/// How many tests share the error of a comparison if it has `all` tests, of which a machine was
+/// allotted `own` and `left` of these are needed: the error of a machine is proportional to what it
+/// was allotted.
+pub fn sharers(all: usize, own: usize, left: usize) -> usize {
+    (all * left).div_ceil(own.max(1))
+}
+
 /// One machine's part of a comparison over several machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Shard {

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::divided::OwnPart;
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Quantity, Units};
-use crate::model::outcome::{Doubt, MetricResult, Outcome, Policy, Removed, StoppedBy};
+use crate::model::outcome::{Doubt, Limits, MetricResult, Outcome, Policy, Removed, StoppedBy};
 use crate::model::revision::Revision;
-use crate::model::shard::Shard;
+use crate::model::shard::{Shard, ShardBy};
 use crate::settings::options::Benchmark;
 
 /// The content of the file next to a file of samples.
@@ -46,6 +48,9 @@ pub struct Companion {
     /// See [`Described::not_measured`].
     not_measured: Vec<(String, f64)>,
     pub(crate) stopped_by: StoppedBy,
+    /// What was found of the benchmarks that no other machine has measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) own: Option<OwnPart>,
     /// The number of rows, without the header.
     pub(crate) rows: u64,
 }
@@ -82,6 +87,7 @@ impl Companion {
         programs: &[Benchmark],
         gates: &[(String, Gate)],
         settings_notices: Vec<String>,
+        own: Option<OwnPart>,
         rows: u64,
     ) -> Option<Self> {
         let sides = outcome.sides.as_ref()?;
@@ -135,6 +141,7 @@ impl Companion {
                 .filter_map(|one| Some((one.name.clone(), one.needed_seconds?)))
                 .collect(),
             stopped_by: outcome.stopped_by,
+            own,
             rows,
         })
     }
@@ -177,7 +184,12 @@ impl Companion {
             fail_on: self.fail_on.clone(),
             // What is in the samples was measured.
             layouts: Layouts::Off,
+            shard_by: ShardBy::Pairs,
         }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { time: Duration::from_secs_f64(self.time_limit_seconds), pairs: self.max_pairs }
     }
 }
 

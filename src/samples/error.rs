@@ -31,8 +31,13 @@ pub enum Misfit {
         .files[1])]
     Copy { files: [String; 2] },
     /// Shards are missing.
-    #[error("of {of} shards {} missing", are(.numbers))]
-    Missing { numbers: Vec<u64>, of: u64 },
+    #[error("of {of} shards {} missing{}", are(.numbers), with_them(.benchmarks))]
+    Missing {
+        numbers: Vec<u64>,
+        of: u64,
+        /// What only they have measured, if that is known.
+        benchmarks: Vec<String>,
+    },
     /// Some shards had nothing to measure, but others had.
     #[error("{file} has no samples ({why}), but others have")]
     Nothing { file: String, why: StoppedBy },
@@ -82,6 +87,19 @@ fn are(numbers: &[u64]) -> String {
         }
     }
 }
+
+/// `; not measured: `a`, `b` and 3 more`.
+fn with_them(benchmarks: &[String]) -> String {
+    let named = list(&benchmarks[..benchmarks.len().min(NAMED)]);
+    match benchmarks.len().saturating_sub(NAMED) {
+        _ if benchmarks.is_empty() => String::new(),
+        0 => format!("; not measured: {named}"),
+        more => format!("; not measured: {named} and {more} more"),
+    }
+}
+
+/// How many benchmarks an error names.
+const NAMED: usize = 5;
 
 /// A position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod analysis;
 mod companion;
 mod comparison;
 pub mod csv;
+mod divided;
 mod error;
 mod labels;
 mod recording;
@@ -20,6 +21,7 @@ mod shards;
 
 pub use analysis::Analysis;
 pub use companion::{Companion, Described, NotAShard, SeededShard};
+pub use divided::OwnPart;
 pub use error::{Error, Misfit, Position};
 pub use recording::{RecordedPairs, Recording};
 pub use rows::Flow;

@@ -1,13 +1,15 @@
 //! One verdict from the shards of several machines.
 //!
 //! First, it checks that the shards belong to one comparison: the same two programs
-//! and settings, each shard once, besides what a stopped start of its task has measured. Then the pairs go to the same [`MetricTest`] as
-//! in a comparison on one machine, in the order and with the weights of
-//! [`machines`](crate::stats::machines).
+//! and settings, each shard once, besides what a stopped start of its task has measured. If each
+//! has measured benchmarks of its own, their results are [joined](super::divided). Otherwise the
+//! pairs go to the same [`MetricTest`] as in a comparison on one machine, in the order and with the
+//! weights of [`machines`](crate::stats::machines).
 
 use serde_json::{Value, json};
 
 use super::companion::{BenchmarkGate, Companion, SeededShard};
+use super::divided::join;
 use super::error::{Error, Misfit};
 use super::recording::{RecordedPairs, Recording};
 use crate::engine::family::{likeliest, step_down};
@@ -16,7 +18,7 @@ use crate::engine::test::{MetricTest, estimator};
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
-use crate::model::notice::Notice;
+use crate::model::notice::{Notice, Weight};
 use crate::model::outcome::{
     BenchmarkResult, Method, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
 };
@@ -58,12 +60,17 @@ impl ShardPart {
 /// If the shards do not form one comparison: see [`Misfit`].
 pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome, Error> {
     parts.sort_by_key(|part| part.shard.shard);
+    let left_out = leave_out_old(&mut parts);
     let nothing = nothing(&parts)?;
     check_alike(&parts)?;
     let missing = missing(&parts);
     if !missing.is_empty() && !allow_missing {
         let of = parts.first().map_or(0, |part| part.shard.shard.of);
-        return Err(Misfit::Missing { numbers: missing, of }.into());
+        let own = parts.first().and_then(|part| part.companion.own.as_ref());
+        let all = own.into_iter().flat_map(|own| &own.division.benchmarks);
+        let lost = all.filter(|one| missing.contains(&one.shard));
+        let benchmarks = lost.map(|one| one.benchmark.clone()).collect();
+        return Err(Misfit::Missing { numbers: missing, of, benchmarks }.into());
     }
     let Some(first) = parts.first() else { return Err(Error::NoRow) };
     let mut outcome = match nothing {
@@ -77,7 +84,11 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
         None => {
             parts.iter().try_for_each(check_rows)?;
             check_copies(&parts)?;
-            judge(&parts, &first.companion)
+            let own = parts.iter().map(|part| Some((part, part.companion.own.as_ref()?)));
+            match own.collect::<Option<Vec<_>>>() {
+                Some(own) => join(&own, &missing),
+                None => judge(&parts, &first.companion),
+            }
         }
     };
     outcome.removed = first.companion.removed.clone();
@@ -91,14 +102,59 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
     if !outcome.removed.is_empty() {
         notices.push(Notice::Removed(outcome.removed.clone()));
     }
+    notices.extend(left_out);
     outcome.notices.splice(0..0, notices);
     Ok(outcome)
 }
 
+/// Leaves out what an earlier start of a task has measured: of other commits, or of benchmarks that
+/// a later start has measured again. Returns a notice about each.
+fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
+    let commits = |part: &ShardPart| {
+        let Companion { base, head, .. } = &part.companion;
+        [base, head].map(|side| (side.commit.clone(), side.tree.clone()))
+    };
+    let finished = parts.iter().find(|part| !part.is_stopped()).map(commits);
+    let is_other =
+        |part: &ShardPart| finished.as_ref().is_some_and(|finished| *finished != commits(part));
+    let mut notices = Vec::new();
+    let mut kept: Vec<ShardPart> = Vec::new();
+    let mut leave_out = |part: &ShardPart, why: &str| {
+        let text = format!("{} is left out: {why}", part.file);
+        notices.push(Notice::OfShard { text, weight: Weight::Warning });
+    };
+    for part in parts.drain(..) {
+        if part.is_stopped() && is_other(&part) {
+            leave_out(&part, "it was stopped, and is about other commits");
+            continue;
+        }
+        let is_again = |known: &ShardPart| {
+            let is_own = known.companion.own.is_some() && part.companion.own.is_some();
+            known.shard.shard == part.shard.shard && is_own
+        };
+        match kept.last_mut().filter(|known| is_again(known)) {
+            Some(known) if known.is_stopped() => {
+                leave_out(known, "its benchmarks were measured again");
+                *known = part;
+            }
+            Some(_) if part.is_stopped() => leave_out(&part, "its benchmarks were measured again"),
+            _ => kept.push(part),
+        }
+    }
+    *parts = kept;
+    notices
+}
+
 /// What must be equal in all shards, each with its name, in the order in which
 /// it is checked.
-fn shared(companion: &Companion) -> [(&'static str, Value); 13] {
-    let Companion { base, head, .. } = companion;
+fn shared(companion: &Companion) -> [(&'static str, Value); 14] {
+    let Companion { base, head, own, .. } = companion;
+    let allotted = own.as_ref().map(|own| &own.division.benchmarks);
+    // Each machine has those of its own benchmarks; together they are in the division.
+    let (gates, units) = match own {
+        Some(_) => (Value::Null, Value::Null),
+        None => (json!(companion.gates), json!(companion.units)),
+    };
     let toolchain = companion.toolchain.as_deref().unwrap_or("none");
     [
         ("base commits", json!(base.commit)),
@@ -109,8 +165,9 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 13] {
         ("benchmarks or options", json!(companion.programs)),
         ("estimators", json!(companion.estimator)),
         ("confidences", json!(companion.confidence)),
-        ("metrics or thresholds", json!(companion.gates)),
-        ("units", json!(companion.units)),
+        ("divisions of the benchmarks, or thresholds", json!(allotted)),
+        ("metrics or thresholds", gates),
+        ("units", units),
         ("values of `fail-on`", json!(companion.fail_on)),
         ("removed benchmarks or metrics", json!(companion.removed)),
         ("notices of the tables", json!(companion.settings_notices)),

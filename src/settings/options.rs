@@ -236,6 +236,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
         estimator: table.estimator()?,
         fail_on: fail_on(table)?,
         layouts: table.layouts()?,
+        shard_by: table.shard_by()?,
     };
     let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {

@@ -21,8 +21,9 @@ use super::values::{
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
+use crate::model::shard::ShardBy;
 use crate::model::side::Side;
-use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
+use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
 /// The help headings.
@@ -50,6 +51,8 @@ pub mod flags {
     pub const RUNS: u8 = 16;
     /// How many code layouts are compared.
     pub const LAYOUTS: u8 = 32;
+    /// How a comparison is divided over several machines.
+    pub const SHARDS: u8 = 64;
 }
 
 /// The group of keys without a flag.
@@ -173,6 +176,10 @@ settings! {
         /// Measure over N random layouts of code, data and heap; auto: only what
         /// regressed with unchanged code at equal addresses; off: as built
         "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, LAYOUTS DECIDING [];
+
+        /// What --shard divides: the benchmarks, or the pairs of all of them if there
+        /// are fewer benchmarks than machines
+        "shard-by" Judges shard_by: Written<ShardBy> = ShardBy::Benchmarks, SHARDS STOPPING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];

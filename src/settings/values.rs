@@ -11,6 +11,7 @@ use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
 use crate::model::outcome::Doubt;
+use crate::model::shard::ShardBy;
 use crate::model::side::Side;
 use crate::model::words::{one_of, words};
 
@@ -26,6 +27,7 @@ meanings!(
     FailOn: "inconclusive|no-baseline|removed|none",
     Aslr: "on|off",
     BenchFrom: "each|head|base",
+    ShardBy: "benchmarks|pairs",
     Toolchain: "head|base|each|NAME",
     Threshold: "PERCENT",
     Confidence: "PERCENT",

@@ -45,9 +45,17 @@ impl Family {
     /// Updates the sum of the evidence after that of some tests has changed; `before` is 0 for
     /// new ones. See [`Running::evidence`](super::estimator::Running::evidence).
     pub fn weigh(&mut self, before: f64, now: f64) {
+        if self.is_slower {
+            return;
+        }
         self.evidence += now - before;
         let needed = self.tests as f64 / ((1.0 - RESERVED) * (1.0 - self.confidence));
-        self.is_slower |= self.evidence >= needed * (1.0 - 1e-9);
+        self.is_slower = self.evidence >= needed * (1.0 - 1e-9);
+    }
+
+    /// The average of their evidence, as it was when it was enough.
+    pub fn average(&self) -> f64 {
+        self.evidence / self.tests.max(1) as f64
     }
 
     /// Whether one of the tests is a regression, even if it is not known which.
@@ -60,6 +68,37 @@ impl Family {
         self.found > 0
     }
 }
+
+/// A test of one of several machines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedTest {
+    /// Its share of the error of all machines; those of all tests are at most 1 together.
+    pub share: f64,
+    /// Among how many tests with equal shares it is an alarm.
+    pub alarm_among: usize,
+}
+
+/// Holm's procedure for shares that need not be equal: what is an alarm leaves its share to the
+/// others, in proportion to theirs. For each test, among how many with equal shares it would have
+/// been when it was found to be an alarm; `None` for those that are none.
+pub fn alarms(tests: &[SharedTest]) -> Vec<Option<usize>> {
+    let mut found = vec![None; tests.len()];
+    loop {
+        let open = || (0..tests.len()).filter(|test| found[*test].is_none());
+        let left: f64 = open().map(|test| tests[test].share).sum();
+        let among = |test: usize| left / tests[test].share * (1.0 - ROUNDING);
+        let more = open().filter(|test| tests[*test].alarm_among as f64 >= among(*test));
+        let more: Vec<(usize, usize)> =
+            more.map(|test| (test, (among(test).ceil() as usize).max(1))).collect();
+        if more.is_empty() {
+            return found;
+        }
+        more.into_iter().for_each(|(test, among)| found[test] = Some(among));
+    }
+}
+
+/// Rounding must not decide about shares that are equal.
+const ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
@@ -77,6 +116,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_machine_found_leaves_its_share_to_the_tests_of_all() {
+        let test =
+            |tests: usize, alarm_among| SharedTest { share: 1.0 / tests as f64, alarm_among };
+        // Two machines with half of the error each, for two tests and for one.
+        let all = |first, second, third| alarms(&[test(4, first), test(4, second), test(2, third)]);
+        assert_eq!(all(3, 3, 1), [None; 3]);
+        assert_eq!(all(4, 2, 1), [Some(4), None, None]);
+        assert_eq!(all(4, 3, 1), [Some(4), Some(3), Some(1)]);
+        // What a machine decides by itself is decided by all, too.
+        for (found, levels) in [(0, 4), (1, 3)] {
+            assert!(all(4, 4 - found, 0)[1].is_some_and(|among| among <= levels));
+        }
+        // A machine without tests leaves its share to the others at once.
+        assert_eq!(alarms(&[test(4, 2), test(4, 0)]), [Some(2), None]);
+        assert!(alarms(&[]).is_empty());
+    }
+
+    #[test]
     fn the_average_decides_and_remains_decided() {
         let mut family = Family::new(0.95, 4);
         // A little less than one in twenty: an average of 20.2.
@@ -87,5 +144,6 @@ mod tests {
         assert!(family.is_slower());
         family.weigh(77.9, 0.1);
         assert!(family.is_slower() && !family.names_any());
+        assert!((family.average() - 20.225).abs() < 1e-9, "{}", family.average());
     }
 }

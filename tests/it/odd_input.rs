@@ -11,6 +11,7 @@ use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::metric::Units;
 use cargo_cbdr::model::outcome::{Policy, StoppedBy};
+use cargo_cbdr::model::shard::ShardBy;
 use cargo_cbdr::model::target::{Target, TargetKind};
 use cargo_cbdr::samples::{Analysis, Flow, Recording, Spec};
 use cargo_cbdr::settings::options;
@@ -113,6 +114,7 @@ fn samples() {
             estimator,
             fail_on: BTreeSet::new(),
             layouts: Layouts::Off,
+            shard_by: ShardBy::Pairs,
         },
         chosen: false,
         base: None,

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::support::Repo;
 
 /// Checks values against the keywords that our schema uses, and no others.
-struct Schema {
+pub(crate) struct Schema {
     root: Value,
 }
 
 impl Schema {
-    fn published() -> Self {
+    pub(crate) fn published() -> Self {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema.json");
         Schema { root: serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap() }
     }
@@ -121,7 +121,7 @@ impl Schema {
     /// That a result is as the schema says, and that nothing of it is lost where it
     /// is read: but for the version of the form and the notices, which are words.
     #[track_caller]
-    fn holds_and_reads(&self, value: &Value) {
+    pub(crate) fn holds_and_reads(&self, value: &Value) {
         self.holds(value);
         let outcome: Outcome = serde_json::from_value(value.clone()).unwrap();
         let mut again = serde_json::to_value(outcome).unwrap();

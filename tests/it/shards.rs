@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::schema::Schema;
 use crate::support::{Cbdr, Ran, Repo, git};
+use crate::unaffected::{bench, status};
 
 const GATE: &str = "--threshold 10% --metric cpu_time";
 
@@ -199,10 +201,152 @@ fn a_task_of_an_engine_knows_its_number() {
 #[test]
 fn a_shard_goes_on_when_it_could_have_decided() {
     let machines = Machines::new();
-    let ran = machines.measure("1/1", "1.csv", "--max-pairs 30 --format json").code(0).json();
+    let ran = machines
+        .measure("1/1", "1.csv", "--max-pairs 30 --format json --shard-by pairs")
+        .code(0)
+        .json();
     assert_eq!((&ran["verdict"], &ran["benchmarks"][0]["pairs"]), (&Value::Null, &json!(30)));
     let object = machines.combine("1.csv", "--format json").code(100).json();
     assert_eq!((&object["stopped_by"], &object["rows"]), (&json!("verdict"), &json!(60)));
+}
+
+/// A suite of three benchmarks whose times are what its library says, of which one is slower.
+fn suite() -> Repo {
+    let repo = Repo::new("suite");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "(\"second\", 2000.0)", "(\"second\", 3000.0)");
+    repo.commit("slower");
+    repo
+}
+
+fn compare_suite(repo: &Repo, args: &str) -> Value {
+    let runs = repo.around().join("runs");
+    let _ = std::fs::remove_file(&runs);
+    let call = format!("compare main --layouts off --seed 3 --format json {args}");
+    repo.cbdr(&call).env("RUNS", runs).run().json()
+}
+
+/// The name, the status and the verdict of each benchmark.
+fn answers(object: &Value) -> Vec<[Value; 3]> {
+    let all = object["benchmarks"].as_array().unwrap().iter();
+    let answer = |one: &Value| {
+        let verdict = one["metrics"].get(0).map_or(Value::Null, |metric| metric["verdict"].clone());
+        [one["name"].clone(), one["status"].clone(), verdict]
+    };
+    all.map(answer).collect()
+}
+
+fn keys(object: &Value) -> Vec<&String> {
+    object.as_object().unwrap().keys().collect()
+}
+
+#[test]
+fn machines_with_benchmarks_of_their_own_give_the_outcome_of_one() {
+    let repo = suite();
+    let one = compare_suite(&repo, "");
+    assert_eq!(one["verdict"], "regression");
+    let mut measured = Vec::new();
+    std::fs::create_dir(repo.path().join("s")).unwrap();
+    for number in 1..=2 {
+        let part = compare_suite(&repo, &format!("--shard {number}/2 --samples s/{number}.csv"));
+        assert_eq!((&part["verdict"], &part["stopped_by"]), (&Value::Null, &json!("verdict")));
+        measured.extend(answers(&part).into_iter().map(|[name, ..]| name));
+    }
+    let names = ["inner::first", "second", "third"];
+    measured.sort_by_key(Value::to_string);
+    assert_eq!(measured, names, "each on one of them");
+    let ran = repo.cbdr("analyze --combine s --format json").run().code(100);
+    let combined = ran.json();
+    assert_eq!((answers(&combined), keys(&combined)), (answers(&one), keys(&one)));
+    let metrics = |object: &Value| object["benchmarks"][1]["metrics"][0].clone();
+    assert_eq!(keys(&metrics(&combined)), keys(&metrics(&one)));
+    for key in ["base", "head", "merge_base", "toolchain", "seed", "shard", "stopped_by"] {
+        assert_eq!(combined[key], one[key], "{key}");
+    }
+    Schema::published().holds_and_reads(&combined);
+    let human = repo.cbdr("analyze --combine s").run().code(100).stdout;
+    assert!(human.starts_with("REGRESSION: second is 50"), "{human}");
+    // By pairs, each measures all of them, and reaches no verdict.
+    let pairs = "--shard-by pairs --max-pairs 3 --samples p.csv";
+    let part = compare_suite(&repo, &format!("--shard 1/2 {pairs}"));
+    assert!(answers(&part).iter().all(|[.., verdict]| verdict.is_null()), "{part}");
+    assert_eq!(part["benchmarks"].as_array().unwrap().len(), 3);
+    // So they do if there are fewer benchmarks than machines.
+    let part = compare_suite(&repo, "--shard 1/4 --max-pairs 3 --samples p.csv");
+    assert_eq!(part["benchmarks"].as_array().unwrap().len(), 3);
+    lost(&repo);
+}
+
+/// One of two shards is lost, and there is one of older commits.
+fn lost(repo: &Repo) {
+    let number = |number: u64| repo.path().join(format!("s/{number}.csv"));
+    let has_second = std::fs::read_to_string(number(1)).unwrap().contains("second");
+    let (with, without) = if has_second { (1, 2) } else { (2, 1) };
+    let old = |end: &str| repo.path().join(format!("s/{without}.csv.partial{end}"));
+    std::fs::rename(number(without), old("")).unwrap();
+    let json = |number: u64| repo.path().join(format!("s/{number}.csv.json"));
+    let mut about: Value = serde_json::from_slice(&std::fs::read(json(without)).unwrap()).unwrap();
+    std::fs::remove_file(json(without)).unwrap();
+    about["stopped_by"] = json!("interrupt");
+    about["head"]["commit"] = json!("0000");
+    std::fs::write(old(".json"), about.to_string()).unwrap();
+    let ran = repo.cbdr("analyze --combine s").run().code(101);
+    ran.says(&format!("of 2 shards {without} is missing; not measured: `")).says("third");
+    let call = "analyze --combine s --allow-missing --fail-on inconclusive --format json";
+    let object = repo.cbdr(call).run().code(100).json();
+    Schema::published().holds_and_reads(&object);
+    let found = answers(&object);
+    assert!(
+        found.contains(&[json!("second"), json!("compared"), json!("regression")]),
+        "{found:?}"
+    );
+    assert!(found.contains(&[json!("third"), json!("not-measured"), Value::Null]), "{found:?}");
+    let notices = object["notices"].to_string();
+    assert!(notices.contains("partial` is left out: it was stopped, and is about"), "{notices}");
+    let human = repo.cbdr("analyze --combine s --allow-missing").run().code(100).stdout;
+    assert!(human.contains("not measured (") && human.contains(" of lost machines)"), "{human}");
+    let junit = repo.cbdr("analyze --combine s --allow-missing --format junit").run().code(100);
+    assert!(junit.stdout.contains("not measured: its machine is lost"), "{}", junit.stdout);
+    // Without the one that is slower, nothing is known.
+    std::fs::rename(number(with), number(without)).unwrap();
+    let mut about: Value = serde_json::from_slice(&std::fs::read(json(with)).unwrap()).unwrap();
+    about["own"]["outcome"]["benchmarks"] = json!([]);
+    about["own"]["details"] = json!([]);
+    about["own"]["division"]["evidence"] = json!(0.0);
+    std::fs::write(json(without), about.to_string()).unwrap();
+    std::fs::remove_file(json(with)).unwrap();
+    let ran = repo.cbdr("analyze --combine s --allow-missing --fail-on inconclusive").run();
+    ran.code(102);
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_the_change_does_not_affect_is_unaffected_on_each_machine() {
+    let two = |factor: u32| {
+        format!(
+            "#[inline(never)] pub fn one(x: u64) -> u64 {{ x.wrapping_mul(7) }}\n\
+             #[inline(never)] pub fn two(x: u64) -> u64 {{ x.wrapping_mul({factor}) }}"
+        )
+    };
+    let repo = Repo::new("steady");
+    repo.write("benches/work.rs", &bench("(\"two\", steady::two)"));
+    repo.write("src/lib.rs", &two(9));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", &two(13));
+    repo.commit("head");
+    let call = "compare main --harness libtest --seed 5 --layouts off --format json";
+    let one = repo.cbdr(call).run().code(0).json();
+    std::fs::create_dir(repo.path().join("s")).unwrap();
+    for number in 1..=2 {
+        let more = format!("--shard {number}/2 --samples s/{number}.csv");
+        repo.cbdr(&format!("{call} {more}")).run().code(0);
+    }
+    let combined = repo.cbdr("analyze --combine s --format json").run().code(0).json();
+    assert_eq!(answers(&combined), answers(&one));
+    let expected = [("one", "unaffected"), ("two", "compared")];
+    assert!(expected.iter().all(|(name, expected)| status(&combined, name) == *expected));
+    assert_eq!(combined["verdict"], "no-regression");
 }
 
 #[test]

@@ -63,13 +63,13 @@ const OWNERS: [(&[&str], &[&str]); 21] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_750),
-    ("engine", 2_080),
+    ("bin", 10_850),
+    ("engine", 2_130),
     ("error", 400),
     ("exec", 6_000),
     ("flows", 6_400),
-    ("model", 1_700),
-    ("samples", 1_950),
+    ("model", 1_720),
+    ("samples", 2_180),
     ("settings", 1_750),
     ("stats", 2_660),
     ("workspace", 10_750),

@@ -17,7 +17,7 @@ use clap_complete::Shell;
 use cargo_cbdr::model::shard::{NoShard, Shard};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
+use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS};
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::Time;
 
@@ -145,7 +145,7 @@ pub(crate) enum CliCommand {
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | RUNS }>,
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | RUNS | SHARDS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,
@@ -229,9 +229,9 @@ pub(crate) struct Compare {
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
-    /// Measure as machine I of N, up to the limit and without a verdict, which
-    /// `analyze --combine` computes from the N files; `auto` reads I and N from the
-    /// variables of Slurm, Kubernetes, GitLab, Buildkite or CircleCI
+    /// Measure the part of machine I of N; `analyze --combine` gives the verdict of
+    /// the N files; `auto` reads I and N from the variables of Slurm, Kubernetes,
+    /// GitLab, Buildkite or CircleCI
     #[arg(long, value_name = "I/N", value_parser = shard, help_heading = STOPPING,
           conflicts_with_all = ["repeat", "fail_fast"])]
     pub(crate) shard: Option<Shard>,

@@ -11,8 +11,8 @@ use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::model::row::Row;
-use cargo_cbdr::samples::Companion;
 use cargo_cbdr::samples::csv::{self, CsvText};
+use cargo_cbdr::samples::{Companion, OwnPart};
 
 use crate::output::RowsFile;
 use crate::ui::{Failure, grouped};
@@ -21,7 +21,7 @@ use crate::ui::{Failure, grouped};
 const KEPT: &str = "samples.csv";
 
 /// The suffixes of the files with the rows over layouts and of longer runs, instead of `csv`.
-const AGAIN: [&str; 2] = ["layouts.csv", "longer.csv"];
+pub(crate) const AGAIN: [&str; 2] = ["layouts.csv", "longer.csv"];
 
 /// The files with the samples of a comparison.
 pub(crate) struct SamplesFiles<'a> {
@@ -176,5 +176,7 @@ impl<'a> SamplesFiles<'a> {
 fn companion(of: &Compared, rows: u64) -> Option<Companion> {
     let about_settings = of.outcome.notices.iter().filter(|notice| notice.is_about_settings());
     let sentences = about_settings.map(grouped::text).collect();
-    Companion::new(&of.outcome, &of.programs, &of.gates, sentences, rows)
+    let own = of.division.as_ref();
+    let own = own.map(|division| OwnPart::new(&of.outcome, division, grouped::text));
+    Companion::new(&of.outcome, &of.programs, &of.gates, sentences, own, rows)
 }

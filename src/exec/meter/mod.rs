@@ -205,7 +205,7 @@ impl Meters {
         let is_done = |of: &Pass| {
             let all = results.clone().flat_map(|benchmark| &benchmark.metrics);
             let mut own = all.filter(|m| pass(&m.name) == Some(*of));
-            // A shard has no verdicts of its own.
+            // A shard by pairs has no verdicts of its own.
             let is_undecided =
                 |m: &MetricResult| m.gates && m.verdict.is_none_or(|v| v == Verdict::Inconclusive);
             match own.clone().any(|m| m.gates) {

@@ -22,7 +22,7 @@ use crate::settings::options::Benchmark;
 #[derive(Debug)]
 pub(super) struct Discovery {
     /// The name of the program.
-    program: String,
+    pub(super) program: String,
     /// Its index in the preparation.
     pub(super) number: usize,
     /// The benchmarks that both sides have.

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::Options;
 use super::discovery::Discovery;
 use super::program::{self, ComparedProgram};
 use super::sampling::run;
 use super::session::Session;
+use super::{Options, Way};
 use super::{lengths, planning, warm_up};
 use crate::engine::event::{Event, Recorder};
 use crate::engine::experiment::Experiment;
@@ -18,7 +18,6 @@ use crate::flows::hooks::with_hooks;
 use crate::model::dialect::Dialect;
 use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Row;
-use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
 use crate::stats::empirical::median_of;
 use crate::workspace::{self, Preparation, Request};
@@ -61,10 +60,8 @@ pub(in crate::flows) fn sample_each(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Vec<TriedProgram>, Error> {
     let start = Instant::now();
-    // Like a shard, since it reaches no verdict.
-    let shard = Some(Shard { number: 1, of: 1 });
     let request = Request { aa: true, ..request.clone() };
-    let options = Options { request, shard, ..Options::default() };
+    let options = Options { request, ..Options::default() };
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
         Event::Pair { .. } | Event::Sampled(_) => {}
         event => on_event(event),
@@ -100,8 +97,8 @@ fn sample(
     if session.programs[0].can_select_benchmarks() {
         thin_out(&mut found[0], settings.limits.time);
     }
-    let mut plan = planning::plan(session, &found, settings, options)?;
-    planning::reason_not_to_sample(&plan, &found)?;
+    let mut plan = planning::plan(session, &found, settings, options, Way::ByPairs)?;
+    planning::reason_not_to_sample(&plan, &found, None)?;
     lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
     let Session { programs, context, start, reporter } = session;
     let clock = || start.elapsed().as_secs_f64();

@@ -1,15 +1,16 @@
 //! The plan of a comparison: which benchmarks share a run.
 
-use super::Options;
 use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
+use super::{Options, Way};
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram, Stop};
 use crate::flows::error::FlowError;
 use crate::model::layouts::Layouts;
 use crate::model::outcome::StoppedBy;
+use crate::model::shard::Division;
 use crate::settings::policy::Settings;
 
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
@@ -21,17 +22,19 @@ pub(super) fn plan(
     discoveries: &[Discovery],
     settings: &Settings,
     options: &Options,
+    way: Way,
 ) -> Result<Plan, Error> {
+    let decides = way == Way::ToVerdict;
     let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
     let mut plan = Plan {
         time_limit: settings.limits.time,
         max_pairs: settings.limits.pairs,
         fail_fast: options.fail_fast,
-        gives_up: !options.uses_full_time && options.shard.is_none(),
-        decides: options.shard.is_none(),
+        gives_up: !options.uses_full_time && decides,
+        decides,
         layouts: match session.programs.iter().any(|one| one.both_sides(SideProgram::can_be_placed))
         {
-            true if options.shard.is_none() => settings.policy.layouts,
+            true if decides => settings.policy.layouts,
             _ => Layouts::Off,
         },
         ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
@@ -93,11 +96,16 @@ fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
 pub(super) fn reason_not_to_sample(
     plan: &Plan,
     discoveries: &[Discovery],
+    division: Option<&Division>,
 ) -> Result<Option<StoppedBy>, Error> {
     if plan.tests() > 0 || discoveries.iter().any(Discovery::has_exact) {
         return Ok(None);
     }
-    if discoveries.iter().any(|found| !found.unaffected.is_empty()) {
+    // Other machines may have something to measure.
+    let others = division.into_iter().flat_map(|division| &division.benchmarks);
+    if discoveries.iter().any(|found| !found.unaffected.is_empty())
+        || others.into_iter().any(|one| !one.gates.is_empty())
+    {
         return Ok(Some(StoppedBy::Verdict));
     }
     let removed: Vec<_> = discoveries.iter().flat_map(Discovery::removed).collect();

@@ -52,6 +52,7 @@ pub(super) fn sample(
             is_decided(&benchmarks),
         ),
         likely_slower: likely_slower.filter(|_| !names_one),
+        evidence: stages.evidence(),
         elapsed: long.map_or(stages.elapsed(), |long| long.elapsed),
         benchmarks,
     };

@@ -112,7 +112,10 @@ fn the_order_of_the_files_does_not_matter() {
 #[test]
 fn what_is_missing_is_named_and_may_be_allowed() {
     let parts = || vec![part(2, 4, &rows(20, 1.0, 1.0, 0))];
-    assert_eq!(misfit(parts()), Misfit::Missing { numbers: vec![1, 3, 4], of: 4 });
+    assert_eq!(
+        misfit(parts()),
+        Misfit::Missing { numbers: vec![1, 3, 4], of: 4, benchmarks: Vec::new() }
+    );
     assert_eq!(misfit(parts()).to_string(), "of 4 shards 1, 3 and 4 are missing");
     let outcome = combine(parts(), true).unwrap();
     assert_eq!(outcome.verdict, Some(Verdict::NoRegression));

@@ -75,6 +75,23 @@ impl Running {
         }
     }
 
+    /// Among how many tests that share the error at this confidence the pairs so far are an alarm:
+    /// at most as many as there are, and 0 if they are none even alone.
+    pub fn alarm_among(&self, threshold: f64, confidence: f64) -> usize {
+        let is_alarm = |tests: usize| {
+            let mut running = self.clone();
+            running.relax(Levels::new(confidence, tests));
+            running.decide(threshold) == Some(Decision::Regression)
+        };
+        // Invariant: an alarm among `few`, or `few` is 0, and none among `many`.
+        let (mut few, mut many) = (0, self.levels.tests() + 1);
+        while many - few > 1 {
+            let middle = few.midpoint(many);
+            *(if is_alarm(middle) { &mut few } else { &mut many }) = middle;
+        }
+        few
+    }
+
     /// The evidence that the change is beyond `threshold`, for an average over several tests: a
     /// number with a mean of at most 1 if it is not, whatever was looked at before. 0 where the
     /// estimator has none.

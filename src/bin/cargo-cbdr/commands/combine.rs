@@ -15,6 +15,7 @@ use crate::cli::Analyze;
 use crate::exit::ExitKind;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
+use crate::samples::AGAIN;
 use crate::ui::{Failure, Ui};
 
 /// Prints the verdict of the shards measured by several machines, with the
@@ -55,7 +56,9 @@ fn parts_in(folder: &Path, parts: &mut Vec<ShardPart>) -> Result<Vec<String>, Fa
     files.sort();
     for path in files {
         let name = path.to_string_lossy();
-        if !name.ends_with(".csv") && !name.ends_with(".csv.partial") {
+        let samples = name.strip_suffix(".partial").unwrap_or(&name);
+        let is_beside = AGAIN.iter().any(|suffix| samples.ends_with(&format!(".{suffix}")));
+        if !samples.ends_with(".csv") || is_beside {
             continue;
         }
         match Companion::of_shard(&path) {

@@ -244,7 +244,7 @@ fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> 
         } @else {
             @for benchmark in quiet { (section(benchmark, true)) }
         }
-        @for (status, why) in readable::LISTED {
+        @for (status, why) in readable::listed(&outcome.benchmarks) {
             @if let Some(names) = readable::names(&outcome.benchmarks, status, |name| format!("`{name}`")) {
                 section { p { (why) ": " (sentence(&names)) } }
             }

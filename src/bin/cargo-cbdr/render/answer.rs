@@ -304,9 +304,10 @@ fn in_part(outcome: &Outcome, open: &[Of<'_>], not_measured: &NotMeasured) -> An
     Answer::new(format!("{UNDECIDED}: {}", parts.join(", ")), details.collect())
 }
 
-/// The benchmarks for which the time limit leaves no room.
+/// The benchmarks for which the time limit leaves no room, or whose machine is lost.
 struct NotMeasured {
     benchmarks: usize,
+    lost: usize,
     /// How much longer sampling would take, seconds.
     seconds: f64,
     /// A time limit that has room for all, if known.
@@ -321,8 +322,10 @@ impl NotMeasured {
             Notice::NoTime(no_time) => Some(text::option(no_time.wanted)),
             _ => None,
         });
-        let seconds = all.filter_map(|one| one.needed_seconds).sum();
-        (benchmarks > 0).then_some(NotMeasured { benchmarks, seconds, wanted })
+        let seconds: Vec<f64> = all.filter_map(|one| one.needed_seconds).collect();
+        let lost = benchmarks - seconds.len();
+        let seconds = seconds.into_iter().sum();
+        (benchmarks > 0).then_some(NotMeasured { benchmarks, lost, seconds, wanted })
     }
 
     fn count(&self) -> String {
@@ -331,6 +334,9 @@ impl NotMeasured {
 
     /// `they need about 8m more; --time-limit 13m`
     fn needed(&self) -> String {
+        if self.lost > 0 {
+            return format!("{} of lost machines", self.lost);
+        }
         let they = if self.benchmarks == 1 { "it needs" } else { "they need" };
         let wanted = self.wanted.as_ref();
         let wanted = wanted.map_or(String::new(), |wanted| format!("; --time-limit {wanted}"));

@@ -76,9 +76,10 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
             Some(if gates { doubtful(outcome, Doubt::Removed, why) } else { skipped(why) })
         }
         (Status::NotMeasured, _) => {
-            let needed = text::seconds(benchmark.needed_seconds.unwrap_or_default());
-            let why = format!("not measured: the time limit leaves no room for {needed}");
-            Some(doubtful(outcome, Doubt::Inconclusive, why))
+            let why = benchmark.needed_seconds.map_or("its machine is lost".to_owned(), |needed| {
+                format!("the time limit leaves no room for {}", text::seconds(needed))
+            });
+            Some(doubtful(outcome, Doubt::Inconclusive, format!("not measured: {why}")))
         }
         (Status::Compared, false) => None,
     };
@@ -96,7 +97,7 @@ fn case(outcome: &Outcome, row: &ResultRow<'_>) -> TestCaseStatus {
             failed(Verdict::Regression, why)
         }
         Some(Verdict::Inconclusive) => doubtful(outcome, Doubt::Inconclusive, why),
-        // A shard reaches no verdict.
+        // A shard by pairs reaches no verdict.
         None => skipped(why),
         _ => TestCaseStatus::success(),
     }

@@ -152,7 +152,7 @@ impl Comment<'_> {
             writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
             is_first = false;
         }
-        for (status, why) in readable::LISTED {
+        for (status, why) in readable::listed(&outcome.benchmarks) {
             let names = readable::names(&outcome.benchmarks, status, |name| self.name(name));
             if let Some(names) = names {
                 writeln!(out, "- {why}: {names}")?;

@@ -411,14 +411,20 @@ pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) ->
 }
 
 /// The benchmarks that are only named, since they have no numbers: their status, and why.
-pub(crate) const LISTED: [(Status, &str); 2] = [
-    (Status::NotMeasured, "not measured, because the time limit leaves no room"),
-    (Status::Unaffected, "unaffected, because none of the code that changed runs there"),
-];
+pub(crate) fn listed(benchmarks: &[BenchmarkResult]) -> [(Status, &'static str); 2] {
+    let is_lost =
+        |one: &BenchmarkResult| one.status == Status::NotMeasured && one.needed_seconds.is_none();
+    let why = match benchmarks.iter().any(is_lost) {
+        true => "not measured, because a machine is lost or the time limit leaves no room",
+        false => "not measured, because the time limit leaves no room",
+    };
+    let unaffected = "unaffected, because none of the code that changed runs there";
+    [(Status::NotMeasured, why), (Status::Unaffected, unaffected)]
+}
 
 /// Whether benchmarks of a status are only named.
 pub(crate) fn is_listed(status: Status) -> bool {
-    LISTED.iter().any(|(listed, _)| *listed == status)
+    matches!(status, Status::NotMeasured | Status::Unaffected)
 }
 
 /// The names of the benchmarks of a status, each as `shown`; `None` if there are none.

@@ -74,7 +74,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::Unaffected { benchmarks, of, has_same_code } => {
             unaffected(*benchmarks, *of, *has_same_code)
         }
-        Notice::OfShards { text } => text.clone(),
+        Notice::OfShards { text } | Notice::OfShard { text, .. } => text.clone(),
         Notice::Run(notice) => run(notice, of),
         Notice::Identical { moved, .. } => identical(*moved, of),
         Notice::SameProgram { why, .. } => {

@@ -1,0 +1,268 @@
+//! One outcome from machines that have measured different benchmarks.
+//!
+//! Each test of a machine has a share of the comparison's error, `1/sharing`; those of all machines
+//! are at most 1 together. With these shares as weights, the error of what is a regression is
+//! passed on to the undecided tests of all machines (Holm 1979; `docs/statistics.md`). So what a
+//! machine left open may be a regression, and what it decided stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::shards::ShardPart;
+use crate::model::layouts::Layouts;
+use crate::model::metric::Better;
+use crate::model::notice::{Notice, Weight};
+use crate::model::outcome::{
+    BenchmarkResult, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
+};
+use crate::model::shard::Division;
+use crate::stats::estimator::TAIL;
+use crate::stats::family::{Family, SharedTest, alarms};
+
+/// What a machine found of the benchmarks that it alone has measured.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct OwnPart {
+    pub(super) division: Division,
+    pub(super) outcome: Outcome,
+    layouts: Layouts,
+    /// The metrics that were requested without a gate.
+    shown: BTreeSet<String>,
+    /// For each metric of the outcome, what its JSON does not have.
+    details: Vec<Details>,
+    /// What the user should know, as sentences.
+    notices: Vec<(Weight, String)>,
+}
+
+/// What the JSON of a metric does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+struct Details {
+    pairs: u64,
+    pairs_before: u64,
+    shared_by: usize,
+    alarm_among: usize,
+}
+
+impl OwnPart {
+    /// The part of a machine. `text` words a notice; those about the tables, and those that follow
+    /// from the results of all machines, are not included.
+    pub fn new(outcome: &Outcome, division: &Division, text: impl Fn(&Notice) -> String) -> Self {
+        let details = outcome.metrics().map(|(_, metric)| Details {
+            pairs: metric.summary.pairs,
+            pairs_before: metric.before.map_or(0, |before| before.summary.pairs),
+            shared_by: metric.shared_by,
+            alarm_among: metric.alarm_among,
+        });
+        let is_own = |notice: &&Notice| {
+            let follows = matches!(notice, Notice::Unaffected { .. } | Notice::Removed(_));
+            !follows && !notice.is_about_settings()
+        };
+        let notices = outcome.notices.iter().filter(is_own);
+        OwnPart {
+            division: division.clone(),
+            layouts: outcome.policy.layouts,
+            shown: outcome.benchmarks.iter().flat_map(|one| one.shown.iter().cloned()).collect(),
+            details: details.collect(),
+            notices: notices.map(|notice| (notice.weight(), text(notice))).collect(),
+            outcome: outcome.clone(),
+        }
+    }
+
+    /// The results of the machine, as they were.
+    fn results(&self) -> Vec<BenchmarkResult> {
+        let mut results = self.outcome.benchmarks.clone();
+        let metrics = results.iter_mut().flat_map(|one| &mut one.metrics);
+        for (metric, details) in metrics.zip(&self.details) {
+            metric.summary.pairs = details.pairs;
+            metric.shared_by = details.shared_by;
+            metric.alarm_among = details.alarm_among;
+            if let Some(before) = &mut metric.before {
+                before.summary.pairs = details.pairs_before;
+            }
+        }
+        results.iter_mut().for_each(|one| one.shown = self.shown.iter().cloned().collect());
+        results
+    }
+}
+
+/// The outcome of all machines, of which there is at least one. The benchmarks of the `missing`
+/// shards are not measured.
+pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome {
+    let (first, own) = parts[0];
+    let mut benchmarks = all_results(parts, missing);
+    step_down(parts, missing, &mut benchmarks);
+    let likely_slower = likely_slower(parts, &benchmarks);
+    let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
+    let outcomes = || parts.iter().map(|(_, own)| &own.outcome);
+    let longest =
+        |seconds: fn(&Outcome) -> Option<f64>| outcomes().filter_map(seconds).reduce(f64::max);
+    let mut policy = first.companion.policy();
+    policy.layouts = own.layouts;
+    let mut notices = unaffected(&benchmarks);
+    let sentences = parts.iter().flat_map(|(_, own)| &own.notices);
+    for (weight, text) in sentences {
+        let notice = Notice::OfShard { text: text.clone(), weight: *weight };
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    }
+    Outcome {
+        verdict: Some(verdict),
+        stopped_by: stopped_by(parts, &benchmarks),
+        elapsed_seconds: longest(|one| one.elapsed_seconds),
+        prepare_seconds: longest(|one| one.prepare_seconds),
+        seed: own.outcome.seed.filter(|seed| outcomes().all(|one| one.seed == Some(*seed))),
+        shard: Some(None),
+        explanations: outcomes().flat_map(|one| one.explanations.clone()).collect(),
+        limits: first.companion.limits(),
+        policy,
+        benchmarks,
+        likely_slower,
+        notices,
+        ..own.outcome.clone()
+    }
+}
+
+/// The results of all machines, in the order of one.
+fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<BenchmarkResult> {
+    let mut all: BTreeMap<String, BenchmarkResult> = BTreeMap::new();
+    for result in parts.iter().flat_map(|(_, own)| own.results()) {
+        // All machines know the size of a program that only one of them has measured.
+        let known = all.get(&result.name).map_or(0, |known| known.metrics.len() + 1);
+        if result.metrics.len() + 1 > known {
+            all.insert(result.name.clone(), result);
+        }
+    }
+    let (ShardPart { companion, .. }, own) = parts[0];
+    let allotted = &own.division.benchmarks;
+    for lost in allotted.iter().filter(|one| missing.contains(&one.shard)) {
+        let name = &lost.benchmark;
+        let result = BenchmarkResult::new(name, Status::NotMeasured);
+        all.entry(name.clone()).or_insert(result).status = Status::NotMeasured;
+    }
+    let places: BTreeMap<&str, usize> =
+        allotted.iter().enumerate().map(|(place, one)| (one.benchmark.as_str(), place)).collect();
+    let mut results: Vec<BenchmarkResult> = all.into_values().collect();
+    results.sort_by_cached_key(|result| {
+        let place = places.get(result.name.as_str()).copied();
+        let program = place.map_or(&result.name, |place| &allotted[place].program);
+        let is_of = |name: &String| {
+            let rest = program.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let number = companion.programs.iter().position(|one| is_of(&one.name));
+        let class = match result.status {
+            Status::Compared => 0,
+            Status::Unaffected => 1,
+            Status::NotMeasured => 2,
+            Status::New | Status::Removed => 3,
+        };
+        (number.unwrap_or(usize::MAX), class, place.unwrap_or(usize::MAX))
+    });
+    results
+}
+
+/// Passes the error of regressions on to the undecided tests of all machines. Those of the `missing`
+/// shards keep their share, so that nothing that is found without them is lost with them.
+fn step_down(
+    parts: &[(&ShardPart, &OwnPart)],
+    missing: &[u64],
+    benchmarks: &mut [BenchmarkResult],
+) {
+    let mut shares: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for (part, own) in parts {
+        for one in &part.companion.gates {
+            let test = (one.benchmark.as_str(), one.gate.metric.as_str());
+            shares.insert(test, 1.0 / own.division.sharing as f64);
+        }
+    }
+    let mut metrics = Vec::new();
+    for BenchmarkResult { name, metrics: all, .. } in benchmarks {
+        metrics.extend(all.iter_mut().filter_map(|metric| {
+            let share = *shares.get(&(name.as_str(), metric.name.as_str()))?;
+            Some((SharedTest { share, alarm_among: metric.alarm_among }, metric))
+        }));
+    }
+    let mut tests: Vec<SharedTest> = metrics.iter().map(|(test, _)| *test).collect();
+    let share = parts[0].1.division.share_of(missing);
+    tests.push(SharedTest { share, alarm_among: 0 });
+    for ((_, metric), among) in metrics.into_iter().zip(alarms(&tests)) {
+        if let (Some(among), Some(Verdict::Inconclusive)) = (among, metric.verdict) {
+            raise(metric, among);
+        }
+    }
+}
+
+/// Makes an undecided metric a regression. Its bound excludes the threshold at the new level; by
+/// how much would take its pairs.
+fn raise(metric: &mut MetricResult, shared_by: usize) {
+    metric.verdict = Some(Verdict::Regression);
+    metric.shared_by = shared_by;
+    let mut limit = metric.threshold.unwrap_or(0.0);
+    if let (Some(_), Some(mean)) = (metric.overruled, metric.mean) {
+        metric.summary = Summary { pairs: metric.summary.pairs, ..mean };
+        limit *= TAIL;
+    }
+    let limit = metric.better.limit(limit);
+    let Summary { lower, upper, .. } = &mut metric.summary;
+    match metric.better {
+        Better::Higher => *upper = Some(upper.map_or(limit, |end| end.min(limit))),
+        _ => *lower = Some(lower.map_or(limit, |end| end.max(limit))),
+    }
+}
+
+/// See [`Outcome::likely_slower`].
+fn likely_slower(
+    parts: &[(&ShardPart, &OwnPart)],
+    benchmarks: &[BenchmarkResult],
+) -> Option<String> {
+    if benchmarks.iter().any(BenchmarkResult::has_regressed) {
+        return None;
+    }
+    let mut family = Family::new(parts[0].0.companion.confidence, 1);
+    family.weigh(0.0, parts.iter().map(|(_, own)| own.division.evidence).sum());
+    let open =
+        benchmarks.iter().flat_map(|one| one.metrics.iter().map(move |metric| (one, metric)));
+    let open = open.filter(|(_, metric)| metric.verdict == Some(Verdict::Inconclusive));
+    let likeliest = open.max_by_key(|(_, metric)| metric.alarm_among);
+    let likeliest = likeliest.filter(|_| family.is_slower()).map(|(one, _)| one.name.clone());
+    likeliest.or_else(|| parts.iter().find_map(|(_, own)| own.outcome.likely_slower.clone()))
+}
+
+/// Why sampling stopped, of all machines.
+fn stopped_by(parts: &[(&ShardPart, &OwnPart)], benchmarks: &[BenchmarkResult]) -> StoppedBy {
+    let is_open = |one: &BenchmarkResult| {
+        let mut metrics = one.metrics.iter();
+        one.status == Status::NotMeasured
+            || metrics.any(|metric| metric.verdict == Some(Verdict::Inconclusive))
+    };
+    if !benchmarks.iter().any(is_open) {
+        return StoppedBy::Verdict;
+    }
+    let mut ends = parts.iter().map(|(_, own)| own.outcome.stopped_by);
+    match ends.find(|end| *end == StoppedBy::MaxPairs) {
+        Some(end) => end,
+        None => StoppedBy::TimeLimit,
+    }
+}
+
+/// The notice about benchmarks that the change does not affect.
+fn unaffected(benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
+    let is_compared = |one: &&BenchmarkResult| {
+        !matches!(one.status, Status::New | Status::Removed)
+            && one.metrics.iter().any(MetricResult::decides)
+    };
+    let unaffected = || benchmarks.iter().filter(|one| one.status == Status::Unaffected);
+    let count = unaffected().count();
+    let of = count + benchmarks.iter().filter(is_compared).count();
+    let has_same_code = |one: &BenchmarkResult| {
+        let functions = one.reason.as_ref().and_then(|reason| reason.functions);
+        functions.is_none_or(|functions| functions.differ == 0)
+    };
+    let has_same_code = of == count && unaffected().all(has_same_code);
+    let notice = Notice::Unaffected { benchmarks: count, of, has_same_code };
+    (count > 0).then_some(notice).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;
