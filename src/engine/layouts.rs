@@ -61,6 +61,8 @@ pub(crate) struct LayoutPlan {
     pub(crate) plan: Plan,
     /// For each of its benchmarks, the same one as built.
     pub(crate) of: Vec<BenchmarkId>,
+    /// The same for its numbers of the suite.
+    pub(crate) of_suite: Vec<usize>,
 }
 
 impl LayoutPlan {
@@ -101,7 +103,35 @@ impl LayoutPlan {
                 of.push(BenchmarkId(id));
             }
         }
-        LayoutPlan { plan: layouts, of }
+        LayoutPlan { plan: layouts, of, of_suite: Vec::new() }
+    }
+
+    /// Tests a number of the suite over layouts. Benchmarks have no verdicts of their own here: they
+    /// have their own tests over layouts, if any, with another share of the error.
+    pub(crate) fn of_suite(plan: &Plan, number: usize, order: u64) -> Self {
+        let mut over = LayoutPlan::new(plan, &[], None, order);
+        let layouts = &mut over.plan;
+        for group in &plan.groups {
+            match layouts.groups.last_mut().filter(|last| last.program == group.program) {
+                Some(last) => last.pair_seconds += group.pair_seconds,
+                None => layouts.add_group(group.program, true, group.pair_seconds),
+            }
+            for id in group.benchmarks.clone() {
+                let PlannedBenchmark { name, metrics, .. } = &plan.benchmarks[id];
+                let metrics: Vec<Metric> = metrics.iter().map(|(_, one)| one.clone()).collect();
+                layouts.add_benchmark(name, &metrics, Vec::new());
+                over.of.push(BenchmarkId(id));
+            }
+        }
+        over.with_suite(plan, vec![number])
+    }
+
+    /// Also tests these numbers of the suite.
+    pub(crate) fn with_suite(mut self, plan: &Plan, numbers: Vec<usize>) -> Self {
+        self.plan.suite = numbers.iter().map(|number| plan.suite[*number].clone()).collect();
+        self.plan.unaffected = plan.unaffected;
+        self.of_suite = numbers;
+        self
     }
 }
 
@@ -128,6 +158,12 @@ impl LayoutNoise {
     pub fn new(limit: f64) -> Self {
         let threshold = limit.ln_1p();
         LayoutNoise { threshold, units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
+    }
+
+    /// For a benchmark of a suite of which only the whole is tested: there, many benchmarks share a
+    /// layout, and one pair of each is enough.
+    pub(crate) fn of_suite() -> Self {
+        LayoutNoise { runs: 1, ..LayoutNoise::new(0.0) }
     }
 
     /// The number of pairs that share the next layouts. It depends on earlier units

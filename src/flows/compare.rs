@@ -97,6 +97,9 @@ pub fn compare(
     let Context { helper, interrupt } = context;
     let reporter = &mut Recorder::new(on_event);
     let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    if options.shard.is_some() && preparation.settings.policy.suite.is_some() {
+        return Err(FlowError::SuiteOfShard.into());
+    }
     same::confirm(&mut preparation, options, context, reporter)?;
     let mut programs =
         program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
@@ -215,7 +218,7 @@ fn outcome(
     measured: Measured,
     notices: Vec<Notice>,
 ) -> Outcome {
-    let Sampled { stopped_by, likely_slower, elapsed, .. } = measured.sampled;
+    let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = measured.sampled;
     let benchmarks = all_benchmarks(preparation, &measured.programs);
     let has_unmeasured = benchmarks.iter().any(|one| one.status == Status::NotMeasured);
     let verdict = match stopped_by {
@@ -223,7 +226,10 @@ fn outcome(
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
         // The verdict is that of all shards together.
         _ if options.shard.is_some() => None,
-        _ => Some(Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref())),
+        _ => {
+            let numbers = suite.iter().flat_map(|suite| &suite.numbers);
+            Some(Verdict::of_benchmarks(benchmarks.iter().chain(numbers), likely_slower.as_deref()))
+        }
     };
     let stopped_by = match stopped_by {
         StoppedBy::Verdict if has_unmeasured && verdict == Some(Verdict::Inconclusive) => {
@@ -244,6 +250,7 @@ fn outcome(
         prepare_seconds: Some(measured.prepare_seconds),
         rows: None,
         benchmarks,
+        suite,
         likely_slower,
         sides: Some(preparation.sides.clone()),
         toolchain: Some(preparation.toolchain.clone()),

@@ -67,6 +67,8 @@ pub(crate) enum FlowError {
         "no verdict is possible over {number} layouts: at least {least} of each side are needed"
     )]
     TooFewLayouts { number: u32, least: u64 },
+    #[error("a shard has no verdict on the whole suite")]
+    SuiteOfShard,
     #[error("no bench target can be tried: {0}")]
     NothingToTry(String),
     #[error("can't annotate: {0}")]
@@ -139,6 +141,7 @@ impl Advise for FlowError {
                     "there are results from other machines: `--all-machines` includes them",
                 );
             }
+            Self::SuiteOfShard => "compare on one machine, or with `--suite off`",
             Self::Omitted { .. } => {
                 "make every run report the same, or leave the benchmark out with `--filter`"
             }
@@ -310,6 +313,7 @@ mod tests {
                 newer: None,
             },
             FlowError::TooFewLayouts { number: 1, least: 9 },
+            FlowError::SuiteOfShard,
             FlowError::NothingToTry(text()),
             FlowError::Annotation(text()),
             FlowError::Manifest { path: "a".into(), why: text() },

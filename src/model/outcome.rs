@@ -18,6 +18,7 @@ use crate::model::notice::Notice;
 use crate::model::revision::Sides;
 use crate::model::shard::Shard;
 use crate::model::side::Pair;
+use crate::model::suite::{Suite, SuiteGate};
 use crate::model::words::words;
 
 /// Displays an enum by the name under which it is serialized.
@@ -483,6 +484,8 @@ pub struct FunctionCounts {
 pub struct Sampled {
     /// The benchmarks, in the order of the plan.
     pub benchmarks: Vec<BenchmarkResult>,
+    /// All of them together, if they are several.
+    pub(crate) suite: Option<Suite>,
     /// Why it stopped.
     pub(crate) stopped_by: StoppedBy,
     /// See [`Outcome::likely_slower`].
@@ -495,12 +498,18 @@ pub struct Sampled {
 impl Sampled {
     /// Without any pair.
     pub(crate) fn nothing(stopped_by: StoppedBy) -> Self {
-        Sampled { benchmarks: Vec::new(), stopped_by, likely_slower: None, elapsed: 0.0 }
+        let (benchmarks, suite) = (Vec::new(), None);
+        Sampled { benchmarks, suite, stopped_by, likely_slower: None, elapsed: 0.0 }
+    }
+
+    /// The benchmarks, and the numbers of all of them.
+    pub(crate) fn results(&self) -> impl Iterator<Item = &BenchmarkResult> + Clone {
+        self.benchmarks.iter().chain(self.suite.iter().flat_map(|suite| &suite.numbers))
     }
 
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
-        Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())
+        Verdict::of_benchmarks(self.results(), self.likely_slower.as_deref())
     }
 
     /// The complete pairs of all benchmarks.
@@ -522,6 +531,9 @@ pub struct Policy {
     /// Whether a verdict is about the executables as built, or about many layouts.
     #[serde(skip)]
     pub layouts: Layouts,
+    /// The number of all benchmarks together that gates, if any.
+    #[serde(skip)]
+    pub suite: Option<SuiteGate>,
 }
 
 /// The limits of a comparison.
@@ -567,6 +579,9 @@ pub struct Outcome {
     pub rows: Option<u64>,
     /// The benchmarks.
     pub benchmarks: Vec<BenchmarkResult>,
+    /// All benchmarks together, if several were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Suite>,
     /// The benchmark that is most likely slower, if it is certain that one is but not which.
     /// The verdict is then a regression, although no metric has this verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -616,6 +631,7 @@ impl Outcome {
             prepare_seconds: None,
             rows: Some(rows),
             benchmarks: Vec::new(),
+            suite: None,
             likely_slower: None,
             removed: Vec::new(),
             explanations: Vec::new(),
@@ -633,6 +649,11 @@ impl Outcome {
     /// The metrics that decide.
     pub fn gates(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
         self.metrics().filter(|(_, metric)| metric.decides())
+    }
+
+    /// The numbers of the whole suite that decide.
+    pub fn suite_gates(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
+        self.suite.iter().flat_map(Suite::gates)
     }
 
     /// The complete pairs of all benchmarks.
@@ -713,6 +734,7 @@ mod tests {
         };
         let sampled = |verdict| Sampled {
             benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],
+            suite: None,
             stopped_by: StoppedBy::TimeLimit,
             likely_slower: None,
             elapsed: 1.0,

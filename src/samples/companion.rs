@@ -177,6 +177,7 @@ impl Companion {
             fail_on: self.fail_on.clone(),
             // What is in the samples was measured.
             layouts: Layouts::Off,
+            suite: None,
         }
     }
 }

@@ -10,13 +10,14 @@ use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::ResolvedSetting;
 use super::table::{Table, WrittenUnit};
-use super::values::{Aslr, FailOn, Repetitions, Words};
+use super::values::{Aslr, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{Gate, Waiver};
 use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
 use crate::model::outcome::{Doubt, Limits, Policy};
 use crate::model::side::Side;
+use crate::model::suite::SuiteGate;
 use crate::model::target::{BuildOptions, Package, Target};
 
 /// The default number of measurements of which `min` uses the smallest.
@@ -236,12 +237,20 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
         estimator: table.estimator()?,
         fail_on: fail_on(table)?,
         layouts: table.layouts()?,
+        suite: suite(table)?,
     };
     let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {
         return Err(Error::bad("max-pairs", "0", "at least one pair is needed"));
     }
     Ok((policy, limits))
+}
+
+/// The number of the suite that gates. Without a threshold of its own it has that of the benchmarks.
+fn suite(table: &Table) -> Result<Option<SuiteGate>, Error> {
+    let Some(SuiteChoice(Some((number, own)))) = table.suite()? else { return Ok(None) };
+    let threshold = own.map_or_else(|| table.threshold(), Ok)?.0;
+    Ok(Some(SuiteGate { number, threshold }))
 }
 
 /// What fails besides a regression.

@@ -16,13 +16,14 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, Confidence, FailOn, Repetitions, Threshold, Time, Toolchain, Words,
+    Aslr, BenchFrom, Confidence, FailOn, Repetitions, SuiteChoice, Threshold, Time, Toolchain,
+    Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
 use crate::model::side::Side;
-use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
+use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SUITE};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
 /// The help headings.
@@ -50,6 +51,8 @@ pub mod flags {
     pub const RUNS: u8 = 16;
     /// How many code layouts are compared.
     pub const LAYOUTS: u8 = 32;
+    /// What all benchmarks together have to pass.
+    pub const SUITE: u8 = 64;
 }
 
 /// The group of keys without a flag.
@@ -141,6 +144,10 @@ settings! {
 
         /// Allowed changes of single metrics, by the flag of threshold
         "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
+
+        /// Also decide by the geometric mean of all benchmarks, or by their sum [default: off]
+        "suite" Judges suite: Written<SuiteChoice>, SUITE DECIDING
+            [.value_name("NUMBER[=PERCENT]").display_order(2)];
 
         /// Warn about allowed changes that are larger than this [default: none]
         "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];

@@ -113,6 +113,7 @@ fn samples() {
             estimator,
             fail_on: BTreeSet::new(),
             layouts: Layouts::Off,
+            suite: None,
         },
         chosen: false,
         base: None,

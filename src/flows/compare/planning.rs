@@ -41,6 +41,11 @@ pub(super) fn plan(
         plan_groups(program, number, discovery, &mut plan, session.context)
             .map_err(Stop::into_error)?;
     }
+    // A shard reaches no verdict, and has a part of the pairs only.
+    if plan.decides {
+        let unaffected = discoveries.iter().map(|found| found.unaffected.len()).sum();
+        plan.add_suite(settings.policy.suite, unaffected);
+    }
     Ok(plan)
 }
 

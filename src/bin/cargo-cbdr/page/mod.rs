@@ -79,6 +79,7 @@ fn verdict(result: &Readable<'_>) -> Markup {
             }
             h1 { (line(&answer.heading())) }
             p.reason { (sentence(&answer.rest())) }
+            @if let Some(suite) = &result.suite { p { (sentence(suite)) } }
             @for CommitLink { name, revision, url } in &result.commits {
                 @let hash = html! { code { (abbreviated(&revision.commit)) } };
                 p.commit {

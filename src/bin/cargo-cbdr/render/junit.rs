@@ -14,7 +14,9 @@ use crate::ui::text;
 
 pub(super) fn document(result: &Readable<'_>) -> io::Result<String> {
     let mut report = Report::unnamed();
-    for (id, benchmark) in result.benchmarks().into_iter().enumerate() {
+    let together = result.outcome.suite.iter().flat_map(|suite| &suite.numbers);
+    let benchmarks = result.benchmarks().into_iter().chain(together);
+    for (id, benchmark) in benchmarks.enumerate() {
         report.add_test_suite(suite(result, id, benchmark));
     }
     report.to_string().map_err(io::Error::other)

@@ -93,6 +93,9 @@ impl Comment<'_> {
             self.table(out, &shown)?;
             self.scale(out, &shown)?;
         }
+        if let Some(suite) = &self.result.suite {
+            writeln!(out, "<p>{}</p>\n", self.prose(suite))?;
+        }
         self.benchmarks(out)?;
         for explanation in &outcome.explanations {
             self.explain(out, explanation)?;
