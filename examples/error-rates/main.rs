@@ -14,6 +14,7 @@
 //! cargo run --release --example error-rates -- --lengths   # the last one alone
 //! cargo run --release --example error-rates -- --files     # that of docs/data/layouts.md
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
+//! cargo run --release --example error-rates -- --suite-number # docs/data/suite-number.md
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if
@@ -33,6 +34,7 @@ mod noise;
 mod plan;
 mod shards;
 mod stopped;
+mod suite_number;
 mod suites;
 mod tables;
 mod trial;
@@ -65,10 +67,13 @@ fn main() {
             "--long-bounds" => alone = Some(long_bounds_of),
             "--lengths" => alone = Some(lengths_of),
             "--giving-up" => alone = Some(giving_up_of),
+            "--suite-number" => {
+                alone = Some(|size, threads| suite_number::tables(size, threads, SEED));
+            }
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
                              `--last-look`, `--stopped`, `--files`, `--giving-up`, \
-                             `--long-bounds` or `--lengths`";
+                             `--suite-number`, `--long-bounds` or `--lengths`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }

@@ -151,3 +151,141 @@ impl SuiteTest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::experiment::Experiment;
+    use crate::model::estimator::Estimator;
+    use crate::model::outcome::{Sampled, StoppedBy, Verdict};
+    use crate::stats::noise::TestNoise;
+
+    fn asked(number: SuiteNumber, threshold: f64) -> Option<SuiteGate> {
+        Some(SuiteGate { number, threshold })
+    }
+
+    /// So many benchmarks, each in a process of its own, which may be slower by 5 %.
+    fn plan(benchmarks: usize, suite: Option<SuiteGate>, unaffected: usize) -> Plan {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 3);
+        for _ in 0..benchmarks {
+            plan.add_group(0, true, 1.0);
+            let gates = vec![Gate::new("wall_time", 0.05)];
+            plan.add_benchmark("it", &[Metric::named("wall_time")], gates);
+        }
+        plan.add_suite(suite, unaffected);
+        Plan { time_limit: Duration::from_secs(100_000), ..plan }
+    }
+
+    /// Samples a plan; each benchmark takes ten times as long as the one before, and is slower on
+    /// the head by its change.
+    fn sampled(
+        plan: &Plan,
+        noise: f64,
+        change: impl Fn(usize) -> f64,
+        mut after: impl FnMut(&[u64]),
+    ) -> Sampled {
+        let mut experiment = Experiment::new(plan.clone(), 0.0);
+        let mut random = TestNoise::seeded(5);
+        let mut pairs = vec![0; plan.benchmarks.len()];
+        let mut now = 0.0;
+        loop {
+            let turn = match experiment.next(now) {
+                Ok(turn) => turn,
+                Err(stopped_by) => return experiment.finish(stopped_by),
+            };
+            now += 1.0;
+            let mut rows = Vec::new();
+            for id in &turn.wanted {
+                pairs[id.0] += 1;
+                for side in [Side::Base, Side::Head] {
+                    let factor = if side == Side::Head { 1.0 + change(id.0) } else { 1.0 };
+                    let time = factor * 10f64.powi(id.0 as i32) * (noise * random.normal()).exp();
+                    rows.push(Row { benchmark: *id, side, values: vec![(MetricId(0), time)] });
+                }
+            }
+            experiment.push(&turn, &rows, now);
+            after(&pairs);
+        }
+    }
+
+    fn changes(sampled: &Sampled) -> Vec<f64> {
+        let numbers = &sampled.suite.as_ref().unwrap().numbers;
+        numbers.iter().map(|one| one.metrics[0].summary.change.unwrap()).collect()
+    }
+
+    #[test]
+    fn a_suite_that_is_a_little_slower_everywhere_is_a_regression_though_no_benchmark_is() {
+        let plan = plan(14, asked(SuiteNumber::Geomean, 0.002), 0);
+        let sampled = sampled(&plan, 0.02, |_| 0.02, |_| {});
+        let suite = sampled.suite.as_ref().unwrap();
+        assert_eq!((suite.benchmarks, suite.numbers.len()), (14, 2));
+        let [geomean, sum] = &suite.numbers[..] else { panic!() };
+        assert_eq!((&*geomean.name, &*sum.name), ("suite geomean", "suite sum"));
+        assert_eq!(geomean.metrics[0].verdict, Some(Verdict::Regression));
+        assert_eq!((geomean.metrics[0].threshold, sum.metrics[0].threshold), (Some(0.002), None));
+        let verdicts = sampled.benchmarks.iter().map(|one| one.metrics[0].verdict);
+        assert!(verdicts.clone().all(|verdict| verdict == Some(Verdict::NoRegression)));
+        assert_eq!(
+            (sampled.verdict(), sampled.stopped_by),
+            (Verdict::Regression, StoppedBy::Verdict)
+        );
+        assert_eq!(plan.tests(), 15, "it shares the error");
+    }
+
+    #[test]
+    fn until_it_is_decided_every_benchmark_has_as_many_pairs_as_the_others() {
+        // The first benchmark is a regression soon, and the others pass.
+        let plan = plan(6, asked(SuiteNumber::Geomean, 0.12), 0);
+        let plan = Plan { max_pairs: Some(20), ..plan };
+        let change = |id| if id == 0 { 1.0 } else { 0.0 };
+        let sampled = sampled(&plan, 0.02, change, |pairs| {
+            let (most, least) = (pairs.iter().max().unwrap(), pairs.iter().min().unwrap());
+            assert!(most - least <= 1, "{pairs:?}");
+        });
+        assert_eq!(sampled.verdict(), Verdict::Regression);
+        let suite = &sampled.suite.unwrap().numbers[0];
+        assert_eq!(suite.metrics[0].verdict, Some(Verdict::Inconclusive));
+        assert_eq!((suite.pairs, sampled.benchmarks[0].pairs), (20, 20));
+    }
+
+    #[test]
+    fn what_is_unaffected_counts_as_unchanged_in_the_geometric_mean() {
+        let of = |unaffected| changes(&sampled(&plan(3, None, unaffected), 0.0, |_| 0.08, |_| {}));
+        let expected = |geomean: f64, found: &[f64]| {
+            let [first, sum] = found[..] else { panic!() };
+            assert!((first - geomean).abs() < 1e-9 && (sum - 0.08).abs() < 1e-9, "{found:?}");
+        };
+        expected(0.08, &of(0));
+        expected(1.08f64.powf(0.75) - 1.0, &of(1));
+    }
+
+    #[test]
+    fn each_benchmark_counts_alike_in_the_geometric_mean_and_as_long_as_it_takes_in_the_sum() {
+        let change = |id| if id == 2 { 0.21 } else { 0.0 };
+        let [geomean, sum] = changes(&sampled(&plan(3, None, 0), 0.0, change, |_| {}))[..] else {
+            panic!()
+        };
+        assert!((geomean - (1.21f64.powf(1.0 / 3.0) - 1.0)).abs() < 1e-9, "{geomean}");
+        assert!((sum - 21.0 / 111.0).abs() < 1e-9, "{sum}");
+    }
+
+    #[test]
+    fn of_two_benchmarks_there_is_the_number_that_was_asked_for_alone() {
+        assert!(plan(2, None, 40).suite.is_empty());
+        let plan = plan(2, asked(SuiteNumber::Sum, 0.02), 40);
+        let numbers: Vec<SuiteNumber> = plan.suite.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [SuiteNumber::Sum]);
+    }
+
+    #[test]
+    fn values_of_zero_have_no_geometric_mean() {
+        let plan = plan(3, asked(SuiteNumber::Geomean, 0.02), 0);
+        let plan = Plan { max_pairs: Some(20), ..plan };
+        let sampled = sampled(&plan, 0.0, |id| if id == 1 { -1.0 } else { 0.0 }, |_| {});
+        let geomean = &sampled.suite.as_ref().unwrap().numbers[0].metrics[0];
+        assert_eq!(geomean.verdict, Some(Verdict::Inconclusive));
+        assert_eq!((geomean.summary.change, sampled.verdict()), (None, Verdict::Inconclusive));
+    }
+}
