@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
-use super::origin::ResolvedSetting;
+use super::origin::{Layer, ResolvedSetting};
 use super::table::{Table, WrittenUnit};
 use super::values::{Aslr, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{Gate, Waiver};
+use crate::model::gate::{BenchmarkThreshold, Gate, Waiver};
 use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
 use crate::model::outcome::{Doubt, Limits, Policy};
 use crate::model::side::Side;
@@ -56,6 +56,12 @@ pub struct Benchmark {
     /// The metrics that gate.
     #[serde(skip)]
     pub(crate) gates: Vec<Gate>,
+    /// Thresholds of benchmarks within it, for the metrics that have none of their own.
+    #[serde(skip)]
+    pub(crate) by_pattern: Vec<BenchmarkThreshold>,
+    /// The metrics that have one.
+    #[serde(skip)]
+    pub(crate) own_thresholds: BTreeSet<String>,
     /// Slowdowns that are accepted today.
     #[serde(skip)]
     pub(crate) waivers: Vec<Waiver>,
@@ -190,6 +196,8 @@ pub(crate) fn benchmark(
         args: table.args.clone().unwrap_or_default(),
         harness: table.harness()?,
         gates: gates(table)?,
+        by_pattern: by_pattern(table)?,
+        own_thresholds: table.thresholds.iter().flat_map(BTreeMap::keys).cloned().collect(),
         waivers,
         expired,
         gates_are_default: table.metrics.is_none() && table.thresholds.is_none(),
@@ -305,6 +313,24 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
         return Err(Error::bad("warn", written.text(), why));
     }
     Ok(gates)
+}
+
+/// The thresholds of benchmarks within a program. A flag for all of them overrides these.
+fn by_pattern(table: &Table) -> Result<Vec<BenchmarkThreshold>, Error> {
+    if table.origins.get("threshold").layer == Layer::Flag {
+        return Ok(Vec::new());
+    }
+    let warn = table.warn()?.map(|level| level.0);
+    let mut all = Vec::new();
+    for (pattern, written) in table.benchmark.iter().flatten() {
+        let threshold = written.threshold.read("threshold")?.0;
+        if warn >= Some(threshold) {
+            let why = format!("`warn` has to be below the threshold of `{pattern}`");
+            return Err(Error::bad("threshold", written.threshold.text(), why));
+        }
+        all.push(BenchmarkThreshold { pattern: pattern.clone(), threshold });
+    }
+    Ok(all)
 }
 
 /// The waivers of a table that are valid at the time `now`, and those that have

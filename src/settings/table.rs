@@ -145,6 +145,9 @@ settings! {
         /// Allowed changes of single metrics, by the flag of threshold
         "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
 
+        /// Allowed changes of single benchmarks, by their names or patterns of them
+        "benchmark" Gates benchmark: BTreeMap<String, WrittenBenchmark>, NO_FLAG DECIDING [];
+
         /// Also decide by the geometric mean of all benchmarks, or by their sum [default: off]
         "suite" Judges suite: Written<SuiteChoice>, SUITE DECIDING
             [.value_name("NUMBER[=PERCENT]").display_order(2)];
@@ -237,6 +240,14 @@ pub struct WrittenWaiver {
     pub(crate) issue: Option<String>,
 }
 
+/// What decides about a benchmark within a program.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenBenchmark {
+    /// The largest change that passes, of the metrics without a threshold of their own.
+    pub(crate) threshold: Written<Threshold>,
+}
+
 /// What the values of a metric are.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -251,6 +262,11 @@ plain! {
     Vec<WrittenWaiver> {}
     BTreeMap<String, Table> {}
     BTreeMap<String, WrittenUnit> {
+        fn over(self, low: Self) -> Self {
+            low.into_iter().chain(self).collect()
+        }
+    }
+    BTreeMap<String, WrittenBenchmark> {
         fn over(self, low: Self) -> Self {
             low.into_iter().chain(self).collect()
         }

@@ -16,7 +16,7 @@ use crate::engine::test::exact;
 use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, SampledRuns, Sampling, SideProgram, Stop, Unknown, VaryingNames,
-    Watching, check_output, tune_repetitions, waived,
+    Watching, check_output, of_benchmark, tune_repetitions,
 };
 use crate::exec::harness;
 use crate::exec::meter::{self, Profiler};
@@ -318,7 +318,7 @@ impl<'a> ComparedProgram<'a> {
             let executables = Pair::both(|side| self.sides[side].executable.as_path());
             if let Some((metric, sizes)) = meter::sizes(name, executables)? {
                 let gate = benchmark.gates.iter().find(|gate| gate.metric == *name);
-                let gate = gate.map(|gate| waived(benchmark, gate.clone(), &[]));
+                let gate = gate.map(|gate| of_benchmark(benchmark, gate.clone(), &[]));
                 results.push(exact(metric, gate.as_ref(), sizes.base, sizes.head));
             }
         }
