@@ -174,6 +174,9 @@ impl Seen {
     }
 }
 
+/// A thread that panics ends the program.
+const LOCK: &str = "no thread panics";
+
 /// Computes each of these on one of so many threads, in their order.
 fn on_threads<T: Sync, R: Send>(
     of: &[T],
@@ -184,14 +187,14 @@ fn on_threads<T: Sync, R: Send>(
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(place) = { next.lock().unwrap().next() } {
+                while let Some(place) = { next.lock().expect(LOCK).next() } {
                     let one = result(&of[place]);
-                    all.lock().unwrap().push((place, one));
+                    all.lock().expect(LOCK).push((place, one));
                 }
             });
         }
     });
-    let mut all = all.into_inner().unwrap();
+    let mut all = all.into_inner().expect(LOCK);
     all.sort_by_key(|(place, _)| *place);
     all.into_iter().map(|(_, one)| one).collect()
 }

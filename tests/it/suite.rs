@@ -50,7 +50,7 @@ fn a_suite_has_one_number_in_every_format() {
     for name in ["suite geomean", "suite sum"] {
         let number = number(&object, name);
         let end = |key: &str| number[key].as_f64().unwrap();
-        assert!((end("change") - 0.01).abs() < 0.003, "{number}");
+        assert!((end("change") - 0.01).abs() < 0.006, "{number}");
         assert!(end("lower") < end("change") && end("change") < end("upper"), "{number}");
         assert_eq!((&number["gates"], &number["verdict"]), (&json!(false), &Value::Null));
     }

@@ -319,8 +319,7 @@ fn compare_suite(change: f64, layouts: Layouts) -> (Option<Verdict>, Option<Verd
     plan.add_suite(Some(SuiteGate { number: SuiteNumber::Geomean, threshold }), 0);
     let mut stages = Stages::new(plan.clone(), vec![true; 5], Metric::depends_on_placement, 0.0);
     let (mut random, mut now) = (TestNoise::seeded(6), 0.0);
-    loop {
-        let Ok((stage, turn)) = stages.next(now) else { break };
+    while let Ok((stage, turn)) = stages.next(now) {
         now += 0.01;
         let slower = if stage == Stage::AsBuilt { 0.03 } else { change };
         let mut rows = Vec::new();

@@ -41,7 +41,7 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
     let suite = outcome.suite_gates().map(|(of, metric)| ResultRow::of(of, metric));
-    for row in result.rows.iter().cloned().filter(|row| row.metric.gates).chain(suite) {
+    for row in result.rows.iter().filter(|row| row.metric.gates).cloned().chain(suite) {
         let level = match row.metric.verdict {
             Some(Verdict::Regression) => "error",
             Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),
