@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 pub(crate) use hooks::Hook;
-pub(crate) use output::check_output;
+pub(crate) use output::{Outputs, check_output};
 pub(crate) use repetitions::tune_repetitions;
 pub(crate) use run::{FailedRun, Runs};
 pub(crate) use side::SideProgram;

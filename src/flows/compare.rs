@@ -146,6 +146,9 @@ fn measure(
         return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
     }
     let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    if session.programs.iter().any(|program| program.prints_something_else) {
+        return Ok(Measured::nothing(StoppedBy::DifferentOutput, session, found));
+    }
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);
     unaffected::leave_out(session, &mut found, options, preparation, longest)?;
@@ -224,6 +227,7 @@ fn outcome(
     let verdict = match stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
+        StoppedBy::DifferentOutput => Some(Verdict::DifferentOutput),
         // The verdict is that of all shards together.
         _ if options.shard.is_some() => None,
         _ => {

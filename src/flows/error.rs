@@ -40,6 +40,8 @@ pub(crate) enum FlowError {
     UnknownMetric { metric: String, known: Vec<String> },
     #[error("no run of `{benchmark}` measured `{metric}`")]
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
+    #[error("the outputs of `{benchmark}` can't be compared: {why}")]
+    Output { benchmark: String, why: String },
     #[error("nothing is left to decide: the head no longer measures {}", list(.0))]
     AllRemoved(Vec<Removed>),
     #[error("the waiver of `{metric}` has no effect: {why}")]
@@ -140,6 +142,9 @@ impl Advise for FlowError {
                 return Help::hint(
                     "there are results from other machines: `--all-machines` includes them",
                 );
+            }
+            Self::Output { .. } => {
+                "let the benchmark write what should be equal into the file that CBDR_OUTPUT names"
             }
             Self::SuiteOfShard => "compare on one machine, or with `--suite off`",
             Self::Omitted { .. } => {
@@ -301,6 +306,7 @@ mod tests {
                 metric: "x".into(),
                 measured: vec!["y".into()],
             },
+            FlowError::Output { benchmark: text(), why: text() },
             FlowError::AllRemoved(vec![]),
             FlowError::Waiver { metric: text(), why: text() },
             FlowError::LimitTooShort {

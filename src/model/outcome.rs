@@ -49,6 +49,8 @@ pub enum Verdict {
     Identical,
     /// The base has no such benchmark, or does not build (only overall).
     NoBaseline,
+    /// The two sides print something different where that was asked to fail (only overall).
+    DifferentOutput,
 }
 
 impl Verdict {
@@ -114,6 +116,8 @@ pub enum StoppedBy {
     Identical,
     /// There was nothing to measure against.
     NoBaseline,
+    /// The two sides print something different.
+    DifferentOutput,
 }
 
 /// Which sides have a benchmark, or a metric.
@@ -680,9 +684,12 @@ mod tests {
             &Inconclusive,
             &Verdict::Identical,
             &Verdict::NoBaseline,
+            &Verdict::DifferentOutput,
         ]);
-        use StoppedBy::{Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
-        holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt, &Identical, &NoBaseline]);
+        use StoppedBy::{DifferentOutput, Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
+        let nothing: [&dyn fmt::Display; 3] = [&Identical, &NoBaseline, &DifferentOutput];
+        holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt]);
+        holds(&nothing);
         let statuses: [&dyn fmt::Display; 5] = [
             &Status::Compared,
             &Status::New,

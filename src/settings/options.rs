@@ -10,7 +10,7 @@ use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::{Layer, ResolvedSetting};
 use super::table::{Table, WrittenUnit};
-use super::values::{Aslr, FailOn, Repetitions, SuiteChoice, Words};
+use super::values::{Aslr, CheckOutput, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{BenchmarkThreshold, Gate, Waiver};
@@ -119,6 +119,9 @@ pub(crate) struct Measuring {
     pub(crate) hooks: Hooks,
     /// Whether the sides' standard outputs are compared.
     pub(crate) check_output: bool,
+    /// Whether a difference is the verdict.
+    #[serde(skip)]
+    pub(crate) fails_on_output: bool,
     /// Whose benchmark sources both sides use; if `None`, each uses its own.
     pub(crate) bench_from: Option<Side>,
 }
@@ -396,6 +399,7 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
         return Err(Error::bad("min-of", "0", "it must be at least 1"));
     }
     let takes_least = table.estimator()? == Estimator::Min;
+    let check_output = table.check_output()?.unwrap_or(CheckOutput::Off);
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
     Ok(Measuring {
         repetitions: table.repetitions()?,
@@ -409,7 +413,8 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
             setup: hook(table.setup()?),
             cleanup: hook(table.cleanup()?),
         },
-        check_output: table.check_output.unwrap_or(false),
+        check_output: check_output != CheckOutput::Off,
+        fails_on_output: check_output == CheckOutput::Fail,
         bench_from: table.bench_from()?.side(),
     })
 }

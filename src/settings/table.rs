@@ -16,8 +16,8 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, Confidence, FailOn, Repetitions, SuiteChoice, Threshold, Time, Toolchain,
-    Words,
+    Aslr, BenchFrom, CheckOutput, Confidence, FailOn, Repetitions, SuiteChoice, Threshold, Time,
+    Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
@@ -217,8 +217,10 @@ settings! {
         /// Run this command after the last run of each side
         "cleanup" Shapes cleanup: Written<Words>, RUNS MEASURING [];
 
-        /// Warn if the two sides print different output
-        "check-output" Shapes check_output: bool, RUNS MEASURING [];
+        /// Compare what the two sides print; fail: different output is a verdict (100)
+        /// [default: off; without a value: warn]
+        "check-output" Gates check_output: Written<CheckOutput>, RUNS MEASURING
+            [.num_args(0..=1).require_equals(true).default_missing_value("warn")];
 
         /// Build both sides with the benchmark sources of one side
         "bench-from" Selects bench_from: Written<BenchFrom> = BenchFrom::Each, RUNS MEASURING [];

@@ -84,6 +84,34 @@ impl BenchFrom {
     }
 }
 
+/// Whether the outputs of both sides are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOutput {
+    Off,
+    /// A difference is a warning.
+    Warn,
+    /// A difference is the verdict.
+    Fail,
+}
+
+impl Meaning for CheckOutput {
+    const VALUE_NAME: &'static str = "warn|fail|off";
+    const IS_SWITCH: bool = true;
+}
+
+impl FromStr for CheckOutput {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "off" | "false" => Ok(CheckOutput::Off),
+            "warn" | "true" => Ok(CheckOutput::Warn),
+            "fail" => Ok(CheckOutput::Fail),
+            _ => Err(one_of(&CheckOutput::words())),
+        }
+    }
+}
+
 /// A result that fails besides a regression; `None` is the word that overrides a list of a lower
 /// layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -341,6 +369,7 @@ mod tests {
         for word in Toolchain::words() {
             assert_ne!(read(word), Ok(Toolchain::Named(word.to_owned())));
         }
+        assert_eq!([read("true"), read("false")], [Ok(CheckOutput::Warn), Ok(CheckOutput::Off)]);
         assert_eq!(read("off"), Ok(SuiteChoice(None)));
         assert_eq!(read("sum"), Ok(SuiteChoice(Some((SuiteNumber::Sum, None)))));
         let geomean = SuiteChoice(Some((SuiteNumber::Geomean, Some(Threshold(0.01)))));

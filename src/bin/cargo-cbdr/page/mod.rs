@@ -95,7 +95,7 @@ fn verdict(result: &Readable<'_>) -> Markup {
 /// The class that colours a verdict.
 fn tone(verdict: Option<Verdict>) -> &'static str {
     match verdict {
-        Some(Verdict::Regression) => "bad",
+        Some(Verdict::Regression | Verdict::DifferentOutput) => "bad",
         Some(Verdict::NoRegression | Verdict::Identical) => "good",
         Some(Verdict::Inconclusive | Verdict::NoBaseline) => "doubt",
         None => "plain",

@@ -72,7 +72,7 @@ impl Comment<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
         let (outcome, answer) = (self.result.outcome, &self.result.answer);
         let sign = match outcome.verdict {
-            Some(Verdict::Regression) => "🔴 ",
+            Some(Verdict::Regression | Verdict::DifferentOutput) => "🔴 ",
             Some(_) if !outcome.removed.is_empty() => "🟡 ",
             Some(Verdict::NoRegression | Verdict::Identical) => "🟢 ",
             Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
