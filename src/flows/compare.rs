@@ -147,6 +147,11 @@ fn measure(
     }
     let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
     if session.programs.iter().any(|program| program.prints_something_else) {
+        for (program, found) in session.programs.iter().zip(&mut found) {
+            let name = &program.execution.benchmark.name;
+            let differs = program.prints_something_else.then_some(Status::DifferentOutput);
+            found.results.extend(differs.map(|status| BenchmarkResult::new(name, status)));
+        }
         return Ok(Measured::nothing(StoppedBy::DifferentOutput, session, found));
     }
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();

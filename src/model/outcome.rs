@@ -135,6 +135,8 @@ pub enum Status {
     Unaffected,
     /// Both have it, and the time limit leaves no room for it.
     NotMeasured,
+    /// Both have it, and print something different.
+    DifferentOutput,
 }
 
 /// How samples were compared.
@@ -690,12 +692,13 @@ mod tests {
         let nothing: [&dyn fmt::Display; 3] = [&Identical, &NoBaseline, &DifferentOutput];
         holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt]);
         holds(&nothing);
-        let statuses: [&dyn fmt::Display; 5] = [
+        let statuses: [&dyn fmt::Display; 6] = [
             &Status::Compared,
             &Status::New,
             &Status::Removed,
             &Status::Unaffected,
             &Status::NotMeasured,
+            &Status::DifferentOutput,
         ];
         holds(&statuses);
         holds(&[&Method::Sequential, &Method::Paired, &Method::Welch, &Method::Judge]);

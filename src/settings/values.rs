@@ -87,6 +87,7 @@ impl BenchFrom {
 /// Whether the outputs of both sides are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckOutput {
+    /// They are not.
     Off,
     /// A difference is a warning.
     Warn,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::metric::{Better, Unit};
-use cargo_cbdr::model::notice::{Notice, RunNotice};
+use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, Doubt, MetricResult, Outcome, Removed, Status, StoppedBy, Summary, Verdict,
 };
@@ -128,16 +128,8 @@ fn identical(outcome: &Outcome) -> Answer {
 
 /// What was not measured, since the two sides do not print the same.
 fn different_output(outcome: &Outcome) -> Answer {
-    let names = outcome.notices.iter().filter_map(|notice| match notice {
-        Notice::Run(RunNotice::OutputDiffers { benchmark, .. }) => Some(line(benchmark)),
-        _ => None,
-    });
-    let names: Vec<String> = names.collect();
-    let what = if names.is_empty() {
-        "a benchmark".to_owned()
-    } else {
-        text::first_few(names.into_iter())
-    };
+    let names = readable::names(&outcome.benchmarks, Status::DifferentOutput, line);
+    let what = names.unwrap_or_else(|| "a benchmark".to_owned());
     let sentence = format!("different output: the two sides of {what} do not print the same");
     Answer::new(sentence, vec!["nothing was measured".to_owned()])
 }

@@ -67,6 +67,7 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
+        Some(Verdict::DifferentOutput) => "error",
         _ => "notice",
     };
     let title = format!("cargo cbdr: {}", result.title);

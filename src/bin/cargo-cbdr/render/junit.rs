@@ -82,6 +82,10 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
             let why = format!("not measured: the time limit leaves no room for {needed}");
             Some(doubtful(outcome, Doubt::Inconclusive, why))
         }
+        (Status::DifferentOutput, _) => {
+            let why = "the two sides do not print the same".to_owned();
+            Some(failed(Verdict::DifferentOutput, why))
+        }
         (Status::Compared, false) => None,
     };
     cases.extend(whole.map(|case| (benchmark.status.to_string(), case)));

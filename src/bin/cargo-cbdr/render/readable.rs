@@ -132,9 +132,9 @@ impl<'a> ResultRow<'a> {
     pub(crate) fn sentence(&self) -> String {
         let (benchmark, metric) = (self.benchmark, &self.metric);
         let only = match metric.status {
-            Status::Compared | Status::Unaffected | Status::NotMeasured => None,
             Status::New => Some("head"),
             Status::Removed => Some("base"),
+            _ => None,
         };
         if let Some(side) = only {
             return format!("only the {side} of `{}` measures `{}`", benchmark.name, metric.name);
@@ -410,6 +410,7 @@ pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) ->
         (Status::Removed, _) => "is no longer on the head",
         (Status::Unaffected, _) => "is unaffected",
         (Status::NotMeasured, _) => "was not measured",
+        (Status::DifferentOutput, _) => "does not print the same on both sides",
     };
     what.to_owned()
 }
