@@ -63,13 +63,13 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_600),
-    ("engine", 2_080),
+    ("engine", 2_360),
     ("error", 400),
     ("exec", 6_000),
     ("flows", 6_400),
-    ("model", 1_700),
+    ("model", 1_735),
     ("samples", 1_950),
-    ("settings", 1_750),
+    ("settings", 1_775),
     ("stats", 2_660),
     ("workspace", 10_750),
 ];
