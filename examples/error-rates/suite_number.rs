@@ -8,6 +8,7 @@ use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::suite::SuiteNumber;
 use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
+use cargo_cbdr::stats::rounds::Rounds;
 
 use super::noise::{Noise, Random, Source};
 use super::plan::Size;
@@ -74,8 +75,8 @@ impl Suite {
         }
     }
 
-    /// The pairs of a round.
-    fn round(&mut self, random: &mut Random) -> Vec<(f64, f64)> {
+    /// A pair of each.
+    fn pairs(&mut self, random: &mut Random) -> Vec<(f64, f64)> {
         let all = self.sources.iter_mut().zip(&self.benchmarks);
         all.map(|(source, (size, change))| {
             let (one, other) = source.pair(random);
@@ -85,15 +86,19 @@ impl Suite {
         .collect()
     }
 
-    /// The pair of the suite.
-    fn together(&self, round: &[(f64, f64)]) -> (f64, f64) {
-        let of = |side: fn(&(f64, f64)) -> f64| match self.number {
+    /// The pair of the suite, if a pair of each benchmark completes a round.
+    fn together(&self, pairs: &[(f64, f64)], rounds: &mut Rounds) -> Option<(f64, f64)> {
+        match self.number {
             SuiteNumber::Geomean => {
-                (round.iter().map(|pair| side(pair).ln()).sum::<f64>() / round.len() as f64).exp()
+                let logs = pairs.iter().map(|(base, head)| (head / base).ln());
+                let half = 0.5 * rounds.push(logs.collect())?;
+                Some(((-half).exp(), half.exp()))
             }
-            SuiteNumber::Sum => round.iter().map(side).sum(),
-        };
-        (of(|pair| pair.0), of(|pair| pair.1))
+            SuiteNumber::Sum => {
+                let bases = pairs.iter().map(|(base, _)| base).sum();
+                Some((bases, pairs.iter().map(|(_, head)| head).sum()))
+            }
+        }
     }
 }
 
@@ -110,10 +115,10 @@ fn wrong(suite: &mut Suite, runs: u32, seed: u64) -> (u32, u32) {
     let (mut alarms, mut clears) = (0, 0);
     for _ in 0..runs {
         suite.sources.iter_mut().for_each(Source::restart);
-        let mut running = running(AT, 1);
+        let (mut running, mut rounds) = (running(AT, 1), Rounds::default());
         let decision = (0..WRONG.1).find_map(|_| {
-            let round = suite.round(&mut random);
-            let (base, head) = suite.together(&round);
+            let pairs = suite.pairs(&mut random);
+            let (base, head) = suite.together(&pairs, &mut rounds)?;
             running.push(base, head);
             running.decide(AT)
         });
@@ -147,15 +152,14 @@ impl Seen {
             let mut open: Vec<Running> =
                 (0..count).map(|_| running(threshold, count + 1)).collect();
             let (mut suite_at, mut first) = (None, None);
-            let mut alone = 0;
+            let (mut rounds, mut alone) = (Rounds::default(), 0);
             for pairs in 1..=PAIRS {
-                let round = suite.round(&mut random);
-                let (base, head) = suite.together(&round);
-                whole.push(base, head);
-                if suite_at.is_none() && is_bad(&whole) {
-                    suite_at = Some(pairs);
+                let all = suite.pairs(&mut random);
+                if let (None, Some((base, head))) = (suite_at, suite.together(&all, &mut rounds)) {
+                    whole.push(base, head);
+                    suite_at = is_bad(&whole).then_some(pairs);
                 }
-                for (single, (base, head)) in open.iter_mut().zip(&round) {
+                for (single, (base, head)) in open.iter_mut().zip(&all) {
                     if !is_bad(single) {
                         single.push(*base, *head);
                         if is_bad(single) {
@@ -205,9 +209,9 @@ pub fn tables(size: &Size, threads: usize, seed: u64) -> String {
     let _ = writeln!(
         out,
         "# One number for a suite\n\nMade by `cargo run --release --example error-rates -- \
-         --suite-number`, seed {seed}. A round has one pair of each benchmark, and the test of \
-         `robust` gets the geometric means, or the sums, of a round as one pair. The benchmarks' \
-         times are up to a factor of {SIZES} apart."
+         --suite-number`, seed {seed}. The test of `robust` gets each round as one pair: for the \
+         geometric mean one pair of each benchmark, or the medians of several where that is cheaper; \
+         for the sum one. The benchmarks' times are up to a factor of {SIZES} apart."
     );
     at_threshold(&mut out, size, threads, seed);
     everywhere(&mut out, size, threads, seed);
@@ -217,7 +221,7 @@ pub fn tables(size: &Size, threads: usize, seed: u64) -> String {
 fn at_threshold(out: &mut String, size: &Size, threads: usize, seed: u64) {
     let title = format!(
         "Wrong verdicts at the threshold, %, promised 5 % of each kind: alarms / all-clears of {} \
-         benchmarks within {} rounds, {} comparisons (standard error at 5 %: {:.1} %)",
+         benchmarks within {} pairs of each, {} comparisons (standard error at 5 %: {:.1} %)",
         WRONG.0,
         WRONG.1,
         size.runs,

@@ -505,12 +505,12 @@ impl Experiment {
                 }));
             }
         }
-        let round = self.groups.iter().map(|group| group.pair_seconds).sum();
+        let pair: f64 = self.groups.iter().map(|group| group.pair_seconds).sum();
         let suite = self.suite.iter().filter(|number| number.is_open());
         open.extend(suite.map(|number| OpenTest {
             test: number.test(),
             others: &[],
-            pair_seconds: round,
+            pair_seconds: pair * number.round_length() as f64,
             at_least: None,
         }));
         advice(&open, self.elapsed)
@@ -611,9 +611,10 @@ impl Experiment {
         let open = self.suite.iter().filter(|number| number.is_open());
         open.fold(own, |outlook, number| {
             let one = until_verdict(number.test(), number.test().pairs());
+            let pairs = |rounds: u64| rounds.saturating_mul(number.round_length());
             Outlook {
-                all: outlook.all.zip(one.all).map(|(all, left)| all.max(left as f64)),
-                soonest: outlook.soonest.into_iter().chain(one.soonest).min(),
+                all: outlook.all.zip(one.all).map(|(all, left)| all.max(pairs(left) as f64)),
+                soonest: outlook.soonest.into_iter().chain(one.soonest.map(pairs)).min(),
             }
         })
     }

@@ -1,10 +1,11 @@
 //! One number for all benchmarks of a suite, with a test of its own.
 //!
 //! The first pairs of all benchmarks are a round, then the second ones, and so on. A round is one
-//! pair of the suite: the geometric means of the bases and of the heads, or their sums. *Why the
-//! theorem of single benchmarks holds for it*: swapping base and head in every pair of a round
-//! swaps them in the pair of the suite, and nobody knows the coins of a round before it; see
-//! `docs/statistics.md`. So one test decides, with a share of the error like any other.
+//! pair of the suite: the sums of the bases and of the heads, or the geometric mean of head/base,
+//! for which a [round](Rounds) may have several pairs of each. *Why the theorem of single benchmarks
+//! holds for it*: swapping base and head in every pair of a round swaps them in the pair of the
+//! suite, and nobody knows the coins of a round before it; see `docs/statistics.md`. So one test
+//! decides, with a share of the error like any other.
 //!
 //! If the number gates, every benchmark is measured until it is decided, in rounds. Otherwise it
 //! comes from the rounds that are complete.
@@ -15,10 +16,11 @@ use super::plan::Plan;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::metric::Metric;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Status};
+use crate::model::outcome::{BenchmarkResult, MetricResult, Status, Summary};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::side::{Pair, Side};
 use crate::model::suite::{LEAST_BENCHMARKS, SuiteGate, SuiteNumber};
+use crate::stats::rounds::Rounds;
 
 /// A number of the suite, and whether it gates.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +59,7 @@ pub(crate) struct SuiteTest {
     waiting: BTreeMap<BenchmarkId, VecDeque<Pair<f64>>>,
     /// How many benchmarks share the geometric mean, with those that are unaffected.
     sharing: f64,
+    rounds: Rounds,
     /// Whether a value was not positive, so that there is no geometric mean.
     is_undefined: bool,
 }
@@ -81,6 +84,7 @@ impl SuiteTest {
             metric: id,
             sharing: (waiting.len() + plan.unaffected) as f64,
             waiting,
+            rounds: Rounds::default(),
             is_undefined: false,
         }
     }
@@ -97,22 +101,24 @@ impl SuiteTest {
         while self.waiting.values().all(|pairs| !pairs.is_empty()) {
             let round: Vec<Pair<f64>> =
                 self.waiting.values_mut().filter_map(VecDeque::pop_front).collect();
-            let Pair { base, head } =
-                Pair::both(|side| self.together(round.iter().map(|pair| pair[side])));
-            self.is_undefined |= !(base > 0.0 && head > 0.0);
-            if !self.is_undefined {
+            self.is_undefined |= round.iter().any(|pair| !(pair.base > 0.0 && pair.head > 0.0));
+            if let Some((base, head)) = self.together(&round).filter(|_| !self.is_undefined) {
                 self.test.push(base, head, Side::Base);
             }
         }
         !was_known && self.test.is_regression()
     }
 
-    /// The value of a side in a round.
-    fn together(&self, values: impl Iterator<Item = f64>) -> f64 {
-        match self.number {
-            SuiteNumber::Geomean => (values.map(f64::ln).sum::<f64>() / self.sharing).exp(),
-            SuiteNumber::Sum => values.sum(),
+    /// The pair of the suite after one more pair of each benchmark, if that completes a round.
+    fn together(&mut self, pairs: &[Pair<f64>]) -> Option<(f64, f64)> {
+        let sum = |side| pairs.iter().map(|pair: &Pair<f64>| pair[side]).sum();
+        if self.number == SuiteNumber::Sum {
+            return Some((sum(Side::Base), sum(Side::Head)));
         }
+        let logs = pairs.iter().map(|pair| (pair.head / pair.base).ln());
+        let mean = self.rounds.push(logs.collect())?;
+        let half = 0.5 * mean * pairs.len() as f64 / self.sharing;
+        Some(((-half).exp(), half.exp()))
     }
 
     /// Whether a benchmark has to be measured for the verdict.
@@ -122,6 +128,11 @@ impl SuiteTest {
 
     pub(super) fn is_open(&self) -> bool {
         self.test.is_open() && !self.is_undefined
+    }
+
+    /// How many pairs of each benchmark are in a round.
+    pub(super) fn round_length(&self) -> u64 {
+        self.rounds.length() as u64
     }
 
     pub(crate) fn test(&self) -> &MetricTest {
@@ -141,7 +152,8 @@ impl SuiteTest {
     pub(super) fn result(&self) -> BenchmarkResult {
         let mut metric = MetricResult { mean: None, ..self.test.result() };
         if self.number == SuiteNumber::Geomean {
-            (metric.summary.base, metric.summary.head) = (None, None);
+            let pairs = self.rounds.pairs();
+            metric.summary = Summary { pairs, base: None, head: None, ..metric.summary };
         }
         let name = format!("suite {}", self.number);
         BenchmarkResult {
