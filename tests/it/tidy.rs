@@ -63,14 +63,14 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_600),
-    ("engine", 2_360),
+    ("engine", 2_370),
     ("error", 400),
     ("exec", 6_000),
     ("flows", 6_400),
     ("model", 1_735),
     ("samples", 1_950),
     ("settings", 1_775),
-    ("stats", 2_660),
+    ("stats", 2_665),
     ("workspace", 10_750),
 ];
 
