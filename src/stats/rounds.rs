@@ -15,10 +15,10 @@ use super::empirical::{median_of, typical_deviation};
 const LENGTHS: [usize; 4] = [1, 3, 5, 9];
 
 /// The fewest rounds of a length that tell what it costs.
-const ENOUGH: usize = 8;
+const ENOUGH: usize = 16;
 
-/// A longer round has to be cheaper than a shorter one by this factor.
-const CLEARLY: f64 = 0.7;
+/// A longer round has to be cheaper than a shorter one by this factor, since both costs are estimates.
+const CLEARLY: f64 = 0.5;
 
 /// The rounds of one suite so far.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +41,7 @@ impl Rounds {
         let mean = mean_of_medians(&self.pairs[self.complete..]);
         self.complete = self.pairs.len();
         // Seldom, since it takes as long as all pairs together.
-        if self.complete >= 2 * ENOUGH && (self.complete / self.length()).is_power_of_two() {
+        if self.complete >= ENOUGH && (self.complete / self.length()).is_power_of_two() {
             self.length = self.cheapest();
         }
         Some(mean)
