@@ -15,6 +15,7 @@
 //! cargo run --release --example error-rates -- --files     # that of docs/data/layouts.md
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
 //! cargo run --release --example error-rates -- --divided   # docs/data/shards.md
+//! cargo run --release --example error-rates -- --suite-number # docs/data/suite-number.md
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if
@@ -35,6 +36,7 @@ mod noise;
 mod plan;
 mod shards;
 mod stopped;
+mod suite_number;
 mod suites;
 mod tables;
 mod trial;
@@ -68,10 +70,13 @@ fn main() {
             "--lengths" => alone = Some(lengths_of),
             "--giving-up" => alone = Some(giving_up_of),
             "--divided" => alone = Some(|size, _| divided::table(size, SEED)),
+            "--suite-number" => {
+                alone = Some(|size, threads| suite_number::tables(size, threads, SEED));
+            }
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
                              `--last-look`, `--stopped`, `--files`, `--giving-up`, `--divided`, \
-                             `--long-bounds` or `--lengths`";
+                             `--suite-number`, `--long-bounds` or `--lengths`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }

@@ -20,14 +20,17 @@ use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
 use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
 use super::schedule::Schedule;
+use super::suite::SuiteTest;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
+use crate::model::metric::Metric;
 use crate::model::notice::{Advice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy};
 use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
+use crate::model::suite::Suite;
 use crate::stats::family::Family;
 use crate::stats::forecast::Forecast;
 
@@ -78,11 +81,14 @@ pub struct Experiment {
     plan: Plan,
     groups: Vec<GroupState>,
     benchmarks: Vec<BenchmarkState>,
+    suite: Vec<SuiteTest>,
     family: Family,
     /// The group of the latest turn.
     latest: Option<usize>,
     /// The tests that the latest pair decided, or that were set aside after it.
     ended: Vec<(BenchmarkId, usize)>,
+    /// The numbers of the suite that the latest pair showed to be regressions.
+    suite_found: Vec<usize>,
     /// The part of the time limit that is reserved for what follows, seconds.
     reserved: f64,
     /// Whether tests that can't reach a verdict in time were already searched for.
@@ -107,9 +113,14 @@ impl Experiment {
             benchmarks.map(|one| BenchmarkState::new(&plan, one, time)).collect::<Vec<_>>()
         });
         let benchmarks: Vec<BenchmarkState> = benchmarks.collect();
+        let suite: Vec<SuiteTest> =
+            plan.suite.iter().map(|number| SuiteTest::new(&plan, number)).collect();
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
-            is_open: benchmarks[group.benchmarks.clone()].iter().any(BenchmarkState::is_open),
+            is_open: group
+                .benchmarks
+                .clone()
+                .any(|id| benchmarks[id].is_open() || suite.iter().any(|number| number.needs(id))),
             // A shard by pairs reaches no verdict, so its groups are sampled equally often.
             least: plan.least_pairs_in(group).filter(|_| plan.decides).unwrap_or(u64::MAX),
             pairs: 0,
@@ -123,9 +134,11 @@ impl Experiment {
         Experiment {
             groups: groups.collect(),
             benchmarks,
+            suite,
             family,
             latest: None,
             ended: Vec::new(),
+            suite_found: Vec::new(),
             reserved: 0.0,
             // Most tests of longer runs are to end without a verdict, so a forecast is of no use.
             has_foreseen: plan.is_longer,
@@ -211,11 +224,29 @@ impl Experiment {
         self.plan.gives_up && open.all(is_hopeless)
     }
 
+    /// Whether a number of the suite is undecided.
+    fn suite_is_open(&self) -> bool {
+        self.suite.iter().any(SuiteTest::is_open)
+    }
+
+    /// For each group, how many benchmarks its next pair measures.
+    fn all_wanted(&self) -> Vec<usize> {
+        (0..self.groups.len()).map(|group| self.wanted(group).len()).collect()
+    }
+
+    /// Whether a benchmark gets further pairs, for a verdict of its own or of the suite.
+    fn is_needed(&self, benchmark: usize) -> bool {
+        let for_suite = || self.suite.iter().any(|number| number.needs(benchmark));
+        self.benchmarks[benchmark].is_open() || for_suite()
+    }
+
     /// Adds the rows of a turn that ended at the time `now`. A benchmark counts as
     /// measured if both sides have a row.
     pub fn push(&mut self, turn: &Turn, rows: &[Row], now: f64) {
         self.elapsed = now - self.start;
         self.ended.clear();
+        self.suite_found.clear();
+        let wanted = self.suite_is_open().then(|| self.all_wanted());
         let range = self.plan.groups[turn.group].benchmarks.clone();
         for (number, benchmark) in range.clone().zip(&mut self.benchmarks[range.clone()]) {
             let row = |side| {
@@ -227,6 +258,11 @@ impl Experiment {
                 let decided = benchmark.push(base, head, turn.first).into_iter();
                 self.ended.extend(decided.map(|test| (BenchmarkId(number), test)));
                 self.family.weigh(before, benchmark.evidence());
+                for (place, suite) in self.suite.iter_mut().enumerate() {
+                    if suite.push(BenchmarkId(number), base, head) {
+                        self.suite_found.push(place);
+                    }
+                }
             }
         }
         let group = &mut self.groups[turn.group];
@@ -235,10 +271,11 @@ impl Experiment {
         group.timed_seconds += self.elapsed - turn.begin;
         group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
         self.close(turn.group, turn.wanted.len());
+        if let Some(wanted) = wanted.filter(|_| !self.suite_is_open()) {
+            (0..wanted.len()).for_each(|group| self.close(group, wanted[group]));
+        }
         // What is tested again over layouts is not a finding yet, and passes no error on.
-        if self.plan.layouts == Layouts::Off
-            && self.ended(MetricTest::is_regression).next().is_some()
-        {
+        if self.plan.layouts == Layouts::Off && self.has_just_found() {
             self.step_down();
         }
     }
@@ -246,8 +283,7 @@ impl Experiment {
     /// Passes the error of the regressions on to the undecided tests, and closes those that this
     /// decides.
     fn step_down(&mut self) {
-        let wanted: Vec<usize> =
-            (0..self.groups.len()).map(|group| self.wanted(group).len()).collect();
+        let wanted = self.all_wanted();
         let benchmarks = self.benchmarks.iter_mut().enumerate();
         let (ids, mut tests): (Vec<_>, Vec<_>) = benchmarks
             .flat_map(|(id, benchmark)| {
@@ -255,14 +291,19 @@ impl Experiment {
                 tests.map(move |(place, (_, test))| ((BenchmarkId(id), place), test))
             })
             .unzip();
-        let more: Vec<_> =
-            step_down(&mut self.family, &mut tests).into_iter().map(|number| ids[number]).collect();
+        tests.extend(self.suite.iter_mut().map(SuiteTest::test_mut));
+        let more = step_down(&mut self.family, &mut tests);
+        let of_suite: Vec<usize> =
+            more.iter().filter_map(|number| number.checked_sub(ids.len())).collect();
+        let is_of_suite = !of_suite.is_empty();
+        self.suite_found.extend(of_suite);
+        let more: Vec<_> = more.iter().filter_map(|number| ids.get(*number).copied()).collect();
         self.ended.extend(&more);
         // The levels of all have changed, and with them the bounds.
         self.benchmarks.iter_mut().for_each(|benchmark| benchmark.result = OnceCell::new());
         for (group, wanted) in wanted.into_iter().enumerate() {
             let range = &self.plan.groups[group].benchmarks;
-            if more.iter().any(|(id, _)| range.contains(&id.0)) {
+            if is_of_suite || more.iter().any(|(id, _)| range.contains(&id.0)) {
                 self.close(group, wanted);
             }
         }
@@ -272,9 +313,10 @@ impl Experiment {
     /// `wanted` benchmarks.
     fn close(&mut self, number: usize, wanted: usize) {
         let left = self.wanted(number).len();
-        let range = self.plan.groups[number].benchmarks.clone();
+        let mut range = self.plan.groups[number].benchmarks.clone();
+        let is_open = range.any(|id| self.is_needed(id));
         let group = &mut self.groups[number];
-        group.is_open = self.benchmarks[range].iter().any(BenchmarkState::is_open);
+        group.is_open = is_open;
         group.outlook = OnceCell::new();
         // The mean of the pairs so far is that of longer ones: begin a new one.
         if left < wanted {
@@ -320,7 +362,7 @@ impl Experiment {
 
     /// Whether the latest pair revealed a regression after which sampling was not resumed.
     pub(crate) fn has_just_found(&self) -> bool {
-        self.ended(MetricTest::is_regression).next().is_some()
+        self.ended(MetricTest::is_regression).next().is_some() || !self.suite_found.is_empty()
     }
 
     /// The tests of which this holds, among those that have just ended.
@@ -344,6 +386,21 @@ impl Experiment {
     pub(crate) fn resume(&mut self, may: &dyn Fn(Option<usize>, &MetricTest) -> bool) {
         let (benchmarks, latest) = (&self.benchmarks, self.latest);
         self.ended.retain(|(id, test)| !may(latest, &benchmarks[id.0].tests[*test].1));
+    }
+
+    /// The numbers of the suite that the latest pair showed to be regressions.
+    pub(crate) fn suite_found(&self) -> &[usize] {
+        &self.suite_found
+    }
+
+    /// The metric of a number of the suite.
+    pub(crate) fn suite_metric(&self, number: usize) -> &Metric {
+        self.suite[number].test().metric()
+    }
+
+    /// Continues although the latest pair showed that the suite is a regression.
+    pub(crate) fn resume_suite(&mut self) {
+        self.suite_found.clear();
     }
 
     /// How long the minimum number of pairs takes, at the time that these have taken so far.
@@ -448,6 +505,14 @@ impl Experiment {
                 }));
             }
         }
+        let pair: f64 = self.groups.iter().map(|group| group.pair_seconds).sum();
+        let suite = self.suite.iter().filter(|number| number.is_open());
+        open.extend(suite.map(|number| OpenTest {
+            test: number.test(),
+            others: &[],
+            pair_seconds: pair * number.round_length() as f64,
+            at_least: None,
+        }));
         advice(&open, self.elapsed)
     }
 
@@ -480,8 +545,13 @@ impl Experiment {
         };
         let benchmarks = self.benchmarks.iter().map(|one| one.results(end)).collect();
         let likely_slower = self.likely_slower().map(str::to_owned);
+        let suite = (!self.suite.is_empty()).then(|| Suite {
+            benchmarks: self.suite.iter().map(SuiteTest::benchmarks).max().unwrap_or(0),
+            unaffected: self.plan.unaffected,
+            numbers: self.suite.iter().map(SuiteTest::result).collect(),
+        });
         let (evidence, elapsed) = (self.evidence(), self.elapsed);
-        Sampled { benchmarks, stopped_by, likely_slower, evidence, elapsed }
+        Sampled { benchmarks, suite, stopped_by, likely_slower, evidence, elapsed }
     }
 
     /// See [`Sampled::evidence`].
@@ -498,6 +568,11 @@ impl Experiment {
         let group = &self.groups[number];
         if self.tried(number).is_some() {
             return Urgency::Measured;
+        }
+        // In rounds: what is next does not depend on the values of the same round.
+        let mut range = self.plan.groups[number].benchmarks.clone();
+        if range.any(|id| self.suite.iter().any(|suite| suite.needs(id))) {
+            return Urgency::Fresh { pairs: group.pairs };
         }
         if group.pairs < group.least {
             // An alarm needs time for layouts, the more the larger the program.
@@ -520,7 +595,7 @@ impl Experiment {
     /// all if a run can't be limited.
     fn wanted(&self, group: usize) -> Vec<BenchmarkId> {
         let Group { benchmarks, can_select_benchmarks, .. } = &self.plan.groups[group];
-        let wanted = |number: &usize| !can_select_benchmarks || self.benchmarks[*number].is_open();
+        let wanted = |number: &usize| !can_select_benchmarks || self.is_needed(*number);
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
     }
 
@@ -545,6 +620,19 @@ impl Experiment {
         self.outlook(group).all
     }
 
+    /// The outlook of a group, all of which is measured until the suite has its verdict.
+    fn with_suite(&self, own: Outlook<f64>) -> Outlook<f64> {
+        let open = self.suite.iter().filter(|number| number.is_open());
+        open.fold(own, |outlook, number| {
+            let one = until_verdict(number.test(), number.test().pairs());
+            let pairs = |rounds: u64| rounds.saturating_mul(number.round_length());
+            Outlook {
+                all: outlook.all.zip(one.all).map(|(all, left)| all.max(pairs(left) as f64)),
+                soonest: outlook.soonest.into_iter().chain(one.soonest.map(pairs)).min(),
+            }
+        })
+    }
+
     fn outlook(&self, group: usize) -> Outlook<f64> {
         *self.groups[group].outlook.get_or_init(|| {
             let each: Vec<Outlook<u64>> =
@@ -554,7 +642,8 @@ impl Experiment {
                 true => left.iter().sum::<u64>() as f64 / self.wanted(group).len().max(1) as f64,
                 false => left.into_iter().max().unwrap_or(0) as f64,
             });
-            Outlook { all, soonest: each.iter().filter_map(|one| one.soonest).min() }
+            let soonest = each.iter().filter_map(|one| one.soonest).min();
+            self.with_suite(Outlook { all, soonest })
         })
     }
 }
@@ -665,17 +754,9 @@ impl BenchmarkState {
     fn outlook(&self) -> Outlook<u64> {
         let mut outlook = Outlook { all: Some(0), soonest: None };
         for test in self.open_tests() {
-            // What can't be predicted may be decided by the next pair.
-            let (left, soonest) = match test.forecast() {
-                Forecast::Pairs(pairs) => {
-                    let left = pairs.saturating_sub(self.pairs);
-                    (Some(left), Some(left))
-                }
-                Forecast::Never => (None, None),
-                Forecast::Unknown => (None, Some(0)),
-            };
-            outlook.all = outlook.all.zip(left).map(|(all, left)| all.max(left));
-            outlook.soonest = outlook.soonest.into_iter().chain(soonest).min();
+            let one = until_verdict(test, self.pairs);
+            outlook.all = outlook.all.zip(one.all).map(|(all, left)| all.max(left));
+            outlook.soonest = outlook.soonest.into_iter().chain(one.soonest).min();
         }
         outlook
     }
@@ -698,6 +779,19 @@ impl BenchmarkState {
             metrics: metrics.collect(),
             ..BenchmarkResult::new(&self.name, Status::Compared)
         }
+    }
+}
+
+/// How many more pairs a test needs that has `so_far`. What can't be predicted may be decided by
+/// the next pair.
+fn until_verdict(test: &MetricTest, so_far: u64) -> Outlook<u64> {
+    match test.forecast() {
+        Forecast::Pairs(pairs) => {
+            let left = Some(pairs.saturating_sub(so_far));
+            Outlook { all: left, soonest: left }
+        }
+        Forecast::Never => Outlook { all: None, soonest: None },
+        Forecast::Unknown => Outlook { all: None, soonest: Some(0) },
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) struct LayoutPlan {
     pub(crate) plan: Plan,
     /// For each of its benchmarks, the same one as built.
     pub(crate) of: Vec<BenchmarkId>,
+    /// The same for its numbers of the suite.
+    pub(crate) of_suite: Vec<usize>,
 }
 
 impl LayoutPlan {
@@ -73,36 +75,63 @@ impl LayoutPlan {
         most: Option<u64>,
         number: u64,
     ) -> Self {
+        let of_benchmark = |id: usize| -> Vec<Gate> {
+            gates.iter().filter(|(of, _)| of.0 == id).map(|(_, gate)| gate.clone()).collect()
+        };
+        let asked = |id| Some(of_benchmark(id)).filter(|gates| !gates.is_empty());
+        let mut over = Self::of_benchmarks(plan, asked, f64::from(FIRST_RUNS), number);
+        over.plan.max_pairs = most;
+        over
+    }
+
+    /// Tests a number of the suite over layouts. Benchmarks have no verdicts of their own here: they
+    /// have their own tests over layouts, if any, with another share of the error.
+    pub(crate) fn of_suite(plan: &Plan, suite: usize, number: u64) -> Self {
+        Self::of_benchmarks(plan, |_| Some(Vec::new()), 1.0, number).with_suite(plan, vec![suite])
+    }
+
+    /// Tests the benchmarks for which there are gates, with so many runs in each unit.
+    fn of_benchmarks(
+        plan: &Plan,
+        asked: impl Fn(usize) -> Option<Vec<Gate>>,
+        runs: f64,
+        number: u64,
+    ) -> Self {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
             time_limit: plan.time_limit,
             gives_up: plan.gives_up,
-            max_pairs: most,
             of_tests: Some(plan.sharing()),
             is_over_layouts: true,
             ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ (SEED + number))
         };
         let mut of: Vec<BenchmarkId> = Vec::new();
         for group in &plan.groups {
-            let asked = |id: usize| gates.iter().any(|(of, _)| of.0 == id);
-            let wanted: Vec<usize> = group.benchmarks.clone().filter(|id| asked(*id)).collect();
+            let wanted = group.benchmarks.clone().filter_map(|id| Some((id, asked(id)?)));
+            let wanted: Vec<(usize, Vec<Gate>)> = wanted.collect();
             if wanted.is_empty() {
                 continue;
             }
-            let runs = f64::from(FIRST_RUNS);
             match layouts.groups.last_mut().filter(|last| last.program == group.program) {
                 Some(last) => last.pair_seconds += runs * group.pair_seconds,
                 None => layouts.add_group(group.program, true, runs * group.pair_seconds),
             }
-            for id in wanted {
+            for (id, gates) in wanted {
                 let PlannedBenchmark { name, metrics, .. } = &plan.benchmarks[id];
                 let metrics: Vec<Metric> = metrics.iter().map(|(_, one)| one.clone()).collect();
-                let gates = gates.iter().filter(|(of, _)| of.0 == id).map(|(_, gate)| gate);
-                layouts.add_benchmark(name, &metrics, gates.cloned().collect());
+                layouts.add_benchmark(name, &metrics, gates);
                 of.push(BenchmarkId(id));
             }
         }
-        LayoutPlan { plan: layouts, of }
+        LayoutPlan { plan: layouts, of, of_suite: Vec::new() }
+    }
+
+    /// Also tests these numbers of the suite.
+    pub(crate) fn with_suite(mut self, plan: &Plan, numbers: Vec<usize>) -> Self {
+        self.plan.suite = numbers.iter().map(|number| plan.suite[*number].clone()).collect();
+        self.plan.unaffected = plan.unaffected;
+        self.of_suite = numbers;
+        self
     }
 }
 
@@ -129,6 +158,12 @@ impl LayoutNoise {
     pub fn new(limit: f64) -> Self {
         let threshold = limit.ln_1p();
         LayoutNoise { threshold, units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
+    }
+
+    /// For a benchmark of a suite of which only the whole is tested: there, many benchmarks share a
+    /// layout, and one pair of each is enough.
+    pub(crate) fn of_suite() -> Self {
+        LayoutNoise { runs: 1, ..LayoutNoise::new(0.0) }
     }
 
     /// The number of pairs that share the next layouts. It depends on earlier units

@@ -60,6 +60,7 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
         // Most of its tests are to end without a verdict.
         gives_up: false,
         layouts: Layouts::Off,
+        suite: Vec::new(),
         seed: plan.seed ^ SEED,
         ..plan.clone()
     };

@@ -11,5 +11,6 @@ pub mod plan;
 pub mod remarks;
 pub(crate) mod schedule;
 pub(crate) mod stages;
+pub(crate) mod suite;
 pub(crate) mod test;
 pub mod trial;

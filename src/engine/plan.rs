@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use super::suite::PlannedNumber;
 use super::test::estimator;
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
@@ -23,6 +24,10 @@ pub struct Plan {
     pub benchmarks: Vec<PlannedBenchmark>,
     /// What one run measures, in the order of the benchmarks.
     pub(crate) groups: Vec<Group>,
+    /// The numbers of all benchmarks together.
+    pub(crate) suite: Vec<PlannedNumber>,
+    /// The number of benchmarks that are not measured because they do the same on both sides.
+    pub(crate) unaffected: usize,
     /// 1 minus the probability of a wrong verdict.
     pub(crate) confidence: f64,
     pub(crate) estimator: Estimator,
@@ -106,6 +111,8 @@ impl Plan {
             metrics: Vec::new(),
             benchmarks: Vec::new(),
             groups: Vec::new(),
+            suite: Vec::new(),
+            unaffected: 0,
             confidence,
             estimator,
             time_limit: Duration::MAX,
@@ -223,9 +230,16 @@ impl Plan {
         self.of_tests.unwrap_or_else(|| self.tests())
     }
 
-    /// The number of its tests: the gating metrics of all benchmarks.
+    /// The number of its tests: the gating metrics of all benchmarks, and the gating numbers of
+    /// the suite.
     pub fn tests(&self) -> usize {
-        self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum()
+        let own: usize = self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum();
+        own + self.suite_gates().count()
+    }
+
+    /// The numbers of the suite that gate.
+    pub(crate) fn suite_gates(&self) -> impl Iterator<Item = &PlannedNumber> {
+        self.suite.iter().filter(|number| number.gate.is_some())
     }
 
     /// The least number of pairs with which any test can be decided.
@@ -246,11 +260,15 @@ impl Plan {
         self.least_pairs_of(&self.benchmarks[group.benchmarks.clone()]).max()
     }
 
-    fn least_pairs_of(&self, benchmarks: &[PlannedBenchmark]) -> impl Iterator<Item = u64> {
+    fn least_pairs_of<'a>(
+        &'a self,
+        benchmarks: &'a [PlannedBenchmark],
+    ) -> impl Iterator<Item = u64> + 'a {
         let levels = self.levels();
         let gating = benchmarks.iter().flat_map(PlannedBenchmark::gating);
-        gating
-            .filter_map(move |(_, metric, _)| estimator(metric, self.estimator).least_pairs(levels))
+        let gating = gating.map(|(_, metric, _)| metric);
+        let gating = gating.chain(self.suite_gates().map(|number| &number.metric));
+        gating.filter_map(move |metric| estimator(metric, self.estimator).least_pairs(levels))
     }
 
     /// How many times the least number of pairs for any verdict an all-clear needs, at least 1.

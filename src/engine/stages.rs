@@ -102,6 +102,8 @@ pub(crate) struct Stages {
     as_built: Experiment,
     /// The largest first.
     waiting: Vec<Alarm>,
+    /// The numbers of the suite that regressed as built, whose tests over layouts are not begun.
+    suite_waiting: Vec<usize>,
     /// The plans over layouts of alarms that wait or waited, by their benchmarks and metrics.
     plans: BTreeMap<Vec<(BenchmarkId, String)>, Plan>,
     tests: Vec<LayoutTest>,
@@ -130,6 +132,7 @@ impl Stages {
             depends_on_layout,
             as_built: Experiment::new(plan.clone(), now),
             waiting: Vec::new(),
+            suite_waiting: Vec::new(),
             plans: BTreeMap::new(),
             tests: Vec::new(),
             links: vec![None; programs],
@@ -158,6 +161,10 @@ impl Stages {
                     && (self.depends_on_layout)(test.metric())
             };
             self.as_built.resume(&tests_again);
+            let mut suite = self.as_built.suite_found().iter();
+            if suite.all(|number| self.tests_suite_again(*number)) {
+                self.as_built.resume_suite();
+            }
             if let Some(next) = self.alarm_first(now) {
                 return Ok(next);
             }
@@ -187,12 +194,19 @@ impl Stages {
         if self.tests.last().is_some_and(LayoutTest::is_first) {
             return self.turn_of(self.tests.len() - 1, now);
         }
-        if self.waiting.is_empty() || self.seconds_over > SHARE * (now - self.start) {
+        if self.seconds_over > SHARE * (now - self.start) {
             return None;
         }
-        let largest = self.waiting[0].of;
-        let same = self.waiting.iter().take_while(|alarm| alarm.of == largest).count();
-        self.begin(same);
+        match self.waiting.first().map(|alarm| alarm.of) {
+            Some(largest) => {
+                let same = self.waiting.iter().take_while(|alarm| alarm.of == largest).count();
+                self.begin(same);
+            }
+            None => {
+                let number = self.suite_waiting.pop()?;
+                self.begin_suite(number);
+            }
+        }
         self.turn_of(self.tests.len() - 1, now)
     }
 
@@ -207,12 +221,15 @@ impl Stages {
             {
                 return Some(next);
             }
-            if self.waiting.is_empty() {
+            if !self.waiting.is_empty() {
+                let count = self.affordable(now);
+                self.begin(count);
+                self.sort();
+            } else if let Some(number) = self.suite_waiting.pop() {
+                self.begin_suite(number);
+            } else {
                 break;
             }
-            let count = self.affordable(now);
-            self.begin(count);
-            self.sort();
         }
         // The paused ones, the latest first: of several that waited, it is not larger, but
         // it has had the fewest units.
@@ -244,16 +261,38 @@ impl Stages {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
         };
-        let over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
+        let mut over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
+        if most.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
+            over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
+        }
+        let noise = over.plan.benchmarks.iter().map(noise).collect();
+        self.add_test(over, noise);
+    }
+
+    /// Begins the test of a number of the suite.
+    fn begin_suite(&mut self, number: usize) {
+        let over = LayoutPlan::of_suite(&self.plan, number, self.tests.len() as u64);
+        let noise = over.plan.benchmarks.iter().map(|_| LayoutNoise::of_suite()).collect();
+        self.add_test(over, noise);
+    }
+
+    fn add_test(&mut self, over: LayoutPlan, noise: Vec<LayoutNoise>) {
         let least = over.plan.groups.iter().filter_map(|group| over.plan.least_pairs_in(group));
         self.tests.push(LayoutTest {
             experiment: Experiment::new(over.plan.clone(), self.start),
-            noise: over.plan.benchmarks.iter().map(noise).collect(),
+            noise,
             units: 0,
             least: least.sum(),
             stopped_by: None,
             over,
         });
+    }
+
+    /// Whether a number of the suite that regressed as built is tested over layouts: if all of its
+    /// executables can have other ones.
+    fn tests_suite_again(&self, number: usize) -> bool {
+        let can_be = self.can_be_placed.iter().all(|can_be| *can_be);
+        can_be && (self.depends_on_layout)(self.as_built.suite_metric(number))
     }
 
     /// Moves the alarms that share layouts with the largest one to the front. Returns for how
@@ -285,9 +324,14 @@ impl Stages {
             Layouts::Auto => {
                 let open = self.tests.iter().filter(|test| test.is_open());
                 let open: f64 = open.map(|test| MARGIN * test.experiment.least_time()).sum();
-                let all = open + self.needed(self.waiting.len());
+                let suite = self.needed_of_suite();
+                let all = open + suite + self.needed(self.waiting.len());
+                let first = match self.waiting.len() {
+                    0 => suite,
+                    _ => self.needed(1),
+                };
                 // The largest one can have all of the time: without it, the rest means nothing.
-                all.min(RESERVED * limit).max(self.needed(self.waiting.len().min(1)))
+                all.min(RESERVED * limit).max(first)
             }
         }
     }
@@ -312,6 +356,15 @@ impl Stages {
         MARGIN * (layouts.least_time().as_secs_f64() + links.sum::<f64>())
     }
 
+    /// The same for the numbers of the suite that wait: in each unit, one pair of every benchmark.
+    fn needed_of_suite(&self) -> f64 {
+        let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
+        let links: f64 = self.links.iter().map(|link| link.unwrap_or(longest)).sum();
+        let pairs: f64 = self.plan.groups.iter().map(|group| group.pair_seconds).sum();
+        let units = self.suite_waiting.len() as f64 * self.plan.least_pairs() as f64;
+        MARGIN * units * (pairs + links)
+    }
+
     /// Linking both sides of a program took this long.
     pub(crate) fn linked(&mut self, program: usize, seconds: f64) {
         self.links[program] = Some(seconds);
@@ -324,6 +377,10 @@ impl Stages {
                 self.as_built.push(turn, rows, now);
                 if self.plan.layouts == Layouts::Auto && self.can_be_placed[turn.group] {
                     self.raise();
+                    let found = self.as_built.suite_found().to_vec();
+                    let again = found.into_iter().filter(|one| self.tests_suite_again(*one));
+                    let again: Vec<usize> = again.collect();
+                    self.suite_waiting.extend(again);
                 }
             }
             Stage::Over(number) => {
@@ -378,6 +435,9 @@ impl Stages {
     pub(crate) fn end(&mut self) {
         if !self.waiting.is_empty() {
             self.begin(self.waiting.len());
+        }
+        while let Some(number) = self.suite_waiting.pop() {
+            self.begin_suite(number);
         }
     }
 

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 pub(crate) use hooks::Hook;
-pub(crate) use output::check_output;
+pub(crate) use output::{Outputs, check_output};
 pub(crate) use repetitions::tune_repetitions;
 pub(crate) use run::{FailedRun, Runs};
 pub(crate) use side::SideProgram;
@@ -34,7 +34,7 @@ use crate::exec::meter::{self, CallStack, Meters, Pass, PerfSamples, Profiler, S
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
-use crate::model::gate::Gate;
+use crate::model::gate::{BenchmarkThreshold, Gate};
 use crate::model::metric::{DEFAULT_METRIC, stand_in};
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
@@ -458,12 +458,17 @@ pub(crate) fn gates(benchmark: &Benchmark, measured: &[String], names: &[&str]) 
         _ => gate.clone(),
     });
     let gates = gates.filter(|gate| measured.contains(&gate.metric));
-    gates.map(|gate| waived(benchmark, gate, names)).collect()
+    gates.map(|gate| of_benchmark(benchmark, gate, names)).collect()
 }
 
-/// A gate with its waiver, if any.
-pub(crate) fn waived(benchmark: &Benchmark, gate: Gate, names: &[&str]) -> Gate {
+/// A gate of a benchmark with these names, with its own threshold and its waiver, if any.
+pub(crate) fn of_benchmark(benchmark: &Benchmark, mut gate: Gate, names: &[&str]) -> Gate {
     let names = [names, &[benchmark.name.as_str()]].concat();
+    if !benchmark.own_thresholds.contains(&gate.metric)
+        && let Some(threshold) = BenchmarkThreshold::of(&benchmark.by_pattern, &names)
+    {
+        gate.threshold = threshold;
+    }
     let mut waivers = benchmark.waivers.iter();
     let waiver = waivers.find(|waiver| waiver.is_about(&gate.metric, &names)).cloned();
     Gate { waiver, ..gate }

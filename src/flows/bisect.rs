@@ -322,6 +322,10 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, E
         Some(Verdict::Regression) => StepOutcome::Bad,
         Some(Verdict::NoRegression) => StepOutcome::Good,
         Some(Verdict::Inconclusive) | None => StepOutcome::Inconclusive,
+        Some(Verdict::DifferentOutput) => {
+            why = Some("it prints something else than the good commit".to_owned());
+            StepOutcome::Inconclusive
+        }
         Some(Verdict::Identical) => {
             why = Some("the same program as the good commit's".to_owned());
             StepOutcome::Good

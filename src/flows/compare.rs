@@ -109,6 +109,9 @@ pub fn compare(
     let Context { helper, interrupt } = context;
     let reporter = &mut Recorder::new(on_event);
     let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    if options.shard.is_some() && preparation.settings.policy.suite.is_some() {
+        return Err(FlowError::SuiteOfShard.into());
+    }
     same::confirm(&mut preparation, options, context, reporter)?;
     let mut programs =
         program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
@@ -155,6 +158,14 @@ fn measure(
         return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
     }
     let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    if session.programs.iter().any(|program| program.prints_something_else) {
+        for (program, found) in session.programs.iter().zip(&mut found) {
+            let name = &program.execution.benchmark.name;
+            let differs = program.prints_something_else.then_some(Status::DifferentOutput);
+            found.results.extend(differs.map(|status| BenchmarkResult::new(name, status)));
+        }
+        return Ok(Measured::nothing(StoppedBy::DifferentOutput, session, found));
+    }
     let mut division = division::divide(session.programs, &mut found, preparation, options);
     let way = match (options.shard, &division) {
         (Some(_), None) => Way::ByPairs,
@@ -250,15 +261,19 @@ fn outcome(
     measured: Measured,
     notices: Vec<Notice>,
 ) -> Outcome {
-    let Sampled { stopped_by, likely_slower, elapsed, .. } = measured.sampled;
+    let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = measured.sampled;
     let benchmarks = all_benchmarks(preparation, &measured.programs);
     let has_unmeasured = benchmarks.iter().any(|one| one.status == Status::NotMeasured);
     let verdict = match stopped_by {
         StoppedBy::Identical => Some(Verdict::Identical),
         StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
+        StoppedBy::DifferentOutput => Some(Verdict::DifferentOutput),
         // The verdict is that of all shards together.
         _ if options.shard.is_some() => None,
-        _ => Some(Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref())),
+        _ => {
+            let numbers = suite.iter().flat_map(|suite| &suite.numbers);
+            Some(Verdict::of_benchmarks(benchmarks.iter().chain(numbers), likely_slower.as_deref()))
+        }
     };
     let stopped_by = match stopped_by {
         StoppedBy::Verdict if has_unmeasured && verdict == Some(Verdict::Inconclusive) => {
@@ -279,6 +294,7 @@ fn outcome(
         prepare_seconds: Some(measured.prepare_seconds),
         rows: None,
         benchmarks,
+        suite,
         likely_slower,
         sides: Some(preparation.sides.clone()),
         toolchain: Some(preparation.toolchain.clone()),

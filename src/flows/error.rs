@@ -40,6 +40,8 @@ pub(crate) enum FlowError {
     UnknownMetric { metric: String, known: Vec<String> },
     #[error("no run of `{benchmark}` measured `{metric}`")]
     NoMetric { benchmark: String, metric: String, measured: Vec<String> },
+    #[error("the outputs of `{benchmark}` can't be compared: {why}")]
+    Output { benchmark: String, why: String },
     #[error("nothing is left to decide: the head no longer measures {}", list(.0))]
     AllRemoved(Vec<Removed>),
     #[error("the waiver of `{metric}` has no effect: {why}")]
@@ -67,6 +69,8 @@ pub(crate) enum FlowError {
         "no verdict is possible over {number} layouts: at least {least} of each side are needed"
     )]
     TooFewLayouts { number: u32, least: u64 },
+    #[error("a shard has no verdict on the whole suite")]
+    SuiteOfShard,
     #[error("no bench target can be tried: {0}")]
     NothingToTry(String),
     #[error("can't annotate: {0}")]
@@ -139,6 +143,10 @@ impl Advise for FlowError {
                     "there are results from other machines: `--all-machines` includes them",
                 );
             }
+            Self::Output { .. } => {
+                "let the benchmark write what should be equal into the file that CBDR_OUTPUT names"
+            }
+            Self::SuiteOfShard => "compare on one machine, or with `--suite off`",
             Self::Omitted { .. } => {
                 "make every run report the same, or leave the benchmark out with `--filter`"
             }
@@ -298,6 +306,7 @@ mod tests {
                 metric: "x".into(),
                 measured: vec!["y".into()],
             },
+            FlowError::Output { benchmark: text(), why: text() },
             FlowError::AllRemoved(vec![]),
             FlowError::Waiver { metric: text(), why: text() },
             FlowError::LimitTooShort {
@@ -310,6 +319,7 @@ mod tests {
                 newer: None,
             },
             FlowError::TooFewLayouts { number: 1, least: 9 },
+            FlowError::SuiteOfShard,
             FlowError::NothingToTry(text()),
             FlowError::Annotation(text()),
             FlowError::Manifest { path: "a".into(), why: text() },

@@ -41,6 +41,44 @@ impl Gate {
     }
 }
 
+/// A threshold of benchmarks within a program.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BenchmarkThreshold {
+    /// A name, in which `*` stands for any text.
+    pub(crate) pattern: String,
+    pub(crate) threshold: f64,
+}
+
+impl BenchmarkThreshold {
+    /// The threshold of a benchmark: that of the most specific pattern that fits one of its names,
+    /// which is the name itself, else the one with the most characters, and of several of these the
+    /// smallest.
+    pub(crate) fn of(all: &[Self], names: &[&str]) -> Option<f64> {
+        let fitting = all.iter().filter(|one| names.iter().any(|name| one.fits(name)));
+        let rank = |one: &Self| {
+            let literal = one.pattern.chars().filter(|c| *c != '*').count();
+            (names.contains(&one.pattern.as_str()), literal)
+        };
+        let most = fitting.max_by(|one, other| {
+            rank(one).cmp(&rank(other)).then(other.threshold.total_cmp(&one.threshold))
+        });
+        most.map(|one| one.threshold)
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        let mut parts = self.pattern.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else { return false };
+        let mut parts: Vec<&str> = parts.collect();
+        let Some(last) = parts.pop() else { return rest.is_empty() };
+        for part in parts {
+            let Some((_, after)) = rest.split_once(part) else { return false };
+            rest = after;
+        }
+        rest.ends_with(last)
+    }
+}
+
 /// An accepted slowdown, as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiver {
@@ -86,6 +124,32 @@ pub struct Waived {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_most_specific_pattern_has_the_threshold() {
+        let of = |patterns: &[(&str, f64)], names: &[&str]| {
+            let all = patterns.iter().map(|(pattern, threshold)| BenchmarkThreshold {
+                pattern: (*pattern).to_owned(),
+                threshold: *threshold,
+            });
+            BenchmarkThreshold::of(&all.collect::<Vec<_>>(), names)
+        };
+        let all = [("*", 0.1), ("parse*", 0.2), ("*/large", 0.3), ("parse/*/x", 0.4)];
+        assert_eq!(of(&all, &["print/small"]), Some(0.1));
+        assert_eq!(of(&all, &["parse/small"]), Some(0.2));
+        assert_eq!(of(&all, &["parse/large"]), Some(0.3));
+        assert_eq!(of(&all, &["parse/a/b/x"]), Some(0.4));
+        assert_eq!(of(&[], &["a"]), None);
+        // The name itself, although a pattern is as long; in a name, nothing but `*` is special.
+        let named = [("u128[max]*", 0.1), ("u128[max]", 0.2)];
+        assert_eq!(of(&named, &["suite/u128[max]", "u128[max]"]), Some(0.2));
+        assert_eq!(of(&named, &["u128[min]"]), None);
+        // Equally specific ones: the smallest.
+        assert_eq!(of(&[("a*", 0.2), ("*b", 0.1)], &["ab"]), Some(0.1));
+        for (pattern, name) in [("a", "ab"), ("*a", "ab"), ("ab*ba", "aba"), ("a*b*c", "acb")] {
+            assert_eq!(of(&[(pattern, 0.1)], &[name]), None, "{pattern} {name}");
+        }
+    }
 
     #[test]
     fn the_limit_is_the_larger_of_threshold_and_ceiling() {

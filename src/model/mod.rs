@@ -15,6 +15,7 @@ pub mod row;
 pub(crate) mod run_length;
 pub mod shard;
 pub mod side;
+pub mod suite;
 pub mod target;
 pub mod time;
 pub(crate) mod words;

@@ -431,6 +431,8 @@ pub enum RunNotice {
         benchmark: String,
         /// The first line that differs, counted from 1.
         line: u64,
+        /// Whether it is one that the benchmark hands over, not one that it prints.
+        is_handed_over: bool,
     },
     /// A side prints something different each time, so the outputs can't be compared.
     OutputVaries {

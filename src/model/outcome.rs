@@ -18,6 +18,7 @@ use crate::model::notice::Notice;
 use crate::model::revision::Sides;
 use crate::model::shard::{Shard, ShardBy};
 use crate::model::side::Pair;
+use crate::model::suite::{Suite, SuiteGate};
 use crate::model::words::words;
 
 /// Displays an enum by the name under which it is serialized.
@@ -48,6 +49,8 @@ pub enum Verdict {
     Identical,
     /// The base has no such benchmark, or does not build (only overall).
     NoBaseline,
+    /// The two sides print something different where that was asked to fail (only overall).
+    DifferentOutput,
 }
 
 impl Verdict {
@@ -113,6 +116,8 @@ pub enum StoppedBy {
     Identical,
     /// There was nothing to measure against.
     NoBaseline,
+    /// The two sides print something different.
+    DifferentOutput,
 }
 
 /// Which sides have a benchmark, or a metric.
@@ -130,6 +135,8 @@ pub enum Status {
     Unaffected,
     /// Both have it, and the time limit leaves no room for it.
     NotMeasured,
+    /// Both have it, and print something different.
+    DifferentOutput,
 }
 
 /// How samples were compared.
@@ -487,6 +494,8 @@ pub struct FunctionCounts {
 pub struct Sampled {
     /// The benchmarks, in the order of the plan.
     pub benchmarks: Vec<BenchmarkResult>,
+    /// All of them together, if they are several.
+    pub(crate) suite: Option<Suite>,
     /// Why it stopped.
     pub(crate) stopped_by: StoppedBy,
     /// See [`Outcome::likely_slower`].
@@ -504,6 +513,7 @@ impl Sampled {
     pub(crate) fn nothing(stopped_by: StoppedBy) -> Self {
         Sampled {
             benchmarks: Vec::new(),
+            suite: None,
             stopped_by,
             likely_slower: None,
             evidence: 0.0,
@@ -511,9 +521,14 @@ impl Sampled {
         }
     }
 
+    /// The benchmarks, and the numbers of all of them.
+    pub(crate) fn results(&self) -> impl Iterator<Item = &BenchmarkResult> + Clone {
+        self.benchmarks.iter().chain(self.suite.iter().flat_map(|suite| &suite.numbers))
+    }
+
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
-        Verdict::of_benchmarks(&self.benchmarks, self.likely_slower.as_deref())
+        Verdict::of_benchmarks(self.results(), self.likely_slower.as_deref())
     }
 
     /// The complete pairs of all benchmarks.
@@ -538,6 +553,9 @@ pub struct Policy {
     /// What is divided among several machines.
     #[serde(skip)]
     pub shard_by: ShardBy,
+    /// The number of all benchmarks together that gates, if any.
+    #[serde(skip)]
+    pub suite: Option<SuiteGate>,
 }
 
 /// The limits of a comparison.
@@ -584,6 +602,9 @@ pub struct Outcome {
     pub rows: Option<u64>,
     /// The benchmarks.
     pub benchmarks: Vec<BenchmarkResult>,
+    /// All benchmarks together, if several were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Suite>,
     /// The benchmark that is most likely slower, if it is certain that one is but not which.
     /// The verdict is then a regression, although no metric has this verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -633,6 +654,7 @@ impl Outcome {
             prepare_seconds: None,
             rows: Some(rows),
             benchmarks: Vec::new(),
+            suite: None,
             likely_slower: None,
             removed: Vec::new(),
             explanations: Vec::new(),
@@ -650,6 +672,11 @@ impl Outcome {
     /// The metrics that decide.
     pub fn gates(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
         self.metrics().filter(|(_, metric)| metric.decides())
+    }
+
+    /// The numbers of the whole suite that decide.
+    pub fn suite_gates(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
+        self.suite.iter().flat_map(Suite::gates)
     }
 
     /// The complete pairs of all benchmarks.
@@ -676,15 +703,19 @@ mod tests {
             &Inconclusive,
             &Verdict::Identical,
             &Verdict::NoBaseline,
+            &Verdict::DifferentOutput,
         ]);
-        use StoppedBy::{Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
-        holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt, &Identical, &NoBaseline]);
-        let statuses: [&dyn fmt::Display; 5] = [
+        use StoppedBy::{DifferentOutput, Identical, Interrupt, MaxPairs, NoBaseline, TimeLimit};
+        let nothing: [&dyn fmt::Display; 3] = [&Identical, &NoBaseline, &DifferentOutput];
+        holds(&[&StoppedBy::Verdict, &TimeLimit, &MaxPairs, &Interrupt]);
+        holds(&nothing);
+        let statuses: [&dyn fmt::Display; 6] = [
             &Status::Compared,
             &Status::New,
             &Status::Removed,
             &Status::Unaffected,
             &Status::NotMeasured,
+            &Status::DifferentOutput,
         ];
         holds(&statuses);
         holds(&[&Method::Sequential, &Method::Paired, &Method::Welch, &Method::Judge]);
@@ -730,6 +761,7 @@ mod tests {
         };
         let sampled = |verdict| Sampled {
             benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],
+            suite: None,
             stopped_by: StoppedBy::TimeLimit,
             likely_slower: None,
             evidence: 0.0,

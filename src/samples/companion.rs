@@ -185,6 +185,7 @@ impl Companion {
             // What is in the samples was measured.
             layouts: Layouts::Off,
             shard_by: ShardBy::Pairs,
+            suite: None,
         }
     }
 

@@ -155,7 +155,7 @@ fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<Benchma
             Status::Compared => 0,
             Status::Unaffected => 1,
             Status::NotMeasured => 2,
-            Status::New | Status::Removed => 3,
+            Status::New | Status::Removed | Status::DifferentOutput => 3,
         };
         (number.unwrap_or(usize::MAX), class, place.unwrap_or(usize::MAX))
     });

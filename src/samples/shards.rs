@@ -45,7 +45,8 @@ impl ShardPart {
     /// Why there was nothing to measure; `None` if there was something.
     fn nothing(&self) -> Option<StoppedBy> {
         let why = self.companion.stopped_by;
-        matches!(why, StoppedBy::Identical | StoppedBy::NoBaseline).then_some(why)
+        use StoppedBy::{DifferentOutput, Identical, NoBaseline};
+        matches!(why, Identical | NoBaseline | DifferentOutput).then_some(why)
     }
 
     /// Whether it was stopped, so that its task may have been started again.
@@ -77,6 +78,7 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
         Some(stopped_by) => {
             let verdict = match stopped_by {
                 StoppedBy::NoBaseline => Verdict::NoBaseline,
+                StoppedBy::DifferentOutput => Verdict::DifferentOutput,
                 _ => Verdict::Identical,
             };
             Outcome::of_samples(Some(verdict), first.companion.policy(), stopped_by, 0)

@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
-use super::origin::ResolvedSetting;
+use super::origin::{Layer, ResolvedSetting};
 use super::table::{Table, WrittenUnit};
-use super::values::{Aslr, FailOn, Repetitions, Words};
+use super::values::{Aslr, CheckOutput, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{Gate, Waiver};
+use crate::model::gate::{BenchmarkThreshold, Gate, Waiver};
 use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
 use crate::model::outcome::{Doubt, Limits, Policy};
 use crate::model::side::Side;
+use crate::model::suite::SuiteGate;
 use crate::model::target::{BuildOptions, Package, Target};
 
 /// The default number of measurements of which `min` uses the smallest.
@@ -55,6 +56,12 @@ pub struct Benchmark {
     /// The metrics that gate.
     #[serde(skip)]
     pub(crate) gates: Vec<Gate>,
+    /// Thresholds of benchmarks within it, for the metrics that have none of their own.
+    #[serde(skip)]
+    pub(crate) by_pattern: Vec<BenchmarkThreshold>,
+    /// The metrics that have one.
+    #[serde(skip)]
+    pub(crate) own_thresholds: BTreeSet<String>,
     /// Slowdowns that are accepted today.
     #[serde(skip)]
     pub(crate) waivers: Vec<Waiver>,
@@ -112,6 +119,9 @@ pub(crate) struct Measuring {
     pub(crate) hooks: Hooks,
     /// Whether the sides' standard outputs are compared.
     pub(crate) check_output: bool,
+    /// Whether a difference is the verdict.
+    #[serde(skip)]
+    pub(crate) fails_on_output: bool,
     /// Whose benchmark sources both sides use; if `None`, each uses its own.
     pub(crate) bench_from: Option<Side>,
 }
@@ -189,6 +199,8 @@ pub(crate) fn benchmark(
         args: table.args.clone().unwrap_or_default(),
         harness: table.harness()?,
         gates: gates(table)?,
+        by_pattern: by_pattern(table)?,
+        own_thresholds: table.thresholds.iter().flat_map(BTreeMap::keys).cloned().collect(),
         waivers,
         expired,
         gates_are_default: table.metrics.is_none() && table.thresholds.is_none(),
@@ -237,12 +249,20 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
         fail_on: fail_on(table)?,
         layouts: table.layouts()?,
         shard_by: table.shard_by()?,
+        suite: suite(table)?,
     };
     let limits = Limits { time: table.time_limit()?.0, pairs: table.max_pairs };
     if limits.pairs == Some(0) {
         return Err(Error::bad("max-pairs", "0", "at least one pair is needed"));
     }
     Ok((policy, limits))
+}
+
+/// The number of the suite that gates. Without a threshold of its own it has that of the benchmarks.
+fn suite(table: &Table) -> Result<Option<SuiteGate>, Error> {
+    let Some(SuiteChoice(Some((number, own)))) = table.suite()? else { return Ok(None) };
+    let threshold = own.map_or_else(|| table.threshold(), Ok)?.0;
+    Ok(Some(SuiteGate { number, threshold }))
 }
 
 /// What fails besides a regression.
@@ -297,6 +317,24 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
         return Err(Error::bad("warn", written.text(), why));
     }
     Ok(gates)
+}
+
+/// The thresholds of benchmarks within a program. A flag for all of them overrides these.
+fn by_pattern(table: &Table) -> Result<Vec<BenchmarkThreshold>, Error> {
+    if table.origins.get("threshold").layer == Layer::Flag {
+        return Ok(Vec::new());
+    }
+    let warn = table.warn()?.map(|level| level.0);
+    let mut all = Vec::new();
+    for (pattern, written) in table.benchmark.iter().flatten() {
+        let threshold = written.threshold.read("threshold")?.0;
+        if warn >= Some(threshold) {
+            let why = format!("`warn` has to be below the threshold of `{pattern}`");
+            return Err(Error::bad("threshold", written.threshold.text(), why));
+        }
+        all.push(BenchmarkThreshold { pattern: pattern.clone(), threshold });
+    }
+    Ok(all)
 }
 
 /// The waivers of a table that are valid at the time `now`, and those that have
@@ -362,6 +400,7 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
         return Err(Error::bad("min-of", "0", "it must be at least 1"));
     }
     let takes_least = table.estimator()? == Estimator::Min;
+    let check_output = table.check_output()?.unwrap_or(CheckOutput::Off);
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
     Ok(Measuring {
         repetitions: table.repetitions()?,
@@ -375,7 +414,8 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
             setup: hook(table.setup()?),
             cleanup: hook(table.cleanup()?),
         },
-        check_output: table.check_output.unwrap_or(false),
+        check_output: check_output != CheckOutput::Off,
+        fails_on_output: check_output == CheckOutput::Fail,
         bench_from: table.bench_from()?.side(),
     })
 }

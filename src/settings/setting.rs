@@ -166,6 +166,9 @@ pub trait Meaning: FromStr<Err = String> + Clone + Send + Sync + 'static {
     /// Whether it may also be a number in a table.
     const IS_NUMBER: bool = false;
 
+    /// Whether it may also be `true` or `false` in a table.
+    const IS_SWITCH: bool = false;
+
     /// The words for it that a shell offers.
     fn words() -> Vec<&'static str> {
         let values = Self::VALUE_NAME.split('|');
@@ -222,16 +225,22 @@ impl<'de, T: Meaning> Deserialize<'de> for Written<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Count {
-            Number(u64),
+        enum OrWord<V> {
+            Value(V),
             Word(String),
         }
-        let text = match T::IS_NUMBER {
-            false => String::deserialize(deserializer)?,
-            true => match Count::deserialize(deserializer)? {
-                Count::Number(number) => number.to_string(),
-                Count::Word(word) => word,
-            },
+        fn text<'de, V: Deserialize<'de> + Display, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<String, D::Error> {
+            Ok(match OrWord::<V>::deserialize(deserializer)? {
+                OrWord::Value(value) => value.to_string(),
+                OrWord::Word(word) => word,
+            })
+        }
+        let text = match (T::IS_NUMBER, T::IS_SWITCH) {
+            (true, _) => text::<u64, D>(deserializer)?,
+            (_, true) => text::<bool, D>(deserializer)?,
+            _ => String::deserialize(deserializer)?,
         };
         Ok(Written::new(text))
     }

@@ -16,14 +16,15 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, Confidence, FailOn, Repetitions, Threshold, Time, Toolchain, Words,
+    Aslr, BenchFrom, CheckOutput, Confidence, FailOn, Repetitions, SuiteChoice, Threshold, Time,
+    Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::layouts::Layouts;
 use crate::model::shard::ShardBy;
 use crate::model::side::Side;
-use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS};
+use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS, SUITE};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
 /// The help headings.
@@ -53,6 +54,8 @@ pub mod flags {
     pub const LAYOUTS: u8 = 32;
     /// How a comparison is divided over several machines.
     pub const SHARDS: u8 = 64;
+    /// What all benchmarks together have to pass.
+    pub const SUITE: u8 = 128;
 }
 
 /// The group of keys without a flag.
@@ -145,6 +148,13 @@ settings! {
         /// Allowed changes of single metrics, by the flag of threshold
         "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
 
+        /// Allowed changes of single benchmarks, by their names or patterns of them
+        "benchmark" Gates benchmark: BTreeMap<String, WrittenBenchmark>, NO_FLAG DECIDING [];
+
+        /// Also decide by the geometric mean of all benchmarks, or by their sum [default: off]
+        "suite" Judges suite: Written<SuiteChoice>, SUITE DECIDING
+            [.value_name("NUMBER[=PERCENT]").display_order(2)];
+
         /// Warn about allowed changes that are larger than this [default: none]
         "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];
 
@@ -214,8 +224,10 @@ settings! {
         /// Run this command after the last run of each side
         "cleanup" Shapes cleanup: Written<Words>, RUNS MEASURING [];
 
-        /// Warn if the two sides print different output
-        "check-output" Shapes check_output: bool, RUNS MEASURING [];
+        /// Compare what the two sides print; fail: different output is a verdict (100)
+        /// [default: off; without a value: warn]
+        "check-output" Gates check_output: Written<CheckOutput>, RUNS MEASURING
+            [.num_args(0..=1).require_equals(true).default_missing_value("warn")];
 
         /// Build both sides with the benchmark sources of one side
         "bench-from" Selects bench_from: Written<BenchFrom> = BenchFrom::Each, RUNS MEASURING [];
@@ -237,6 +249,14 @@ pub struct WrittenWaiver {
     pub(crate) issue: Option<String>,
 }
 
+/// What decides about a benchmark within a program.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenBenchmark {
+    /// The largest change that passes, of the metrics without a threshold of their own.
+    pub(crate) threshold: Written<Threshold>,
+}
+
 /// What the values of a metric are.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -251,6 +271,11 @@ plain! {
     Vec<WrittenWaiver> {}
     BTreeMap<String, Table> {}
     BTreeMap<String, WrittenUnit> {
+        fn over(self, low: Self) -> Self {
+            low.into_iter().chain(self).collect()
+        }
+    }
+    BTreeMap<String, WrittenBenchmark> {
         fn over(self, low: Self) -> Self {
             low.into_iter().chain(self).collect()
         }

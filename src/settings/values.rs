@@ -13,6 +13,7 @@ use crate::model::layouts::Layouts;
 use crate::model::outcome::Doubt;
 use crate::model::shard::ShardBy;
 use crate::model::side::Side;
+use crate::model::suite::SuiteNumber;
 use crate::model::words::{one_of, words};
 
 /// Texts with a placeholder in the help, or with a list of words.
@@ -29,6 +30,7 @@ meanings!(
     BenchFrom: "each|head|base",
     ShardBy: "benchmarks|pairs",
     Toolchain: "head|base|each|NAME",
+    SuiteChoice: "geomean|sum|off",
     Threshold: "PERCENT",
     Confidence: "PERCENT",
     Time: "TIME",
@@ -84,6 +86,35 @@ impl BenchFrom {
     }
 }
 
+/// Whether the outputs of both sides are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckOutput {
+    /// They are not.
+    Off,
+    /// A difference is a warning.
+    Warn,
+    /// A difference is the verdict.
+    Fail,
+}
+
+impl Meaning for CheckOutput {
+    const VALUE_NAME: &'static str = "warn|fail|off";
+    const IS_SWITCH: bool = true;
+}
+
+impl FromStr for CheckOutput {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "off" | "false" => Ok(CheckOutput::Off),
+            "warn" | "true" => Ok(CheckOutput::Warn),
+            "fail" => Ok(CheckOutput::Fail),
+            _ => Err(one_of(&CheckOutput::words())),
+        }
+    }
+}
+
 /// A result that fails besides a regression; `None` is the word that overrides a list of a lower
 /// layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +131,27 @@ impl FromStr for FailOn {
                 .map(|doubt| FailOn(Some(doubt)))
                 .map_err(|_: String| one_of(&FailOn::words())),
         }
+    }
+}
+
+/// The number of the whole suite that gates, with a threshold of its own or that of the benchmarks;
+/// `None` overrides one of a lower layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SuiteChoice(pub Option<(SuiteNumber, Option<Threshold>)>);
+
+impl FromStr for SuiteChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(SuiteChoice(None));
+        }
+        let (word, threshold) = match text.split_once('=') {
+            Some((word, threshold)) => (word, Some(threshold.parse()?)),
+            None => (text, None),
+        };
+        let number = word.parse().map_err(|_: String| one_of(&SuiteChoice::words()))?;
+        Ok(SuiteChoice(Some((number, threshold))))
     }
 }
 
@@ -319,6 +371,14 @@ mod tests {
         assert_eq!(read("stable"), Ok(Toolchain::Named("stable".to_owned())));
         for word in Toolchain::words() {
             assert_ne!(read(word), Ok(Toolchain::Named(word.to_owned())));
+        }
+        assert_eq!([read("true"), read("false")], [Ok(CheckOutput::Warn), Ok(CheckOutput::Off)]);
+        assert_eq!(read("off"), Ok(SuiteChoice(None)));
+        assert_eq!(read("sum"), Ok(SuiteChoice(Some((SuiteNumber::Sum, None)))));
+        let geomean = SuiteChoice(Some((SuiteNumber::Geomean, Some(Threshold(0.01)))));
+        assert_eq!(read("geomean=1%"), Ok(geomean));
+        for bad in ["mean", "geomean=", "geomean=1", "off=1%"] {
+            assert!(read::<SuiteChoice>(bad).is_err(), "{bad}");
         }
         assert!(FailOn::words().into_iter().all(|word| read::<FailOn>(word).is_ok()));
         assert_eq!(Aslr::words(), Aslr::ALL.map(Aslr::name));

@@ -24,6 +24,7 @@
 //!   change guarded by the mean.
 //! - [`family`] shares the error among the tests of a comparison.
 //! - [`machines`] merges the pairs of several machines into one sequence.
+//! - [`rounds`] merges the pairs of all benchmarks into one sequence, for a test of them all.
 //! - `forecast` predicts how many pairs the verdict will need.
 //! - [`repetitions`] determines how often to repeat what is too short for its clock.
 //! - `shape` describes the noise where it matters: outliers, drift and the like.
@@ -53,6 +54,7 @@ mod ordered;
 pub mod quantile;
 pub mod ratio;
 pub mod repetitions;
+pub mod rounds;
 pub mod sequential;
 pub(crate) mod shape;
 mod sketch;

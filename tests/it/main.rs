@@ -77,6 +77,7 @@ mod schema;
 mod shards;
 #[cfg(unix)]
 mod sides;
+mod suite;
 mod support;
 mod targets;
 mod tidy;

@@ -192,6 +192,73 @@ fn outputs_are_compared_and_a_difference_is_said() {
 }
 
 #[test]
+fn different_output_is_a_verdict_where_that_was_asked_to_fail() {
+    let repo = repo();
+    let fail = "--check-output=fail --max-pairs 14 --warmup 0 --threshold 90%";
+    let other = "sh -c 'ls other 2>&1; sh say.sh run'";
+    let (ran, lines) = compare(&repo, other, &format!("{fail} --format json"), 100);
+    let object = ran.json();
+    for said in [&object["verdict"], &object["stopped_by"], &object["benchmarks"][0]["status"]] {
+        assert_eq!(said, "different-output", "{object}");
+    }
+    // Each side twice, to see whether it prints the same each time; nothing is measured.
+    assert_eq!(lines.len(), 4);
+    let answer = "different output: the two sides of sh do not print the same";
+    for (format, text) in [
+        ("human", answer),
+        ("markdown", "<h3>🔴 different output"),
+        ("github", "::error title=cargo cbdr%3A different output::"),
+        ("junit", " type=\"different-output\">"),
+    ] {
+        let (ran, _) = compare(&repo, other, &format!("{fail} --format {format}"), 100);
+        assert!(ran.stdout.contains(text), "{format}: {}", ran.stdout);
+    }
+    compare(&repo, "echo same", fail, 0);
+    // What can't be compared was not shown to be the same.
+    let (ran, _) = compare(&repo, "sh -c 'echo $$'", fail, 101);
+    ran.says("the outputs of `sh` can't be compared: line 1 of the base is another one");
+    let (ran, _) = compare(&repo, "true", fail, 101);
+    ran.says("the outputs of `true` can't be compared: it prints nothing").says("CBDR_OUTPUT");
+}
+
+#[test]
+fn what_a_benchmark_hands_over_is_compared_in_place_of_what_it_prints() {
+    let repo = repo();
+    let fail = "--check-output=fail --max-pairs 14 --warmup 0 --threshold 90%";
+    let hand = |what: &str| {
+        format!("sh -c 'echo $$; if [ \"$CBDR_OUTPUT\" ]; then {what} > $CBDR_OUTPUT; fi'")
+    };
+    compare(&repo, &hand("echo digest"), fail, 0);
+    let (ran, _) = compare(&repo, &hand("(ls other 2>&1; true)"), fail, 100);
+    ran.says("line 1 of what they hand over differs");
+    // Measured runs hand nothing over.
+    let (_, lines) = compare(&repo, &hand("echo 7; sh say.sh handed >&2; echo"), fail, 0);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+}
+
+#[test]
+fn the_bases_table_decides_whether_different_output_fails() {
+    let repo = Repo::new("steady");
+    let table = |value: &str| {
+        let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+        let manifest = manifest.split("\n[package.metadata").next().unwrap().to_owned();
+        let table = format!("[package.metadata.cbdr]\ncheck-output = {value}\n");
+        repo.write("Cargo.toml", &format!("{manifest}\n{table}"));
+    };
+    table("\"fail\"");
+    repo.commit("checked");
+    repo.branch("feature");
+    table("true");
+    repo.write("other", "");
+    repo.commit("loosened");
+    let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 1", 100);
+    ran.says("base and head set `check-output` differently");
+    let from_head = "--max-pairs 1 --policy-from head";
+    let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", from_head, 0);
+    ran.says("print different output");
+}
+
+#[test]
 fn a_port_that_is_taken_is_explained() {
     let repo = Repo::new("steady");
     repo.write("serve.sh", "echo 'OSError: [Errno 98] Address already in use' >&2; exit 1\n");

@@ -115,6 +115,7 @@ fn samples() {
             fail_on: BTreeSet::new(),
             layouts: Layouts::Off,
             shard_by: ShardBy::Pairs,
+            suite: None,
         },
         chosen: false,
         base: None,

@@ -63,15 +63,15 @@ const OWNERS: [(&[&str], &[&str]); 21] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_850),
-    ("engine", 2_130),
+    ("bin", 10_900),
+    ("engine", 2_430),
     ("error", 400),
-    ("exec", 6_000),
-    ("flows", 6_400),
-    ("model", 1_720),
-    ("samples", 2_180),
-    ("settings", 1_750),
-    ("stats", 2_660),
+    ("exec", 6_050),
+    ("flows", 6_500),
+    ("model", 1_790),
+    ("samples", 2_200),
+    ("settings", 1_800),
+    ("stats", 2_700),
     ("workspace", 10_750),
 ];
 

@@ -17,7 +17,9 @@ use clap_complete::Shell;
 use cargo_cbdr::model::shard::{NoShard, Shard};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
-use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS};
+use cargo_cbdr::settings::table::flags::{
+    BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS, SUITE,
+};
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::Time;
 
@@ -145,7 +147,8 @@ pub(crate) enum CliCommand {
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     #[command(flatten)]
-    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | RUNS | SHARDS }>,
+    pub(crate) settings:
+        Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | SUITE | RUNS | SHARDS }>,
 
     #[command(flatten)]
     pub(crate) filter: Filter,

@@ -13,6 +13,7 @@ pub(crate) enum ExitKind {
     Success,
     /// The command line can't be parsed.
     Usage,
+    /// Also different output, where that was asked to fail.
     Regression,
     /// There is no result, because something failed.
     Failed,
@@ -82,7 +83,7 @@ impl ExitKind {
         });
         let exit = match outcome.verdict {
             None => return ExitKind::Success,
-            Some(Verdict::Regression) => ExitKind::Regression,
+            Some(Verdict::Regression | Verdict::DifferentOutput) => ExitKind::Regression,
             // There was no result because there was nothing to compare.
             Some(Verdict::Inconclusive) if not_asked => ExitKind::Failed,
             Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),

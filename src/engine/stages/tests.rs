@@ -7,6 +7,7 @@ use crate::engine::layouts::median_rows;
 use crate::model::estimator::Estimator;
 use crate::model::outcome::Verdict;
 use crate::model::side::{Pair, Side};
+use crate::model::suite::{SuiteGate, SuiteNumber};
 use crate::stats::noise::TestNoise;
 
 const THRESHOLD: f64 = 0.02;
@@ -301,4 +302,49 @@ fn without_layouts_and_in_shards_the_order_is_that_of_the_experiment() {
         }
         assert!(experiment.next(simulated.now).is_err() && simulated.now > 50.0);
     }
+}
+
+/// Compares a suite of which every benchmark is slower by 3 % as built, and by `change` over layouts.
+/// Returns the verdicts of its geometric mean as built and over layouts, if it has those.
+fn compare_suite(change: f64, layouts: Layouts) -> (Option<Verdict>, Option<Verdict>) {
+    let mut plan = Plan::new(0.95, Estimator::Robust, 4);
+    plan.time_limit = Duration::from_secs(100);
+    plan.layouts = layouts;
+    for id in 0..5 {
+        plan.add_group(id / 2, true, 0.01);
+        let gates = vec![Gate::new("wall_time", 0.2)];
+        plan.add_benchmark(&id.to_string(), &[Metric::named("wall_time")], gates);
+    }
+    let threshold = 0.01;
+    plan.add_suite(Some(SuiteGate { number: SuiteNumber::Geomean, threshold }), 0);
+    let mut stages = Stages::new(plan.clone(), vec![true; 5], Metric::depends_on_placement, 0.0);
+    let (mut random, mut now) = (TestNoise::seeded(6), 0.0);
+    while let Ok((stage, turn)) = stages.next(now) {
+        now += 0.01;
+        let slower = if stage == Stage::AsBuilt { 0.03 } else { change };
+        let mut rows = Vec::new();
+        for id in &turn.wanted {
+            for (side, factor) in [(Side::Base, 1.0), (Side::Head, 1.0 + slower)] {
+                let time = factor * (0.01 * random.normal()).exp();
+                rows.push(Row { benchmark: *id, side, values: vec![(MetricId(0), time)] });
+            }
+        }
+        stages.push(stage, &turn, &rows, now);
+    }
+    stages.end();
+    let verdict = |experiment: &Experiment| {
+        let suite = experiment.finish(StoppedBy::Verdict).suite.unwrap();
+        suite.numbers[0].metrics[0].verdict.unwrap()
+    };
+    let over = stages.tests().iter().find(|test| !test.over.of_suite.is_empty());
+    (Some(verdict(stages.as_built())), over.map(|test| verdict(&test.experiment)))
+}
+
+#[test]
+fn an_alarm_of_the_whole_suite_is_tested_over_layouts() {
+    let (bad, good) = (Some(Verdict::Regression), Some(Verdict::NoRegression));
+    assert_eq!(compare_suite(0.03, Layouts::Auto), (bad, bad));
+    assert_eq!(compare_suite(0.0, Layouts::Auto), (bad, good));
+    assert_eq!(compare_suite(0.0, Layouts::Off), (bad, None));
+    assert_eq!(compare_suite(0.0, Layouts::Number(20)).1, good);
 }

@@ -12,58 +12,105 @@ use crate::model::notice::RunNotice;
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 
+/// The variable that names the file into which a benchmark writes what should be the same on both
+/// sides. It is set in these runs only.
+const HAND_OVER: &str = "CBDR_OUTPUT";
+
+/// What the outputs of both sides show.
+pub(crate) enum Outputs {
+    Same,
+    Differ,
+    /// There are none, or they were not compared.
+    Nothing,
+    /// A side prints something different each time, from this line on.
+    Vary(Side, u64),
+}
+
+/// The files of one run of each side.
+struct Printed {
+    stdout: Pair<PathBuf>,
+    /// What the benchmarks hand over.
+    handed: Pair<PathBuf>,
+}
+
+impl Printed {
+    /// What is compared: what is handed over, if anything is.
+    fn compared(&self, is_handed_over: bool) -> &Pair<PathBuf> {
+        if is_handed_over { &self.handed } else { &self.stdout }
+    }
+}
+
 /// Runs both sides, unmeasured, and adds a notice if their output differs.
 pub(crate) fn check_output(
     execution: &mut Execution<'_>,
     sides: &mut Pair<SideProgram>,
     filter: Option<&str>,
     context: Context<'_>,
-) -> Result<(), Stop> {
+) -> Result<Outputs, Stop> {
     if !execution.benchmark.measuring.check_output {
-        return Ok(());
+        return Ok(Outputs::Nothing);
     }
     let homes = Pair::both(|side| sides[side].home.clone());
     let compare = |one: &Path, other: &Path, folders: Pair<&Path>| {
         let outputs = Pair { base: one, head: other };
         difference(&outputs, &folders).map_err(Error::io("read", one))
     };
-    let first = print_both(execution, sides, "first", filter, context)?;
+    let printed = print_both(execution, sides, "first", filter, context)?;
+    let is_empty = |files: &Pair<PathBuf>| -> Result<bool, Error> {
+        let empty = |file: &PathBuf| {
+            fs_err::metadata(file).map(|about| about.len() == 0).map_err(Error::io("read", file))
+        };
+        Ok(empty(&files.base)? && empty(&files.head)?)
+    };
+    let is_handed_over = !is_empty(&printed.handed)?;
+    let first = printed.compared(is_handed_over);
     let folders = homes.as_ref().map(|home| home.as_path());
     let Some(line) = compare(&first.base, &first.head, folders)? else {
-        return Ok(());
+        return Ok(if is_empty(first)? { Outputs::Nothing } else { Outputs::Same });
     };
-    let second = print_both(execution, sides, "second", filter, context)?;
+    let printed = print_both(execution, sides, "second", filter, context)?;
+    let second = printed.compared(is_handed_over);
     let benchmark = execution.benchmark.name.clone();
     for side in Side::BOTH {
         let same = Pair::both(|_| homes[side].as_path());
         if let Some(line) = compare(&first[side], &second[side], same)? {
             execution.notices.push(RunNotice::OutputVaries { benchmark, side, line });
-            return Ok(());
+            return Ok(Outputs::Vary(side, line));
         }
     }
-    execution.notices.push(RunNotice::OutputDiffers { benchmark, line });
-    Ok(())
+    execution.notices.push(RunNotice::OutputDiffers { benchmark, line, is_handed_over });
+    Ok(Outputs::Differ)
 }
 
-/// Runs both sides once, with standard output in files, and returns these.
+/// Runs both sides once, and returns the files with their outputs.
 fn print_both(
     execution: &mut Execution<'_>,
     sides: &mut Pair<SideProgram>,
     name: &str,
     filter: Option<&str>,
     context: Context<'_>,
-) -> Result<Pair<PathBuf>, Stop> {
-    Pair::try_both(|side| {
+) -> Result<Printed, Stop> {
+    let files = Pair::try_both(|side| {
         let program = &mut sides[side];
         program.select(RunLength::Probe, program.all(filter));
         let file = program.folder.join(name);
-        fs_err::write(&file, "").map_err(Error::io("write", &file))?;
+        let handed = program.folder.join(format!("{name}-handed-over"));
+        for file in [&file, &handed] {
+            fs_err::write(file, "").map_err(Error::io("write", file))?;
+        }
+        program.command.env.push((HAND_OVER.into(), handed.clone().into()));
         let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));
         // A harness that parses standard output finds it empty, which is not a
         // failure here.
         let ran = execution.run(Pass::Plain, program, None, context);
-        sides[side].command.stdout = usual;
-        ran.map(|_| file)
+        let command = &mut sides[side].command;
+        command.stdout = usual;
+        command.env.pop();
+        ran.map(|_| (file, handed))
+    })?;
+    Ok(Printed {
+        stdout: files.as_ref().map(|(file, _)| file.clone()),
+        handed: files.map(|(_, handed)| handed),
     })
 }
 

@@ -20,6 +20,7 @@ use crate::model::outcome::BenchmarkResult;
 use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Pair;
+use crate::model::suite::Suite;
 
 /// The results of the executables as built, combined with those over layouts.
 pub(super) fn combined_with(
@@ -46,6 +47,29 @@ pub(super) fn combined_with(
         }
     }
     benchmarks
+}
+
+/// The numbers of the suite, combined with those over layouts.
+pub(super) fn suite_combined_with(
+    tests: &[LayoutTest],
+    placings: &[Option<Placing>],
+    programs: &[ComparedProgram<'_>],
+    as_built: Option<Suite>,
+) -> Option<Suite> {
+    let mut suite = as_built?;
+    let aligned = programs.iter().any(|program| program.aligned.is_some());
+    for test in tests {
+        let over = test.experiment.finish(test.stopped_by()).suite;
+        let placing = test.over.plan.groups.iter().find_map(|group| placings[group.program]);
+        let numbers = over.into_iter().flat_map(|suite| suite.numbers);
+        for (number, over) in test.over.of_suite.iter().zip(numbers) {
+            let metrics = suite.numbers[*number].metrics.iter_mut();
+            for (as_built, over) in metrics.zip(over.metrics).filter(|(_, over)| over.gates) {
+                *as_built = combined(as_built, &over, placing.unwrap_or(Placing::Copied), aligned);
+            }
+        }
+    }
+    Some(suite)
 }
 
 /// Whether a metric depends on the placement of code and is measured by running the program.
@@ -78,7 +102,8 @@ pub(super) fn measure(
     let begin = Instant::now();
     let deadline = begin + turn.left;
     let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
-    program.execution.only_runs_for(gates.map(|gate| &*gate.metric));
+    let of_suite = test.over.plan.suite.iter().map(|number| &*number.metric.name);
+    program.execution.only_runs_for(gates.map(|gate| &*gate.metric).chain(of_suite));
     program.place(placing, seeds(turn.pair_seed), turn.first, context)?;
     let links = begin.elapsed().as_secs_f64();
     let number = test.over.plan.groups[turn.group].program;

@@ -44,6 +44,11 @@ pub(super) fn plan(
         plan_groups(program, number, discovery, &mut plan, session.context)
             .map_err(Stop::into_error)?;
     }
+    // A shard has a part of the pairs or of the benchmarks only.
+    if options.shard.is_none() {
+        let unaffected = discoveries.iter().map(|found| found.unaffected.len()).sum();
+        plan.add_suite(settings.policy.suite, unaffected);
+    }
     Ok(plan)
 }
 

@@ -15,8 +15,8 @@ use crate::engine::plan::{Group, Plan};
 use crate::engine::test::exact;
 use crate::error::Error;
 use crate::exec::execution::{
-    Context, Execution, Hook, SampledRuns, Sampling, SideProgram, Stop, Unknown, VaryingNames,
-    Watching, check_output, tune_repetitions, waived,
+    Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
+    VaryingNames, Watching, check_output, of_benchmark, tune_repetitions,
 };
 use crate::exec::harness;
 use crate::exec::meter::{self, CallStack, Profiler};
@@ -74,6 +74,8 @@ pub(super) struct ComparedProgram<'a> {
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
     pub(super) renewal: Renewal,
+    /// Whether the outputs of the sides differ and that was asked to fail.
+    pub(super) prints_something_else: bool,
 }
 
 /// A benchmark of a program, as both sides report it.
@@ -159,6 +161,7 @@ impl<'a> ComparedProgram<'a> {
             cases: Vec::new(),
             aligned: None,
             renewal: Renewal::default(),
+            prints_something_else: false,
         }))
     }
 
@@ -296,10 +299,25 @@ impl<'a> ComparedProgram<'a> {
     ) -> Result<(), Error> {
         let ComparedProgram { execution, sides, part, .. } = self;
         let filter = part.filter();
-        check_output(execution, sides, filter, context)
-            .and_then(|()| {
-                tune_repetitions(execution, sides, gates, warm_up, filter, known, context)
-            })
+        let outputs = check_output(execution, sides, filter, context).map_err(Stop::into_error)?;
+        let benchmark = execution.benchmark;
+        if benchmark.measuring.fails_on_output {
+            let why = match outputs {
+                Outputs::Same => None,
+                Outputs::Nothing => Some("it prints nothing".to_owned()),
+                Outputs::Vary(side, line) => {
+                    Some(format!("line {line} of the {side} is another one in each run"))
+                }
+                Outputs::Differ => {
+                    self.prints_something_else = true;
+                    return Ok(());
+                }
+            };
+            if let Some(why) = why {
+                return Err(FlowError::Output { benchmark: benchmark.name.clone(), why }.into());
+            }
+        }
+        tune_repetitions(execution, sides, gates, warm_up, filter, known, context)
             .map_err(Stop::into_error)
     }
 
@@ -318,7 +336,7 @@ impl<'a> ComparedProgram<'a> {
             let executables = Pair::both(|side| self.sides[side].executable.as_path());
             if let Some((metric, sizes)) = meter::sizes(name, executables)? {
                 let gate = benchmark.gates.iter().find(|gate| gate.metric == *name);
-                let gate = gate.map(|gate| waived(benchmark, gate.clone(), &[]));
+                let gate = gate.map(|gate| of_benchmark(benchmark, gate.clone(), &[]));
                 results.push(exact(metric, gate.as_ref(), sizes.base, sizes.head));
             }
         }

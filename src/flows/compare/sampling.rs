@@ -33,7 +33,12 @@ pub(super) fn sample(
     let over_layouts = || stages.tests().iter();
     let mut benchmarks =
         layouts::combined_with(stages.tests(), &placings, session.programs, short.benchmarks);
-    let is_found = plan.fail_fast && benchmarks.iter().any(BenchmarkResult::has_regressed);
+    let suite =
+        layouts::suite_combined_with(stages.tests(), &placings, session.programs, short.suite);
+    let of_suite = || suite.iter().flat_map(|suite| &suite.numbers);
+    let has_regressed = benchmarks.iter().any(BenchmarkResult::has_regressed)
+        || of_suite().any(BenchmarkResult::has_regressed);
+    let is_found = plan.fail_fast && has_regressed;
     let is_over = !plan.decides || stopped_by == StoppedBy::Interrupt || is_found;
     let long = match is_over {
         true => None,
@@ -49,12 +54,13 @@ pub(super) fn sample(
             plan,
             stopped_by,
             long.as_ref().map(|long| long.stopped_by),
-            is_decided(&benchmarks),
+            is_decided(benchmarks.iter().chain(of_suite())),
         ),
         likely_slower: likely_slower.filter(|_| !names_one),
         evidence: stages.evidence(),
         elapsed: long.map_or(stages.elapsed(), |long| long.elapsed),
         benchmarks,
+        suite,
     };
     report(session, plan, &stages, &sampled);
     Ok(sampled)
@@ -170,8 +176,8 @@ impl ShortRuns<'_, '_, '_> {
 }
 
 /// Whether every gating metric has its verdict.
-fn is_decided(benchmarks: &[BenchmarkResult]) -> bool {
-    let metrics = benchmarks.iter().flat_map(|benchmark| &benchmark.metrics);
+fn is_decided<'a>(benchmarks: impl Iterator<Item = &'a BenchmarkResult>) -> bool {
+    let metrics = benchmarks.flat_map(|benchmark| &benchmark.metrics);
     metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
 }
 

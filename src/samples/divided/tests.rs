@@ -93,6 +93,7 @@ fn policy() -> Policy {
         fail_on: BTreeSet::default(),
         layouts: Layouts::Auto,
         shard_by: crate::model::shard::ShardBy::Benchmarks,
+        suite: None,
     }
 }
 

@@ -185,6 +185,7 @@ fn what_decides_is_taken_from_the_base_and_nothing_else_is() {
         json!({"m": "4%"}),
         json!({"m": {"unit": "s"}}),
         json!({"m": {"bench": "b"}}),
+        json!({"m": {"threshold": "4%"}}),
     ];
     for key in Table::KEYS.iter() {
         let of =

@@ -82,6 +82,7 @@ fn verdict(result: &Readable<'_>) -> Markup {
             }
             h1 { (line(&answer.heading())) }
             p.reason { (sentence(&answer.rest())) }
+            @if let Some(suite) = &result.suite { p { (sentence(suite)) } }
             @for CommitLink { name, revision, url } in &result.commits {
                 @let hash = html! { code { (abbreviated(&revision.commit)) } };
                 p.commit {
@@ -97,7 +98,7 @@ fn verdict(result: &Readable<'_>) -> Markup {
 /// The class that colours a verdict.
 fn tone(verdict: Option<Verdict>) -> &'static str {
     match verdict {
-        Some(Verdict::Regression) => "bad",
+        Some(Verdict::Regression | Verdict::DifferentOutput) => "bad",
         Some(Verdict::NoRegression | Verdict::Identical) => "good",
         Some(Verdict::Inconclusive | Verdict::NoBaseline) => "doubt",
         None => "plain",

@@ -76,6 +76,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         Some(Verdict::NoBaseline) => {
             Answer::new("no baseline: there is nothing to compare with", Vec::new())
         }
+        Some(Verdict::DifferentOutput) => different_output(outcome),
         None => no_verdict(outcome),
     };
     match outcome.verdict {
@@ -125,12 +126,22 @@ fn identical(outcome: &Outcome) -> Answer {
     Answer::new(format!("identical: {why}"), Vec::new())
 }
 
+/// What was not measured, since the two sides do not print the same.
+fn different_output(outcome: &Outcome) -> Answer {
+    let names = readable::names(&outcome.benchmarks, Status::DifferentOutput, line);
+    let what = names.unwrap_or_else(|| "a benchmark".to_owned());
+    let sentence = format!("different output: the two sides of {what} do not print the same");
+    Answer::new(sentence, vec!["nothing was measured".to_owned()])
+}
+
 /// The regressions: for one metric all that matters, for several their names and changes,
 /// the worst first.
 fn regression(outcome: &Outcome) -> Answer {
     let worst = deciding(outcome);
-    if let [only] = worst.as_slice() {
-        return only_regression(outcome, *only);
+    match (worst.as_slice(), deciding_suite(outcome).next()) {
+        ([only], _) => return only_regression(outcome, *only),
+        ([], Some(suite)) => return only_regression(outcome, suite),
+        _ => {}
     }
     if let Some(likeliest) = &outcome.likely_slower {
         return some_regression(outcome, likeliest);
@@ -155,7 +166,13 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
     let interrupted = (outcome.stopped_by == StoppedBy::Interrupt)
         .then(|| format!("{unconfirmed}{}", stopped(outcome)));
     let not_measured = NotMeasured::of(outcome).map(|it| it.to_string());
-    open.into_iter().chain(not_measured).chain(interrupted).collect()
+    // Without a benchmark, the sentence is about the first number of the suite.
+    let said = usize::from(deciding(outcome).is_empty());
+    let suite = deciding_suite(outcome).skip(said).map(|(of, metric)| {
+        let change = metric.summary.change.map_or("from zero".to_owned(), text::percent);
+        format!("{} {change}", line(&of.name))
+    });
+    open.into_iter().chain(suite).chain(not_measured).chain(interrupted).collect()
 }
 
 /// The beginning of the sentence of what is undecided.
@@ -252,34 +269,41 @@ fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
 
 fn inconclusive(outcome: &Outcome) -> Answer {
     let open = deciding(outcome);
-    let why = stopped(outcome);
     if let Some(not_measured) = NotMeasured::of(outcome) {
         return in_part(outcome, &open, &not_measured);
     }
-    match open.as_slice() {
-        [only @ (benchmark, metric)] if outcome.gates().count() == 1 => {
-            let (lower, upper) = (metric.summary.lower, metric.summary.upper);
-            let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(text::percent);
-            let change = match (finite(lower), finite(upper)) {
-                (Some(lower), Some(upper)) => format!("between {lower} and {upper}"),
-                (Some(lower), None) => format!("at least {lower}"),
-                (None, Some(upper)) => format!("at most {upper}"),
-                (None, None) => text::interval(lower, upper),
-            };
-            let what = what(benchmark, metric);
-            let sentence = format!("{UNDECIDED}: the change of {what} is {change}");
-            let as_built = slower_as_built(outcome, &[*only]);
-            let details = [allowed(metric)].into_iter().chain(as_built).chain([why]);
-            Answer::new(sentence, details.collect())
-        }
-        several => {
+    match (open.as_slice(), deciding_suite(outcome).next()) {
+        ([], Some(suite)) => only_open(outcome, suite),
+        ([only], _) if outcome.gates().count() == 1 => only_open(outcome, *only),
+        (several, _) => {
             let (all, each) = asked(outcome);
             let all = format!("{}{}", text::count(all as u64, each), of_one(outcome));
-            let sentence = format!("{UNDECIDED}: {} of {all}", several.len());
+            let suite: String = deciding_suite(outcome)
+                .map(|(of, _)| format!(", and {}", line(&of.name)))
+                .collect();
+            let sentence = format!("{UNDECIDED}: {} of {all}{suite}", several.len());
             let as_built = slower_as_built(outcome, several);
-            Answer::new(sentence, as_built.into_iter().chain([why]).collect())
+            Answer::new(sentence, as_built.into_iter().chain([stopped(outcome)]).collect())
         }
     }
+}
+
+/// The only metric that is undecided.
+fn only_open(outcome: &Outcome, only: Of<'_>) -> Answer {
+    let (benchmark, metric) = only;
+    let (lower, upper) = (metric.summary.lower, metric.summary.upper);
+    let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(text::percent);
+    let change = match (finite(lower), finite(upper)) {
+        (Some(lower), Some(upper)) => format!("between {lower} and {upper}"),
+        (Some(lower), None) => format!("at least {lower}"),
+        (None, Some(upper)) => format!("at most {upper}"),
+        (None, None) => text::interval(lower, upper),
+    };
+    let what = what(benchmark, metric);
+    let sentence = format!("{UNDECIDED}: the change of {what} is {change}");
+    let as_built = slower_as_built(outcome, &[only]);
+    let details = [allowed(metric)].into_iter().chain(as_built).chain([stopped(outcome)]);
+    Answer::new(sentence, details.collect())
 }
 
 /// The sentence if there was no time for some benchmarks.
@@ -497,6 +521,11 @@ fn deciding(outcome: &Outcome) -> Vec<Of<'_>> {
         outcome.gates().filter(|(_, metric)| metric.verdict == outcome.verdict).collect();
     all.sort_by(|(_, one), (_, other)| one.by_severity(other));
     all
+}
+
+/// The numbers of the suite whose verdict is the overall one.
+fn deciding_suite(outcome: &Outcome) -> impl Iterator<Item = Of<'_>> {
+    outcome.suite_gates().filter(|(_, metric)| metric.verdict == outcome.verdict)
 }
 
 /// How many benchmarks run no code that changed.

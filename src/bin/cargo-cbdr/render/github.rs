@@ -9,7 +9,7 @@ use cargo_cbdr::model::outcome::{Doubt, Verdict};
 
 use super::escape::{command_data, command_property};
 use super::markdown;
-use super::readable::Readable;
+use super::readable::{Readable, ResultRow};
 use crate::ui::{grouped, notices, text};
 
 /// Where the summary of the job is, if there is one.
@@ -40,7 +40,8 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
     let outcome = result.outcome;
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
-    for row in result.rows.iter().filter(|row| row.metric.gates) {
+    let suite = outcome.suite_gates().map(|(of, metric)| ResultRow::of(of, metric));
+    for row in result.rows.iter().filter(|row| row.metric.gates).cloned().chain(suite) {
         let level = match row.metric.verdict {
             Some(Verdict::Regression) => "error",
             Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),
@@ -66,6 +67,7 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
+        Some(Verdict::DifferentOutput) => "error",
         _ => "notice",
     };
     let title = format!("cargo cbdr: {}", result.title);

@@ -53,6 +53,9 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
         }
         _ => overview(out, result)?,
     }
+    if let Some(suite) = &result.suite {
+        fold::print(out, &format!("  {suite}"), 2 * CONTINUED)?;
+    }
     explanations(out, outcome)?;
     match outcome.rows.is_some() || outcome.pairs() > 0 {
         true => writeln!(out, "  confidence {}", result.confidence),

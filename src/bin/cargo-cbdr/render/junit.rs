@@ -14,7 +14,9 @@ use crate::ui::text;
 
 pub(super) fn document(result: &Readable<'_>) -> io::Result<String> {
     let mut report = Report::unnamed();
-    for (id, benchmark) in result.benchmarks().into_iter().enumerate() {
+    let together = result.outcome.suite.iter().flat_map(|suite| &suite.numbers);
+    let benchmarks = result.benchmarks().into_iter().chain(together);
+    for (id, benchmark) in benchmarks.enumerate() {
         report.add_test_suite(suite(result, id, benchmark));
     }
     report.to_string().map_err(io::Error::other)
@@ -80,6 +82,10 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
                 format!("the time limit leaves no room for {}", text::seconds(needed))
             });
             Some(doubtful(outcome, Doubt::Inconclusive, format!("not measured: {why}")))
+        }
+        (Status::DifferentOutput, _) => {
+            let why = "the two sides do not print the same".to_owned();
+            Some(failed(Verdict::DifferentOutput, why))
         }
         (Status::Compared, false) => None,
     };

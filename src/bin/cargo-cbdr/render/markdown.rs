@@ -72,7 +72,7 @@ impl Comment<'_> {
     fn write(&self, out: &mut String) -> fmt::Result {
         let (outcome, answer) = (self.result.outcome, &self.result.answer);
         let sign = match outcome.verdict {
-            Some(Verdict::Regression) => "🔴 ",
+            Some(Verdict::Regression | Verdict::DifferentOutput) => "🔴 ",
             Some(_) if !outcome.removed.is_empty() => "🟡 ",
             Some(Verdict::NoRegression | Verdict::Identical) => "🟢 ",
             Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
@@ -92,6 +92,9 @@ impl Comment<'_> {
         if !shown.is_empty() {
             self.table(out, &shown)?;
             self.scale(out, &shown)?;
+        }
+        if let Some(suite) = &self.result.suite {
+            writeln!(out, "<p>{}</p>\n", self.prose(suite))?;
         }
         self.benchmarks(out)?;
         for explanation in &outcome.explanations {

@@ -36,6 +36,8 @@ pub(crate) struct Readable<'a> {
     pub(crate) command: String,
     /// All metrics, those that matter most first.
     pub(crate) rows: Vec<ResultRow<'a>>,
+    /// All benchmarks together, in a sentence.
+    pub(crate) suite: Option<String>,
 }
 
 /// A name and its value.
@@ -60,6 +62,7 @@ impl<'a> Readable<'a> {
             facts: facts(outcome),
             command: called.with_seed(outcome.seed),
             rows,
+            suite: suite(outcome),
         }
     }
 
@@ -129,9 +132,9 @@ impl<'a> ResultRow<'a> {
     pub(crate) fn sentence(&self) -> String {
         let (benchmark, metric) = (self.benchmark, &self.metric);
         let only = match metric.status {
-            Status::Compared | Status::Unaffected | Status::NotMeasured => None,
             Status::New => Some("head"),
             Status::Removed => Some("base"),
+            _ => None,
         };
         if let Some(side) = only {
             return format!("only the {side} of `{}` measures `{}`", benchmark.name, metric.name);
@@ -247,7 +250,8 @@ fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
         (None, status) => status.to_string(),
     };
     let [change, interval, mean] = match (summary.base, summary.head) {
-        (None, _) | (_, None) | (Some(0.0), Some(0.0)) => std::array::from_fn(|_| dash()),
+        (None, _) | (_, None) if summary.change.is_none() => std::array::from_fn(|_| dash()),
+        (Some(0.0), Some(0.0)) => std::array::from_fn(|_| dash()),
         (Some(0.0), _) => ["from zero".to_owned(), dash(), dash()],
         _ => [
             summary.change.map_or_else(dash, text::percent),
@@ -264,7 +268,7 @@ fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
     };
     let measured = match result.layouts.filter(|over| over.number > 0) {
         Some(over) => text::layouts(over.number, over.placing),
-        None if summary.pairs == 0 => "exact".to_owned(),
+        None if summary.pairs == 0 && summary.base.is_some() => "exact".to_owned(),
         None => text::count(summary.pairs, "pair"),
     };
     let threshold = result.limit().map(text::limit);
@@ -406,6 +410,7 @@ pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) ->
         (Status::Removed, _) => "is no longer on the head",
         (Status::Unaffected, _) => "is unaffected",
         (Status::NotMeasured, _) => "was not measured",
+        (Status::DifferentOutput, _) => "does not print the same on both sides",
     };
     what.to_owned()
 }
@@ -436,6 +441,41 @@ pub(crate) fn names(
     let all: Vec<_> = benchmarks.iter().filter(|one| one.status == status).collect();
     let names = all.iter().map(|benchmark| shown(&benchmark.name));
     (!all.is_empty()).then(|| text::first_few(names))
+}
+
+/// All benchmarks together: `suite of 67 benchmarks: geomean +0.31% [-0.05%, +0.62%] in 14 pairs`.
+fn suite(outcome: &Outcome) -> Option<String> {
+    let suite = outcome.suite.as_ref()?;
+    let metrics = suite.numbers.iter().flat_map(|of| of.metrics.iter().map(move |one| (of, one)));
+    let rows = metrics.map(|(of, metric)| ResultRow::of(of, metric));
+    let rows: Vec<ResultRow<'_>> =
+        rows.filter(|row| row.metric.gates || row.metric.summary.pairs > 0).collect();
+    let only = only_metric(&rows.iter().collect::<Vec<_>>()).is_some();
+    let numbers: Vec<String> = rows.iter().map(|row| number(row, only)).collect();
+    let unaffected = match suite.unaffected {
+        0 => String::new(),
+        some => format!(" and {some} unaffected"),
+    };
+    let benchmarks = text::count(suite.benchmarks as u64, "benchmark");
+    let all = format!("suite of {benchmarks}{unaffected}: {}", numbers.join("; "));
+    (!numbers.is_empty()).then_some(all)
+}
+
+/// A number of the suite, without the word.
+fn number(row: &ResultRow<'_>, is_only_metric: bool) -> String {
+    let name = row.benchmark.name.trim_start_matches("suite ");
+    let metric =
+        if is_only_metric { String::new() } else { format!(" of {}", line(&row.metric.name)) };
+    let before = row.before.as_ref().map_or(String::new(), |before| {
+        format!(" ({} {} {} in {})", before.name, before.change, before.interval, before.measured)
+    });
+    let threshold = row
+        .cells
+        .threshold
+        .as_ref()
+        .map_or(String::new(), |limit| format!(", threshold {limit}: {}", row.cells.verdict));
+    let changed = text::changed(&row.metric.summary);
+    format!("{name}{metric} {changed} in {}{before}{threshold}", row.cells.measured)
 }
 
 /// The result of a comparison in a few words.

@@ -427,7 +427,7 @@ impl Ui {
 pub(crate) fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::NoRegression | Verdict::Identical => GOOD,
-        Verdict::Regression => BAD,
+        Verdict::Regression | Verdict::DifferentOutput => BAD,
         Verdict::Inconclusive | Verdict::NoBaseline => WARNING,
     }
 }

@@ -471,10 +471,13 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
                 of.or(unseen, "small changes may not be seen")
             )
         }
-        RunNotice::OutputDiffers { line, .. } => format!(
-            "the two sides of {of} print different output{}, so they may not do the same work",
-            of.alone(format!(": line {line} of standard output differs"))
-        ),
+        RunNotice::OutputDiffers { line, is_handed_over, .. } => {
+            let place = if *is_handed_over { "what they hand over" } else { "standard output" };
+            format!(
+                "the two sides of {of} print different output{}, so they may not do the same work",
+                of.alone(format!(": line {line} of {place} differs"))
+            )
+        }
         RunNotice::OutputVaries { side, line, .. } => format!(
             "the {side} of {of} prints something different in each run{}, so its output can't show \
              whether both sides do the same work",

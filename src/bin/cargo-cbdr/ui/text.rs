@@ -111,6 +111,7 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Inconclusive => "inconclusive",
         Verdict::Identical => "identical",
         Verdict::NoBaseline => "no baseline",
+        Verdict::DifferentOutput => "different output",
     }
 }
 
