@@ -37,7 +37,7 @@ const SHARE: f64 = 0.5;
 
 /// A test over layouts is paused after this many times the minimum number of units. A change that
 /// is far from the threshold is decided by then.
-const PATIENCE: u64 = 2;
+pub(crate) const PATIENCE: u64 = 2;
 
 /// The reserved time, as a multiple of that of the minimum number of units.
 const MARGIN: f64 = 1.5;
@@ -240,10 +240,11 @@ impl Stages {
     fn begin(&mut self, count: usize) {
         let gates: Vec<_> =
             self.waiting.drain(..count).map(|alarm| (alarm.of, alarm.gate)).collect();
-        let most = match self.plan.layouts {
+        let asked = match self.plan.layouts {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
         };
+        let most = asked.into_iter().chain(self.plan.most_layouts).min();
         let over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
         let least = over.plan.groups.iter().filter_map(|group| over.plan.least_pairs_in(group));
         self.tests.push(LayoutTest {

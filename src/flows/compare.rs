@@ -10,6 +10,7 @@ mod itself;
 mod layouts;
 mod lengths;
 mod longer;
+mod pack;
 mod planning;
 mod program;
 mod renewal;
@@ -20,10 +21,12 @@ mod unaffected;
 mod warm_up;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::longer::length as longest_run;
+use crate::engine::plan::Plan;
 use crate::engine::remarks::remarks;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
@@ -35,9 +38,11 @@ use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
 use crate::model::shard::Shard;
 use crate::settings::options::Benchmark;
+use crate::workspace::pack::Pack;
 use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
 pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
+pub use pack::{Packed, pack};
 use program::ComparedProgram;
 use session::Session;
 
@@ -57,6 +62,8 @@ pub struct Options {
     /// Which shard this is, of a comparison over several machines. A shard
     /// samples to its limits and reaches no verdict.
     pub shard: Option<Shard>,
+    /// The pack with all that is made ready, instead of a repository.
+    pub packed: Option<PathBuf>,
 }
 
 /// The result of a comparison, and what its samples describe.
@@ -96,7 +103,10 @@ pub fn compare(
     let start = Instant::now();
     let Context { helper, interrupt } = context;
     let reporter = &mut Recorder::new(on_event);
-    let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    let mut preparation = match &options.packed {
+        Some(file) => Pack::unpack(file, &options.request, interrupt, reporter)?,
+        None => workspace::prepare(&options.request, helper, interrupt, reporter)?,
+    };
     same::confirm(&mut preparation, options, context, reporter)?;
     let mut programs =
         program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
@@ -138,22 +148,17 @@ fn measure(
     preparation: &Preparation,
     options: &Options,
 ) -> Result<Measured, Error> {
-    let (settings, cache) = (&preparation.settings, &preparation.cache);
     if session.programs.is_empty() {
         return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
     }
-    let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
-    let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
-    let longest = longest_run(settings.limits.time, benchmarks);
-    unaffected::leave_out(session, &mut found, options, preparation, longest)?;
-    let mut plan = planning::plan(session, &found, settings, options)?;
+    let (mut found, mut plan, longest) = planned(session, preparation, options)?;
     if let Some(stopped_by) = planning::reason_not_to_sample(&plan, &found)? {
         return Ok(Measured::nothing(stopped_by, session, found));
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
-        lengths::choose(session, &mut plan, &cache.file(lengths::KNOWN))?;
-        fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
+        lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
+        fit::into_limit(session, &mut plan, &mut found, preparation.settings.policy.layouts)?;
         let prepare_seconds = session.seconds();
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
     };
@@ -175,6 +180,22 @@ fn measure(
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
     });
     Ok(Measured { programs: found, sampled, explanations, gates: gates.collect(), prepare_seconds })
+}
+
+/// Warms up, and plans the pairs of what the change may affect. What is run longer than usual runs
+/// for the time that is returned.
+fn planned(
+    session: &mut Session<'_, '_>,
+    preparation: &Preparation,
+    options: &Options,
+) -> Result<(Vec<Discovery>, Plan, Duration), Error> {
+    let settings = &preparation.settings;
+    let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
+    let longest = longest_run(settings.limits.time, benchmarks);
+    unaffected::leave_out(session, &mut found, options, preparation, longest)?;
+    let plan = planning::plan(session, &found, settings, options)?;
+    Ok((found, plan, longest))
 }
 
 impl Measured {
@@ -253,7 +274,7 @@ fn outcome(
         shard: Some(options.shard),
         removed,
         explanations: measured.explanations,
-        selecting: selecting.flatten().map(str::to_owned).collect(),
+        selecting: selecting.flatten().collect(),
         notices,
     }
 }

@@ -55,6 +55,17 @@ pub mod flags {
 /// The group of keys without a flag.
 const NO_FLAG: u8 = 0;
 
+/// The keys that shape builds.
+const BUILDS: [&str; 7] = [
+    "build-command",
+    "features",
+    "all-features",
+    "no-default-features",
+    "profile",
+    "codegen-units",
+    "toolchain",
+];
+
 /// Clears the flag's long name: the argument is positional.
 const POSITIONAL: Resettable<Str> = Resettable::Reset;
 
@@ -374,7 +385,7 @@ impl Table {
     }
 
     /// What is in force of the keys that each benchmark has.
-    pub(super) fn own_settings(&self) -> Vec<ResolvedSetting> {
+    pub(crate) fn own_settings(&self) -> Vec<ResolvedSetting> {
         self.resolved(|key| !key.is_common())
     }
 
@@ -408,6 +419,14 @@ impl Table {
             low.benchmarks = None;
         }
         self.each_over(low)
+    }
+
+    /// The first key that is set here and determines what is built or called, and not only how it
+    /// is measured.
+    pub fn built_by(&self) -> Option<&'static str> {
+        let is_set = |name: &str| self.entries().iter().any(|(set, _)| *set == name);
+        let builds = |key: &&TableKey| key.role == Role::Selects || BUILDS.contains(&key.name);
+        Table::KEYS.iter().filter(builds).map(|key| key.name).find(|name| is_set(name))
     }
 
     /// How many targets are chosen.

@@ -43,6 +43,7 @@ pub(crate) fn prepare(
         removed: [removed, lost].concat(),
         changed_crates,
         toolchain: Some(head.rustc.lines().next().unwrap_or_default().to_owned()),
+        must_run: request.aa || request.always_run,
         _lock: Some(lock),
         ..context.finish(sides, settings)
     })
@@ -66,8 +67,7 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
     if context.is_nothing_to_compare(&sides)? {
         let table = flags.clone().over(table.unwrap_or_default());
         let (policy, limits) = options::limits(&table)?;
-        let (benchmarks, common) = (Vec::new(), table.common_settings());
-        let settings = Settings { benchmarks, policy, limits, common };
+        let settings = Settings { benchmarks: Vec::new(), policy, limits, table };
         return Ok(SetUp::NothingToCompare { sides, settings });
     }
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;

@@ -77,7 +77,7 @@ pub(crate) fn preview(
             sides,
             toolchain: None,
             policy_from,
-            settings: settings.common,
+            settings: settings.table.common_settings(),
             benchmarks: Vec::new(),
             removed: Vec::new(),
             notices: Vec::new(),
@@ -92,7 +92,7 @@ pub(crate) fn preview(
                 toolchain: setup.head.rustc.lines().next().map(str::to_owned),
                 policy_from,
                 benchmarks: benchmarks.map(|benchmark| previewed(&setup, benchmark)).collect(),
-                settings: setup.settings.common,
+                settings: setup.settings.table.common_settings(),
                 removed,
                 notices: Vec::new(),
             }
@@ -138,6 +138,6 @@ fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
         is_new: is_on_base.err(),
         gates: benchmark.gates.iter().map(gate).collect(),
         gates_are_default: benchmark.gates_are_default,
-        settings: benchmark.settings.clone(),
+        settings: benchmark.table.own_settings(),
     }
 }

@@ -298,7 +298,7 @@ fn remark(remark: &Remark, of: &Subjects) -> String {
     }
 }
 
-fn policy_differs(keys: &[&str], from: Side) -> String {
+fn policy_differs(keys: &[String], from: Side) -> String {
     let keys = code_list(keys);
     let counts = match from {
         Side::Base => "the base's value is used (`--policy-from head` uses the head's)",
@@ -318,7 +318,7 @@ fn run_differs(differs: &RunDiffers) -> String {
         return only_side.to_owned();
     }
     let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
-    let mut keys: Vec<&str> = differs.keys.iter().map(|differing| differing.key).collect();
+    let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
     let values: Vec<String> = differs.keys.iter().map(different).collect();
