@@ -112,6 +112,8 @@ pub enum Notice {
         /// The minimum number of pairs for a verdict.
         least: u64,
     },
+    /// A test over layouts had all that the pack has, and no verdict.
+    NoMoreLayouts { layouts: u64 },
     /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
     BelowMinimumPairs {
         /// How many did not reach it.

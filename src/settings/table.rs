@@ -30,7 +30,7 @@ use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 pub mod headings {
     pub const SIDES: &str = "Sides";
     pub const BENCHMARK: &str = "Benchmark";
-    pub(crate) const BUILD: &str = "Build";
+    pub const BUILD: &str = "Build";
     pub const DECIDING: &str = "Deciding";
     pub const STOPPING: &str = "Stopping";
     pub(crate) const MEASURING: &str = "Measuring";

@@ -189,12 +189,12 @@ impl Pack {
     /// # Errors
     /// If no file can be written there.
     pub(crate) fn destination(file: &Path) -> Result<Place, Error> {
-        let place = Place::find(file).and_then(|place| place.check().map(|()| place));
-        let place = place.map_err(Error::io("write", file))?;
-        match place.is_stream() {
-            true => Err(PackError::NoFile(file.to_owned()).into()),
-            false => Ok(place),
+        let place = Place::find(file).map_err(Error::io("write", file))?;
+        if place.is_stream() {
+            return Err(PackError::NoFile(file.to_owned()).into());
         }
+        place.check().map_err(Error::io("write", file))?;
+        Ok(place)
     }
 
     /// Writes it to a file, which is replaced in one step. Returns its length, bytes.

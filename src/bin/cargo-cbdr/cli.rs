@@ -14,11 +14,12 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::shard::{NoShard, Shard};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION};
-use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
+use cargo_cbdr::settings::table::headings::{BENCHMARK, BUILD, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::Time;
 
 use crate::ui::text;
@@ -273,11 +274,17 @@ pub(crate) struct SideFlags {
 #[derive(Debug, Args)]
 pub(crate) struct Pack {
     #[command(flatten)]
-    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | LAYOUTS | RUNS }>,
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | RUNS }>,
 
     /// The file to write
     #[arg(help_heading = ARGUMENTS)]
     pub(crate) file: PathBuf,
+
+    /// Link N random layouts of each side, or none [default: as many as it takes
+    /// to confirm what is clearly slower]
+    #[arg(long, value_name = "off|N", default_value_t = Layouts::Auto,
+          hide_default_value = true, help_heading = BUILD)]
+    pub(crate) layouts: Layouts,
 
     #[command(flatten)]
     pub(crate) sides: SideFlags,

@@ -36,13 +36,13 @@ pub struct Packed {
     pub layouts: u64,
 }
 
-/// Prepares a comparison and writes it to a file.
+/// Prepares a comparison and writes it to a file, with this number of layouts of each side.
 ///
 /// # Errors
 /// If it can't be prepared, or the file can't be written.
 pub fn pack(
     options: &Options,
-    file: &Path,
+    (file, layouts): (&Path, Layouts),
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Packed, Error> {
@@ -56,12 +56,13 @@ pub fn pack(
     same::confirm(&mut preparation, options, context, reporter)?;
     let mut programs = program::programs(&preparation, None, reporter)?;
     let mut packed = Packed::default();
+    let wanted = (options, layouts);
     let mut made = Vec::new();
     let linked = if programs.is_empty() {
         Ok(())
     } else {
         let session = Session { programs: &mut programs, context, start, reporter: &mut *reporter };
-        link(session, &preparation, options, &mut pack, &mut packed, &mut made)
+        link(session, &preparation, wanted, &mut pack, &mut packed, &mut made)
     };
     let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
     pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
@@ -76,7 +77,7 @@ pub fn pack(
 fn link(
     session: Session<'_, '_>,
     preparation: &Preparation,
-    options: &Options,
+    (options, layouts): (&Options, Layouts),
     pack: &mut Pack,
     packed: &mut Packed,
     made: &mut Vec<PathBuf>,
@@ -84,7 +85,11 @@ fn link(
     let Session { programs, context, start, reporter } = session;
     let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
         let session = &mut Session { programs, context, start, reporter: &mut *reporter };
-        let (found, plan, _) = planned(session, preparation, options)?;
+        let (found, mut plan, _) = planned(session, preparation, options)?;
+        match layouts {
+            Layouts::Auto => {}
+            wanted => plan.layouts = wanted,
+        }
         packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
         packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();
         aligned::align(session, &plan)?;

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure
     let request = request(args.settings.0.clone(), args.sides.head.clone(), None)?;
     let seed = args.seed.seed.unwrap_or_else(random_seed);
     let options = Options { request: with_sides(request, &args.sides), seed, ..Options::default() };
-    let packed = pack(&options, &args.file, context, &mut |event| ui.show(&event));
+    let packed = pack(&options, (&args.file, args.layouts), context, &mut |event| ui.show(&event));
     ui.end();
     let Packed { bytes, seconds, affected, unaffected, layouts } = packed?;
     let affected = text::count(affected as u64, "benchmark");

@@ -84,6 +84,11 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
+        Notice::NoMoreLayouts { layouts } => format!(
+            "what is undecided has been measured in all {layouts} layouts of the pack; `cargo cbdr \
+             pack --layouts {}` links more of them",
+            2 * layouts
+        ),
         Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
         Notice::GaveUp { after, limit } => gave_up(*after, *limit),
         Notice::NoTime(no_time) => self::no_time(no_time),
