@@ -217,8 +217,8 @@ impl Pack {
         let mut archive = files::Writer::new(compressed);
         let about = serde_json::to_vec(self).map_err(io::Error::from).map_err(failed())?;
         archive.add_first(&about).map_err(failed())?;
-        for (folder, is_skipped) in self.folders() {
-            archive.add_folder(&self.root, &folder, is_skipped, interrupt)?;
+        for folder in self.folders() {
+            archive.add_folder(&self.root, &folder, interrupt)?;
         }
         let compressed = archive.end().map_err(failed())?;
         let finish = || -> io::Result<u64> {
@@ -233,26 +233,21 @@ impl Pack {
         finish().map_err(failed())
     }
 
-    /// The folders and links below the root that the runs may need, each with what is left out.
-    fn folders(&self) -> Vec<(PathBuf, fn(&Path) -> bool)> {
-        let mut folders: Vec<(PathBuf, fn(&Path) -> bool)> = Vec::new();
-        let mut add = |path: PathBuf, is_skipped| {
-            if folders.iter().all(|(known, _)| *known != path) {
-                folders.push((path, is_skipped));
-            }
-        };
-        for program in self.programs() {
-            let home = program.home.strip_prefix(&self.root).unwrap_or(&program.home);
-            add(home.join("tree"), files::is_of_git);
-            add(home.join("built"), files::is_intermediate);
-            let link = program.executable.as_ref();
-            let link = link.and_then(|path| path.strip_prefix(&program.home).ok()?.iter().next());
-            let (Some(link), Some(compared)) = (link, &program.comparisons) else { continue };
-            add(home.join(link), files::is_of_git);
-            let artifact = compared.strip_prefix(&self.root).ok().and_then(Path::parent);
-            for folder in files::OF_ARTIFACT {
-                add(artifact.unwrap_or(Path::new("")).join(folder), files::is_of_git);
-            }
+    /// The folders and links below the root that the runs may need.
+    fn folders(&self) -> BTreeSet<PathBuf> {
+        let mut folders = BTreeSet::new();
+        for Program { executable, home, comparisons, .. } in self.programs() {
+            let inside = home.strip_prefix(&self.root).unwrap_or(home);
+            folders.extend(files::OF_SIDE.map(|folder| inside.join(folder)));
+            let link = executable.as_ref().and_then(|path| path.strip_prefix(home).ok());
+            folders.extend(link.and_then(|path| Some(inside.join(path.iter().next()?))));
+            let artifact = comparisons.as_ref().and_then(|path| path.parent());
+            let artifact = artifact.and_then(|path| path.strip_prefix(&self.root).ok());
+            folders.extend(
+                artifact
+                    .into_iter()
+                    .flat_map(|artifact| files::OF_ARTIFACT.map(|folder| artifact.join(folder))),
+            );
         }
         folders
     }

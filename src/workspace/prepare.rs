@@ -31,7 +31,9 @@ pub(crate) fn prepare(
     let start = Instant::now();
     let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
     let (sides, setup, lock) = match set_up_sides(&mut context)? {
-        SetUp::NothingToCompare { sides, settings } => return Ok(context.finish(sides, settings)),
+        SetUp::NothingToCompare { sides, settings } => {
+            return Ok(context.finish(sides, *settings));
+        }
         SetUp::Compared { sides, setup, lock } => (sides, *setup, lock),
     };
     let BuiltBenchmarks { prepared, lost } = build_sides(&mut context, &sides, &setup)?;
@@ -52,7 +54,7 @@ pub(crate) fn prepare(
 /// A comparison up to its first build.
 pub(super) enum SetUp {
     /// Both sides are the same commit.
-    NothingToCompare { sides: Sides, settings: Settings },
+    NothingToCompare { sides: Sides, settings: Box<Settings> },
     /// Both sides are checked out, which the lock keeps so.
     Compared { sides: Sides, setup: Box<Setup>, lock: Lock },
 }
@@ -68,7 +70,7 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
         let table = flags.clone().over(table.unwrap_or_default());
         let (policy, limits) = options::limits(&table)?;
         let settings = Settings { benchmarks: Vec::new(), policy, limits, table };
-        return Ok(SetUp::NothingToCompare { sides, settings });
+        return Ok(SetUp::NothingToCompare { sides, settings: Box::new(settings) });
     }
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
     let Pair { base, head } = checkout::check_out_sides(context, &mut sides)?;

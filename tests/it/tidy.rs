@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "error", "stats", "settings", "engine", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 20] = [
+const OWNERS: [(&[&str], &[&str]); 21] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "rustix", "signal_hook"], &["src/exec/process/"]),
@@ -41,6 +41,7 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
             "src/flows/init/manifest.rs",
         ],
     ),
+    (&["tar::", "flate2"], &["src/workspace/pack"]),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["unicode_width"], &["src/bin/cargo-cbdr/ui/width.rs"]),

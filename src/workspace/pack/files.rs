@@ -22,19 +22,16 @@ const ABOUT: &str = "pack.json";
 pub(super) const OF_ARTIFACT: [&str; 2] = ["files", "compared"];
 
 /// The folders of a side.
-const OF_SIDE: [&str; 2] = ["tree", "built"];
+pub(super) const OF_SIDE: [&str; 2] = ["tree", "built"];
 
 /// What cargo keeps for later builds alone.
 const INTERMEDIATE: [&str; 3] = ["deps", "incremental", ".fingerprint"];
 
-pub(super) fn is_of_git(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == ".git")
-}
-
-/// Whether it belongs to git, or to later builds of what a build command has built.
-pub(super) fn is_intermediate(path: &Path) -> bool {
-    let is_one = |name| INTERMEDIATE.iter().any(|one| name == *one);
-    is_of_git(path) || path.starts_with("target") && path.file_name().is_some_and(is_one)
+/// Whether a path in one of the folders belongs to git, or to later builds of what a build command
+/// has built.
+fn is_left_out(path: &Path) -> bool {
+    let is_named = |name: &str| path.file_name().is_some_and(|found| found == name);
+    is_named(".git") || path.starts_with("target") && INTERMEDIATE.into_iter().any(is_named)
 }
 
 /// Whether a path is below one of the folders of a side or an artifact, or is a link of a side
@@ -88,7 +85,6 @@ impl<W: Write> Writer<W> {
         &mut self,
         root: &Path,
         folder: &Path,
-        is_skipped: fn(&Path) -> bool,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let full = root.join(folder);
@@ -97,7 +93,7 @@ impl<W: Write> Writer<W> {
         }
         if full.is_dir() {
             self.add(root, folder)?;
-            for (path, _) in walk(&full, is_skipped)? {
+            for (path, _) in walk(&full, is_left_out)? {
                 interrupt.check()?;
                 self.add(root, &folder.join(path))?;
             }
