@@ -56,8 +56,9 @@ fn each_setting_is_shown_with_its_layer_and_side_and_nothing_is_built() {
     let target = object["needs"]["target"].as_str().unwrap();
     assert!(target.contains(std::env::consts::ARCH), "{target}");
     assert_eq!(object["needs"]["programs"], json!([]));
-    let args = "--setup python3 --metric instructions_cachegrind --dry-run --format json";
-    let others = repo.cbdr(&format!("compare main --command ./x {args}")).run().code(0).json();
+    let args = "--setup python3 --show instructions_cachegrind --dry-run --format json";
+    let others =
+        repo.cbdr(&format!("compare main -p one --command ./x {args}")).run().code(0).json();
     assert_eq!(others["needs"]["programs"], json!(["python3", "valgrind"]));
     let [fast] = object["benchmarks"].as_array().unwrap().as_slice() else { panic!("{object}") };
     assert_eq!((&fast["name"], &fast["status"]), (&json!("fast"), &json!("compared")));
