@@ -200,7 +200,7 @@ impl SideProgram {
         let path = with_suffix(moved, &number.to_string());
         remove(&path)?;
         let mut command = relink.command(seed, &path);
-        // Names take a third of what is packed, and no run in a random layout needs them.
+        // Names would make a pack larger, and no run in a random layout needs them.
         command.argv.push(format!("{}-s", relink.prefix).into());
         self.link(command, context)?;
         Ok(path)
