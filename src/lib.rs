@@ -29,7 +29,7 @@
 //!   uses libc, rustix and signal-hook; besides it, only `exec/system` and `exec/meter`
 //!   depend on the operating system.
 //! - [`workspace`]: from two revisions to two sets of executables. Only `workspace/git` uses
-//!   git2, only `workspace/cargo` uses cargo_metadata.
+//!   git2, only `workspace/cargo` uses cargo_metadata, only `workspace/pack` uses tar and flate2.
 //! - [`samples`]: rows of samples: CSV, pairing, shards.
 //! - [`flows`]: what the subcommands do, each written to be read from top to bottom.
 //! - `bin/cargo-cbdr/`: the user interface. Only `cli` uses clap_complete and clap_mangen, only
@@ -59,6 +59,7 @@
 //! - *metric*: what is measured, with a unit and which way is better.
 //! - *notice*: something to know about a result: a warning or a note, in one sentence.
 //! - *outcome*: the result of a comparison, or of an analysis of samples.
+//! - *pack*: a comparison up to its first run, in one file, for other machines.
 //! - *pair*: one run of each side, one right after the other.
 //! - *reach*: how far from the threshold a change has to be for a verdict in time.
 //! - *repository cache*: the part of the cache that belongs to one repository.

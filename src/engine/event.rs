@@ -107,6 +107,13 @@ pub enum Event<'a> {
         /// once.
         place: Option<(usize, usize)>,
     },
+    /// A program is linked in another layout, for a pack.
+    Linking {
+        /// The program.
+        program: &'a str,
+        /// Which of its layouts it is, from 1, and how many there are.
+        place: (usize, usize),
+    },
     /// The search for the functions that make a benchmark slower begins.
     Explaining {
         /// The benchmark.

@@ -50,6 +50,8 @@ pub struct Plan {
     pub(crate) is_longer: bool,
     /// What is tested again over layouts.
     pub layouts: Layouts,
+    /// How many layouts there are, if no more can be linked.
+    pub(crate) most_layouts: Option<u64>,
     /// The seed of the order.
     pub seed: u64,
 }
@@ -124,6 +126,7 @@ impl Plan {
             is_over_layouts: false,
             is_longer: false,
             layouts: Layouts::Off,
+            most_layouts: None,
             seed,
         }
     }

@@ -37,7 +37,7 @@ const SHARE: f64 = 0.5;
 
 /// A test over layouts is paused after this many times the minimum number of units. A change that
 /// is far from the threshold is decided by then.
-const PATIENCE: u64 = 2;
+pub(crate) const PATIENCE: u64 = 2;
 
 /// The reserved time, as a multiple of that of the minimum number of units.
 const MARGIN: f64 = 1.5;
@@ -257,12 +257,13 @@ impl Stages {
     fn begin(&mut self, count: usize) {
         let gates: Vec<_> =
             self.waiting.drain(..count).map(|alarm| (alarm.of, alarm.gate)).collect();
-        let most = match self.plan.layouts {
+        let asked = match self.plan.layouts {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
         };
+        let most = asked.into_iter().chain(self.plan.most_layouts).min();
         let mut over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
-        if most.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
+        if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
             over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
         }
         let noise = over.plan.benchmarks.iter().map(noise).collect();
@@ -271,7 +272,8 @@ impl Stages {
 
     /// Begins the test of a number of the suite.
     fn begin_suite(&mut self, number: usize) {
-        let over = LayoutPlan::of_suite(&self.plan, number, self.tests.len() as u64);
+        let mut over = LayoutPlan::of_suite(&self.plan, number, self.tests.len() as u64);
+        over.plan.max_pairs = self.plan.most_layouts;
         let noise = over.plan.benchmarks.iter().map(|_| LayoutNoise::of_suite()).collect();
         self.add_test(over, noise);
     }

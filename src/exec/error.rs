@@ -95,6 +95,10 @@ impl RunFault {
     /// What to do about a fault that is not the program's own failure.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
+            RunFault::Exit(exit) if exit.to_string().contains("SIGILL") => Some(
+                "this processor may lack instructions that it was built for, as with `-C \
+                 target-cpu=native`: build it for all machines that run it",
+            ),
             RunFault::TimedOut(_) => Some("raise `--run-timeout`"),
             RunFault::TooMuchOutput => {
                 Some("make it print less: it was stopped before it could fill the disk")

@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::exec::process::Command;
 use crate::exec::system::digest_file;
 
 /// The program of one side.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) command: Command,
     /// The executable, if cargo built it.
@@ -45,22 +47,34 @@ impl Program {
 }
 
 /// How to link an executable again with its functions in another order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Relink {
     /// The linker's command, without the output and the order.
     pub(crate) command: Command,
     /// The linker that it calls.
     pub(crate) linker: OrderingLinker,
     /// What precedes an option of the linker.
-    pub(crate) prefix: &'static str,
+    pub(crate) prefix: String,
     /// The files that the linker reads, except for those that it finds by itself.
     pub(crate) inputs: Vec<RelinkInput>,
     /// An object to link, too, which scatters the heap by [`HEAP_SEED`].
     pub(crate) heap: Option<PathBuf>,
+    /// What was linked elsewhere, if the linker may not exist here.
+    pub(crate) linked: Option<LinkedElsewhere>,
+}
+
+/// The executables that a pack has instead of a linker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LinkedElsewhere {
+    /// The executable that is aligned with the other side's, and which share of the code that
+    /// both have is at the same addresses.
+    pub(crate) aligned: Option<(PathBuf, f64)>,
+    /// Those in random layouts, or why there are none.
+    pub(crate) layouts: Result<Vec<PathBuf>, String>,
 }
 
 /// A linker that can order functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OrderingLinker {
     /// In a given order, or randomly.
     Lld,
@@ -84,7 +98,7 @@ pub(crate) struct AlignedLink {
 pub(crate) const HEAP_SEED: &str = "CBDR_HEAP_SEED";
 
 /// A file that a linker reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RelinkInput {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
@@ -181,6 +195,9 @@ impl Relink {
     /// # Errors
     /// Which file is missing or differs.
     pub(crate) fn check(&self) -> Result<(), String> {
+        if let Some(linked) = &self.linked {
+            return linked.layouts.as_ref().map(drop).map_err(String::clone);
+        }
         let is_there = self.command.program().is_ok() && self.command.cwd.is_dir();
         if !is_there {
             return Err("its linker is gone".to_owned());

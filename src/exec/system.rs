@@ -15,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 pub use digest::digest;
+pub(crate) use digest::digest_of;
 pub use digest::{digest_file, hex};
 pub(crate) use memo::Memo;
 pub use place::{Place, Staged};

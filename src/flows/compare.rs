@@ -11,6 +11,7 @@ mod itself;
 mod layouts;
 mod lengths;
 mod longer;
+mod pack;
 mod planning;
 mod program;
 mod renewal;
@@ -21,10 +22,12 @@ mod unaffected;
 mod warm_up;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::longer::length as longest_run;
+use crate::engine::plan::Plan;
 use crate::engine::remarks::remarks;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
@@ -36,9 +39,11 @@ use crate::model::notice::{ChangedFunction, Notice};
 use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
 use crate::model::shard::{Division, Shard};
 use crate::settings::options::Benchmark;
+use crate::workspace::pack::Pack;
 use crate::workspace::{self, Preparation, Preview, Request, State};
 use discovery::Discovery;
 pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
+pub use pack::{Packed, pack};
 use program::ComparedProgram;
 use session::Session;
 
@@ -57,6 +62,8 @@ pub struct Options {
     pub seed: u64,
     /// Which shard this is, of a comparison over several machines.
     pub shard: Option<Shard>,
+    /// The pack with all that is made ready, instead of a repository.
+    pub packed: Option<PathBuf>,
 }
 
 /// The result of a comparison, and what its samples describe.
@@ -108,7 +115,10 @@ pub fn compare(
     let start = Instant::now();
     let Context { helper, interrupt } = context;
     let reporter = &mut Recorder::new(on_event);
-    let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    let mut preparation = match &options.packed {
+        Some(file) => Pack::unpack(file, &options.request, interrupt, reporter)?,
+        None => workspace::prepare(&options.request, helper, interrupt, reporter)?,
+    };
     if options.shard.is_some() && preparation.settings.policy.suite.is_some() {
         return Err(FlowError::SuiteOfShard.into());
     }
@@ -153,7 +163,6 @@ fn measure(
     preparation: &Preparation,
     options: &Options,
 ) -> Result<Measured, Error> {
-    let (settings, cache) = (&preparation.settings, &preparation.cache);
     if session.programs.is_empty() {
         return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
     }
@@ -166,29 +175,16 @@ fn measure(
         }
         return Ok(Measured::nothing(StoppedBy::DifferentOutput, session, found));
     }
-    let mut division = division::divide(session.programs, &mut found, preparation, options);
-    let way = match (options.shard, &division) {
-        (Some(_), None) => Way::ByPairs,
-        _ => Way::ToVerdict,
-    };
-    let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
-    let longest = longest_run(settings.limits.time, benchmarks);
-    if way == Way::ToVerdict {
-        unaffected::leave_out(session, &mut found, options, preparation, longest)?;
-    }
-    let mut plan = planning::plan(session, &found, settings, options, way)?;
-    if let (Some(division), Some(shard)) = (&mut division, options.shard) {
-        division.sharing = division.sharers(shard, plan.tests());
-        plan.of_tests = Some(division.sharing);
-    }
+    let Planned { mut plan, longest, mut division } =
+        planned(session, &mut found, preparation, options)?;
     let nothing = planning::reason_not_to_sample(&plan, &found, division.as_ref())?;
     if let Some(stopped_by) = nothing {
         return Ok(Measured { division, ..Measured::nothing(stopped_by, session, found) });
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
-        lengths::choose(session, &mut plan, &cache.file(lengths::KNOWN))?;
-        fit::into_limit(session, &mut plan, &mut found, settings.policy.layouts)?;
+        lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
+        fit::into_limit(session, &mut plan, &mut found, preparation.settings.policy.layouts)?;
         let prepare_seconds = session.seconds();
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
     };
@@ -220,6 +216,41 @@ fn measure(
         division,
         prepare_seconds,
     })
+}
+
+/// The pairs of what the change may affect.
+struct Planned {
+    plan: Plan,
+    /// How long runs are that are longer than usual.
+    longest: Duration,
+    /// Where this machine measures a part of the benchmarks.
+    division: Option<Division>,
+}
+
+/// Plans the pairs of those benchmarks that this machine measures and the change may affect.
+fn planned(
+    session: &mut Session<'_, '_>,
+    found: &mut [Discovery],
+    preparation: &Preparation,
+    options: &Options,
+) -> Result<Planned, Error> {
+    let settings = &preparation.settings;
+    let mut division = division::divide(session.programs, found, preparation, options);
+    let way = match (options.shard, &division) {
+        (Some(_), None) => Way::ByPairs,
+        _ => Way::ToVerdict,
+    };
+    let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
+    let longest = longest_run(settings.limits.time, benchmarks);
+    if way == Way::ToVerdict {
+        unaffected::leave_out(session, found, options, preparation, longest)?;
+    }
+    let mut plan = planning::plan(session, found, settings, options, way)?;
+    if let (Some(division), Some(shard)) = (&mut division, options.shard) {
+        division.sharing = division.sharers(shard, plan.tests());
+        plan.of_tests = Some(division.sharing);
+    }
+    Ok(Planned { plan, longest, division })
 }
 
 impl Measured {
@@ -304,7 +335,7 @@ fn outcome(
         shard: Some(options.shard),
         removed,
         explanations: measured.explanations,
-        selecting: selecting.flatten().map(str::to_owned).collect(),
+        selecting: selecting.flatten().collect(),
         notices,
     }
 }

@@ -1,9 +1,11 @@
 //! Findings about the noise of a comparison.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::estimator::Estimator;
 
 /// Something about the noise that matters. Sizes are fractions: 0.02 is 2 %.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Finding {
     /// A few pairs are far from all others and cause most of the variance.
     Outliers {
@@ -92,7 +94,7 @@ impl Finding {
 }
 
 /// Two kinds of runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kinds {
     /// The share of the slower kind.
     pub share: f64,

@@ -31,7 +31,7 @@ pub struct ChangedFunction {
 }
 
 /// Something the user should know about a result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Notice {
     /// The working tree has uncommitted changes, which were not measured.
     DirtyTree { files: usize },
@@ -41,7 +41,7 @@ pub enum Notice {
     MergeRef { base: String },
     /// The tables of the two sides differ in settings that decide.
     PolicyDiffers {
-        keys: Vec<&'static str>,
+        keys: Vec<String>,
         /// The side whose table is used.
         from: Side,
     },
@@ -112,6 +112,8 @@ pub enum Notice {
         /// The minimum number of pairs for a verdict.
         least: u64,
     },
+    /// A test over layouts had all that the pack has, and no verdict.
+    NoMoreLayouts { layouts: u64 },
     /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
     BelowMinimumPairs {
         /// How many did not reach it.
@@ -155,7 +157,7 @@ pub enum Notice {
         /// The configured base, which is used.
         base: String,
         /// The variable in which the job names another base.
-        variable: &'static str,
+        variable: String,
         /// The value of that variable.
         named: String,
     },
@@ -200,7 +202,7 @@ pub enum Notice {
 }
 
 /// The benchmarks that were not measured because the time limit leaves no room for them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoTime {
     /// Their names, and how long the least number of pairs takes, seconds; the longest first.
     pub benchmarks: Vec<(String, f64)>,
@@ -314,7 +316,7 @@ impl Notice {
 }
 
 /// Something about the result of a metric that gates. Changes are fractions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Remark {
     /// It passes, but is beyond the warning level.
     Warned { change: Option<f64> },
@@ -363,7 +365,7 @@ pub enum Remark {
 }
 
 /// A change in runs of a certain length.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtLength {
     /// How long a run measures a benchmark.
     pub seconds: f64,
@@ -372,7 +374,7 @@ pub struct AtLength {
 }
 
 /// What the runs did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RunNotice {
     /// The source of the benchmark itself differs between the sides.
     BenchChanged {
@@ -406,7 +408,7 @@ pub enum RunNotice {
     OwnTiming {
         benchmark: String,
         /// The word in its source that suggests it.
-        word: &'static str,
+        word: String,
         /// The source file, relative to the root.
         path: String,
     },
@@ -453,7 +455,7 @@ pub enum RunNotice {
 
 /// How the tables of the two sides differ in what is run. The head's settings
 /// are used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDiffers {
     /// The side that has a table, if only one has.
     pub only_side: Option<Side>,
@@ -463,9 +465,9 @@ pub struct RunDiffers {
 
 impl RunDiffers {
     /// The keys that change which benchmarks run, each once.
-    pub(crate) fn selecting(&self) -> Vec<&'static str> {
+    pub(crate) fn selecting(&self) -> Vec<String> {
         let selecting = self.keys.iter().filter(|differing| differing.selects);
-        let mut keys: Vec<&'static str> = selecting.map(|differing| differing.key).collect();
+        let mut keys: Vec<String> = selecting.map(|differing| differing.key.clone()).collect();
         keys.dedup();
         keys
     }
@@ -473,7 +475,7 @@ impl RunDiffers {
 
 /// How cargo's configurations of the two sides differ in how programs are run. Both sides are
 /// run as that of one says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerDiffers {
     /// Whose.
     pub from: Side,
@@ -495,10 +497,10 @@ impl RunnerDiffers {
 }
 
 /// A key that the sides set differently.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DifferentKey {
     /// The key.
-    pub key: &'static str,
+    pub key: String,
     /// Whether it changes which benchmarks run, or against what; other keys change
     /// how they are built and run.
     pub(crate) selects: bool,
@@ -512,7 +514,7 @@ pub struct DifferentKey {
 
 /// What would decide the verdicts that are undecided at the end, estimated from the
 /// pairs at hand; each with the number of verdicts that it would decide.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// How many are undecided.
     pub open: usize,
@@ -539,7 +541,7 @@ impl Advice {
 }
 
 /// Why a verdict within the limit is unlikely.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unlikely {
     /// The benchmark.
     pub benchmark: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
-use super::origin::{Layer, ResolvedSetting};
+use super::origin::Layer;
 use super::table::{Table, WrittenUnit};
 use super::values::{Aslr, CheckOutput, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
@@ -85,9 +85,9 @@ pub struct Benchmark {
     pub(crate) run_timeout: Duration,
     /// How its runs are made, and in which surroundings.
     pub(crate) measuring: Measuring,
-    /// All of its own settings as they were written, with where they come from.
+    /// The table from which all of this is read: the flags over those of the sides.
     #[serde(skip)]
-    pub(crate) settings: Vec<ResolvedSetting>,
+    pub(crate) table: Table,
 }
 
 impl Benchmark {
@@ -190,10 +190,23 @@ pub(crate) fn benchmark(
     choice: Choice<'_>,
 ) -> Result<Benchmark, Error> {
     let (name, package, subject) = identity(key, table, choice)?;
+    with_settings(name, package.name.clone(), subject, table)
+}
+
+/// A benchmark with the settings of a table, whatever target that names.
+///
+/// # Errors
+/// If a value can't be parsed.
+pub(crate) fn with_settings(
+    name: String,
+    package: String,
+    subject: Subject,
+    table: &Table,
+) -> Result<Benchmark, Error> {
     let (waivers, expired) = waivers(table, SystemTime::now())?;
     Ok(Benchmark {
         name,
-        package: package.name.clone(),
+        package,
         subject,
         is_found: false,
         args: table.args.clone().unwrap_or_default(),
@@ -209,7 +222,7 @@ pub(crate) fn benchmark(
         warmup: table.warmup()?,
         run_timeout: run_timeout(table)?,
         measuring: measuring(table)?,
-        settings: table.own_settings(),
+        table: table.clone(),
     })
 }
 

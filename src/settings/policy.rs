@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::choice::Choice;
 use super::error::Error;
 use super::options::{self, Benchmark, Subject};
-use super::origin::{Layer, ResolvedSetting};
+use super::origin::Layer;
 use super::setting::{Role, TableKey};
 use super::table::{KeyDifference, Table, WrittenUnit, WrittenWaiver};
 use crate::model::notice::{DifferentKey, Notice, RunDiffers};
@@ -29,8 +29,8 @@ pub(crate) struct Settings {
     pub(crate) benchmarks: Vec<Benchmark>,
     pub(crate) policy: Policy,
     pub(crate) limits: Limits,
-    /// What all benchmarks share, with where it comes from.
-    pub(crate) common: Vec<ResolvedSetting>,
+    /// The table from which the settings that all benchmarks share are read.
+    pub(crate) table: Table,
 }
 
 /// The settings, with notices about the tables from which they come.
@@ -224,7 +224,7 @@ pub(crate) fn resolve(
             let differences = one.of.table.differences(&policy).into_iter();
             let keys = differences.map(|difference| difference.key);
             let decides = |key: &TableKey| key.role.is_policy() && !is_overridden(flags, key.name);
-            differing.extend(keys.filter(decides).map(|key| key.name));
+            differing.extend(keys.filter(decides).map(|key| key.name.to_owned()));
             if policy_from == Side::Base {
                 let merged = one.of.table.clone().with(Role::is_policy, &policy);
                 table = flags.clone().over(merged);
@@ -275,8 +275,7 @@ pub(crate) fn resolve(
     if !removed.is_empty() {
         notices.push(Notice::Removed(removed.clone()));
     }
-    let common = tables[0].common_settings();
-    let settings = Settings { benchmarks, policy, limits, common };
+    let settings = Settings { benchmarks, policy, limits, table: tables.swap_remove(0) };
     Ok(Resolved { settings, removed, gated, notices })
 }
 
@@ -361,7 +360,7 @@ fn run_differs(
             keys.extend(own.iter().map(|found| different(benchmark.name.clone(), found)));
         }
     }
-    keys.sort_by_key(|differing| differing.key);
+    keys.sort_by(|one, other| one.key.cmp(&other.key));
     (only_side.is_some() || !keys.is_empty()).then_some(RunDiffers { only_side, keys })
 }
 
@@ -371,7 +370,7 @@ fn different(benchmark: Option<String>, found: &KeyDifference) -> DifferentKey {
         value => Some(value.to_string()),
     };
     DifferentKey {
-        key: found.key.name,
+        key: found.key.name.to_owned(),
         selects: found.key.role == Role::Selects,
         benchmark,
         base: text(&found.other),

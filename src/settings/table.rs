@@ -32,7 +32,7 @@ use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 pub mod headings {
     pub const SIDES: &str = "Sides";
     pub const BENCHMARK: &str = "Benchmark";
-    pub(crate) const BUILD: &str = "Build";
+    pub const BUILD: &str = "Build";
     pub const DECIDING: &str = "Deciding";
     pub const STOPPING: &str = "Stopping";
     pub(crate) const MEASURING: &str = "Measuring";
@@ -60,6 +60,17 @@ pub mod flags {
 
 /// The group of keys without a flag.
 const NO_FLAG: u8 = 0;
+
+/// The keys that shape builds.
+const BUILDS: [&str; 7] = [
+    "build-command",
+    "features",
+    "all-features",
+    "no-default-features",
+    "profile",
+    "codegen-units",
+    "toolchain",
+];
 
 /// Clears the flag's long name: the argument is positional.
 const POSITIONAL: Resettable<Str> = Resettable::Reset;
@@ -406,7 +417,7 @@ impl Table {
     }
 
     /// What is in force of the keys that each benchmark has.
-    pub(super) fn own_settings(&self) -> Vec<ResolvedSetting> {
+    pub(crate) fn own_settings(&self) -> Vec<ResolvedSetting> {
         self.resolved(|key| !key.is_common())
     }
 
@@ -440,6 +451,14 @@ impl Table {
             low.benchmarks = None;
         }
         self.each_over(low)
+    }
+
+    /// The first key that is set here and determines what is built or called, and not only how it
+    /// is measured.
+    pub fn built_by(&self) -> Option<&'static str> {
+        let is_set = |name: &str| self.entries().iter().any(|(set, _)| *set == name);
+        let builds = |key: &&TableKey| key.role == Role::Selects || BUILDS.contains(&key.name);
+        Table::KEYS.iter().filter(builds).map(|key| key.name).find(|name| is_set(name))
     }
 
     /// How many targets are chosen.

@@ -29,6 +29,7 @@ mod cleaning;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ use crate::model::side::Side;
 use crate::workspace::files::{is_damage, remove};
 
 /// The folder of all repositories; its number is incremented when the layout changes.
-const BUCKET: &str = "repositories-v1";
+pub(crate) const BUCKET: &str = "repositories-v1";
 
 /// Digests of compilers and linkers: one file for all repositories.
 const DIGESTS_OF_TOOLS: &str = "tools-v1";
@@ -188,9 +189,17 @@ impl Cache {
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
+        let name = format!("{name}-{}", &hash[..16]);
+        self.part(name.as_ref(), &common.display().to_string())
+    }
+
+    /// The part with the folder `name`, of a repository `of` this machine or another one.
+    ///
+    /// # Errors
+    /// See [`Cache::repository`].
+    pub(crate) fn part(&self, name: &OsStr, of: &str) -> Result<RepositoryCache, Error> {
         let bucket = self.root.join(BUCKET);
-        let path = bucket.join(format!("{name}-{}", &hash[..16]));
-        let repository = RepositoryCache { path };
+        let repository = RepositoryCache { path: bucket.join(name) };
         make_dir(&repository.path)?;
         for folder in [&bucket, &repository.path, &repository.builds()] {
             check_owner(folder, &[user_id()])?;
@@ -199,8 +208,7 @@ impl Cache {
         let note = repository.path.join(REPOSITORY);
         if !note.is_file() {
             remove(&note)?;
-            let text = format!("{}\n", common.display());
-            std::fs::write(&note, text).map_err(io_error("write", &note))?;
+            std::fs::write(&note, format!("{of}\n")).map_err(io_error("write", &note))?;
         }
         Ok(repository)
     }

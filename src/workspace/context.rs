@@ -49,8 +49,7 @@ impl<'a> PrepareContext<'a> {
         let cache = repository_cache(request, &repo)?;
         let scratch = tempfile::tempdir();
         let scratch = scratch.map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
-        let executable = request.capture.first().map(Path::new);
-        let env = environment::for_children(&request.env, executable);
+        let env = environment::of(request);
         let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
         let moves = Moves::default();
         Ok(PrepareContext { request, repo, cache, tools, scratch, reporter, moves })
@@ -76,7 +75,7 @@ impl<'a> PrepareContext<'a> {
         let (None, Some(base)) = (asked.base, asked.configured) else { return };
         let Some((variable, named)) = asked.variables.into_iter().next() else { return };
         if base.strip_prefix("origin/").unwrap_or(&base) != named {
-            self.notice(Notice::ConfiguredBase { base, variable, named });
+            self.notice(Notice::ConfiguredBase { base, variable: variable.to_owned(), named });
         }
     }
 
@@ -135,6 +134,7 @@ impl<'a> PrepareContext<'a> {
             removed: Vec::new(),
             changed_crates: None,
             toolchain: None,
+            must_run: false,
             cache,
             scratch,
             _lock: None,
@@ -144,24 +144,9 @@ impl<'a> PrepareContext<'a> {
     /// Takes the lock of the repository's part of the cache, with a scratch folder there;
     /// `purpose` is shown to those who wait for it.
     pub(super) fn lock(&mut self, purpose: &str) -> Result<Lock, Error> {
-        let about = format!("process {}, {purpose}", std::process::id());
-        let mut is_waiting = false;
-        let lock = self.cache.lock(&about, |holder| -> Result<(), Error> {
-            if !is_waiting {
-                self.reporter.event(Event::Waiting(holder));
-                is_waiting = true;
-            }
-            Ok(self.tools.interrupt.check()?)
-        })?;
-        let path = self.cache.path();
-        // These belong to killed processes, since whoever uses one holds the lock.
-        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
-        }
-        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(path);
-        self.scratch = scratch.map_err(Error::io("create a folder in", path))?;
+        let (lock, scratch) =
+            lock_cache(&self.cache, purpose, self.tools.interrupt, &mut *self.reporter)?;
+        self.scratch = scratch;
         self.tools.scratch = self.scratch.path().to_owned();
         Ok(lock)
     }
@@ -208,6 +193,34 @@ impl UserTree {
     pub(super) fn table(&self, flags: &Table) -> Result<Option<Table>, Error> {
         Ok(settings::side_table(&self.workspace, &self.folder, flags)?.table)
     }
+}
+
+/// Takes the lock of a repository's part of the cache, with a scratch folder there; `purpose` is
+/// shown to those who wait for it.
+pub(super) fn lock_cache(
+    cache: &RepositoryCache,
+    purpose: &str,
+    interrupt: &Interrupt,
+    reporter: &mut dyn Reporter,
+) -> Result<(Lock, TempDir), Error> {
+    let about = format!("process {}, {purpose}", std::process::id());
+    let mut is_waiting = false;
+    let lock = cache.lock(&about, |holder| -> Result<(), Error> {
+        if !is_waiting {
+            reporter.event(Event::Waiting(holder));
+            is_waiting = true;
+        }
+        Ok(interrupt.check()?)
+    })?;
+    let path = cache.path();
+    // These belong to killed processes, since whoever uses one holds the lock.
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(path);
+    Ok((lock, scratch.map_err(Error::io("create a folder in", path))?))
 }
 
 /// The repository's part of the cache.

@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::Request;
+
 /// The environment of a process.
 pub(crate) type Environment = [(OsString, OsString)];
 
@@ -47,12 +49,14 @@ pub(super) fn var<'a>(env: &'a Environment, name: &str) -> Option<&'a OsStr> {
     env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
 }
 
+/// The environment for the child processes of a request.
+pub(super) fn of(request: &Request) -> Vec<(OsString, OsString)> {
+    for_children(&request.env, request.capture.first().map(Path::new))
+}
+
 /// The environment for child processes, derived from that of the program
 /// `executable`.
-pub(super) fn for_children(
-    env: &Environment,
-    executable: Option<&Path>,
-) -> Vec<(OsString, OsString)> {
+fn for_children(env: &Environment, executable: Option<&Path>) -> Vec<(OsString, OsString)> {
     let cargo = var(env, "CARGO").map(Path::new);
     let toolchain = cargo.and_then(Path::parent).and_then(Path::parent);
     let rustup = var(env, "RUSTUP_HOME").map(Path::new);

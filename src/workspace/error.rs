@@ -142,6 +142,7 @@ impl Advise for cargo::Error {
 mod tests {
     use super::*;
     use crate::error::tests::each_leads_somewhere;
+    use crate::workspace::pack::PackError;
     use std::io;
     use std::path::Path;
 
@@ -182,6 +183,13 @@ mod tests {
             }
             .into(),
             WorkspaceError::NoRemote(text()).into(),
+            PackError::NoPack("a".into()).into(),
+            PackError::Version { file: "a".into(), version: text() }.into(),
+            PackError::Damaged { file: "a".into(), source: None }.into(),
+            PackError::Machine { file: "a".into(), packed: text() }.into(),
+            PackError::Outside { file: "a".into(), path: "b".into() }.into(),
+            PackError::Place { root: "a".into(), what: text(), source: None }.into(),
+            PackError::NoFile("a".into()).into(),
         ]);
     }
 }

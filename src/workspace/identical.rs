@@ -37,6 +37,8 @@ pub(crate) use code::SourcePosition;
 pub(crate) use locations::{MovedLocation, position};
 pub(crate) use moves::Moves;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Error;
 use crate::exec::process::Command;
 use crate::exec::program::Program;
@@ -44,7 +46,7 @@ use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
 /// How far two runs are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SameRun {
     /// Whether cargo's variables about the package differ, which the executables don't name.
     pub(crate) is_other_package: bool,

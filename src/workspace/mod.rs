@@ -6,7 +6,8 @@
 //! `build` and `build_command` build, and `sides` compares what was built; `run_policy` makes
 //! the runs of both sides alike. `inputs` determines what a build has read, `relink` keeps
 //! what it was linked from, `diagnose` finds out why a build failed, `identical` and
-//! `functions` find out what differs between two programs. `context` is what the steps share.
+//! `functions` find out what differs between two programs. `context` is what the steps share,
+//! and `pack` stores what they result in for other machines.
 
 mod build;
 mod build_command;
@@ -28,6 +29,7 @@ mod inputs;
 mod lock_file;
 pub mod names;
 mod overlay;
+pub(crate) mod pack;
 mod prepare;
 mod preview;
 mod relink;
@@ -43,6 +45,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 pub use cargo::record_invocation;
@@ -122,6 +125,8 @@ pub(crate) struct Preparation {
     pub(crate) changed_crates: Option<BTreeSet<String>>,
     /// The compiler of the head, if something was built.
     pub(crate) toolchain: Option<String>,
+    /// Whether all is measured, although both sides may be the same.
+    pub(crate) must_run: bool,
     /// The repository's part of the cache.
     pub(crate) cache: RepositoryCache,
     /// A folder for what the runs print.
@@ -146,7 +151,7 @@ pub(crate) struct Prepared {
 }
 
 /// A source file.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SourceFile {
     /// Its path.
     pub(crate) path: PathBuf,
@@ -155,7 +160,7 @@ pub(crate) struct SourceFile {
 }
 
 /// The state of a benchmark before anything is run.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum State {
     /// These two programs are ready to be measured.
     Ready(Box<Pair<Program>>),
@@ -166,6 +171,25 @@ pub(crate) enum State {
     Identical(SameReason),
     /// The base lacks it, or does not build.
     NoBaseline,
+}
+
+impl State {
+    /// The programs of the base and the head, if they may be run.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &Program> {
+        let programs = match self {
+            State::Ready(programs) | State::Same(programs, _) => Some(&**programs),
+            State::Identical(_) | State::NoBaseline => None,
+        };
+        programs.into_iter().flat_map(|pair| [&pair.base, &pair.head])
+    }
+
+    fn programs_mut(&mut self) -> impl Iterator<Item = &mut Program> {
+        let programs = match self {
+            State::Ready(programs) | State::Same(programs, _) => Some(&mut **programs),
+            State::Identical(_) | State::NoBaseline => None,
+        };
+        programs.into_iter().flat_map(|pair| [&mut pair.base, &mut pair.head])
+    }
 }
 
 /// One revision, ready to be run.

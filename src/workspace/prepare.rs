@@ -31,7 +31,9 @@ pub(crate) fn prepare(
     let start = Instant::now();
     let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
     let (sides, setup, lock) = match set_up_sides(&mut context)? {
-        SetUp::NothingToCompare { sides, settings } => return Ok(context.finish(sides, settings)),
+        SetUp::NothingToCompare { sides, settings } => {
+            return Ok(context.finish(sides, *settings));
+        }
         SetUp::Compared { sides, setup, lock } => (sides, *setup, lock),
     };
     let BuiltBenchmarks { prepared, lost } = build_sides(&mut context, &sides, &setup)?;
@@ -43,6 +45,7 @@ pub(crate) fn prepare(
         removed: [removed, lost].concat(),
         changed_crates,
         toolchain: Some(head.rustc.lines().next().unwrap_or_default().to_owned()),
+        must_run: request.aa || request.always_run,
         _lock: Some(lock),
         ..context.finish(sides, settings)
     })
@@ -51,7 +54,7 @@ pub(crate) fn prepare(
 /// A comparison up to its first build.
 pub(super) enum SetUp {
     /// Both sides are the same commit.
-    NothingToCompare { sides: Sides, settings: Settings },
+    NothingToCompare { sides: Sides, settings: Box<Settings> },
     /// Both sides are checked out, which the lock keeps so.
     Compared { sides: Sides, setup: Box<Setup>, lock: Lock },
 }
@@ -66,9 +69,8 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
     if context.is_nothing_to_compare(&sides)? {
         let table = flags.clone().over(table.unwrap_or_default());
         let (policy, limits) = options::limits(&table)?;
-        let (benchmarks, common) = (Vec::new(), table.common_settings());
-        let settings = Settings { benchmarks, policy, limits, common };
-        return Ok(SetUp::NothingToCompare { sides, settings });
+        let settings = Settings { benchmarks: Vec::new(), policy, limits, table };
+        return Ok(SetUp::NothingToCompare { sides, settings: Box::new(settings) });
     }
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;
     let Pair { base, head } = checkout::check_out_sides(context, &mut sides)?;

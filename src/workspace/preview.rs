@@ -1,12 +1,15 @@
 //! What a comparison would do, known once both sides are checked out and their manifests
 //! are read: nothing is built.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use super::Request;
 use super::cargo::TargetCall;
 use super::context::PrepareContext;
 use super::prepare::{SetUp, set_up_sides};
+use super::relink::linker::host;
 use super::setup::{Setup, SideSetup};
 use crate::engine::event::Reporter;
 use crate::error::Error;
@@ -16,7 +19,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::revision::Sides;
 use crate::model::side::{Pair, Side};
-use crate::settings::options::{Benchmark, Subject};
+use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::origin::ResolvedSetting;
 
 /// A comparison that was resolved, and not run.
@@ -26,6 +29,12 @@ pub struct Preview {
     pub sides: Sides,
     /// The head's compiler; `None` if there is nothing to compare.
     pub toolchain: Option<String>,
+    /// The compiler's host; `None` if there is nothing to compare.
+    pub target: Option<String>,
+    /// The programs besides the benchmarks that a machine needs to measure them.
+    pub programs: BTreeSet<String>,
+    /// How long sampling may take.
+    pub time_limit: Duration,
     /// Whose table decides, if the base has one.
     pub policy_from: Side,
     /// The settings that a comparison has only once.
@@ -76,8 +85,11 @@ pub(crate) fn preview(
         SetUp::NothingToCompare { sides, settings } => Preview {
             sides,
             toolchain: None,
+            target: None,
+            programs: BTreeSet::new(),
+            time_limit: settings.limits.time,
             policy_from,
-            settings: settings.common,
+            settings: settings.table.common_settings(),
             benchmarks: Vec::new(),
             removed: Vec::new(),
             notices: Vec::new(),
@@ -90,14 +102,31 @@ pub(crate) fn preview(
             Preview {
                 sides,
                 toolchain: setup.head.rustc.lines().next().map(str::to_owned),
+                target: host(&setup.head.rustc).map(str::to_owned),
+                programs: benchmarks.clone().flat_map(programs).collect(),
+                time_limit: setup.settings.limits.time,
                 policy_from,
                 benchmarks: benchmarks.map(|benchmark| previewed(&setup, benchmark)).collect(),
-                settings: setup.settings.common,
+                settings: setup.settings.table.common_settings(),
                 removed,
                 notices: Vec::new(),
             }
         }
     })
+}
+
+/// The programs that runs of a benchmark look up in the `PATH`.
+fn programs(benchmark: &Benchmark) -> Vec<String> {
+    let Hooks { prepare, setup, cleanup } = &benchmark.measuring.hooks;
+    let command = match &benchmark.subject {
+        Subject::Command { words, .. } => Some(words),
+        Subject::Target(..) => None,
+    };
+    let called = [prepare.as_ref(), setup.as_ref(), cleanup.as_ref(), command];
+    let called = called.into_iter().flatten().filter_map(|words| words.first());
+    let called = called.filter(|word| !word.contains(std::path::is_separator)).cloned();
+    let is_simulated = benchmark.asked().any(|metric| metric.ends_with("_cachegrind"));
+    called.chain(is_simulated.then(|| "valgrind".to_owned())).collect()
 }
 
 fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
@@ -138,6 +167,6 @@ fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
         is_new: is_on_base.err(),
         gates: benchmark.gates.iter().map(gate).collect(),
         gates_are_default: benchmark.gates_are_default,
-        settings: benchmark.settings.clone(),
+        settings: benchmark.table.own_settings(),
     }
 }

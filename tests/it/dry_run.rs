@@ -52,6 +52,14 @@ fn each_setting_is_shown_with_its_layer_and_side_and_nothing_is_built() {
     assert_eq!(setting(&object, "time-limit"), json!(["90s", "workspace", "base"]));
     assert_eq!(setting(&object, "confidence"), json!(["97%", "package", "base"]));
     assert_eq!(setting(&object, "estimator"), json!(["robust", "default", null]));
+    assert_eq!(object["time_limit"], 90.0);
+    let target = object["needs"]["target"].as_str().unwrap();
+    assert!(target.contains(std::env::consts::ARCH), "{target}");
+    assert_eq!(object["needs"]["programs"], json!([]));
+    let args = "--setup python3 --show instructions_cachegrind --dry-run --format json";
+    let others =
+        repo.cbdr(&format!("compare main -p one --command ./x {args}")).run().code(0).json();
+    assert_eq!(others["needs"]["programs"], json!(["python3", "valgrind"]));
     let [fast] = object["benchmarks"].as_array().unwrap().as_slice() else { panic!("{object}") };
     assert_eq!((&fast["name"], &fast["status"]), (&json!("fast"), &json!("compared")));
     assert_eq!(setting(fast, "threshold"), json!(["3%", "package", "base"]));

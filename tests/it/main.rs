@@ -59,6 +59,8 @@ mod opened;
 #[cfg(target_os = "linux")]
 mod outputs;
 #[cfg(target_os = "linux")]
+mod pack;
+#[cfg(target_os = "linux")]
 mod pinned;
 mod plot;
 mod policy;

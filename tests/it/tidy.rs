@@ -10,7 +10,7 @@ const LAYERS: [&str; 9] =
     ["model", "error", "stats", "settings", "engine", "exec", "workspace", "samples", "flows"];
 
 /// Words that only some places may have.
-const OWNERS: [(&[&str], &[&str]); 21] = [
+const OWNERS: [(&[&str], &[&str]); 22] = [
     (&["statrs"], &["src/stats/quantile.rs"]),
     (&["git2"], &["src/workspace/git/"]),
     (&["libc", "rustix", "signal_hook"], &["src/exec/process/"]),
@@ -41,6 +41,7 @@ const OWNERS: [(&[&str], &[&str]); 21] = [
             "src/flows/init/manifest.rs",
         ],
     ),
+    (&["tar::", "flate2"], &["src/workspace/pack"]),
     (&["maud", "plotters"], &["src/bin/cargo-cbdr/page/"]),
     (&["indicatif"], &["src/bin/cargo-cbdr/ui/live.rs"]),
     (&["unicode_width"], &["src/bin/cargo-cbdr/ui/width.rs"]),
@@ -63,16 +64,16 @@ const OWNERS: [(&[&str], &[&str]); 21] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_900),
-    ("engine", 2_430),
+    ("bin", 11_000),
+    ("engine", 2_450),
     ("error", 400),
     ("exec", 6_050),
-    ("flows", 6_500),
-    ("model", 1_790),
+    ("flows", 6_600),
+    ("model", 1_800),
     ("samples", 2_200),
     ("settings", 1_800),
     ("stats", 2_700),
-    ("workspace", 10_750),
+    ("workspace", 11_400),
 ];
 
 fn root() -> PathBuf {

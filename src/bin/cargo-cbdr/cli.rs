@@ -14,13 +14,14 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::shard::{NoShard, Shard};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{
     BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS, SUITE,
 };
-use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
+use cargo_cbdr::settings::table::headings::{BENCHMARK, BUILD, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::Time;
 
 use crate::ui::text;
@@ -104,6 +105,8 @@ pub(crate) enum CliCommand {
     Init(Box<Init>),
     /// Run a comparison in a small repository with a planted slowdown
     Demo,
+    #[command(allow_missing_positional = true)]
+    Pack(Box<Pack>),
     Sample(Sample),
     #[command(after_help = CODES_OF_CHECK)]
     Analyze(Box<Analyze>),
@@ -153,46 +156,14 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) filter: Filter,
 
-    /// Compare this revision instead of HEAD
-    #[arg(long, value_name = "REV", help_heading = SIDES)]
-    pub(crate) head: Option<String>,
-
-    /// Used as base if the head is an ancestor of BASE.
-    #[arg(skip)]
-    pub(crate) fallback_base: Option<String>,
-
-    /// Compare the working tree as it is, untracked files included
-    #[arg(long, conflicts_with = "head", help_heading = SIDES)]
-    pub(crate) dirty: bool,
-
-    /// Compare with BASE itself, not with the merge-base
-    #[arg(long, help_heading = SIDES)]
-    pub(crate) exact_base: bool,
-
-    /// Fetch what this clone lacks, with the installed git: the branch BASE,
-    /// and in a shallow clone the history up to the merge-base
-    #[arg(long, help_heading = SIDES)]
-    pub(crate) fetch: bool,
-
-    /// Compare the head with itself, built twice, to see what the gate reports
-    /// when nothing has changed
-    #[arg(long, conflicts_with_all = ["base", "exact_base"], help_heading = SIDES)]
-    pub(crate) aa: bool,
+    #[command(flatten)]
+    pub(crate) sides: SideFlags,
 
     /// With --aa: repeat the whole comparison N times, and count the verdicts
     #[arg(long, value_name = "N", requires = "aa",
           conflicts_with_all = ["base", "exact_base", "samples"],
           value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
-
-    /// Read thresholds and limits from this side's Cargo.toml, if it has a table
-    #[arg(long, value_enum, value_name = "SIDE", default_value_t = PolicySide::Base,
-          help_heading = DECIDING)]
-    pub(crate) policy_from: PolicySide,
-
-    /// Measure even if both sides are the same program
-    #[arg(long, help_heading = DECIDING)]
-    pub(crate) always_run: bool,
 
     /// Measure unaffected benchmarks, too: those that run none of the code that
     /// changed
@@ -232,6 +203,12 @@ pub(crate) struct Compare {
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
+    /// Measure what `cargo cbdr pack` has written to this file: neither the
+    /// repository nor Rust is needed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "repeat"],
+          help_heading = SIDES)]
+    pub(crate) packed: Option<PathBuf>,
+
     /// Measure the part of machine I of N; `analyze --combine` gives the verdict of
     /// the N files; `auto` reads I and N from the variables of Slurm, Kubernetes,
     /// GitLab, Buildkite or CircleCI
@@ -253,6 +230,71 @@ pub(crate) struct Compare {
     /// of what has regressed (flamegraph, folded-base, folded-head)
     #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
     pub(crate) export: Vec<String>,
+}
+
+/// The sides, and what is prepared of them.
+#[derive(Debug, Args)]
+pub(crate) struct SideFlags {
+    /// Compare this revision instead of HEAD
+    #[arg(long, value_name = "REV", help_heading = SIDES)]
+    pub(crate) head: Option<String>,
+
+    /// Used as base if the head is an ancestor of BASE.
+    #[arg(skip)]
+    pub(crate) fallback_base: Option<String>,
+
+    /// Compare the working tree as it is, untracked files included
+    #[arg(long, conflicts_with = "head", help_heading = SIDES)]
+    pub(crate) dirty: bool,
+
+    /// Compare with BASE itself, not with the merge-base
+    #[arg(long, help_heading = SIDES)]
+    pub(crate) exact_base: bool,
+
+    /// Fetch what this clone lacks, with the installed git: the branch BASE,
+    /// and in a shallow clone the history up to the merge-base
+    #[arg(long, help_heading = SIDES)]
+    pub(crate) fetch: bool,
+
+    /// Compare the head with itself, built twice, to see what the gate reports
+    /// when nothing has changed
+    #[arg(long, conflicts_with_all = ["base", "exact_base"], help_heading = SIDES)]
+    pub(crate) aa: bool,
+
+    /// Read thresholds and limits from this side's Cargo.toml, if it has a table
+    #[arg(long, value_enum, value_name = "SIDE", default_value_t = PolicySide::Base,
+          help_heading = DECIDING)]
+    pub(crate) policy_from: PolicySide,
+
+    /// Measure even if both sides are the same program
+    #[arg(long, help_heading = DECIDING)]
+    pub(crate) always_run: bool,
+}
+
+/// Build both sides, and write all that comparing them needs to a file
+///
+/// Any machine of this kind measures it with `compare --packed FILE`, without
+/// the repository, git, Rust or a linker.
+#[derive(Debug, Args)]
+pub(crate) struct Pack {
+    #[command(flatten)]
+    pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | RUNS }>,
+
+    /// The file to write
+    #[arg(help_heading = ARGUMENTS)]
+    pub(crate) file: PathBuf,
+
+    /// Link N random layouts of each side, or none [default: as many as it takes
+    /// to confirm what is clearly slower]
+    #[arg(long, value_name = "off|N", default_value_t = Layouts::Auto,
+          hide_default_value = true, help_heading = BUILD)]
+    pub(crate) layouts: Layouts,
+
+    #[command(flatten)]
+    pub(crate) sides: SideFlags,
+
+    #[command(flatten)]
+    pub(crate) seed: Seed,
 }
 
 fn shard(text: &str) -> Result<Shard, String> {
@@ -557,7 +599,10 @@ mod tests {
             else {
                 panic!("{line}");
             };
-            assert_eq!((compare.settings.0.base.as_deref(), compare.dirty), (Some("main"), true));
+            assert_eq!(
+                (compare.settings.0.base.as_deref(), compare.sides.dirty),
+                (Some("main"), true)
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{Context, SideProgram};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Sink, stderr_tail};
-use crate::exec::program::{AlignedLink, HEAP_SEED, Relink};
+use crate::exec::program::{AlignedLink, HEAP_SEED, LinkedElsewhere, Relink};
 use crate::exec::system::remove_by;
 use crate::model::layouts::Placing;
 
@@ -84,14 +84,15 @@ impl SideProgram {
     }
 
     /// Gives the executable another layout for all following runs. Links with the same
-    /// `seed` have the same order of functions.
+    /// `seed` have the same order of functions; of layouts that were linked elsewhere, it is the
+    /// one of this `number`.
     ///
     /// # Errors
     /// If the linker fails, or the file can't be written.
     pub(crate) fn place(
         &mut self,
         placing: Placing,
-        seed: u32,
+        (number, seed): (usize, u32),
         context: Context<'_>,
     ) -> Result<(), Error> {
         let Some(Placement { built, moved, word, relink, .. }) = &self.placement else {
@@ -99,11 +100,18 @@ impl SideProgram {
         };
         // A new file, not new content in the same pages.
         remove(moved)?;
-        match (placing, relink) {
-            (Placing::Linked, Ok(relink)) => self.link(relink.command(seed, moved), context)?,
-            _ => {
-                fs_err::copy(built, moved).map_err(Error::io("copy", built))?;
-            }
+        let copied = match (placing, relink) {
+            (Placing::Linked, Ok(relink)) => match &relink.linked {
+                Some(LinkedElsewhere { layouts: Ok(layouts), .. }) => &layouts[number],
+                _ => {
+                    self.link(relink.command(seed, moved), context)?;
+                    moved
+                }
+            },
+            _ => built,
+        };
+        if copied != moved {
+            fs_err::copy(copied, moved).map_err(Error::io("copy", copied))?;
         }
         self.command.argv[*word] = moved.into();
         Ok(())
@@ -175,6 +183,54 @@ impl SideProgram {
         let aligned = self.placement.as_mut().and_then(|placement| placement.aligned.take());
         self.place_first()?;
         aligned.map_or(Ok(()), |aligned| remove(&aligned))
+    }
+
+    /// Links it in a random layout, into a file of its own.
+    ///
+    /// # Errors
+    /// If it can't be linked.
+    pub(crate) fn link_layout(
+        &self,
+        (number, seed): (usize, u32),
+        context: Context<'_>,
+    ) -> Result<PathBuf, Error> {
+        let Some(Placement { moved, relink: Ok(relink), .. }) = &self.placement else {
+            return Ok(self.executable.clone());
+        };
+        let path = with_suffix(moved, &number.to_string());
+        remove(&path)?;
+        let mut command = relink.command(seed, &path);
+        // Names would make a pack larger, and no run in a random layout needs them.
+        command.argv.push(format!("{}-s", relink.prefix).into());
+        self.link(command, context)?;
+        Ok(path)
+    }
+
+    /// The executable that is aligned with the other side's, if it is the one that runs.
+    pub(crate) fn aligned(&self) -> Option<&PathBuf> {
+        self.placement.as_ref()?.aligned.as_ref()
+    }
+
+    /// What was linked elsewhere, if there is no linker here.
+    pub(crate) fn linked_elsewhere(&self) -> Option<&LinkedElsewhere> {
+        self.placement.as_ref()?.relink.as_ref().ok()?.linked.as_ref()
+    }
+
+    /// Uses the aligned executable that was linked elsewhere, if there is one, for all following
+    /// runs. Returns which share of the code is at the same addresses.
+    ///
+    /// # Errors
+    /// If an executable in another layout can't be removed.
+    pub(crate) fn use_aligned(&mut self) -> Result<Option<f64>, Error> {
+        let Some((path, share)) = self.linked_elsewhere().and_then(|one| one.aligned.clone())
+        else {
+            return Ok(None);
+        };
+        if let Some(placement) = &mut self.placement {
+            placement.aligned = Some(path);
+        }
+        self.place_first()?;
+        Ok(Some(share))
     }
 
     fn link(&self, mut command: Command, context: Context<'_>) -> Result<(), Error> {

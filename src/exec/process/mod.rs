@@ -65,7 +65,7 @@ pub fn environment() -> Vec<(OsString, OsString)> {
 }
 
 /// A program to run, with everything that it gets: nothing is inherited.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// The program, then its arguments.
     pub argv: Vec<OsString>,

@@ -18,11 +18,15 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// The SHA-256 of a file, in hexadecimal.
 pub fn digest_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    digest_of(&mut File::open(path)?)
+}
+
+/// The SHA-256 of all that is left to read, in hexadecimal.
+pub(crate) fn digest_of(from: &mut impl Read) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        match file.read(&mut buffer)? {
+        match from.read(&mut buffer)? {
             0 => return Ok(hex(hasher.finalize().as_slice())),
             count => hasher.update(&buffer[..count]),
         }

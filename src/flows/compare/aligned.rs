@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::layouts::depends_on_layout;
 use super::program::ComparedProgram;
 use super::session::Session;
-use crate::engine::plan::{Plan, PlannedBenchmark};
+use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram, Stop, Unknown};
 use crate::model::layouts::Layouts;
@@ -25,14 +25,18 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
     if plan.layouts == Layouts::Off {
         return Ok(());
     }
-    let depends = |number: usize| {
-        let own = plan.groups.iter().filter(|group| group.program == number);
-        let own = own.flat_map(|group| &plan.benchmarks[group.benchmarks.clone()]);
-        own.flat_map(PlannedBenchmark::gating).any(|(_, metric, _)| depends_on_layout(metric))
-    };
     let Session { programs, context, reporter, .. } = session;
     let numbered = programs.iter_mut().enumerate();
-    for (_, program) in numbered.filter(|(number, _)| depends(*number)) {
+    for (_, program) in numbered.filter(|(number, _)| is_placed(plan, *number)) {
+        if program.both_sides(|side| side.linked_elsewhere().is_some()) {
+            let mut share = None;
+            program.try_sides(|side| {
+                share = side.use_aligned()?;
+                Ok::<_, Error>(())
+            })?;
+            program.aligned = share;
+            continue;
+        }
         if program.check_relink().is_err() {
             continue;
         }
@@ -51,6 +55,13 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
         }
     }
     Ok(())
+}
+
+/// Whether a metric that gates in the program of this number depends on the placement of code.
+pub(super) fn is_placed(plan: &Plan, number: usize) -> bool {
+    let own = plan.groups.iter().filter(|group| group.program == number);
+    let mut own = own.flat_map(|group| &plan.benchmarks[group.benchmarks.clone()]);
+    own.any(|one| one.gating().any(|(_, metric, _)| depends_on_layout(metric)))
 }
 
 /// Links both sides of a program aligned, and runs a benchmark of each once. Returns which

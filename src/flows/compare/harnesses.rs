@@ -55,7 +55,7 @@ fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
     let text = std::fs::read_to_string(&source.path).ok()?;
     let word = timing_word(&text)?;
     let (benchmark, path) = (benchmark.name.clone(), source.inside.display().to_string());
-    Some(RunNotice::OwnTiming { benchmark, word, path })
+    Some(RunNotice::OwnTiming { benchmark, word: word.to_owned(), path })
 }
 
 /// The first of the strings in a source, outside of line comments.

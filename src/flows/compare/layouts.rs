@@ -104,7 +104,9 @@ pub(super) fn measure(
     let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
     let of_suite = test.over.plan.suite.iter().map(|number| &*number.metric.name);
     program.execution.only_runs_for(gates.map(|gate| &*gate.metric).chain(of_suite));
-    program.place(placing, seeds(turn.pair_seed), turn.first, context)?;
+    let before = test.experiment.progress().results(turn.group).map(|one| one.pairs).max();
+    let number = before.unwrap_or(0) as usize;
+    program.place(placing, (number, seeds(turn.pair_seed)), turn.first, context)?;
     let links = begin.elapsed().as_secs_f64();
     let number = test.over.plan.groups[turn.group].program;
     let link_seconds = links / turn.wanted.len().max(1) as f64;
@@ -172,7 +174,7 @@ pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error>
 }
 
 /// The seeds of the layouts of a unit: the two halves of its own seed.
-fn seeds(pair_seed: u64) -> Pair<u32> {
+pub(super) fn seeds(pair_seed: u64) -> Pair<u32> {
     // Linkers expect a signed number.
     let seed = |half: u64| (half as u32) & 0x7fff_ffff;
     Pair { base: seed(pair_seed), head: seed(pair_seed >> 32) }

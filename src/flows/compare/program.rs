@@ -377,7 +377,7 @@ impl<'a> ComparedProgram<'a> {
     pub(super) fn place(
         &mut self,
         placing: Placing,
-        seeds: Pair<u32>,
+        (number, seeds): (usize, Pair<u32>),
         first: Side,
         context: Context<'_>,
     ) -> Result<(), Error> {
@@ -385,9 +385,15 @@ impl<'a> ComparedProgram<'a> {
         let stack = seeds.base ^ seeds.head;
         let mut place = |side: Side| {
             self.sides[side].move_stack(stack);
-            self.sides[side].place(placing, seeds[side], context)
+            self.sides[side].place(placing, (number, seeds[side]), context)
         };
         [first, first.other()].into_iter().try_for_each(&mut place)
+    }
+
+    /// The number of layouts of each side that were linked elsewhere, if there is no linker here.
+    pub(super) fn layouts_at_hand(&self) -> Option<u64> {
+        let layouts = &self.sides.head.linked_elsewhere()?.layouts;
+        layouts.as_ref().ok().map(|layouts| layouts.len() as u64)
     }
 
     /// Does something with the program of each side.

@@ -207,6 +207,12 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
             session.reporter.notice(Notice::GaveUp { after, limit: plan.time_limit });
         }
     }
+    if let Some(layouts) = plan.most_layouts
+        && sampled.verdict() == Verdict::Inconclusive
+        && stages.tests().iter().any(|test| test.stopped_by() == StoppedBy::MaxPairs)
+    {
+        session.reporter.notice(Notice::NoMoreLayouts { layouts });
+    }
     let below = as_built.below_minimum_pairs();
     match below.first() {
         Some(example) if sampled.stopped_by == StoppedBy::TimeLimit => {

@@ -54,7 +54,7 @@ pub(super) fn leave_out(
     length: Duration,
 ) -> Result<(), Error> {
     let request = &options.request;
-    if request.aa || request.always_run || request.measure_all {
+    if preparation.must_run || request.measure_all {
         return Ok(());
     }
     let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();

@@ -594,7 +594,8 @@ fn linked(folder: &Path, library: &str, main: &str) -> Program {
         relink: Ok(Relink {
             command,
             linker: OrderingLinker::Lld,
-            prefix: "-Wl,",
+            prefix: "-Wl,".to_owned(),
+            linked: None,
             inputs,
             heap: None,
         }),

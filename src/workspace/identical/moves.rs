@@ -8,6 +8,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::code::{self, SourcePosition, asks_for_locations};
 use super::locations::MovedLocation;
 use crate::exec::system::digest;
@@ -20,7 +22,7 @@ use crate::workspace::git::text_diff::equal_lines;
 const TEXTS: [&str; 2] = ["md", "markdown"];
 
 /// The files that differ between the sides, and where their code has moved.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Moves {
     /// The worktrees, if the compiler names sources by the same paths in both.
     trees: Option<Pair<PathBuf>>,
@@ -29,11 +31,12 @@ pub(crate) struct Moves {
     /// The files in which the trees differ, from the roots of these.
     pub(crate) changed: Vec<String>,
     /// Read on demand.
+    #[serde(skip)]
     sources: OnceCell<ChangedSources>,
 }
 
 /// What the sources that differ tell.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedSources {
     /// By their paths from the roots of the trees.
     moves: BTreeMap<String, SourceMoves>,
@@ -43,7 +46,7 @@ pub(crate) struct ChangedSources {
     digest: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum SourceMoves {
     /// Of the same code: from each token of the base's to that of the head's.
     Code(BTreeMap<SourcePosition, SourcePosition>),

@@ -42,14 +42,15 @@ impl Link {
         let call = LinkCommand { linker, args, folder: &self.folder, rustc, env };
         let is_driver = call.args.iter().any(|arg| arg.starts_with("-Wl,"));
         let (call, linker) = if is_driver { call.by_driver()? } else { call.direct()? };
-        let prefix = if is_driver { "-Wl," } else { "" };
+        let prefix = if is_driver { "-Wl," } else { "" }.to_owned();
         let argv = std::iter::once(call.linker.into_os_string());
         let argv = argv.chain(call.args.into_iter().map(Into::into));
         // Without debug information, which takes most of the linking time.
         let argv = argv.chain([format!("{prefix}-S").into()]).collect();
         let (env, cwd) = (env.to_vec(), self.folder.clone());
         let command = Command { argv, env, cwd, ..Command::default() };
-        Ok(Relink { command, linker, prefix, inputs: self.inputs(links), heap: None })
+        let inputs = self.inputs(links);
+        Ok(Relink { command, linker, prefix, inputs, heap: None, linked: None })
     }
 
     fn text(&self, arg: &[ArgumentPart], links: &Path) -> String {

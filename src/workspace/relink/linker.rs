@@ -110,7 +110,7 @@ impl LinkerChoice<'_> {
 }
 
 /// rustc's host target, from the output of `rustc -vV`.
-pub(super) fn host(rustc: &str) -> Option<&str> {
+pub(in crate::workspace) fn host(rustc: &str) -> Option<&str> {
     rustc.lines().find_map(|line| line.strip_prefix("host: "))
 }
 

@@ -13,7 +13,7 @@ use cargo_cbdr::workspace::Request;
 
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
-use crate::cli::{Compare, Format, MessageFormat, PolicySide, When};
+use crate::cli::{Compare, Format, MessageFormat, PolicySide, SideFlags, When};
 use crate::exit::ExitKind;
 use crate::output;
 use crate::render;
@@ -111,21 +111,12 @@ fn dry_run(
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {
-    let request = request(args.settings.0.clone(), args.head.clone(), args.filter.filter.clone())?;
-    let request = Request {
-        fallback_base: args.fallback_base.clone(),
-        exact_base: args.exact_base,
-        dirty: args.dirty,
-        fetch: args.fetch,
-        aa: args.aa,
-        always_run: args.always_run,
-        measure_all: args.measure_all,
-        policy_from: match args.policy_from {
-            PolicySide::Base => Side::Base,
-            PolicySide::Head => Side::Head,
-        },
-        ..request
-    };
+    let head = args.sides.head.clone();
+    let request = request(args.settings.0.clone(), head, args.filter.filter.clone())?;
+    let request = Request { measure_all: args.measure_all, ..with_sides(request, &args.sides) };
+    if args.packed.is_some() {
+        refuse_builds(args)?;
+    }
     let seed = args.seed.seed.unwrap_or_else(random_seed);
     Ok(Options {
         request,
@@ -139,5 +130,49 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         },
         seed,
         shard: args.shard,
+        packed: args.packed.clone(),
     })
+}
+
+/// A request for these sides.
+pub(super) fn with_sides(request: Request, sides: &SideFlags) -> Request {
+    Request {
+        fallback_base: sides.fallback_base.clone(),
+        exact_base: sides.exact_base,
+        dirty: sides.dirty,
+        fetch: sides.fetch,
+        aa: sides.aa,
+        always_run: sides.always_run,
+        policy_from: match sides.policy_from {
+            PolicySide::Base => Side::Base,
+            PolicySide::Head => Side::Head,
+        },
+        ..request
+    }
+}
+
+/// Refuses the flags that determine what is built.
+fn refuse_builds(args: &Compare) -> Result<(), Failure> {
+    let sides = &args.sides;
+    let flags = [
+        ("--head", sides.head.is_some()),
+        ("--dirty", sides.dirty),
+        ("--exact-base", sides.exact_base),
+        ("--fetch", sides.fetch),
+        ("--aa", sides.aa),
+        ("--policy-from", sides.policy_from != PolicySide::Base),
+        ("--always-run", sides.always_run),
+    ];
+    let of_sides = flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag);
+    let of_table = || match args.settings.0.built_by()? {
+        "base" => Some("BASE".to_owned()),
+        "args" => Some("-- ARGS".to_owned()),
+        key => Some(format!("--{key}")),
+    };
+    match of_sides.map(str::to_owned).or_else(of_table) {
+        None => Ok(()),
+        Some(flag) => Err(Failure::Arguments(format!(
+            "`{flag}` belongs to `cargo cbdr pack`: what `--packed` measures is built"
+        ))),
+    }
 }

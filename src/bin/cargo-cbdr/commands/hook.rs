@@ -282,9 +282,9 @@ fn compare_pushes(
             &format!("{remote_branch}: compared first (`--no-verify` skips that)"),
         );
         let (_, mut compare) = parse(args)?;
-        compare.head = Some(commit);
+        compare.sides.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
-        compare.fallback_base = remote_commit;
+        compare.sides.fallback_base = remote_commit;
         compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
         let exit = compare::run(&compare, called, context)?;
         if exit != ExitKind::Success {
@@ -300,7 +300,7 @@ fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare)
         Failure::Arguments(format!("invalid --time-limit `{time_limit}`: {error}"))
     })?;
     let compare = cli::compare(args).map_err(|error| Failure::Arguments(error.to_string()))?;
-    if compare.head.is_some() || compare.dirty || compare.aa {
+    if compare.sides.head.is_some() || compare.sides.dirty || compare.sides.aa {
         let what = "a hook compares what is pushed: leave out --head, --dirty and --aa";
         return Err(Failure::Arguments(what.to_owned()));
     }

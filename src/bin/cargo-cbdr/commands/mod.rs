@@ -11,6 +11,7 @@ mod history;
 mod hook;
 mod init;
 mod observe;
+mod pack;
 mod plot;
 mod repeat;
 mod request;
@@ -80,6 +81,7 @@ pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
     let called = CommandLine::new(std::env::args_os().skip(1));
     let outcome = match cli.command {
         CliCommand::Compare(args) => compare::run(&args, &called, context),
+        CliCommand::Pack(args) => pack::run(&args, context),
         CliCommand::Init(args) => init::run(&args, context),
         CliCommand::Demo => demo::run(&called, context),
         CliCommand::Sample(args) => sample::run(&args, context),

@@ -132,6 +132,7 @@ pub(crate) fn print(event: &Event<'_>) {
         | Event::Measured { .. }
         | Event::WarmUpRun { .. }
         | Event::Watching { .. }
+        | Event::Linking { .. }
         | Event::Counting(..)
         | Event::Timing(_)
         | Event::TryingLengths { .. }

@@ -132,6 +132,8 @@ pub(crate) fn print_json(preview: &Preview, shard: Option<Shard>) -> io::Result<
         "dry_run": true,
         "shard": shard,
         "toolchain": preview.toolchain,
+        "time_limit": preview.time_limit.as_secs_f64(),
+        "needs": { "target": preview.target, "programs": preview.programs },
         "policy_from": preview.policy_from,
         "settings": object_of(&preview.settings),
         "benchmarks": preview.benchmarks.iter().map(benchmark).collect::<Vec<_>>(),

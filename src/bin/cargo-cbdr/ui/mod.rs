@@ -281,6 +281,10 @@ impl Ui {
                 let live = text::watching(program, None);
                 self.step(&format!("checking {live}"), *place, "Checking", &what);
             }
+            Event::Linking { program, place } => {
+                let what = format!("`{program}` in random layouts");
+                self.step(&format!("linking {what}"), Some(*place), "Linking", &what);
+            }
             Event::Explaining { benchmark, evidence } => match evidence {
                 Evidence::Instructions => {
                     self.status("Counting", &format!("the instructions of `{benchmark}`"));

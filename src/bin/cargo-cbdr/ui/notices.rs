@@ -29,10 +29,7 @@ const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbd
 pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
     let (is, is_each, it, its) = (of.is(), of.is_each(), of.it(), of.its());
     match notice {
-        Notice::DirtyTree { files } => format!(
-            "the changes of {} in the working tree are not measured (`--dirty` measures them)",
-            count(*files as u64, "file")
-        ),
+        Notice::DirtyTree { files } => dirty_tree(*files),
         Notice::NothingToCompare { base } => {
             format!(
                 "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
@@ -84,6 +81,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::TooFewPairs { least } => {
             format!("no verdict is possible with fewer than {least} pairs")
         }
+        Notice::NoMoreLayouts { layouts } => no_more_layouts(*layouts),
         Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
         Notice::GaveUp { after, limit } => gave_up(*after, *limit),
         Notice::NoTime(no_time) => self::no_time(no_time),
@@ -132,6 +130,19 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 /// Names as code: `a`, `b` and `c`.
 fn code_list(names: &[impl Display]) -> String {
     list(names.iter().map(|name| format!("`{name}`")))
+}
+
+fn dirty_tree(files: usize) -> String {
+    let files = count(files as u64, "file");
+    format!("the changes of {files} in the working tree are not measured (`--dirty` measures them)")
+}
+
+fn no_more_layouts(layouts: u64) -> String {
+    format!(
+        "what is undecided has been measured in all {layouts} layouts of the pack; `cargo cbdr pack \
+         --layouts {}` links more of them",
+        2 * layouts
+    )
 }
 
 fn not_aligned(of: &Subjects, why: &str) -> String {
@@ -298,7 +309,7 @@ fn remark(remark: &Remark, of: &Subjects) -> String {
     }
 }
 
-fn policy_differs(keys: &[&str], from: Side) -> String {
+fn policy_differs(keys: &[String], from: Side) -> String {
     let keys = code_list(keys);
     let counts = match from {
         Side::Base => "the base's value is used (`--policy-from head` uses the head's)",
@@ -318,7 +329,7 @@ fn run_differs(differs: &RunDiffers) -> String {
         return only_side.to_owned();
     }
     let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
-    let mut keys: Vec<&str> = differs.keys.iter().map(|differing| differing.key).collect();
+    let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
     let values: Vec<String> = differs.keys.iter().map(different).collect();

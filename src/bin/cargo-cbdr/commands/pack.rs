@@ -1,0 +1,38 @@
+//! `cargo cbdr pack`.
+
+use cargo_cbdr::Options;
+use cargo_cbdr::exec::execution::Context;
+use cargo_cbdr::flows::compare::{Packed, pack};
+
+use super::compare::with_sides;
+use super::observe::random_seed;
+use super::request::request;
+use crate::cli::Pack;
+use crate::exit::ExitKind;
+use crate::ui::{Failure, Ui, text};
+
+/// Packs what is asked for.
+pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure> {
+    let mut ui = Ui::new();
+    let request = request(args.settings.0.clone(), args.sides.head.clone(), None)?;
+    let seed = args.seed.seed.unwrap_or_else(random_seed);
+    let options = Options { request: with_sides(request, &args.sides), seed, ..Options::default() };
+    let packed = pack(&options, (&args.file, args.layouts), context, &mut |event| ui.show(&event));
+    ui.end();
+    let Packed { bytes, seconds, affected, unaffected, layouts } = packed?;
+    let affected = text::count(affected as u64, "benchmark");
+    let layouts = match layouts {
+        0 => String::new(),
+        layouts => format!(", {} of each side", text::count(layouts, "layout")),
+    };
+    ui.status(
+        "Packed",
+        &format!(
+            "{affected} to measure and {unaffected} unaffected{layouts}, in {}: `{}`, {:.1} MB",
+            text::seconds(seconds),
+            args.file.display(),
+            bytes as f64 / 1e6
+        ),
+    );
+    Ok(ExitKind::Success)
+}

@@ -1,0 +1,141 @@
+//! `pack`: everything up to the first measured run, for `compare` on other machines.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::layouts::seeds;
+use super::program::ComparedProgram;
+use super::session::Session;
+use super::{Options, Planned, aligned, planned, program, same, warm_up};
+use crate::engine::event::{Event, Recorder};
+use crate::engine::plan::Plan;
+use crate::engine::schedule::Schedule;
+use crate::engine::stages::PATIENCE;
+use crate::error::Error;
+use crate::exec::execution::{Context, SideProgram};
+use crate::exec::program::LinkedElsewhere;
+use crate::flows::hooks::with_hooks;
+use crate::model::layouts::Layouts;
+use crate::model::notice::Notice;
+use crate::model::side::{Pair, Side};
+use crate::workspace::pack::Pack;
+use crate::workspace::{self, Preparation};
+
+/// What is in a pack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packed {
+    /// Its length, bytes.
+    pub bytes: u64,
+    /// How long packing took, seconds.
+    pub seconds: f64,
+    /// How many benchmarks have to be measured.
+    pub affected: usize,
+    /// How many benchmarks the change does not affect, on this machine.
+    pub unaffected: usize,
+    /// The number of layouts of each side of a program.
+    pub layouts: u64,
+}
+
+/// Prepares a comparison and writes it to a file, with this number of layouts of each side.
+///
+/// # Errors
+/// If it can't be prepared, or the file can't be written.
+pub fn pack(
+    options: &Options,
+    (file, layouts): (&Path, Layouts),
+    context: Context<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Packed, Error> {
+    let start = Instant::now();
+    let Context { helper, interrupt } = context;
+    let place = Pack::destination(file)?;
+    let reporter = &mut Recorder::new(on_event);
+    let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    // What was seen of runs here is seen again where they are measured.
+    let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
+    same::confirm(&mut preparation, options, context, reporter)?;
+    let mut programs = program::programs(&preparation, None, reporter)?;
+    let mut packed = Packed::default();
+    let wanted = (options, layouts);
+    let mut made = Vec::new();
+    let linked = if programs.is_empty() {
+        Ok(())
+    } else {
+        let session = Session { programs: &mut programs, context, start, reporter: &mut *reporter };
+        link(session, &preparation, wanted, &mut pack, &mut packed, &mut made)
+    };
+    let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
+    pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
+    let written = linked.and_then(|()| pack.write(&place, interrupt));
+    made.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
+    Ok(Packed { bytes: written?, seconds: start.elapsed().as_secs_f64(), ..packed })
+}
+
+/// Finds out what is affected, and links it aligned and in random layouts, which are added to the
+/// pack and to `made`.
+fn link(
+    session: Session<'_, '_>,
+    preparation: &Preparation,
+    (options, layouts): (&Options, Layouts),
+    pack: &mut Pack,
+    packed: &mut Packed,
+    made: &mut Vec<PathBuf>,
+) -> Result<(), Error> {
+    let Session { programs, context, start, reporter } = session;
+    let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
+        let session = &mut Session { programs, context, start, reporter: &mut *reporter };
+        let filter = options.request.filter.as_deref();
+        let mut found = warm_up::discover(session, preparation, filter)?;
+        let Planned { mut plan, .. } = planned(session, &mut found, preparation, options)?;
+        match layouts {
+            Layouts::Auto => {}
+            wanted => plan.layouts = wanted,
+        }
+        packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
+        packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();
+        aligned::align(session, &plan)?;
+        Ok(plan)
+    })?;
+    packed.layouts = number_of_layouts(&plan);
+    for (number, program) in programs.iter().enumerate() {
+        // Stored with the builds, which are packed.
+        let _ = program.changed_functions();
+        if !aligned::is_placed(&plan, number) || program.check_relink().is_err() {
+            continue;
+        }
+        let schedule = Schedule::new(options.seed, number as u64);
+        let mut layouts = Pair::<Vec<PathBuf>>::default();
+        for layout in 0..packed.layouts {
+            let place = (layout as usize + 1, packed.layouts as usize);
+            let name = &program.execution.benchmark.name;
+            reporter.event(Event::Linking { program: name, place });
+            let seeds = seeds(schedule.pair_seed(layout));
+            for side in Side::BOTH {
+                let seed = (layout as usize, seeds[side]);
+                let path = program.sides[side].link_layout(seed, context)?;
+                made.push(path.clone());
+                layouts[side].push(path);
+            }
+        }
+        let off = "it was packed with `--layouts off`";
+        for side in Side::BOTH {
+            let layouts = std::mem::take(&mut layouts[side]);
+            let layouts = if layouts.is_empty() { Err(off.to_owned()) } else { Ok(layouts) };
+            let aligned = program.sides[side].aligned().cloned().zip(program.aligned);
+            pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
+        }
+    }
+    Ok(())
+}
+
+/// How many layouts are linked: as many as a test over them has before it waits for the pairs as
+/// built.
+fn number_of_layouts(plan: &Plan) -> u64 {
+    match plan.layouts {
+        Layouts::Off => 0,
+        Layouts::Number(number) => number.into(),
+        Layouts::Auto if plan.tests() == 0 => 0,
+        Layouts::Auto => PATIENCE * plan.least_pairs(),
+    }
+}

@@ -1,0 +1,418 @@
+//! A pack: a preparation in one file, for machines that have neither the repository nor what
+//! builds it.
+//!
+//! It begins with a line: what it is, the version of this program, and the digest of the rest,
+//! which is a compressed archive of the [`Pack`] and of what the runs may need ([`files`]).
+//! Programs contain paths of the cache in which they were built, so that their files are put
+//! at the same paths again.
+
+mod files;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
+use tar::Archive;
+
+use super::cache::{BUCKET, Cache, RepositoryCache};
+use super::context::lock_cache;
+use super::identical::{Moves, SameRun};
+use super::lock_file::Versions;
+use super::{Preparation, Prepared, Request, SourceFile, State, environment};
+use crate::engine::event::{Event, Reporter};
+use crate::error::{Advise, Error, Help};
+use crate::exec::process::Interrupt;
+use crate::exec::program::{LinkedElsewhere, Program};
+use crate::exec::system::{Place, digest_of, permissions};
+use crate::model::notice::Notice;
+use crate::model::outcome::Removed;
+use crate::model::revision::Sides;
+use crate::model::side::{Pair, Side};
+use crate::settings::options::{self, Benchmark, Subject};
+use crate::settings::policy::Settings;
+use crate::settings::table::Table;
+use crate::workspace::functions::ChangedFunctions;
+
+/// How the first line begins.
+const MAGIC: &str = "cargo-cbdr pack";
+
+/// The length of a digest, hexadecimal digits.
+const DIGEST: usize = 64;
+
+/// Why a pack can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PackError {
+    #[error("`{}` is not a pack", .0.display())]
+    NoPack(PathBuf),
+    #[error(
+        "`{}` was packed by cargo-cbdr {version}, but this is {}", .file.display(),
+        env!("CARGO_PKG_VERSION")
+    )]
+    Version { file: PathBuf, version: String },
+    #[error("`{}` is damaged", .file.display())]
+    Damaged { file: PathBuf, source: Option<io::Error> },
+    #[error("`{}` was packed on {packed}, but this machine is {}", .file.display(), machine())]
+    Machine { file: PathBuf, packed: String },
+    #[error("`{}` contains `{}`, which is outside of its folders", .file.display(), .path.display())]
+    Outside { file: PathBuf, path: PathBuf },
+    #[error("the pack has to be at `{}` here, which {what}", .root.display())]
+    Place { root: PathBuf, what: String, source: Option<Error> },
+    #[error("`{}` can't be replaced by a pack", .0.display())]
+    NoFile(PathBuf),
+}
+
+impl PackError {
+    fn damaged(file: &Path, source: io::Error) -> Self {
+        PackError::Damaged { file: file.to_owned(), source: Some(source) }
+    }
+}
+
+impl Advise for PackError {
+    fn advice(&self) -> Option<Help> {
+        Help::next_step(match self {
+            Self::NoPack(_) => "`cargo cbdr pack FILE` writes one",
+            Self::Version { .. } => "use one version on all machines",
+            Self::Damaged { .. } => "copy it again, or pack again",
+            Self::Machine { .. } => "pack on a machine of the same kind",
+            Self::Outside { .. } => "`cargo cbdr pack` does not write such a file: do not use it",
+            Self::Place { .. } => {
+                "let it be created here, or set CBDR_CACHE_DIR for `cargo cbdr pack` to a folder \
+                 that can be created on all machines"
+            }
+            Self::NoFile(_) => "name a regular file",
+        })
+    }
+}
+
+/// The architecture and the operating system.
+fn machine() -> String {
+    format!("{} {}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// A preparation as it is stored, without the variables of the user's environment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Pack {
+    machine: String,
+    /// The repository's part of the cache.
+    root: PathBuf,
+    sides: Sides,
+    /// What [`Sides`] leaves out.
+    subjects: Pair<String>,
+    repository: String,
+    table: Table,
+    benchmarks: Vec<PackedBenchmark>,
+    removed: Vec<Removed>,
+    moves: Moves,
+    changed_crates: Option<BTreeSet<String>>,
+    toolchain: Option<String>,
+    must_run: bool,
+    pub(crate) notices: Vec<Notice>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PackedBenchmark {
+    name: String,
+    package: String,
+    subject: Subject,
+    is_found: bool,
+    table: Table,
+    state: State,
+    same_run: Result<SameRun, String>,
+    libraries: Pair<Versions>,
+    source: Option<SourceFile>,
+}
+
+impl Pack {
+    /// The pack of a preparation, which has reported these `notices`.
+    pub(crate) fn of(preparation: &Preparation, request: &Request, notices: &[Notice]) -> Self {
+        let own = environment::of(request);
+        let benchmarks = preparation.benchmarks.iter().map(|prepared| {
+            let Benchmark { name, package, subject, is_found, table, .. } = &prepared.benchmark;
+            let mut state = prepared.state.clone();
+            for program in state.programs_mut() {
+                program.command.env.retain(|variable| !own.contains(variable));
+                program.records = None;
+                if let Ok(relink) = &mut program.relink {
+                    relink.command.env.clear();
+                    let why = "it is packed without layouts, since nothing affected it there";
+                    let layouts = Err(why.to_owned());
+                    relink.linked = Some(LinkedElsewhere { aligned: None, layouts });
+                }
+            }
+            PackedBenchmark {
+                name: name.clone(),
+                package: package.clone(),
+                subject: subject.clone(),
+                is_found: *is_found,
+                table: table.clone(),
+                state,
+                same_run: prepared.same_run.clone(),
+                libraries: prepared.libraries.clone(),
+                source: prepared.source.clone(),
+            }
+        });
+        let Sides { base, head, repository, .. } = &preparation.sides;
+        Pack {
+            machine: machine(),
+            root: preparation.cache.path().to_owned(),
+            sides: preparation.sides.clone(),
+            subjects: Pair { base: base.subject.clone(), head: head.subject.clone() },
+            repository: repository.clone(),
+            table: preparation.settings.table.clone(),
+            benchmarks: benchmarks.collect(),
+            removed: preparation.removed.clone(),
+            moves: preparation.moves.clone(),
+            changed_crates: preparation.changed_crates.clone(),
+            toolchain: preparation.toolchain.clone(),
+            must_run: preparation.must_run,
+            notices: notices.to_vec(),
+        }
+    }
+
+    /// Adds what was linked for a side of the benchmark of this number.
+    pub(crate) fn add_linked(&mut self, number: usize, side: Side, linked: LinkedElsewhere) {
+        let programs = self.benchmarks[number].state.programs_mut();
+        if let Some(Ok(relink)) = programs.map(|one| &mut one.relink).nth(side as usize) {
+            relink.linked = Some(linked);
+        }
+    }
+
+    /// Where to write a pack.
+    ///
+    /// # Errors
+    /// If no file can be written there.
+    pub(crate) fn destination(file: &Path) -> Result<Place, Error> {
+        let place = Place::find(file).map_err(Error::io("write", file))?;
+        if place.is_stream() {
+            return Err(PackError::NoFile(file.to_owned()).into());
+        }
+        place.check().map_err(Error::io("write", file))?;
+        Ok(place)
+    }
+
+    /// Writes it to a file, which is replaced in one step. Returns its length, bytes.
+    ///
+    /// # Errors
+    /// If a file can't be read, or it can't be written.
+    pub(crate) fn write(&self, to: &Place, interrupt: &Interrupt) -> Result<u64, Error> {
+        let path = to.path();
+        let failed = || Error::io("write", path);
+        let staged = tempfile::Builder::new()
+            .prefix(".cargo-cbdr-")
+            .permissions(permissions(0o666))
+            .tempfile_in(path.parent().unwrap_or(Path::new("/")))
+            .map_err(failed())?;
+        let mut file = staged.as_file();
+        let line = |digest: &str| format!("{MAGIC} {} {digest}\n", env!("CARGO_PKG_VERSION"));
+        let start = line(&"0".repeat(DIGEST));
+        file.write_all(start.as_bytes()).map_err(failed())?;
+        let compressed = GzEncoder::new(BufWriter::new(file), Compression::fast());
+        let mut archive = files::Writer::new(compressed);
+        let about = serde_json::to_vec(self).map_err(io::Error::from).map_err(failed())?;
+        archive.add_first(&about).map_err(failed())?;
+        for folder in self.folders() {
+            archive.add_folder(&self.root, &folder, interrupt)?;
+        }
+        let compressed = archive.end().map_err(failed())?;
+        let finish = || -> io::Result<u64> {
+            compressed.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.seek(io::SeekFrom::Start(start.len() as u64))?;
+            let digest = digest_of(&mut BufReader::new(file))?;
+            file.rewind()?;
+            file.write_all(line(&digest).as_bytes())?;
+            to.replace_with(staged.path())?;
+            Ok(file.metadata()?.len())
+        };
+        finish().map_err(failed())
+    }
+
+    /// The folders and links below the root that the runs may need.
+    fn folders(&self) -> BTreeSet<PathBuf> {
+        let mut folders = BTreeSet::new();
+        for Program { executable, home, comparisons, .. } in self.programs() {
+            let inside = home.strip_prefix(&self.root).unwrap_or(home);
+            folders.extend(files::OF_SIDE.map(|folder| inside.join(folder)));
+            let link = executable.as_ref().and_then(|path| path.strip_prefix(home).ok());
+            folders.extend(link.and_then(|path| Some(inside.join(path.iter().next()?))));
+            let artifact = comparisons.as_ref().and_then(|path| path.parent());
+            let artifact = artifact.and_then(|path| path.strip_prefix(&self.root).ok());
+            folders.extend(
+                artifact
+                    .into_iter()
+                    .flat_map(|artifact| files::OF_ARTIFACT.map(|folder| artifact.join(folder))),
+            );
+        }
+        folders
+    }
+
+    fn programs(&self) -> impl Iterator<Item = &Program> {
+        self.benchmarks.iter().flat_map(|benchmark| benchmark.state.programs())
+    }
+
+    /// Puts the content of a pack where its programs expect it, and returns the preparation.
+    ///
+    /// # Errors
+    /// If it is no intact pack of this version and this kind of machine, or its place can't be
+    /// created.
+    pub(crate) fn unpack(
+        file: &Path,
+        request: &Request,
+        interrupt: &Interrupt,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Preparation, Error> {
+        let start = Instant::now();
+        let mut archive = Archive::new(GzDecoder::new(open(file)?));
+        let mut archive = files::Reader::new(file, &mut archive)?;
+        let pack: Pack = serde_json::from_slice(&archive.first()?)
+            .map_err(|error| PackError::damaged(file, error.into()))?;
+        if pack.machine != machine() {
+            let packed = pack.machine;
+            return Err(PackError::Machine { file: file.to_owned(), packed }.into());
+        }
+        pack.check(file)?;
+        let cache = pack.place()?;
+        let purpose = format!("measuring {}", file.display());
+        let (lock, scratch) = lock_cache(&cache, &purpose, interrupt, reporter)?;
+        // Of whichever comparison was here before.
+        cache.remove_worktrees()?;
+        archive.unpack(cache.path(), interrupt)?;
+        let mut sides = pack.sides;
+        sides.repository = pack.repository;
+        Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects;
+        reporter.event(Event::Sides(&sides));
+        pack.notices.into_iter().for_each(|notice| reporter.notice(notice));
+        let own = environment::of(request);
+        let benchmarks = pack.benchmarks.into_iter().map(|one| one.prepared(request, &own));
+        let benchmarks = benchmarks.collect::<Result<Vec<Prepared>, Error>>()?;
+        let table = match benchmarks.first() {
+            Some(first) => first.benchmark.table.clone(),
+            None => request.flags.clone().over(pack.table),
+        };
+        let (policy, limits) = options::limits(&table)?;
+        reporter
+            .event(Event::Prepared { seconds: start.elapsed().as_secs_f64(), cache: cache.path() });
+        let all = benchmarks.iter().map(|prepared| prepared.benchmark.clone()).collect();
+        Ok(Preparation {
+            sides,
+            settings: Settings { benchmarks: all, policy, limits, table },
+            benchmarks,
+            removed: pack.removed,
+            moves: pack.moves,
+            changed_crates: pack.changed_crates,
+            toolchain: pack.toolchain,
+            must_run: pack.must_run,
+            cache,
+            scratch,
+            _lock: Some(lock),
+        })
+    }
+
+    /// Checks that its paths are below its root.
+    fn check(&self, file: &Path) -> Result<(), PackError> {
+        let outside =
+            |path: &Path| PackError::Outside { file: file.to_owned(), path: path.to_owned() };
+        let mut parts = self.root.components();
+        let is_plain = parts.next() == Some(Component::RootDir)
+            && parts.all(|part| matches!(part, Component::Normal(_)));
+        if !is_plain || !self.root.parent().is_some_and(|parent| parent.ends_with(BUCKET)) {
+            return Err(outside(&self.root));
+        }
+        for program in self.programs() {
+            let Program { command, executable, home, comparisons, relink, .. } = program;
+            let linked = relink.iter().filter_map(|relink| relink.linked.as_ref());
+            let linked = linked.flat_map(|linked| {
+                let aligned = linked.aligned.iter().map(|(path, _)| path);
+                aligned.chain(linked.layouts.iter().flatten())
+            });
+            let paths = [&command.cwd, home].into_iter().chain(executable).chain(comparisons);
+            for path in paths.chain(linked) {
+                let inside = path.strip_prefix(&self.root);
+                let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+                if !inside.is_ok_and(|inside| inside.components().all(is_normal)) {
+                    return Err(outside(path));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder of its root, created if need be.
+    fn place(&self) -> Result<RepositoryCache, Error> {
+        let failed = |source: Option<Error>| {
+            let mut named = self.programs().flat_map(|program| &program.command.env);
+            let root = self.root.as_os_str().as_encoded_bytes();
+            let names = |value: &OsString| {
+                value.as_encoded_bytes().windows(root.len()).any(|part| part == root)
+            };
+            let variable = named.find(|(_, value)| names(value));
+            let what = variable.map_or("can't be created".to_owned(), |(name, _)| {
+                format!("`{}` of its programs names and which can't be created", name.display())
+            });
+            PackError::Place { root: self.root.clone(), what, source }
+        };
+        let place = self.root.ancestors().nth(2).map(Path::to_owned);
+        let cache = Cache::open(place).map_err(|error| failed(Some(error.into())))?;
+        let name = self.root.file_name().unwrap_or_default();
+        let part =
+            cache.part(name, &self.repository).map_err(|error| failed(Some(error.into())))?;
+        // A link on the way leads elsewhere.
+        if part.path() == self.root { Ok(part) } else { Err(failed(None).into()) }
+    }
+}
+
+impl PackedBenchmark {
+    /// The benchmark as it is run with the flags of a request.
+    fn prepared(self, request: &Request, own: &[(OsString, OsString)]) -> Result<Prepared, Error> {
+        let PackedBenchmark { name, package, subject, is_found, table, mut state, .. } = self;
+        for program in state.programs_mut() {
+            let packed = std::mem::replace(&mut program.command.env, own.to_vec());
+            for (name, value) in packed {
+                program.command.env.retain(|(known, _)| *known != name);
+                program.command.env.push((name, value));
+            }
+        }
+        let table = request.flags.clone().over(table);
+        let benchmark = options::with_settings(name, package, subject, &table)?;
+        Ok(Prepared {
+            benchmark: Benchmark { is_found, ..benchmark },
+            state,
+            same_run: self.same_run,
+            libraries: self.libraries,
+            source: self.source,
+            changed: ChangedFunctions::default(),
+        })
+    }
+}
+
+/// Opens a pack behind its first line.
+///
+/// # Errors
+/// If it is not an intact one of this version.
+fn open(path: &Path) -> Result<BufReader<File>, Error> {
+    let failed = || Error::io("read", path);
+    let mut file = BufReader::new(File::open(path).map_err(failed())?);
+    let mut line = Vec::new();
+    let most = (MAGIC.len() + 2 * DIGEST) as u64;
+    file.by_ref().take(most).read_until(b'\n', &mut line).map_err(failed())?;
+    let line = String::from_utf8_lossy(&line).into_owned();
+    let words = line.strip_prefix(MAGIC).and_then(|rest| rest.trim().split_once(' '));
+    let Some((version, digest)) = words else {
+        return Err(PackError::NoPack(path.to_owned()).into());
+    };
+    if version != env!("CARGO_PKG_VERSION") {
+        let (file, version) = (path.to_owned(), version.to_owned());
+        return Err(PackError::Version { file, version }.into());
+    }
+    if digest_of(&mut file).map_err(failed())? != digest {
+        return Err(PackError::Damaged { file: path.to_owned(), source: None }.into());
+    }
+    file.seek(io::SeekFrom::Start(line.len() as u64)).map_err(failed())?;
+    Ok(file)
+}

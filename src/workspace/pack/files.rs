@@ -1,0 +1,208 @@
+//! The files of a pack: an archive in the format of `tar`. Its content is not trusted to stay
+//! in its folders: what would be written elsewhere is refused.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use tar::{Archive, Builder, Entries, Entry, EntryType, Header};
+
+use super::PackError;
+use crate::error::Error;
+use crate::exec::process::Interrupt;
+use crate::exec::system::{is_inside, link, make_private_dir, may_execute, permissions};
+use crate::workspace::files::{remove, walk};
+
+/// The first entry: all that is not a file.
+const ABOUT: &str = "pack.json";
+
+/// The folders of an artifact that runs may need.
+pub(super) const OF_ARTIFACT: [&str; 2] = ["files", "compared"];
+
+/// The folders of a side.
+pub(super) const OF_SIDE: [&str; 2] = ["tree", "built"];
+
+/// What cargo keeps for later builds alone.
+const INTERMEDIATE: [&str; 3] = ["deps", "incremental", ".fingerprint"];
+
+/// Whether a path in one of the folders belongs to git, or to later builds of what a build command
+/// has built.
+fn is_left_out(path: &Path) -> bool {
+    let is_named = |name: &str| path.file_name().is_some_and(|found| found == name);
+    is_named(".git") || path.starts_with("target") && INTERMEDIATE.into_iter().any(is_named)
+}
+
+/// Whether a path is below one of the folders of a side or an artifact, or is a link of a side
+/// to an artifact.
+fn is_packed(path: &Path) -> bool {
+    let parts: Vec<_> = path.iter().take(3).map(OsStr::to_string_lossy).collect();
+    let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
+    let is_known = match parts.as_slice() {
+        ["base" | "head", folder, ..] if OF_SIDE.contains(folder) => true,
+        ["base" | "head", link] => link.starts_with("t-"),
+        ["builds", _, folder, ..] => OF_ARTIFACT.contains(folder),
+        _ => false,
+    };
+    is_known && path.components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Whether a link at `path` below `root` leads to something below a folder of the pack. With `..`
+/// in the middle, that is not known from its text.
+fn stays_inside(root: &Path, path: &Path, to: &Path) -> bool {
+    if let Ok(inside) = to.strip_prefix(root) {
+        return is_packed(inside);
+    }
+    let mut folder = path.parent().unwrap_or(path).to_owned();
+    let mut parts = to.components().peekable();
+    while parts.next_if_eq(&Component::ParentDir).is_some() {
+        if !folder.pop() {
+            return false;
+        }
+    }
+    is_packed(&folder.join(parts.collect::<PathBuf>()))
+}
+
+/// Writes an archive.
+pub(super) struct Writer<W: Write> {
+    archive: Builder<W>,
+}
+
+impl<W: Write> Writer<W> {
+    pub(super) fn new(to: W) -> Self {
+        Writer { archive: Builder::new(to) }
+    }
+
+    pub(super) fn add_first(&mut self, about: &[u8]) -> io::Result<()> {
+        let mut header = header(EntryType::Regular, 0o644, about.len() as u64);
+        self.archive.append_data(&mut header, ABOUT, about)
+    }
+
+    /// Adds a folder or a link below `root`, if it exists. Links that lead out of the pack are left
+    /// out.
+    pub(super) fn add_folder(
+        &mut self,
+        root: &Path,
+        folder: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let full = root.join(folder);
+        if full.is_symlink() {
+            return self.add(root, folder);
+        }
+        if full.is_dir() {
+            self.add(root, folder)?;
+            for (path, _) in walk(&full, is_left_out)? {
+                interrupt.check()?;
+                self.add(root, &folder.join(path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, root: &Path, path: &Path) -> Result<(), Error> {
+        let full = root.join(path);
+        let failed = || Error::io("pack", &full);
+        let about = full.symlink_metadata().map_err(failed())?;
+        if about.is_symlink() {
+            let to = std::fs::read_link(&full).map_err(failed())?;
+            if stays_inside(root, path, &to) {
+                let mut header = header(EntryType::Symlink, 0o777, 0);
+                self.archive.append_link(&mut header, path, to).map_err(failed())?;
+            }
+        } else if about.is_dir() {
+            let mut header = header(EntryType::Directory, 0o755, 0);
+            self.archive.append_data(&mut header, path, io::empty()).map_err(failed())?;
+        } else if about.is_file() {
+            let mode = if may_execute(&about) { 0o755 } else { 0o644 };
+            let mut header = header(EntryType::Regular, mode, about.len());
+            let file = File::open(&full).map_err(failed())?;
+            self.archive.append_data(&mut header, path, file).map_err(failed())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(self) -> io::Result<W> {
+        self.archive.into_inner()
+    }
+}
+
+/// Without times and owners: they mean nothing on another machine.
+fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(bytes);
+    header
+}
+
+/// Reads an archive.
+pub(super) struct Reader<'a, R: Read> {
+    /// The pack, for errors.
+    file: &'a Path,
+    entries: Entries<'a, R>,
+}
+
+impl<'a, R: Read> Reader<'a, R> {
+    pub(super) fn new(file: &'a Path, archive: &'a mut Archive<R>) -> Result<Self, Error> {
+        let entries = archive.entries().map_err(|error| PackError::damaged(file, error))?;
+        Ok(Reader { file, entries })
+    }
+
+    fn next(&mut self) -> Result<Option<Entry<'a, R>>, PackError> {
+        self.entries.next().transpose().map_err(|error| PackError::damaged(self.file, error))
+    }
+
+    /// The content of the first entry.
+    pub(super) fn first(&mut self) -> Result<Vec<u8>, PackError> {
+        let missing = || PackError::damaged(self.file, io::ErrorKind::UnexpectedEof.into());
+        let mut first = self.next()?.ok_or_else(missing)?;
+        let mut about = Vec::new();
+        first.read_to_end(&mut about).map_err(|error| PackError::damaged(self.file, error))?;
+        Ok(about)
+    }
+
+    /// Writes all other entries below `root`, in place of what is there.
+    ///
+    /// # Errors
+    /// If one of them would be elsewhere, or can't be written.
+    pub(super) fn unpack(mut self, root: &Path, interrupt: &Interrupt) -> Result<(), Error> {
+        let mut artifacts = BTreeSet::new();
+        while let Some(mut entry) = self.next()? {
+            interrupt.check()?;
+            let path = entry.path().map_err(|error| PackError::damaged(self.file, error))?;
+            let path = path.into_owned();
+            let outside = || PackError::Outside { file: self.file.to_owned(), path: path.clone() };
+            if !is_packed(&path) || !is_inside(root, &path) {
+                return Err(outside().into());
+            }
+            let artifact: PathBuf = path.components().take(2).collect();
+            if path.starts_with("builds") && artifacts.insert(artifact.clone()) {
+                remove(&root.join(artifact))?;
+            }
+            let full = root.join(&path);
+            let failed = || Error::io("write", &full);
+            make_private_dir(full.parent().unwrap_or(root)).map_err(failed())?;
+            match entry.header().entry_type() {
+                EntryType::Directory => make_private_dir(&full).map_err(failed())?,
+                EntryType::Regular => {
+                    let mode = entry.header().mode().map_err(failed())?;
+                    let mut file = File::create_new(&full).map_err(failed())?;
+                    io::copy(&mut entry, &mut file).map_err(failed())?;
+                    file.set_permissions(permissions(mode & 0o755)).map_err(failed())?;
+                }
+                EntryType::Symlink => {
+                    let to = entry.link_name().map_err(failed())?.unwrap_or_default();
+                    if !stays_inside(root, &path, &to) {
+                        return Err(outside().into());
+                    }
+                    remove(&full)?;
+                    link(&to, &full).map_err(failed())?;
+                }
+                _ => return Err(outside().into()),
+            }
+        }
+        Ok(())
+    }
+}
