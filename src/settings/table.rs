@@ -16,7 +16,7 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, Confidence, FailOn, Repetitions, Threshold, Time, Toolchain, Words,
+    Aslr, BenchFrom, Confidence, Cpus, FailOn, Repetitions, Threshold, Time, Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
@@ -187,8 +187,8 @@ settings! {
         /// Randomise addresses; off: use the same addresses in every run
         "aslr" Shapes aslr: Written<Aslr> = Aslr::On, RUNS MEASURING [];
 
-        /// Run on this processor only
-        "cpu" Shapes cpu: u16, RUNS MEASURING [];
+        /// Run on these processors only, such as 2, 0-3 or 0,2
+        "cpu" Shapes cpu: Written<Cpus>, RUNS MEASURING [];
 
         /// Add this to the niceness of every run
         "nice" Shapes nice: i8, RUNS MEASURING [.allow_negative_numbers(true)];

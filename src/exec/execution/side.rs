@@ -90,7 +90,7 @@ impl SideProgram {
         let measuring = &benchmark.measuring;
         let isolation = Isolation {
             fixed_addresses: measuring.fixed_addresses,
-            cpu: measuring.cpu,
+            cpus: measuring.cpus.clone(),
             nice: measuring.nice,
         };
         let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
