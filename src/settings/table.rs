@@ -130,8 +130,8 @@ settings! {
         "metrics" Gates metrics: Vec<String>, POLICY DECIDING
             [.long("metric").value_name("NAMES").value_delimiter(',').display_order(4)];
 
-        /// Also measure and show these metrics, such as instructions or
-        /// instructions_cachegrind
+        /// Also measure and show these metrics, such as instructions_cachegrind or
+        /// allocations
         "show" Informs show: Vec<String>, POLICY DECIDING
             [.value_name("NAMES").value_delimiter(',').display_order(5)];
 

@@ -63,9 +63,9 @@ const OWNERS: [(&[&str], &[&str]); 20] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_600),
-    ("engine", 2_080),
+    ("engine", 2_085),
     ("error", 400),
-    ("exec", 6_000),
+    ("exec", 6_265),
     ("flows", 6_400),
     ("model", 1_700),
     ("samples", 1_950),
