@@ -148,7 +148,8 @@ fn measure(
     unaffected::leave_out(session, &mut found, options, preparation, longest)?;
     let mut plan = planning::plan(session, &found, settings, options)?;
     if let Some(stopped_by) = planning::reason_not_to_sample(&plan, &found)? {
-        return Ok(Measured::nothing(stopped_by, session, found));
+        let explanations = explain::explain_code(session, options.explain, &found);
+        return Ok(Measured { explanations, ..Measured::nothing(stopped_by, session, found) });
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
@@ -169,7 +170,8 @@ fn measure(
         results.iter_mut().for_each(|result| result.aligned = program.aligned);
         found.results = results;
     }
-    let explanations = explain::explain(session, options.explain, &found)?;
+    let mut explanations = explain::explain(session, options.explain, &found)?;
+    explanations.extend(explain::explain_code(session, options.explain, &found));
     found.iter_mut().for_each(Discovery::add_exact);
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))

@@ -26,7 +26,7 @@ use allocations::Allocations;
 use cachegrind::Cachegrind;
 use counters::CounterMeter;
 pub(crate) use perf::{PerfSamples, Sampler};
-pub(crate) use size::{program, size, sizes};
+pub(crate) use size::{TEXT, functions as sizes_of_functions, program, size, sizes};
 
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, RunOutcome};

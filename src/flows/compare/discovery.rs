@@ -13,7 +13,9 @@ use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
 use crate::model::metric::{ALLOCATIONS, DEFAULT_METRIC, Metric, is_of_allocations};
 use crate::model::notice::{Notice, RunNotice};
-use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary};
+use crate::model::outcome::{
+    BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary, Verdict,
+};
 use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
@@ -25,7 +27,7 @@ const FEW: f64 = 100.0;
 #[derive(Debug)]
 pub(super) struct Discovery {
     /// The name of the program.
-    program: String,
+    pub(super) program: String,
     /// Its index in the preparation.
     pub(super) number: usize,
     /// The benchmarks that both sides have.
@@ -264,6 +266,12 @@ impl Discovery {
     /// Whether something is known without a run.
     pub(super) fn has_exact(&self) -> bool {
         !self.exact.is_empty()
+    }
+
+    /// Whether the size of its code is a regression.
+    pub(super) fn has_grown(&self) -> bool {
+        let mut code = self.exact.iter().filter(|metric| metric.name == meter::TEXT);
+        code.any(|metric| metric.verdict == Some(Verdict::Regression))
     }
 
     /// Whether neither side has a benchmark.
