@@ -48,7 +48,12 @@ impl Way {
     fn isolation(self) -> Isolation {
         Isolation {
             fixed_addresses: self == Way::FixedAddresses,
-            cpu: allowed_cpus().last().copied().filter(|_| self == Way::OneCpu),
+            cpus: allowed_cpus()
+                .last()
+                .copied()
+                .filter(|_| self == Way::OneCpu)
+                .into_iter()
+                .collect(),
             nice: match self {
                 Way::Nicer => 5,
                 Way::LessNice => -10,

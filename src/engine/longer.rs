@@ -91,14 +91,16 @@ fn seconds(result: &BenchmarkResult) -> f64 {
 }
 
 /// The gate of a metric that has not regressed. What short runs do not rule out is not held
-/// against long ones: these are about the difference, which no placement of code explains.
+/// against long ones: these are about the difference, which no placement of code explains. What
+/// is counted does not depend on the length of a run.
 fn asked_longer(gate: &Gate, result: &BenchmarkResult) -> Option<Gate> {
     let metric = result.metrics.iter().find(|metric| metric.name == gate.metric)?;
     let (summary, _) = metric.of_pairs();
     let worst = [summary.lower, summary.upper].into_iter().flatten();
     let worst = worst.map(|bound| metric.better.worse(bound)).fold(gate.limit(), f64::max);
     let is_open = metric.verdict != Some(Verdict::Regression) && summary.pairs > 0;
-    (is_open && worst.is_finite()).then(|| Gate::new(&gate.metric, worst))
+    let is_counted = metric.metric().is_repeatable();
+    (is_open && !is_counted && worst.is_finite()).then(|| Gate::new(&gate.metric, worst))
 }
 
 /// Whether a test of longer runs needs no more pairs, because they look no worse than
@@ -217,6 +219,23 @@ mod tests {
         let parts = [short.levels().alarm, longer.levels().alarm / (1.0 - RESERVED)];
         assert!((6.0 * parts.into_iter().sum::<f64>() - 0.05).abs() < 1e-9);
         assert!(plan(&short, &results[..], Duration::from_millis(1)).is_none());
+    }
+
+    #[test]
+    fn what_is_counted_is_not_counted_again_in_longer_runs() {
+        let asked = |name: &str| {
+            let summary = Summary { pairs: 8, upper: Some(0.0), ..Summary::default() };
+            let passed = Some(Verdict::NoRegression);
+            let mut result = BenchmarkResult::new("it", Status::Compared);
+            result.metrics.push(MetricResult::new(
+                Metric::named(name),
+                Some(0.02),
+                summary,
+                passed,
+            ));
+            asked_longer(&Gate::new(name, 0.02), &result).is_some()
+        };
+        assert_eq!(["median_time", "allocations"].map(asked), [true, false]);
     }
 
     /// How often a benchmark that is slower by `change` passes in longer runs, how often it is

@@ -321,7 +321,7 @@ impl MetricTest {
 /// metric is decided by its mean.
 pub(crate) fn estimator(metric: &Metric, asked: Estimator) -> Estimator {
     match asked {
-        Estimator::Robust if metric.is_simulated() => Estimator::Mean,
+        Estimator::Robust if metric.is_repeatable() => Estimator::Mean,
         asked => asked,
     }
 }

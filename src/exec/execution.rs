@@ -35,7 +35,7 @@ use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
 use crate::model::gate::{BenchmarkThreshold, Gate};
-use crate::model::metric::{DEFAULT_METRIC, stand_in};
+use crate::model::metric::{DEFAULT_METRIC, is_of_allocations, stand_in};
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
@@ -176,13 +176,17 @@ impl<'a> Execution<'a> {
     /// Determines whether this machine can measure what is requested; `program` is that
     /// of the head.
     pub(crate) fn new(benchmark: &'a Benchmark, program: &SideProgram) -> Result<Self, Error> {
-        // A program that reports benchmarks has no metrics of its own.
-        let names: Vec<String> = match program.harness.dialect.filters() {
-            true => vec![DEFAULT_METRIC.to_owned()],
-            false => benchmark.asked().cloned().collect(),
-        };
+        let mut names: Vec<String> = benchmark.asked().cloned().collect();
+        let reports_benchmarks = program.harness.dialect.filters();
+        if reports_benchmarks {
+            // Then the program has no metrics of its own.
+            let counts = benchmark.args.is_empty() && program.harness.times_what_runs_once();
+            names.retain(|name| counts && is_of_allocations(name));
+            names.push(DEFAULT_METRIC.to_owned());
+        }
         let path_variable: Option<&OsStr> = program.command.var("PATH");
         let meters = Meters::for_metrics(&names, path_variable, &Machine::read(Path::new("/")));
+        let meters = if reports_benchmarks { meters.of_benchmarks() } else { meters };
         let measuring = &benchmark.measuring;
         let repetitions = match measuring.repetitions {
             Repetitions::Fixed(repetitions) => repetitions,
@@ -289,7 +293,7 @@ impl<'a> Execution<'a> {
                 continue;
             }
             if pass != Pass::Plain {
-                extend(&mut measured, self.run(pass, program, deadline, context)?);
+                self.extend(&mut measured, pass, program, deadline, context)?;
                 continue;
             }
             let mut means = Vec::new();
@@ -314,10 +318,32 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
         let values = self.run_process(pass, program, deadline, context)?;
-        match pass {
-            Pass::Plain => Ok(program.read(&self.benchmark.name, &values)?),
-            Pass::Cachegrind => Ok(vec![Reading::of_program(values)]),
+        Ok(program.read(&self.benchmark.name, &values)?)
+    }
+
+    /// Adds what another kind of run measures: of the program itself, or of each benchmark, which
+    /// it executes alone and once.
+    fn extend(
+        &mut self,
+        measured: &mut [Reading],
+        pass: Pass,
+        program: &mut SideProgram,
+        deadline: Option<Instant>,
+        context: Context<'_>,
+    ) -> Result<(), Stop> {
+        let usual = program.command.argv.clone();
+        for reading in measured {
+            let is_runnable = match &reading.benchmark {
+                None => true,
+                Some(_) if !program.can_run_once() => false,
+                Some(name) => program.only(&[name]).is_some_and(|only| program.select_once(only)),
+            };
+            if is_runnable && !self.meters.has_all(pass, &reading.values) {
+                reading.values.extend(self.run_process(pass, program, deadline, context)?);
+            }
         }
+        program.command.argv = usual;
+        Ok(())
     }
 
     /// Runs a program once, with the benchmarks that are selected, and traces what it does,
@@ -436,15 +462,6 @@ impl<'a> Execution<'a> {
             let (side, benchmark) = (program.side, name.clone());
             ExecError::Benchmark { side, benchmark, fault, command, stderr }.into()
         })
-    }
-}
-
-/// Adds what another kind of run measured of the program itself.
-fn extend(measured: &mut [Reading], other: Vec<Reading>) {
-    let own = measured.iter_mut().find(|reading| reading.benchmark.is_none());
-    let other = other.into_iter().find(|reading| reading.benchmark.is_none());
-    if let (Some(own), Some(other)) = (own, other) {
-        own.values.extend(other.values);
     }
 }
 

@@ -179,7 +179,9 @@ fn measure(
         planned(session, &mut found, preparation, options)?;
     let nothing = planning::reason_not_to_sample(&plan, &found, division.as_ref())?;
     if let Some(stopped_by) = nothing {
-        return Ok(Measured { division, ..Measured::nothing(stopped_by, session, found) });
+        let explanations = explain::explain_code(session, options.explain, &found);
+        let measured = Measured::nothing(stopped_by, session, found);
+        return Ok(Measured { explanations, division, ..measured });
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
@@ -200,7 +202,8 @@ fn measure(
         results.iter_mut().for_each(|result| result.aligned = program.aligned);
         found.results = results;
     }
-    let explanations = explain::explain(session, options.explain, &found)?;
+    let mut explanations = explain::explain(session, options.explain, &found)?;
+    explanations.extend(explain::explain_code(session, options.explain, &found));
     found.iter_mut().for_each(Discovery::add_exact);
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))

@@ -30,6 +30,8 @@ pub(crate) enum FlowError {
         (harness {harness})"
     )]
     OfProcess { benchmark: String, metric: String, harness: &'static str },
+    #[error("`{metric}` of the benchmarks of `{benchmark}` can't be counted (harness {harness})")]
+    Uncounted { benchmark: String, metric: String, harness: &'static str },
     #[error("no benchmark here can be filtered (`--filter {0}`)")]
     NoFilter(String),
     #[error("could not listen for signals")]
@@ -152,6 +154,13 @@ impl Advise for FlowError {
             }
             Self::NoBenchmark { .. } | Self::OfProcess { .. } => {
                 "use `--harness plain` to measure the process itself"
+            }
+            Self::Uncounted { harness: "divan", .. } => {
+                "make divan's `AllocProfiler` the global allocator of both sides' benchmarks, so that divan \
+                 counts; nothing is known of benchmarks none of which allocates"
+            }
+            Self::Uncounted { .. } => {
+                "use `--harness plain` to count those of the whole process, and no arguments of your own"
             }
             Self::Listen(_) => "run it again; if it fails again, please report it",
             Self::AllRemoved(_) => {
@@ -292,6 +301,8 @@ mod tests {
             no_benchmark(None),
             no_benchmark(Some(text())),
             FlowError::OfProcess { benchmark: text(), metric: text(), harness: "divan" },
+            FlowError::Uncounted { benchmark: text(), metric: text(), harness: "divan" },
+            FlowError::Uncounted { benchmark: text(), metric: text(), harness: "bencher" },
             FlowError::NoFilter(text()),
             FlowError::Listen(io::ErrorKind::NotFound.into()),
             FlowError::Command {

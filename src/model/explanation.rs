@@ -9,11 +9,11 @@ use super::side::Pair;
 pub struct Explanation {
     /// The benchmark.
     pub benchmark: String,
-    /// All of it: the instructions of its process, or the time of an iteration.
+    /// All of it: the instructions of its process, the time of an iteration, or the code.
     #[serde(flatten)]
     pub cost: Cost,
     /// The functions whose cost differs by more than from run to run, those that differ most
-    /// first.
+    /// first; the crates, if the cost is the code.
     pub functions: Vec<FunctionCost>,
     /// What each call stack costs, if that is known.
     #[serde(skip)]
@@ -58,13 +58,15 @@ pub enum Cost {
     Instructions(Pair<u64>),
     /// Seconds of an iteration, divided among the functions as perf's samples are.
     Seconds(Pair<f64>),
+    /// Machine code.
+    Bytes(Pair<u64>),
 }
 
 impl Cost {
     /// Both sides, in the unit of this cost.
     pub fn values(self) -> Pair<f64> {
         match self {
-            Cost::Instructions(both) => both.map(|count| count as f64),
+            Cost::Instructions(both) | Cost::Bytes(both) => both.map(|count| count as f64),
             Cost::Seconds(both) => both,
         }
     }

@@ -170,11 +170,21 @@ impl Metric {
         }
     }
 
-    /// Whether it is counted on a simulated processor, where the same program
-    /// always has the same count.
-    pub(crate) fn is_simulated(&self) -> bool {
-        self.name.ends_with(SIMULATED)
+    /// Whether the same program always has the same count: of what a simulated processor
+    /// does, or of allocations.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.name.ends_with(SIMULATED) || is_of_allocations(&self.name)
     }
+}
+
+/// How often memory was allocated, how much, and the most that was in use at once.
+pub(crate) const ALLOCATIONS: &str = "allocations";
+pub(crate) const ALLOCATED_BYTES: &str = "allocated_bytes";
+pub(crate) const PEAK_HEAP_BYTES: &str = "peak_heap_bytes";
+
+/// Whether a metric is one of allocations.
+pub(crate) fn is_of_allocations(metric: &str) -> bool {
+    KnownMetric::of(metric).is_some_and(|known| known.source == MetricSource::Allocations)
 }
 
 /// Where the values of a known metric come from.
@@ -186,6 +196,8 @@ pub(crate) enum MetricSource {
     Counter,
     /// Valgrind's cachegrind.
     Cachegrind,
+    /// What counts allocations, or a harness that does.
+    Allocations,
     /// The executable file.
     Executable,
     /// The output of a harness.
@@ -206,8 +218,8 @@ pub(crate) struct KnownMetric {
 }
 
 /// The known metrics, in the order of the outputs.
-pub(crate) static KNOWN: [KnownMetric; 27] = {
-    use MetricSource::{Cachegrind, Counter, Executable, Harness, Usage};
+pub(crate) static KNOWN: [KnownMetric; 30] = {
+    use MetricSource::{Allocations, Cachegrind, Counter, Executable, Harness, Usage};
     use Unit::{Bytes, Count, Seconds};
     const fn cost(name: &'static str, unit: Unit, source: MetricSource) -> KnownMetric {
         KnownMetric { name, unit, better: Better::Lower, source }
@@ -233,6 +245,9 @@ pub(crate) static KNOWN: [KnownMetric; 27] = {
         cost("task_clock", Seconds, Counter),
         cost("instructions_cachegrind", Count, Cachegrind),
         cost("estimated_cycles_cachegrind", Count, Cachegrind),
+        cost(ALLOCATIONS, Count, Allocations),
+        cost(ALLOCATED_BYTES, Bytes, Allocations),
+        cost(PEAK_HEAP_BYTES, Bytes, Allocations),
         cost("executable_bytes", Bytes, Executable),
         cost("text_bytes", Bytes, Executable),
         cost("median_time", Seconds, Harness),

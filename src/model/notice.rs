@@ -280,6 +280,7 @@ impl Notice {
                 | RunNotice::OwnTiming { benchmark, .. }
                 | RunNotice::OwnTimes { benchmark, .. }
                 | RunNotice::Coarse { benchmark, .. }
+                | RunNotice::FewAllocations { benchmark, .. }
                 | RunNotice::OutputDiffers { benchmark, .. }
                 | RunNotice::OutputVaries { benchmark, .. }
                 | RunNotice::NamesVary { benchmark, .. }
@@ -412,6 +413,8 @@ pub enum RunNotice {
         /// The source file, relative to the root.
         path: String,
     },
+    /// The program allocates less often than most, or with an allocator that is not seen.
+    FewAllocations { benchmark: String, calls: f64 },
     /// A pair takes long, because the code of the benchmarks sets its own measurement times.
     OwnTimes {
         benchmark: String,

@@ -25,6 +25,14 @@ impl Values {
         fits
     }
 
+    /// Adds to the value of a metric, which is zero at first.
+    pub(crate) fn add(&mut self, metric: &str, value: f64) {
+        match self.values.iter_mut().find(|(name, _)| name == metric) {
+            Some((_, sum)) => *sum += value,
+            None => self.values.push((metric.to_owned(), value)),
+        }
+    }
+
     /// Adds the values of metrics that have none yet.
     pub(crate) fn extend(&mut self, other: Values) {
         for (metric, value) in other.values {

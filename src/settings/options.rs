@@ -10,7 +10,7 @@ use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::Layer;
 use super::table::{Table, WrittenUnit};
-use super::values::{Aslr, CheckOutput, FailOn, Repetitions, SuiteChoice, Words};
+use super::values::{Aslr, CheckOutput, Cpus, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{BenchmarkThreshold, Gate, Waiver};
@@ -109,7 +109,7 @@ pub(crate) struct Measuring {
     pub(crate) fixed_addresses: bool,
     /// The processor to run on. It depends on the machine, and is not serialized.
     #[serde(skip)]
-    pub(crate) cpu: Option<u16>,
+    pub(crate) cpus: Vec<u16>,
     /// The niceness that is added to a run.
     #[serde(skip)]
     pub(crate) nice: i8,
@@ -419,7 +419,7 @@ fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
         repetitions: table.repetitions()?,
         min_of: table.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
         fixed_addresses: table.aslr()? == Aslr::Off,
-        cpu: table.cpu,
+        cpus: table.cpu()?.map_or_else(Vec::new, |Cpus(cpus)| cpus),
         nice: table.nice.unwrap_or(0),
         stdin: table.stdin.clone().map(PathBuf::from),
         hooks: Hooks {
@@ -501,7 +501,7 @@ mod tests {
     fn nothing_is_done_that_nobody_asked_for() {
         let plain = of(json!({})).unwrap();
         assert_eq!((plain.fixed_addresses, plain.nice), (false, 0));
-        assert_eq!(plain.cpu, None);
+        assert!(plain.cpus.is_empty());
         assert_eq!((plain.repetitions, plain.min_of), (Repetitions::Auto, 1));
         assert_eq!(plain.hooks, Hooks::default());
         assert!(!plain.check_output);
@@ -518,7 +518,7 @@ mod tests {
         }));
         let got = got.unwrap();
         assert_eq!((got.repetitions, got.min_of), (Repetitions::Fixed(7), 3));
-        assert_eq!((got.fixed_addresses, got.nice, got.cpu), (true, -3, Some(1)));
+        assert_eq!((got.fixed_addresses, got.nice, &*got.cpus), (true, -3, &[1][..]));
         assert_eq!(got.hooks.prepare, Some(vec!["make".to_owned(), "a b".to_owned()]));
         assert_eq!(got.bench_from, Some(Side::Head));
         assert_eq!(of(json!({"estimator": "min"})).unwrap().min_of, 5);

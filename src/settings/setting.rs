@@ -114,7 +114,7 @@ macro_rules! values {
         }
     )+ };
 }
-values!(String: "NAME", u64: "N", u32: "N", u16: "N", i8: "N");
+values!(String: "NAME", u64: "N", u32: "N", i8: "N");
 
 plain! {
     bool {

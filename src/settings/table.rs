@@ -16,8 +16,8 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, CheckOutput, Confidence, FailOn, Repetitions, SuiteChoice, Threshold, Time,
-    Toolchain, Words,
+    Aslr, BenchFrom, CheckOutput, Confidence, Cpus, FailOn, Repetitions, SuiteChoice, Threshold,
+    Time, Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
@@ -147,8 +147,8 @@ settings! {
         "metrics" Gates metrics: Vec<String>, POLICY DECIDING
             [.long("metric").value_name("NAMES").value_delimiter(',').display_order(4)];
 
-        /// Also measure and show these metrics, such as instructions or
-        /// instructions_cachegrind
+        /// Also measure and show these metrics, such as instructions_cachegrind or
+        /// allocations
         "show" Informs show: Vec<String>, POLICY DECIDING
             [.value_name("NAMES").value_delimiter(',').display_order(5)];
 
@@ -215,8 +215,8 @@ settings! {
         /// Randomise addresses; off: use the same addresses in every run
         "aslr" Shapes aslr: Written<Aslr> = Aslr::On, RUNS MEASURING [];
 
-        /// Run on this processor only
-        "cpu" Shapes cpu: u16, RUNS MEASURING [];
+        /// Run on these processors only, such as 2, 0-3 or 0,2
+        "cpu" Shapes cpu: Written<Cpus>, RUNS MEASURING [];
 
         /// Add this to the niceness of every run
         "nice" Shapes nice: i8, RUNS MEASURING [.allow_negative_numbers(true)];

@@ -196,6 +196,31 @@ impl Meaning for Layouts {
     const IS_NUMBER: bool = true;
 }
 
+/// The processors on which a program may run, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub Vec<u16>);
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.trim().parse::<u16>().ok();
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then_some(first..=last)
+        };
+        let ranges = text.split(',').map(range).collect::<Option<Vec<_>>>();
+        let ranges = ranges.ok_or("it must be numbers or ranges such as `2`, `0-3` or `0,2`")?;
+        Ok(Cpus(ranges.into_iter().flatten().collect()))
+    }
+}
+
+impl Meaning for Cpus {
+    const VALUE_NAME: &'static str = "N,N-N";
+    const IS_NUMBER: bool = true;
+}
+
 /// Which toolchain builds the two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Toolchain {
@@ -323,6 +348,17 @@ mod tests {
 
     fn read<T: Meaning>(text: &str) -> Result<T, String> {
         Written::from(text).read("key").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        for (text, cpus) in [("2", vec![2]), ("0-3", vec![0, 1, 2, 3]), ("0,2", vec![0, 2])] {
+            assert_eq!(read(text), Ok(Cpus(cpus)));
+        }
+        assert_eq!(read("5, 1-2"), Ok(Cpus(vec![5, 1, 2])));
+        for bad in ["", "3-1", "0-", "-1", "0,", "all", "70000"] {
+            assert!(read::<Cpus>(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

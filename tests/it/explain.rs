@@ -230,3 +230,25 @@ fn without_valgrind_and_perf_the_reasons_are_told_to_who_asks() {
     let said = compare("--format markdown");
     assert!(!said.stdout.contains("PATH") && !said.stderr.contains("PATH"), "{said:?}");
 }
+
+#[test]
+fn code_that_has_grown_is_explained_by_crates() {
+    let more = "#[inline(never)] pub fn more(x: f64) -> String { format!(\"{x:.3} {x:e}\") }\n";
+    let base = "pub fn work(x: u64) -> u64 { x }\n";
+    let head = format!("{more}pub fn work(x: u64) -> u64 {{ x + more(x as f64).len() as u64 }}\n");
+    let repo = repo(base, &head, "");
+    let call = "compare main --harness plain --metric text_bytes --threshold 0% --explain";
+    let object = repo.cbdr(&format!("{call} --format json")).run().code(100).json();
+    let explanation = &object["explanations"][0];
+    let sizes = |of: &Value| ["base", "head"].map(|side| of["bytes"][side].as_u64().unwrap());
+    let text = crate::support::metric(&object, "text_bytes");
+    assert_eq!(explanation["benchmark"], "work", "{object}");
+    let all = ["base", "head"].map(|side| text[side].as_f64().unwrap() as u64);
+    assert_eq!(sizes(explanation), all);
+    let crates = explanation["functions"].as_array().unwrap();
+    let deep = crates.iter().find(|one| one["name"] == "deep").unwrap();
+    let [base, head] = sizes(deep);
+    assert!(base < head && head < 2000, "{object}");
+    let stdout = repo.cbdr(call).run().code(100).stdout;
+    assert!(stdout.contains("these crates have") && stdout.contains("  deep "), "{stdout}");
+}

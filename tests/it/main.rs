@@ -9,6 +9,7 @@ mod action;
 mod adversary;
 #[cfg(target_os = "linux")]
 mod again;
+mod allocations;
 mod analyze;
 mod bisect;
 #[cfg(target_os = "linux")]

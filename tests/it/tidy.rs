@@ -64,14 +64,14 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_000),
+    ("bin", 11_100),
     ("engine", 2_450),
     ("error", 400),
-    ("exec", 6_050),
-    ("flows", 6_600),
-    ("model", 1_800),
+    ("exec", 6_350),
+    ("flows", 6_700),
+    ("model", 1_850),
     ("samples", 2_200),
-    ("settings", 1_800),
+    ("settings", 1_830),
     ("stats", 2_700),
     ("workspace", 11_400),
 ];

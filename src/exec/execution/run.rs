@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Context, Stop};
 use crate::error::Error;
-use crate::exec::meter::{Meters, Pass};
+use crate::exec::meter::{self, Meters, Pass};
 use crate::exec::process::{Command, RunFault, Sink, stderr_tail};
 use crate::model::row::Values;
 
@@ -49,6 +49,12 @@ impl Runs<'_> {
             sweep: true,
             ..program.clone()
         };
+        if let Some(build) = self.meters.build(pass, &command, folder).map_err(Error::from)? {
+            let outcome = self.context.helper.run(&build, self.context.interrupt)?;
+            if outcome.fault(self.timeout).is_some() {
+                return Err(Error::from(meter::Error::NoCounter(stderr_tail(&stderr))).into());
+            }
+        }
         let command = self.meters.prepare(pass, command, folder).map_err(Error::from)?;
         let outcome = self.context.helper.run(&command, self.context.interrupt)?;
         if !outcome.timed_out {

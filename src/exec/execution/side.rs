@@ -14,6 +14,7 @@ use crate::exec::meter;
 use crate::exec::process::{Command, Isolation, stderr_tail};
 use crate::exec::program::Program;
 use crate::model::dialect::Dialect;
+use crate::model::metric::{KnownMetric, MetricSource, is_of_allocations};
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
@@ -44,6 +45,8 @@ pub(crate) struct SideProgram {
     pub(crate) executable: PathBuf,
     /// How its executable is given another layout.
     pub(super) placement: Option<Placement>,
+    /// Whether one of its runs printed allocations.
+    counts_allocations: bool,
 }
 
 impl SideProgram {
@@ -90,7 +93,7 @@ impl SideProgram {
         let measuring = &benchmark.measuring;
         let isolation = Isolation {
             fixed_addresses: measuring.fixed_addresses,
-            cpu: measuring.cpu,
+            cpus: measuring.cpus.clone(),
             nice: measuring.nice,
         };
         let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
@@ -100,6 +103,9 @@ impl SideProgram {
         let executable = program.executable.as_deref();
         let hooks = RunHooks::new(benchmark, side, &command, folder.join("hook"));
         harness.set_up(&mut command, &paths);
+        if benchmark.asked().any(|metric| is_of_allocations(metric)) {
+            harness.count_allocations(&mut command);
+        }
         let placement =
             executable.and_then(|path| Placement::of(&command.argv, path, program.relink.clone()));
         Ok(SideProgram {
@@ -112,6 +118,7 @@ impl SideProgram {
             paths,
             folder,
             varying: VaryingNames::default(),
+            counts_allocations: false,
             hooks,
             identity: program.identity.clone(),
             home: program.home.clone(),
@@ -190,9 +197,16 @@ impl SideProgram {
     }
 
     /// Parses what a run reported; `measured` is what was measured from outside.
-    pub(super) fn read(&self, benchmark: &str, measured: &Values) -> Result<Vec<Reading>, Error> {
+    pub(super) fn read(
+        &mut self,
+        benchmark: &str,
+        measured: &Values,
+    ) -> Result<Vec<Reading>, Error> {
         let read = self.harness.read(&self.paths);
         let mut readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        if self.harness.dialect == Dialect::Divan {
+            self.add_no_allocations(&mut readings);
+        }
         self.varying.rename(&mut readings);
         Ok(match readings.as_slice() {
             [Reading { benchmark: None, values: own }] => {
@@ -200,6 +214,21 @@ impl SideProgram {
             }
             _ => readings,
         })
+    }
+
+    /// Adds zeros where nothing is printed of allocations because there were none. That others
+    /// have some shows that they are counted.
+    fn add_no_allocations(&mut self, readings: &mut [Reading]) {
+        self.counts_allocations |= readings
+            .iter()
+            .any(|reading| reading.values.metrics().iter().any(|metric| is_of_allocations(metric)));
+        for reading in readings.iter_mut().filter(|_| self.counts_allocations) {
+            reading.values.extend(
+                KnownMetric::from(MetricSource::Allocations)
+                    .map(|known| (known.name, 0.0))
+                    .collect(),
+            );
+        }
     }
 
     /// The error for output that can't be parsed.

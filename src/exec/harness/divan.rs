@@ -4,6 +4,9 @@
 //! the median and the minimum of the run's samples, in seconds. A benchmark's
 //! name is the path that Divan's filters use: the names from the crate down,
 //! separated by `::`, and `t=N` if it runs on several threads.
+//!
+//! If Divan's `AllocProfiler` is the global allocator, further rows have the allocations
+//! of an iteration, of which the means are read.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,6 +15,7 @@ use super::{
     CAP, Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
 };
 use crate::model::dialect::Dialect;
+use crate::model::metric::{ALLOCATED_BYTES, ALLOCATIONS, PEAK_HEAP_BYTES};
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 
@@ -51,6 +55,15 @@ const COLUMNS: [(&str, Option<&str>); 4] = [
     ("slowest", None),
     ("median", Some("median_time")),
     ("mean", Some("wall_time")),
+];
+
+/// The rows of allocations, each followed by one with their number and one with their bytes, and
+/// the metrics that these add to. What grows or shrinks is allocated anew.
+const ALLOCATION_ROWS: [(&str, Option<&str>, Option<&str>); 4] = [
+    ("alloc:", Some(ALLOCATIONS), Some(ALLOCATED_BYTES)),
+    ("grow:", Some(ALLOCATIONS), Some(ALLOCATED_BYTES)),
+    ("shrink:", Some(ALLOCATIONS), None),
+    ("max alloc:", None, Some(PEAK_HEAP_BYTES)),
 ];
 
 /// Flags for as many samples as there are in this time. They win over the attributes in
@@ -104,7 +117,8 @@ fn without_threads(name: &str) -> Option<&str> {
 
 /// The leaves of the tree.
 pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
-    let mut benchmarks = Vec::new();
+    let mut benchmarks: Vec<Reading> = Vec::new();
+    let mut rows = AllocationRows::default();
     let mut path: Vec<String> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
     for line in printed.lines() {
@@ -117,10 +131,13 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
             }
             continue;
         }
-        // Rows without a branch are throughputs and allocations of the leaf
-        // above.
         let Some(rest) = rest.strip_prefix("├─ ").or_else(|| rest.strip_prefix("╰─ "))
         else {
+            // Rows without a branch are throughputs and allocations of the leaf above.
+            let mean = columns.iter().position(|column| column == "mean");
+            if let (Some(leaf), Some(mean)) = (benchmarks.last_mut(), mean) {
+                rows.read(rest, mean, &mut leaf.values)?;
+            }
             continue;
         };
         let mut cells = rest.split('│').map(str::trim);
@@ -157,6 +174,37 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
         benchmarks.push(reading(path.join("::"), values));
     }
     Ok(benchmarks)
+}
+
+/// The metrics of the next rows of allocations, the last one first.
+#[derive(Default)]
+struct AllocationRows {
+    next: Vec<Option<&'static str>>,
+}
+
+impl AllocationRows {
+    /// Adds what a row has in the column `mean` to the values of a benchmark.
+    fn read(&mut self, row: &str, mean: usize, values: &mut Values) -> Result<(), Error> {
+        let cells: Vec<&str> = row.split('│').map(str::trim).collect();
+        if let Some((_, number, bytes)) = ALLOCATION_ROWS.iter().find(|row| row.0 == cells[0]) {
+            self.next = vec![*bytes, *number];
+            return Ok(());
+        }
+        let Some(Some(metric)) = self.next.pop() else { return Ok(()) };
+        let value = cells.get(mean).and_then(|cell| amount(cell)).ok_or_else(|| {
+            Error::Unreadable(format!("there is no mean of `{metric}` in `{}`", row.trim()))
+        })?;
+        values.add(metric, value);
+        Ok(())
+    }
+}
+
+/// A number, or a number of bytes.
+fn amount(cell: &str) -> Option<f64> {
+    let (number, unit) = cell.split_once(' ').unwrap_or((cell, "B"));
+    let base: f64 = if unit.ends_with("iB") { 1024.0 } else { 1000.0 };
+    let power = "BKMGTP".find(unit.chars().next()?)?;
+    Some(number.parse::<f64>().ok()? * base.powi(power as i32))
 }
 
 /// How deep in the tree a line is, and what follows its indentation: three

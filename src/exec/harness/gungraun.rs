@@ -12,7 +12,9 @@ use std::ffi::OsString;
 use serde_json::Value;
 
 use super::{Definition, Error, reading, set, text};
+use crate::exec::process::Command;
 use crate::model::dialect::Dialect;
+use crate::model::metric::{ALLOCATED_BYTES, ALLOCATIONS};
 use crate::model::row::{Reading, Values};
 
 /// In the message of those that don't find their runner, of all versions.
@@ -47,14 +49,30 @@ pub(super) static GUNGRAUN: Definition = Definition {
     read: |paths| read(&text(&paths.stdout)?),
 };
 
-/// Callgrind's and cachegrind's names of what they count, and the metrics that these are.
-const COUNTS: [(&str, &str); 5] = [
+/// The variable that names tools to run besides callgrind, each in a run of its own.
+const TOOLS: &str = "TOOLS";
+
+/// The names of what callgrind, cachegrind and DHAT count, and the metrics that these are. What
+/// DHAT has of a peak is that of the whole process, not of the benchmark.
+const COUNTS: [(&str, &str); 7] = [
     ("Ir", "instructions_cachegrind"),
     ("L1hits", "l1_hits_cachegrind"),
     ("LLhits", "last_level_hits_cachegrind"),
     ("RamHits", "ram_hits_cachegrind"),
     ("EstimatedCycles", "estimated_cycles_cachegrind"),
+    ("TotalBlocks", ALLOCATIONS),
+    ("TotalBytes", ALLOCATED_BYTES),
 ];
+
+/// Lets DHAT count allocations, too, unless the user has chosen the tools.
+pub(super) fn count_allocations(command: &mut Command) {
+    for prefix in PREFIXES {
+        let name = format!("{prefix}{TOOLS}");
+        if command.var(&name).is_none() {
+            command.set_var(&name, "dhat");
+        }
+    }
+}
 
 /// The argument with which this one runs. There is a single filter, which iai-callgrind
 /// looks for in the names, and which gungraun takes for a pattern of the whole name; a full
@@ -83,38 +101,36 @@ fn summary(line: &str) -> Result<Reading, Error> {
         Error::Unreadable("a summary has no `module_path`: the benchmark has no name".to_owned())
     })?;
     let name = word("id").map_or(path.to_owned(), |id| format!("{path}::{id}"));
-    let counts = counts(&summary).ok_or_else(|| {
-        Error::Unreadable(format!(
-            "the summary of `{name}`, of version {}, has no counts of callgrind or cachegrind",
-            word("version").unwrap_or("unknown")
-        ))
-    })?;
+    let counts = counts(&summary);
     let mut values = Values::new();
     for (count, metric) in COUNTS {
         // A simulation without caches counts instructions alone.
-        if let Some(value) = counts.get(count).and_then(value) {
+        if let Some(value) = counts.iter().find_map(|counts| counts.get(count)).and_then(value) {
             set(&mut values, metric, value)?;
         }
     }
-    Ok(reading(name, values))
+    match values.metrics().is_empty() {
+        true => Err(Error::Unreadable(format!(
+            "the summary of `{name}`, of version {}, has no counts of callgrind, cachegrind or \
+             DHAT",
+            word("version").unwrap_or("unknown")
+        ))),
+        false => Ok(reading(name, values)),
+    }
 }
 
-/// What is counted in a whole run, by name. The form changed: up to iai-callgrind 0.14, up
+/// What each tool counts in a whole run, by name. The form changed: up to iai-callgrind 0.14, up
 /// to gungraun 0.19, and after that.
-fn counts(summary: &Value) -> Option<&Value> {
+fn counts(summary: &Value) -> Vec<&Value> {
     let profiles = summary["profiles"].as_array().into_iter().flatten();
     let of_profiles = profiles.flat_map(|profile| {
-        ["Callgrind", "Cachegrind"].into_iter().filter(|tool| profile["tool"] == **tool).flat_map(
-            move |tool| {
-                [
-                    &profile["data"]["total"]["metrics"],
-                    &profile["summaries"]["total"]["summary"][tool],
-                ]
-            },
-        )
+        let tools = ["Callgrind", "Cachegrind", "DHAT"].into_iter();
+        tools.filter(|tool| profile["tool"] == **tool).flat_map(move |tool| {
+            [&profile["data"]["total"]["metrics"], &profile["summaries"]["total"]["summary"][tool]]
+        })
     });
     let earlier = &summary["callgrind_summary"]["callgrind_run"]["total"]["summary"];
-    of_profiles.chain([earlier]).find(|counts| counts.get(COUNTS[0].0).is_some())
+    of_profiles.chain([earlier]).collect()
 }
 
 /// The value of this run, as each form has it.

@@ -169,7 +169,7 @@ impl Dialect {
 }
 
 /// Whether an executable contains all of these strings, without their bars.
-fn shows(executable: &[u8], marks: &[&str]) -> bool {
+pub(crate) fn shows(executable: &[u8], marks: &[&str]) -> bool {
     marks.iter().all(|mark| has(executable, &mark.replace('|', "")))
 }
 
@@ -235,6 +235,13 @@ impl Harness {
         command.argv.extend(words(flags, &command.argv));
     }
 
+    /// Prepares a command to count allocations, if the harness does that only on demand.
+    pub(crate) fn count_allocations(&self, command: &mut Command) {
+        if self.dialect == Dialect::Gungraun {
+            gungraun::count_allocations(command);
+        }
+    }
+
     /// The arguments that set how long a run measures each benchmark, in addition to
     /// those `given`; none if the harness has no such flags, or they are given.
     pub(crate) fn timed(&self, length: RunLength, given: &[OsString]) -> Vec<OsString> {
@@ -272,6 +279,12 @@ impl Harness {
             Dialect::Plain | Dialect::Json => Some(Vec::new()),
             Dialect::Gungraun | Dialect::Bencher | Dialect::Libtest => None,
         }
+    }
+
+    /// Whether a run that executes a benchmark once reads the clock just before and after it, as
+    /// it does to time it.
+    pub(crate) fn times_what_runs_once(&self) -> bool {
+        self.dialect == Dialect::Criterion && self.can_select_benchmarks()
     }
 
     /// The flag that lists the names of its benchmarks, one per line.

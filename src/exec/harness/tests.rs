@@ -255,6 +255,41 @@ fn divan_prints_a_tree() {
 }
 
 #[test]
+fn divan_counts_allocations_of_an_iteration() {
+    let printed = "\
+e        fastest       │ slowest       │ median        │ mean          │ samples │ iters
+├─ grow  3.809 µs      │ 3.809 µs      │ 3.809 µs      │ 3.809 µs      │ 1       │ 1
+│        2.1 MB/s      │ 2.1 MB/s      │ 2.1 MB/s      │ 2.1 MB/s      │         │
+│        max alloc:    │               │               │               │         │
+│          1           │ 1             │ 1             │ 1             │         │
+│          512 B       │ 512 B         │ 512 B         │ 1.536 KB      │         │
+│        alloc:        │               │               │               │         │
+│          1           │ 1             │ 1             │ 2.5           │         │
+│          16 B        │ 16 B          │ 16 B          │ 20 B          │         │
+│        dealloc:      │               │               │               │         │
+│          7           │ 7             │ 7             │ 7             │         │
+│          16 B        │ 16 B          │ 16 B          │ 16 B          │         │
+│        grow:         │               │               │               │         │
+│          5           │ 5             │ 5             │ 5             │         │
+│          496 B       │ 496 B         │ 496 B         │ 2 KiB         │         │
+│        shrink:       │               │               │               │         │
+│          1           │ 1             │ 1             │ 1             │         │
+│          400 B       │ 400 B         │ 400 B         │ 400 B         │         │
+╰─ none  0.154 ns      │ 0.363 ns      │ 0.329 ns      │ 0.318 ns      │ 100     │ 409600
+";
+    let read = divan::read(printed).unwrap();
+    let counted = |at: usize| {
+        ["allocations", "allocated_bytes", "peak_heap_bytes"].map(|name| read[at].values.get(name))
+    };
+    assert_eq!(counted(0), [Some(8.5), Some(2068.0), Some(1536.0)]);
+    // Whether they are counted is not in what it prints of this one.
+    assert_eq!(counted(1), [None; 3]);
+    let broken = printed.replace("2.5  ", "many");
+    let error = divan::read(&broken).unwrap_err().to_string();
+    assert!(error.starts_with("there is no mean of `allocations` in"), "{error}");
+}
+
+#[test]
 fn divans_filter_does_not_see_the_number_of_threads() {
     let words = divan::only(&["b::plain", "b::threaded::t=1", "b::threaded::t=2"]);
     let expected = ["--exact", "b::plain", "b::threaded::t=1", "b::threaded", "b::threaded::t=2"];
@@ -428,13 +463,26 @@ fn gungraun_prints_a_summary_of_each() {
     let [read] = gungraun::read(printed).unwrap().try_into().unwrap();
     assert_eq!(read.benchmark.as_deref(), Some("calls::one::sorted"));
     assert_eq!(read.values.iter().collect::<Vec<_>>(), [("instructions_cachegrind", 5.0)]);
+    // DHAT counts besides it, or alone.
+    for (before, others) in [
+        (r#"{"data":{"total":{"metrics":{"Ir":{"values":{"new":5}}}}},"tool":"Callgrind"},"#, 1),
+        ("", 0),
+    ] {
+        let dhat = r#""AtTGmaxBytes":{"values":{"new":0}},"TotalBlocks":{"values":{"new":11}},"TotalBytes":{"values":{"new":250}}"#;
+        let printed = format!(
+            r#"{{"module_path":"a","profiles":[{before}{{"data":{{"total":{{"metrics":{{{dhat}}}}}}},"tool":"DHAT"}}]}}"#
+        );
+        let [read] = gungraun::read(&printed).unwrap().try_into().unwrap();
+        let expected = [("allocations", 11.0), ("allocated_bytes", 250.0)];
+        assert_eq!(read.values.iter().skip(others).collect::<Vec<_>>(), expected);
+    }
     assert_eq!(gungraun::read("0 tests\n").unwrap(), []);
     let table = [
         ("{\"a\": 1", "a line is not the summary of a benchmark: EOF"),
         ("{\"a\": 1}", "a summary has no `module_path`: the benchmark has no name"),
         (
             r#"{"module_path":"a::b","version":"9","profiles":[{"tool":"DHAT"}]}"#,
-            "the summary of `a::b`, of version 9, has no counts of callgrind or cachegrind",
+            "the summary of `a::b`, of version 9, has no counts of callgrind, cachegrind or DHAT",
         ),
     ];
     for (printed, expected) in table {

@@ -86,17 +86,7 @@ impl Cachegrind {
 
 /// Reads valgrind's files in `folder` and removes them.
 pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
-    let io = |source| Error::Files { folder: folder.to_owned(), source };
-    let mut texts = Vec::new();
-    for entry in fs_err::read_dir(folder).map_err(io)? {
-        let path = entry.map_err(io)?.path();
-        let name = path.file_name().unwrap_or_default();
-        if name.as_encoded_bytes().starts_with(FILE.as_bytes()) {
-            texts.push(fs_err::read_to_string(&path).map_err(io)?);
-            fs_err::remove_file(&path).map_err(io)?;
-        }
-    }
-    Ok(texts)
+    super::take(folder, FILE, |path| fs_err::read_to_string(path))
 }
 
 /// The command that runs `command` under a tool of valgrind, with its `options`. The tool

@@ -1,14 +1,16 @@
 //! The sources of the values of a run, each in one file.
 //!
 //! What the kernel reports about every program (`rusage`) is always measured.
-//! `counters` and `cachegrind` have a cost, and are used only for metrics that
-//! are requested by name. `size` needs no run.
+//! `counters`, `cachegrind` and `allocations` have a cost, and are used only for
+//! metrics that are requested by name. `size` needs no run.
 //!
 //! A source that disturbs the others gets runs of its own (`Pass`). One
-//! measurement of a side is a plain run, and one under cachegrind if its metrics
-//! are requested. So no value comes from a run that another source disturbs. If
-//! only cachegrind's metrics are requested, there is no plain run and no time.
+//! measurement of a side is a plain run, and one each under cachegrind and with
+//! its allocations counted if their metrics are requested. So no value comes from
+//! a run that another source disturbs. If only their metrics are requested, there
+//! is no plain run and no time.
 
+mod allocations;
 mod cachegrind;
 mod callgrind;
 mod counters;
@@ -20,11 +22,12 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use allocations::Allocations;
 use cachegrind::Cachegrind;
 pub(crate) use callgrind::Profiler;
 use counters::CounterMeter;
 pub(crate) use perf::{PerfSamples, Sampler};
-pub(crate) use size::{program, size, sizes};
+pub(crate) use size::{TEXT, functions as sizes_of_functions, program, size, sizes};
 
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, RunOutcome};
@@ -61,12 +64,18 @@ pub(crate) enum Error {
         /// The share of the time, 0 to 1.
         share: f64,
     },
-    /// None of valgrind's files could be read.
-    #[error("valgrind wrote no count")]
+    /// None of the files of valgrind, or of what counts allocations, could be read.
+    #[error("the run left no count")]
     NoCount,
-    /// A file of valgrind could not be read.
-    #[error("could not read what valgrind wrote in `{}`", .folder.display())]
+    /// Such a file could not be read or written.
+    #[error("could not read or write the counts in `{}`", .folder.display())]
     Files { folder: PathBuf, source: io::Error },
+    /// The program allocates, but not with `malloc`.
+    #[error("the allocations can't be counted: {0}")]
+    Unseen(String),
+    /// The compiler failed.
+    #[error("`rustc` could not make what counts allocations: {0}")]
+    NoCounter(String),
     /// Both sides run the same program, such as a shell, so its size is meaningless.
     #[error("`{metric}` is meaningless: both sides run `{}`", .program.display())]
     SameProgram { metric: &'static str, program: PathBuf },
@@ -90,6 +99,11 @@ impl Error {
                                      hold some"
             }
             Error::NoCount => "perhaps the program was killed, or valgrind can't follow it",
+            Error::Unseen(_) => {
+                "measure a program that is linked dynamically and has the default allocator, or \
+                 divan's benchmarks with its `AllocProfiler` around the allocator"
+            }
+            Error::NoCounter(_) => "check that `rustc` and its linker work here",
             Error::SameProgram { .. } | Error::NoText { .. } => {
                 "measure a bench, bin or example target, or a `--command` that begins with the \
                  program's path in the worktree"
@@ -110,6 +124,8 @@ pub(crate) enum Pass {
     Plain,
     /// Under valgrind.
     Cachegrind,
+    /// With what counts allocations preloaded.
+    Allocations,
 }
 
 /// The sources that some metrics need.
@@ -118,6 +134,7 @@ pub(crate) struct Meters {
     plain: bool,
     counters: CounterMeter,
     cachegrind: Option<Cachegrind>,
+    allocations: Option<Allocations>,
     refused: Vec<Refusal>,
 }
 
@@ -155,6 +172,7 @@ pub(crate) fn pass(metric: &str) -> Option<Pass> {
     match KnownMetric::of(metric).map(|known| known.source) {
         Some(MetricSource::Executable) => None,
         Some(MetricSource::Cachegrind) => Some(Pass::Cachegrind),
+        Some(MetricSource::Allocations) => Some(Pass::Allocations),
         _ => Some(Pass::Plain),
     }
 }
@@ -173,9 +191,20 @@ impl Meters {
             refused.extend(refusals);
             None
         });
+        let allocations = Allocations::for_metrics(names, path).unwrap_or_else(|refusals| {
+            refused.extend(refusals);
+            None
+        });
         let mut passes = names.iter().filter_map(|name| pass(name));
         let plain = passes.any(|pass| pass == Pass::Plain);
-        Meters { plain, counters, cachegrind, refused }
+        Meters { plain, counters, cachegrind, allocations, refused }
+    }
+
+    /// Counts the allocations of benchmarks that a harness times, and not of its process.
+    #[must_use]
+    pub(crate) fn of_benchmarks(mut self) -> Self {
+        self.allocations.iter_mut().for_each(Allocations::of_benchmarks);
+        self
     }
 
     /// The requested metrics that this machine can't measure; a second call
@@ -191,7 +220,15 @@ impl Meters {
             metrics.extend(rusage::metrics().chain(self.counters.metrics()));
         }
         metrics.extend(self.cachegrind.iter().flat_map(Cachegrind::metrics));
+        metrics.extend(self.allocations.iter().flat_map(|_| Allocations::metrics()));
         metrics
+    }
+
+    /// Whether these are the values of all metrics that this kind of run measures.
+    pub(crate) fn has_all(&self, of: Pass, values: &Values) -> bool {
+        let metrics = self.metrics();
+        let mut own = metrics.iter().filter(|metric| pass(&metric.name) == Some(of));
+        own.all(|metric| values.get(&metric.name).is_some())
     }
 
     /// The slow kinds of runs that are no longer needed after these results: every
@@ -219,13 +256,33 @@ impl Meters {
 
     /// Whether there are slow kinds of runs, which [`Meters::done`] may end.
     pub(crate) fn has_slow_runs(&self) -> bool {
-        self.cachegrind.is_some()
+        self.cachegrind.is_some() || self.allocations.is_some()
     }
 
     /// The kinds of runs that one sample needs.
     pub(crate) fn passes(&self) -> Vec<Pass> {
-        let plain = self.plain.then_some(Pass::Plain);
-        plain.into_iter().chain(self.cachegrind.as_ref().map(|_| Pass::Cachegrind)).collect()
+        let table = [
+            (self.plain, Pass::Plain),
+            (self.cachegrind.is_some(), Pass::Cachegrind),
+            (self.allocations.is_some(), Pass::Allocations),
+        ];
+        table.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, pass)| pass).collect()
+    }
+
+    /// The command that has to succeed before the program's first run of this kind, if any.
+    ///
+    /// # Errors
+    /// If this kind of run can't measure the program.
+    pub(crate) fn build(
+        &self,
+        pass: Pass,
+        program: &Command,
+        folder: &Path,
+    ) -> Result<Option<Command>, Error> {
+        match (pass, &self.allocations) {
+            (Pass::Allocations, Some(allocations)) => allocations.build(program, folder),
+            _ => Ok(None),
+        }
     }
 
     /// The command of a kind of run, which may write to `folder`.
@@ -238,10 +295,14 @@ impl Meters {
         command: Command,
         folder: &Path,
     ) -> Result<Command, Error> {
-        match (pass, &self.cachegrind) {
-            (Pass::Cachegrind, Some(cachegrind)) => {
+        match (pass, &self.cachegrind, &self.allocations) {
+            (Pass::Cachegrind, Some(cachegrind), _) => {
                 cachegrind::take(folder)?;
                 Ok(cachegrind.wrap(&command, folder))
+            }
+            (Pass::Allocations, _, Some(allocations)) => {
+                allocations::take(folder)?;
+                Ok(allocations.wrap(command, folder))
             }
             _ => Ok(Command { counters: self.counters.counters.clone(), ..command }),
         }
@@ -257,8 +318,9 @@ impl Meters {
         outcome: &RunOutcome,
         folder: &Path,
     ) -> Result<Values, Error> {
-        match (pass, &self.cachegrind) {
-            (Pass::Cachegrind, Some(cachegrind)) => cachegrind.read(folder),
+        match (pass, &self.cachegrind, &self.allocations) {
+            (Pass::Cachegrind, Some(cachegrind), _) => cachegrind.read(folder),
+            (Pass::Allocations, _, Some(allocations)) => allocations.read(folder),
             _ => {
                 let mut values = rusage::read(outcome);
                 values.extend(self.counters.read(&outcome.counts)?);
@@ -281,6 +343,25 @@ impl CallStack {
         // Callgrind puts a number after the name of a function that calls itself.
         self.0.split(CallStack::SEPARATOR).filter(|name| name.parse::<u32>().is_err())
     }
+}
+
+/// Reads the files in `folder` whose names begin like this, and removes them.
+fn take<T>(
+    folder: &Path,
+    prefix: &str,
+    read: impl Fn(&Path) -> io::Result<T>,
+) -> Result<Vec<T>, Error> {
+    let io = |source| Error::Files { folder: folder.to_owned(), source };
+    let mut contents = Vec::new();
+    for entry in fs_err::read_dir(folder).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        let name = path.file_name().unwrap_or_default();
+        if name.as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            contents.push(read(&path).map_err(io)?);
+            fs_err::remove_file(&path).map_err(io)?;
+        }
+    }
+    Ok(contents)
 }
 
 /// A program that is found in a `PATH`.

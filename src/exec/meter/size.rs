@@ -1,15 +1,16 @@
 //! Sizes of the executables, which are exact and known before anything runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, SectionKind};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 
 use super::Error;
 use crate::exec::process::Command;
 use crate::model::metric::{KnownMetric, Metric, MetricSource};
 use crate::model::side::Pair;
 
-const TEXT: &str = "text_bytes";
+pub(crate) const TEXT: &str = "text_bytes";
 
 /// The size of both sides' programs. `None` if the metric is not a size.
 ///
@@ -50,6 +51,22 @@ fn value(known: &KnownMetric, path: &Path) -> Result<f64, Error> {
     let bytes = fs_err::read(path).map_err(failed)?;
     let text = text(&bytes).ok_or_else(|| Error::NoText { path: path.to_owned() })?;
     Ok(text as f64)
+}
+
+/// The size of each function in an executable's machine code, with the names that linkers know,
+/// and of all of it. Functions at the same address count once, under one of their names. `None`
+/// if it can't be read.
+pub(crate) fn functions(path: &Path) -> Option<(Vec<(String, u64)>, u64)> {
+    let bytes = fs_err::read(path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let functions = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text);
+    let by_address: BTreeMap<u64, (String, u64)> = functions
+        .filter(|symbol| symbol.size() > 0)
+        .filter_map(|symbol| {
+            Some((symbol.address(), (symbol.name().ok()?.to_owned(), symbol.size())))
+        })
+        .collect();
+    Some((by_address.into_values().collect(), text(&bytes)?))
 }
 
 /// The file of a command's program, or its name if it is looked up in the `PATH`.

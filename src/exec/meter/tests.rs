@@ -40,7 +40,9 @@ fn only_what_is_asked_for_is_measured_and_a_meter_that_disturbs_has_its_own_run(
     let machine = Machine::default();
     // Anything of that name will do: it isn't run.
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("valgrind"), "").unwrap();
+    for program in ["valgrind", "rustc"] {
+        std::fs::write(folder.path().join(program), "").unwrap();
+    }
     let passes = |list: &[&str]| {
         let path = Some(folder.path().as_ref());
         let mut meters = Meters::for_metrics(&names(list), path, &machine);
@@ -56,6 +58,10 @@ fn only_what_is_asked_for_is_measured_and_a_meter_that_disturbs_has_its_own_run(
     assert_eq!(passes(&["max_rss", "instructions_cachegrind"]), both);
     assert_eq!(passes(&["estimated_cycles_cachegrind", "text_bytes"]), (vec![cachegrind], 1));
     assert_eq!(passes(&["text_bytes"]), (vec![], 0));
+    if cfg!(target_os = "linux") {
+        let counted = passes(&["peak_heap_bytes", "allocations"]);
+        assert_eq!(counted, (vec![Pass::Allocations], 3));
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl Helper {
     /// Asks for a run.
     fn send(&self, command: &Command) -> Result<(), RunError> {
         let program = ExecArgs::new(command).map_err(|source| spawn_error(command, source))?;
-        let message = Message::Run(RunRequest::new(command, program));
+        let message = Message::Run(Box::new(RunRequest::new(command, program)));
         send(&mut &self.socket, &message).map_err(|error| self.lost(error))
     }
 

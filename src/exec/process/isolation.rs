@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct Isolation {
     /// Whether its addresses are the same in every run (Linux).
     pub fixed_addresses: bool,
-    /// The one processor on which it and its children may run (Linux).
-    pub cpu: Option<u16>,
+    /// The only processors on which it and its children may run (Linux); any if there are none.
+    pub cpus: Vec<u16>,
     /// How much nicer than its parent it is, -39 to 39; 0 for no change.
     pub nice: i8,
 }
@@ -69,16 +69,26 @@ impl Isolation {
             return Ok(());
         }
         let ready = self.ready();
-        let tried = std::thread::scope(|scope| scope.spawn(move || ready.rehearse()).join());
+        let try_on_thread = move || ready.rehearse().map(|()| allowed_cpus());
+        let tried = std::thread::scope(|scope| scope.spawn(try_on_thread).join());
+        // Of several processors, the kernel leaves out those that it does not have.
+        let lacking =
+            |allowed: &[u16]| self.cpus.iter().find(|cpu| !allowed.contains(cpu)).copied();
         let (step, number) = match tried {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(allowed)) => {
+                let refused = io::Error::from(io::ErrorKind::InvalidInput);
+                return lacking(&allowed)
+                    .map_or(Ok(()), |cpu| Err(IsolationError::Cpu(cpu, refused)));
+            }
             Ok(Err((step, number))) => (step, number),
             Err(_) => return Err(IsolationError::Addresses(io::ErrorKind::Other.into())),
         };
         let error = io::Error::from_raw_os_error(number);
         Err(match step {
             IsolationStep::Addresses => IsolationError::Addresses(error),
-            IsolationStep::Cpu => IsolationError::Cpu(self.cpu.unwrap_or_default(), error),
+            IsolationStep::Cpu => {
+                IsolationError::Cpu(lacking(&allowed_cpus()).unwrap_or_default(), error)
+            }
             IsolationStep::Nice => IsolationError::Nice(self.nice, error),
         })
     }
@@ -86,11 +96,10 @@ impl Isolation {
     /// Computes everything that can be computed before a child exists.
     pub(super) fn ready(&self) -> Ready {
         #[cfg(target_os = "linux")]
-        let cpus = self.cpu.map(|cpu| {
+        let cpus = (!self.cpus.is_empty()).then(|| {
             let mut set = CpuSet::new();
-            if usize::from(cpu) < CpuSet::MAX_CPU {
-                set.set(cpu.into());
-            }
+            let known = self.cpus.iter().map(|cpu| usize::from(*cpu));
+            known.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
             set
         });
         Ready {
@@ -98,7 +107,7 @@ impl Isolation {
             #[cfg(target_os = "linux")]
             cpus,
             #[cfg(not(target_os = "linux"))]
-            has_cpu: self.cpu.is_some(),
+            has_cpu: !self.cpus.is_empty(),
             nice: self.nice.into(),
         }
     }
@@ -195,12 +204,14 @@ mod tests {
     fn what_the_machine_refuses_is_named_and_leaves_this_process_alone() {
         let allowed = allowed_cpus();
         assert!(!allowed.is_empty());
-        let one = Isolation { cpu: allowed.first().copied(), nice: 1, ..Isolation::default() };
-        assert!(one.rehearse().is_ok());
+        let on = |cpus: &[u16]| Isolation { cpus: cpus.to_vec(), nice: 1, ..Isolation::default() };
+        assert!(on(&allowed[..1]).rehearse().is_ok());
+        assert!(on(&allowed).rehearse().is_ok());
         assert_eq!(allowed_cpus(), allowed);
-        let none = Isolation { cpu: Some(u16::MAX), ..Isolation::default() };
-        let error = none.rehearse().unwrap_err();
-        assert_eq!(error.to_string(), "could not run on processor 65535");
+        for refused in [&[u16::MAX][..], &[allowed[0], u16::MAX]] {
+            let error = on(refused).rehearse().unwrap_err();
+            assert_eq!(error.to_string(), "could not run on processor 65535");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{Command, Isolation, RunOutcome, Sink};
 /// What the asking side sends.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Message {
-    Run(RunRequest),
+    Run(Box<RunRequest>),
     /// End the program that is running. Ignored if it has just ended by itself.
     Stop,
 }
@@ -138,7 +138,7 @@ mod tests {
             timeout: Some(Duration::from_nanos(u64::MAX)),
             sweep: true,
             peak: true,
-            isolation: Isolation { fixed_addresses: true, cpu: Some(300), nice: -20 },
+            isolation: Isolation { fixed_addresses: true, cpus: vec![3, 300], nice: -20 },
             counters: vec![
                 counter(CounterEvent::Hardware(HardwareEvent::BranchMisses), false),
                 counter(CounterEvent::Software(SoftwareEvent::ContextSwitches), true),
@@ -148,7 +148,7 @@ mod tests {
         };
         for command in [command, Command::default()] {
             let program = ExecArgs::new(&command).unwrap();
-            assert_survives(Message::Run(RunRequest::new(&command, program)));
+            assert_survives(Message::Run(Box::new(RunRequest::new(&command, program))));
         }
         assert_survives(Message::Stop);
         let outcome = RunOutcome {

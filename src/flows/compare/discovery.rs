@@ -11,12 +11,17 @@ use crate::exec::meter;
 use crate::flows::error::FlowError;
 use crate::model::dialect::Dialect;
 use crate::model::gate::Gate;
-use crate::model::metric::{DEFAULT_METRIC, Metric};
-use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary};
+use crate::model::metric::{ALLOCATIONS, DEFAULT_METRIC, Metric, is_of_allocations};
+use crate::model::notice::{Notice, RunNotice};
+use crate::model::outcome::{
+    BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary, Verdict,
+};
 use crate::model::row::{Reading, Values};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
+
+/// Most programs allocate more often.
+const FEW: f64 = 100.0;
 
 /// What was found in a program.
 #[derive(Debug)]
@@ -37,7 +42,7 @@ pub(super) struct Discovery {
     pub(super) not_measured: Vec<(String, f64)>,
     /// Benchmarks, and then metrics.
     one_sided: Vec<Unmatched>,
-    /// Notices about benchmarks that are measured too coarsely.
+    /// Notices about benchmarks that are measured too coarsely, or perhaps not at all.
     coarse: Vec<Notice>,
     /// The names of all benchmarks, as the harness knows them.
     inner_names: Vec<String>,
@@ -224,6 +229,7 @@ impl Discovery {
         let timed = gates.iter().find(|gate| gate.metric == DEFAULT_METRIC);
         let coarse = |gate: &Gate| coarse(&name, readings.base, gate.limit(), dialect);
         self.coarse.extend(timed.and_then(coarse));
+        self.coarse.extend(few_allocations(&name, readings));
         self.benchmarks.push(Discovered {
             gates,
             metrics: both.iter().map(|name| metric(name)).collect(),
@@ -260,6 +266,12 @@ impl Discovery {
     /// Whether something is known without a run.
     pub(super) fn has_exact(&self) -> bool {
         !self.exact.is_empty()
+    }
+
+    /// Whether the size of its code is a regression.
+    pub(super) fn has_grown(&self) -> bool {
+        let mut code = self.exact.iter().filter(|metric| metric.name == meter::TEXT);
+        code.any(|metric| metric.verdict == Some(Verdict::Regression))
     }
 
     /// Whether neither side has a benchmark.
@@ -374,9 +386,12 @@ impl Discovery {
         let Some(metric) = missing.cloned() else { return Ok(()) };
         let harness = program.dialect();
         let is_of_process = harness.filters() && is_meters(&metric);
-        let benchmark = benchmark.name.clone();
+        let (benchmark, harness) = (benchmark.name.clone(), harness.name());
         Err(match is_of_process {
-            true => FlowError::OfProcess { benchmark, metric, harness: harness.name() }.into(),
+            true if is_of_allocations(&metric) => {
+                FlowError::Uncounted { benchmark, metric, harness }.into()
+            }
+            true => FlowError::OfProcess { benchmark, metric, harness }.into(),
             false => FlowError::NoMetric { benchmark, metric, measured }.into(),
         })
     }
@@ -394,6 +409,15 @@ impl Unmatched {
             Side::Base => Status::Removed,
         }
     }
+}
+
+/// The notice that hardly any allocation of a program was seen.
+fn few_allocations(name: &str, readings: Pair<&Reading>) -> Option<Notice> {
+    let of_program = Side::BOTH.map(|side| readings[side]).into_iter();
+    let mut counts = of_program.filter(|reading| reading.benchmark.is_none());
+    let calls = counts.find_map(|reading| reading.values.get(ALLOCATIONS).filter(|n| *n < FEW))?;
+    let benchmark = name.to_owned();
+    Some(Notice::Run(RunNotice::FewAllocations { benchmark, calls }))
 }
 
 /// The gates for the metrics of a reading.

@@ -1,6 +1,6 @@
 //! Why a benchmark has regressed: the functions that execute more instructions, counted by
 //! valgrind while the benchmark is executed once in each of a few runs; or else, those that
-//! take more time, by samples that perf takes of a few runs.
+//! take more time, by samples that perf takes of a few runs. Of code that has grown, the crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,9 +11,9 @@ use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Sampling, Stop, Unknown};
+use crate::exec::execution::{Context, Sampling, SideProgram, Stop, Unknown};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{CallStack, Profiler, Sampler};
+use crate::exec::meter::{self, CallStack, Profiler, Sampler};
 use crate::model::explanation::{
     Cost, Evidence, Explain, Explanation, FunctionCost, StackCost, StackFrame,
 };
@@ -242,6 +242,51 @@ impl FoundCosts {
     }
 }
 
+/// The crates of programs whose code has grown.
+pub(super) fn explain_code(
+    session: &Session<'_, '_>,
+    when: Explain,
+    discoveries: &[Discovery],
+) -> Vec<Explanation> {
+    let found = session.programs.iter().zip(discoveries);
+    let grown = found.filter(|(_, found)| when != Explain::Never && found.has_grown());
+    grown.filter_map(|(program, found)| sizes_of_crates(&found.program, &program.sides)).collect()
+}
+
+/// The crates of a program whose code has another size on the head, as far as its functions have
+/// names.
+fn sizes_of_crates(benchmark: &str, sides: &Pair<SideProgram>) -> Option<Explanation> {
+    let sizes = Pair::both(|side| meter::sizes_of_functions(&sides[side].executable));
+    let (base, head) = (sizes.base?, sizes.head?);
+    let total = Pair { base: base.1, head: head.1 };
+    let mut crates = BTreeMap::<String, Pair<u64>>::new();
+    for (side, functions) in [(Side::Base, base.0), (Side::Head, head.0)] {
+        for (name, size) in functions {
+            crates.entry(crate_of(&functions::shown(&name)).to_owned()).or_default()[side] += size;
+        }
+    }
+    crates.retain(|_, size| size.base != size.head);
+    let crates = crates.into_iter().map(|(name, size)| FunctionCost {
+        name,
+        cost: Cost::Bytes(size),
+        differs: None,
+    });
+    let mut crates: Vec<FunctionCost> = crates.collect();
+    crates.sort_by_key(|one| {
+        let Pair { base, head } = one.cost.values();
+        std::cmp::Reverse((head - base).abs() as u64)
+    });
+    let benchmark = benchmark.to_owned();
+    let cost = Cost::Bytes(total);
+    Some(Explanation { benchmark, cost, functions: crates, stacks: Vec::new() })
+}
+
+/// The first crate in the name of a function; nothing for functions of other languages.
+fn crate_of(function: &str) -> &str {
+    let before = function.split_once("::").map_or("", |(before, _)| before);
+    before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+}
+
 /// The largest regression of a benchmark.
 fn worst(result: &BenchmarkResult) -> f64 {
     let changes = result.metrics.iter().filter_map(|metric| metric.summary.change);
@@ -443,6 +488,20 @@ mod tests {
         // Where the time of all varies by a third, that of `hot` has doubled all the same.
         let times = Pair { base: vec![3.5, 4.0, 4.8, 4.0, 4.0], head: vec![6.0; 5] };
         assert_eq!(explained(both, times).1[0], "hot");
+    }
+
+    #[test]
+    fn a_function_belongs_to_the_first_crate_in_its_name() {
+        let table = [
+            ("deep::work", "deep"),
+            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "alloc"),
+            ("<&T as core::fmt::Debug>::fmt", "core"),
+            ("<(A, B) as other_one::Trait>::call", "other_one"),
+            ("memcpy", ""),
+        ];
+        for (function, expected) in table {
+            assert_eq!(crate_of(function), expected, "{function}");
+        }
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(crate) struct Sample {
     #[arg(required = true, value_name = "NAME:COMMAND", help_heading = BENCHMARK)]
     pub(crate) commands: Vec<String>,
 
-    /// Also measure these metrics, such as instructions or
-    /// instructions_cachegrind
+    /// Also measure these metrics, such as instructions_cachegrind or
+    /// allocations
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = BENCHMARK)]
     pub(crate) metric: Vec<String>,
 

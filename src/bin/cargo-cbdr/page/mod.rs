@@ -172,6 +172,7 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
     let what = match explanation.cost {
         Cost::Instructions(_) => "Instructions",
         Cost::Seconds(_) => "Time",
+        Cost::Bytes(_) => return html! {},
     };
     let drawn =
         FLAME_GRAPHS.map(|(class, width)| (class, flamegraph::picture(explanation, side, width)));

@@ -34,6 +34,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
             "Time of an iteration spent in each function, by samples of perf: first those whose \
              code differs.",
         ),
+        Cost::Bytes(_) => (Unit::Bytes, "Machine code of each crate whose size differs."),
     };
     let number = |value: f64| text::value(value, &unit);
     let all = number(cost.values().base);
@@ -48,6 +49,9 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
                 "samples of perf show no function of `{benchmark}` whose time differs by more than \
                  it varies from run to run"
             ),
+            Cost::Bytes(_) => {
+                format!("the executable of `{benchmark}` does not tell which crates its code is of")
+            }
         };
         return Explained { title, caption, table: TextTable::default(), rest: None };
     }
@@ -67,10 +71,18 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
                  of {all} in all"
             )
         }
+        Cost::Bytes(_) => {
+            let more = if after < before { "less" } else { "more" };
+            format!("these crates have {change} {more} code in `{benchmark}`, of {all} in all")
+        }
     };
+    let is_code = matches!(cost, Cost::Bytes(_));
     let value = |side: Side| move |of: &FunctionCost| number(of.cost.values()[side]);
     let table = TextTable::of(&functions[..functions.len().min(FUNCTIONS)])
-        .text("function", |of| of.name.clone())
+        .text(if is_code { "crate" } else { "function" }, |of| match of.name.as_str() {
+            "" => "other languages".to_owned(),
+            name => name.to_owned(),
+        })
         .numbers("base", value(Side::Base))
         .numbers("head", value(Side::Head))
         .numbers("change", |of| {
@@ -81,7 +93,9 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         .text("its code", |of| code(of).to_owned())
         .build();
     let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
-    let rest = (rest > 0).then(|| format!("and {}", text::count(rest, "more function")));
+    let rest = (rest > 0).then(|| {
+        format!("and {}", text::count(rest, if is_code { "more crate" } else { "more function" }))
+    });
     Explained { title, caption, table, rest }
 }
 
@@ -91,6 +105,7 @@ fn code(function: &FunctionCost) -> &'static str {
     match function.differs {
         _ if base == 0.0 => "on the head only",
         _ if head == 0.0 => "on the base only",
+        _ if matches!(function.cost, Cost::Bytes(_)) => "on both sides",
         Some(true) => "differs",
         Some(false) => "is the same",
         None => "is not known",

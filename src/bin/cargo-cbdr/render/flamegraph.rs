@@ -5,7 +5,7 @@
 //! *Differential flame graphs*): two pictures, so that what only one side executes is in one.
 
 use cargo_cbdr::model::explanation::{Cost, Explanation, StackCost, StackFrame};
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::side::Side;
 use inferno::flamegraph::color::{BasicPalette, Palette};
 use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
 
@@ -27,15 +27,25 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(cost: Cost) -> Self {
+    const INSTRUCTIONS: Scale =
+        Scale { parts: 1.0, shown: "instructions", title: "Instructions on the head" };
+
+    const TIME: Scale =
+        Scale { parts: 1e12, shown: "ps", title: "Time of an iteration on the head" };
+
+    /// `None` for what no call stack has.
+    fn of(cost: Cost) -> Option<Self> {
         match cost {
-            Cost::Instructions(_) => {
-                Scale { parts: 1.0, shown: "instructions", title: "Instructions on the head" }
-            }
-            Cost::Seconds(_) => {
-                Scale { parts: 1e12, shown: "ps", title: "Time of an iteration on the head" }
-            }
+            Cost::Instructions(_) => Some(Scale::INSTRUCTIONS),
+            Cost::Seconds(_) => Some(Scale::TIME),
+            Cost::Bytes(_) => None,
         }
+    }
+
+    /// That of the first call stacks; those in another unit are left out.
+    fn of_all(explanations: &[Explanation]) -> Self {
+        let first = explanations.iter().find(|one| !one.stacks.is_empty());
+        first.and_then(|first| Scale::of(first.cost)).unwrap_or(Scale::INSTRUCTIONS)
     }
 
     fn weight(&self, stack: &StackCost, side: Side) -> u64 {
@@ -72,8 +82,7 @@ impl Scale {
 
 /// A file that a browser shows, in which one can zoom and search.
 pub(crate) fn file(explanations: &[Explanation]) -> String {
-    let cost = explanations.first().map(|first| first.cost);
-    let scale = Scale::of(cost.unwrap_or(Cost::Instructions(Pair::default())));
+    let scale = Scale::of_all(explanations);
     let mut options = scale.options(Side::Head);
     options.title = scale.title.to_owned();
     options.subtitle =
@@ -90,10 +99,10 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
 /// picoseconds.
 pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
     let mut text = String::new();
-    let scale = explanations.first().map(|first| Scale::of(first.cost));
+    let scale = Scale::of_all(explanations);
     for (root, stack) in together(explanations) {
         let names = names(root, stack, |frame| frame.function.clone());
-        match scale.as_ref().map_or(0, |scale| scale.weight(stack, side)) {
+        match scale.weight(stack, side) {
             0 => {}
             weight => text += &format!("{names} {weight}\n"),
         }
@@ -104,8 +113,10 @@ pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
 /// The stacks of all benchmarks whose cost is known in the same unit, each below the benchmark's
 /// name.
 fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>, &StackCost)> {
-    let unit = |one: &Explanation| std::mem::discriminant(&one.cost);
-    let alike = explanations.iter().filter(move |one| unit(one) == unit(&explanations[0]));
+    let unit = Scale::of_all(explanations).shown;
+    let is_alike =
+        move |one: &&Explanation| Scale::of(one.cost).is_some_and(|own| own.shown == unit);
+    let alike = explanations.iter().filter(is_alike);
     alike.flat_map(|explanation| {
         let root = Some(explanation.benchmark.as_str());
         explanation.stacks.iter().map(move |stack| (root, stack))
@@ -116,7 +127,7 @@ fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>,
 /// functions have no paths. `None` where the stacks are not known.
 pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
     let paths = width >= WIDE;
-    let scale = Scale::of(explanation.cost);
+    let scale = Scale::of(explanation.cost)?;
     let lines = scale.lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
     if lines.is_empty() {
         return None;
@@ -182,6 +193,8 @@ fn names(root: Option<&str>, stack: &StackCost, name: impl Fn(&StackFrame) -> St
 
 #[cfg(test)]
 mod tests {
+    use cargo_cbdr::model::side::Pair;
+
     use super::*;
 
     fn explanation(stacks: &[(&[&str], u64, u64)]) -> Explanation {

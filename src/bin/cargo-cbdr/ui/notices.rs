@@ -494,6 +494,10 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
              whether both sides do the same work",
             of.alone(format!(", in line {line}"))
         ),
+        RunNotice::FewAllocations { calls, .. } => format!(
+            "of {of} {} seen: an allocator that does not use `malloc` is not seen",
+            of.or(format!("only {calls} allocations were"), "hardly any allocations were")
+        ),
         RunNotice::NamesVary { names, .. } => format!(
             "{of} {} {} a different name in every run: what varies and all after it is \
              replaced by `*`, and the sides are paired by the rest and by position",
