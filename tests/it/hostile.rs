@@ -185,7 +185,7 @@ fn is_calm_page(path: &Path) {
         dd details summary i b a caption fieldset legend input label svg rect circle line path polyline polygon text g";
     let attributes = "class charset href name id for type checked scope title data-kind data-group content lang http-equiv html style role aria-label data-name \
         width height viewbox xmlns x y x1 y1 x2 y2 cx cy r d points fill stroke stroke-width opacity \
-        dx dy dominant-baseline text-anchor font-family font-size fill-opacity stroke-opacity";
+        fg:x fg:w total_samples dx dy dominant-baseline text-anchor font-family font-size fill-opacity stroke-opacity";
     let has = |list: &str, word: &str| list.split_whitespace().any(|known| known == word);
     for (tag, names) in tags(&text) {
         assert!(has(known, tag.trim_start_matches('/')), "{tag}");

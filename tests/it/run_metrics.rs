@@ -256,8 +256,11 @@ fn the_page_shows_what_the_study_prints_of_the_recordings() {
     let conclusions = std::fs::read_to_string(root.join("docs/suites.md")).unwrap();
     let shown: Vec<&str> = conclusions.lines().filter(|line| line.starts_with('|')).collect();
     assert!(shown.len() > 8, "{shown:?}");
+    // The table of the number for a whole suite is that of another study.
+    let other = std::fs::read_to_string(root.join("docs/data/suite-number.md")).unwrap();
     for line in shown {
-        assert!(page.lines().any(|printed| printed == line), "the study does not print {line}");
+        let mut printed = page.lines().chain(other.lines());
+        assert!(printed.any(|printed| printed == line), "no study prints {line}");
     }
 }
 

@@ -64,16 +64,16 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_100),
-    ("engine", 2_450),
+    ("bin", 11_150),
+    ("engine", 2_430),
     ("error", 400),
-    ("exec", 6_350),
-    ("flows", 6_700),
-    ("model", 1_850),
-    ("samples", 2_200),
-    ("settings", 1_830),
-    ("stats", 2_700),
-    ("workspace", 11_400),
+    ("exec", 6_420),
+    ("flows", 6_730),
+    ("model", 1_830),
+    ("samples", 2_180),
+    ("settings", 1_825),
+    ("stats", 2_750),
+    ("workspace", 11_340),
 ];
 
 fn root() -> PathBuf {

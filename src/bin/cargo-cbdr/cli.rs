@@ -271,11 +271,12 @@ pub(crate) struct SideFlags {
     pub(crate) always_run: bool,
 }
 
-/// Build both sides, and write all that comparing them needs to a file
+/// Write all that a comparison needs to a file
 ///
-/// Any machine of this kind measures it with `compare --packed FILE`, without
-/// the repository, git, Rust or a linker.
+/// Builds both sides. Any machine of this kind measures them with
+/// `compare --packed FILE`, without the repository, git, Rust or a linker.
 #[derive(Debug, Args)]
+#[command(override_usage = "cargo cbdr pack [OPTIONS] [BASE] <FILE> [-- <ARGS>...]")]
 pub(crate) struct Pack {
     #[command(flatten)]
     pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | RUNS }>,

@@ -90,7 +90,7 @@ impl Allocations {
         Err(asked.iter().map(refusal).collect())
     }
 
-    /// HeapCounts only what is timed.
+    /// Counts only what is timed.
     pub(super) fn of_benchmarks(&mut self) {
         self.is_timed = true;
     }

@@ -53,7 +53,7 @@ pub(crate) struct Sampler {
     event: &'static str,
 }
 
-/// PerfSamples of a program.
+/// Samples of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PerfSamples {
     pub(crate) count: u64,
