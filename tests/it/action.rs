@@ -40,8 +40,8 @@ fn no_script_calls_this_program_by_way_of_cargo() {
         ("src/bin/cargo-cbdr/ci/script.sh", call),
     ] {
         let text = std::fs::read_to_string(root().join(file)).unwrap();
-        let calls =
-            ["compare", "pack", "analyze", "history", "hook"].map(|verb| format!("cargo cbdr {verb}"));
+        let calls = ["compare", "pack", "analyze", "history", "hook"]
+            .map(|verb| format!("cargo cbdr {verb}"));
         let is_call =
             |line: &&str| !line.contains('`') && calls.iter().any(|call| line.contains(call));
         assert_eq!(text.lines().find(is_call), None, "{file}");
