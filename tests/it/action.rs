@@ -34,14 +34,14 @@ fn no_script_calls_this_program_by_way_of_cargo() {
     for (file, call) in [
         ("action.yml", "cargo-cbdr \"${words[@]}\""),
         ("src/bin/cargo-cbdr/ci/gitlab.yml", call),
-        ("src/bin/cargo-cbdr/ci/gitlab-shards.yml", call),
+        ("src/bin/cargo-cbdr/ci/gitlab-shards.yml", "cargo-cbdr pack --fetch"),
         ("src/bin/cargo-cbdr/ci/slurm.sh", "cargo-cbdr compare "),
-        ("src/bin/cargo-cbdr/ci/kubernetes.yml", "cargo-cbdr compare "),
+        ("src/bin/cargo-cbdr/ci/kubernetes.yml", "cargo-cbdr pack "),
         ("src/bin/cargo-cbdr/ci/script.sh", call),
     ] {
         let text = std::fs::read_to_string(root().join(file)).unwrap();
-        let calls =
-            ["compare", "analyze", "history", "hook"].map(|verb| format!("cargo cbdr {verb}"));
+        let calls = ["compare", "pack", "analyze", "history", "hook"]
+            .map(|verb| format!("cargo cbdr {verb}"));
         let is_call =
             |line: &&str| !line.contains('`') && calls.iter().any(|call| line.contains(call));
         assert_eq!(text.lines().find(is_call), None, "{file}");
@@ -440,6 +440,71 @@ fn a_shard_has_files_of_its_own_and_all_of_them_get_one_verdict() {
     let combined = "<analyze><--combine><--format><github><shards><--fail-on><inconclusive>\n";
     assert!(words.ends_with(combined), "{words}");
     assert!(job.path("temp/shards").is_dir());
+}
+
+#[test]
+fn a_pack_is_made_of_the_repository_and_measured_without_it() {
+    let repo = Repo::new("steady");
+    repo.branch("topic");
+    repo.write("README.md", "words\n");
+    repo.commit("words");
+    let mut job = Job::new();
+    let file = job.path("a $(pack)").display().to_string();
+    job.set("inputs.pack", &file);
+    job.set("inputs.base", "main");
+    job.set("inputs.threshold", "5%");
+    job.run_anywhere("Look at the runner").code(0);
+    job.run("Compare", repo.path()).code(0).says("Packed");
+    assert_eq!(job.read("summary"), "", "there is no result yet");
+    job.set("inputs.pack", "");
+    job.set("inputs.packed", &file);
+    job.set("inputs.shard", "1/1");
+    job.run_anywhere("Compare").code(0).says("identical");
+    assert!(job.path("temp/cbdr/shard-1.csv.json").is_file());
+    job.set("inputs.packed", "gone");
+    job.run_anywhere("Compare").code(101);
+    // What can't be built is an error of the job, too.
+    job.set("inputs.pack", &file);
+    job.set("inputs.base", "no-such-branch");
+    job.run("Compare", repo.path()).code(101);
+    assert!(job.read("summary").contains("no result"), "{}", job.read("summary"));
+}
+
+#[test]
+fn the_words_of_a_pack_are_those_that_it_takes() {
+    let mut job = Job::new();
+    job.stand_in("cargo-cbdr", "exit 0");
+    job.set("inputs.pack", "a pack");
+    job.set("inputs.args", "--layouts off -- --quick");
+    job.set("github.event.merge_group.base_sha", "0123456");
+    job.run_anywhere("Look at the runner").code(0);
+    job.run_anywhere("Compare").code(0);
+    let expected = "<pack><--fetch><0123456><a pack><--layouts><off><--><--quick>\n";
+    assert_eq!(job.read("cargo-cbdr.log"), expected);
+    job.set("inputs.pack", "");
+    job.set("inputs.packed", "a pack");
+    job.set("inputs.args", "");
+    job.run_anywhere("Compare").code(0);
+    let words = job.read("cargo-cbdr.log");
+    let (file, report) = (job.path("temp/cbdr/samples.csv"), job.path("temp/cbdr/report.html"));
+    let (file, report) = (file.display(), report.display());
+    let measured = format!(
+        "<compare><--packed><a pack><--format><github><--report><{report}><--samples><{file}>\n"
+    );
+    assert!(words.ends_with(&measured), "{words}");
+    // Neither has builds to restore or a result to post that the other has.
+    for (name, input) in [
+        ("Restore earlier builds", "packed"),
+        ("Keep the builds", "packed"),
+        ("Keep the report", "pack"),
+        ("Comment", "pack"),
+    ] {
+        let condition = step(&job.action, name)["if"].as_str().unwrap();
+        assert!(condition.contains(&format!("inputs.{input} == ''")), "{name}: {condition}");
+    }
+    // An artifact of an earlier attempt would stay.
+    let keep = &step(&job.action, "Keep the report")["with"];
+    assert_eq!(keep["overwrite"].as_bool(), Some(true));
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn engines_with_several_machines_get_as_many_as_are_asked_for() {
     let files = [
         ("github", ".github/workflows/cbdr.yml", "        shard: [1, 2, 3]\n"),
         ("gitlab", ".gitlab/cbdr.yml", "  parallel: 3\n"),
+        ("gitlab", ".gitlab/cbdr.yml", "  needs: [cbdr-pack]\n"),
         ("slurm", "ci/cbdr-slurm.sh", "\nshards=3\n"),
         ("kubernetes", "ci/cbdr-kubernetes.yml", "  completions: 3\n  parallelism: 3\n"),
     ];
@@ -132,6 +133,13 @@ fn engines_with_several_machines_get_as_many_as_are_asked_for() {
         if path.ends_with(".yml") {
             yaml_rust2::YamlLoader::load_from_str(&written).unwrap();
         }
+        // Both sides are built once.
+        if service != "github" {
+            assert_eq!(written.matches("cargo-cbdr pack").count(), 1, "{service}");
+            let measures = written.lines().find(|line| line.contains("--shard auto")).unwrap();
+            assert!(measures.contains("--packed"), "{service}: {measures}");
+        }
+        std::fs::remove_file(repo.path().join(path)).unwrap();
     }
     init(&repo, "--try-for 0s --ci script --shards 3").code(2).says("is for one machine");
     init(&repo, "--try-for 0s --shards 3").code(2).says("--ci");

@@ -166,6 +166,23 @@ fn where_the_layouts_of_a_pack_are_used_up_that_is_said() {
 }
 
 #[test]
+fn a_single_name_is_that_of_the_file_and_arguments_come_last() {
+    let repo = repo();
+    let aimed = |args: &str| {
+        repo.cbdr(&format!("pack {args}")).run().code(0).says("Packed");
+        let about = about(&repo.around().join("packed"));
+        (about["sides"]["base"].clone(), about["benchmarks"][0]["table"]["args"].clone())
+    };
+    let (base, _) = aimed("../packed --harness json --layouts off");
+    let (named, args) = aimed("main ../packed --harness json --layouts off -- --quick");
+    assert_eq!((base, args), (named.clone(), json!(["--quick"])));
+    let (head, _) = aimed("--aa ../packed --harness json --layouts off");
+    assert_ne!(head, named);
+    repo.cbdr("pack").run().code(2).says("name the FILE");
+    repo.cbdr("pack --aa main ../packed").run().code(2).says("--aa");
+}
+
+#[test]
 fn options_that_shape_builds_belong_to_pack() {
     let repo = Repo::new("steady");
     for (args, flag) in [

@@ -74,6 +74,40 @@ fn what_can_write_runs_no_code_of_the_repository_and_what_runs_it_can_only_read(
 }
 
 #[test]
+fn several_machines_measure_what_one_has_built() {
+    let workflow = parsed(&written("--shards 3"));
+    let needs = |job: &str| workflow["jobs"][job]["needs"].as_str().map(str::to_owned);
+    assert_eq!(needs("pack"), None);
+    assert_eq!(needs("measure").as_deref(), Some("pack"));
+    assert_eq!(needs("verdict").as_deref(), Some("measure"));
+    // A skipped job counts as passed.
+    assert_eq!(workflow["jobs"]["verdict"]["if"].as_str(), Some("${{ always() }}"));
+    let with = |job: &str, action: &str| {
+        let (_, _, steps) = jobs(&workflow).find(|(name, _, _)| *name == job).unwrap();
+        let mut steps = steps.iter();
+        let is_it = |step: &&Yaml| step["uses"].as_str().unwrap().starts_with(action);
+        steps.find(is_it).map(|step| step["with"].clone())
+    };
+    for job in ["measure", "verdict"] {
+        assert_eq!(with(job, "actions/checkout"), None, "{job}");
+    }
+    let (kept, got) = (
+        with("pack", "actions/upload-artifact").unwrap(),
+        with("measure", "actions/download-artifact").unwrap(),
+    );
+    assert_eq!(kept["name"], got["name"]);
+    // The verdict reads no pack.
+    assert!(!kept["name"].as_str().unwrap().starts_with("cbdr-measure-"));
+    assert_eq!(kept["overwrite"].as_bool(), Some(true));
+    let (pack, packed) = (
+        with("pack", "cargo-cbdr/").unwrap()["pack"].clone(),
+        with("measure", "cargo-cbdr/").unwrap()["packed"].clone(),
+    );
+    assert_eq!(kept["path"], pack);
+    assert!(pack.as_str().unwrap().ends_with(&format!("/{}", packed.as_str().unwrap())));
+}
+
+#[test]
 fn rights_are_the_least_that_their_jobs_need() {
     for (options, job, expected) in [
         ("--on comment", "request", ["pull-requests", "statuses"].as_slice()),

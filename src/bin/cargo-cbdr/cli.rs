@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
+use clap::builder::Resettable;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -105,7 +106,6 @@ pub(crate) enum CliCommand {
     Init(Box<Init>),
     /// Run a comparison in a small repository with a planted slowdown
     Demo,
-    #[command(allow_missing_positional = true)]
     Pack(Box<Pack>),
     Sample(Sample),
     #[command(after_help = CODES_OF_CHECK)]
@@ -276,14 +276,19 @@ pub(crate) struct SideFlags {
 /// Builds both sides. Any machine of this kind measures them with
 /// `compare --packed FILE`, without the repository, git, Rust or a linker.
 #[derive(Debug, Args)]
-#[command(override_usage = "cargo cbdr pack [OPTIONS] [BASE] <FILE> [-- <ARGS>...]")]
+#[command(
+    override_usage = "cargo cbdr pack [OPTIONS] [BASE] <FILE> [-- <ARGS>...]",
+    mut_arg("args", |args| args.index(3)),
+    // A single name is that of the file, although it is read as BASE.
+    mut_arg("aa", |aa| aa.conflicts_with(Resettable::Reset).conflicts_with_all(["exact_base", "file"])),
+)]
 pub(crate) struct Pack {
     #[command(flatten)]
     pub(crate) settings: Flags<{ BASE | SELECTION | POLICY | FAILURE | RUNS }>,
 
     /// The file to write
     #[arg(help_heading = ARGUMENTS)]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
 
     /// Link N random layouts of each side, or none [default: as many as it takes
     /// to confirm what is clearly slower]

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Made by `cargo cbdr init --ci slurm --shards @SHARDS@`.
 #
-# Compares the benchmarks of HEAD with its merge-base with BASE on @SHARDS@ nodes of a Slurm
-# cluster that share the home folder:
+# Compares the benchmarks of HEAD with its merge-base with BASE on a Slurm cluster whose nodes
+# share the home folder: one of them builds both sides, and @SHARDS@ measure them.
 #
-#     ci/cbdr-slurm.sh submit [BASE]       measures, and prints the verdict
+#     ci/cbdr-slurm.sh submit [BASE]       builds, measures, and prints the verdict
 #     ci/cbdr-slurm.sh retry RUN I[,I..]   measures lost shards of the folder RUN again
 #
 # Both wait for the verdict and end with its exit code: 0, 100 for a regression, 101 if
@@ -12,14 +12,24 @@
 set -euo pipefail
 
 shards=@SHARDS@
-# More options of `sbatch` for the measuring tasks. No two tasks may share processors.
+# More options of `sbatch`. No two tasks may share a node: their files are at the same place.
 options=(--exclusive --time=30)
-# More arguments of `cargo-cbdr compare`.
-arguments=(--time-limit 5m)
+# The calls, for more options of each.
+pack=(cargo-cbdr pack)
+compare=(cargo-cbdr compare --time-limit 5m)
+# A folder that each node has for itself, and in which it can create that place.
+scratch=/tmp
 
-# Submits the shards $2 of the run $1, and waits for the verdict.
+# Submits the shards $2 of the run $1, after its builds if there are none, and waits for the
+# verdict.
 submit() {
     echo "The files are in $1" >&2
+    if ! [ -e "$1/change.pack" ]; then
+        job=$(sbatch --parsable --job-name=cbdr-pack --chdir="$PWD" --output="$1/pack.txt" \
+            "${options[@]}" "$script" pack "$1")
+        # If nothing was built, the tasks are cancelled.
+        options+=(--dependency=afterok:"$job" --kill-on-invalid-dep=yes)
+    fi
     # The last minute is for writing what was measured.
     job=$(sbatch --parsable --job-name=cbdr --array="$2" --chdir="$PWD" --requeue \
         --signal=B:USR1@60 --output="$1/shard-%a.txt" --open-mode=append \
@@ -51,16 +61,25 @@ case "${1-}" in
         cd "$(dirname "$script")/@UP@"
         submit "$2" "$3"
         ;;
-    task)
+    pack)
         run=$2
         read -r base head < "$run/commits"
-        # Of a retry, Slurm counts only the tasks that are started again.
-        export CBDR_SHARDS=$shards
-        CBDR_CACHE_DIR=$(mktemp -d "${SLURM_TMPDIR:-${TMPDIR:-/tmp}}/cbdr-XXXXXX")
+        CBDR_CACHE_DIR=$scratch/cbdr-$(basename "$run")
         export CBDR_CACHE_DIR
         trap 'rm -rf "$CBDR_CACHE_DIR"' EXIT
-        cargo-cbdr compare "$base" --exact-base --head "$head" --shard auto \
-            --samples "$run/$SLURM_ARRAY_TASK_ID.csv" "${arguments[@]}" &
+        # This shell has to outlive the program, as below.
+        trap : TERM
+        "${pack[@]}" --exact-base --head "$head" "$base" "$run/change.pack"
+        ;;
+    task)
+        run=$2
+        # Of a retry, Slurm counts only the tasks that are started again.
+        export CBDR_SHARDS=$shards
+        # Where the files of the pack are put.
+        cache=$scratch/cbdr-$(basename "$run")
+        trap 'rm -rf "$cache"' EXIT
+        "${compare[@]}" --packed "$run/change.pack" --shard auto \
+            --samples "$run/$SLURM_ARRAY_TASK_ID.csv" &
         program=$!
         # That time is running out, Slurm tells this shell alone; that the task has to go, all
         # programs, of which this shell has to outlive the others.
@@ -71,6 +90,7 @@ case "${1-}" in
         exit "$code"
         ;;
     verdict)
+        if ! [ -e "$2/change.pack" ]; then cat "$2/pack.txt" || true; fi
         exec cargo-cbdr analyze --combine --format markdown "$2"
         ;;
     *)

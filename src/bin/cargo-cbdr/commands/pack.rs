@@ -1,5 +1,7 @@
 //! `cargo cbdr pack`.
 
+use std::path::PathBuf;
+
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::{Packed, pack};
@@ -14,10 +16,15 @@ use crate::ui::{Failure, Ui, text};
 /// Packs what is asked for.
 pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
-    let request = request(args.settings.0.clone(), args.sides.head.clone(), None)?;
+    let mut flags = args.settings.0.clone();
+    let file = args.file.clone().or_else(|| flags.base.take().map(PathBuf::from));
+    let Some(file) = file else {
+        return Err(Failure::Arguments("name the FILE to write".to_owned()));
+    };
+    let request = request(flags, args.sides.head.clone(), None)?;
     let seed = args.seed.seed.unwrap_or_else(random_seed);
     let options = Options { request: with_sides(request, &args.sides), seed, ..Options::default() };
-    let packed = pack(&options, (&args.file, args.layouts), context, &mut |event| ui.show(&event));
+    let packed = pack(&options, (&file, args.layouts), context, &mut |event| ui.show(&event));
     ui.end();
     let Packed { bytes, seconds, affected, unaffected, layouts } = packed?;
     let affected = text::count(affected as u64, "benchmark");
@@ -30,7 +37,7 @@ pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure
         &format!(
             "{affected} to measure and {unaffected} unaffected{layouts}, in {}: `{}`, {:.1} MB",
             text::seconds(seconds),
-            args.file.display(),
+            file.display(),
             bytes as f64 / 1e6
         ),
     );
