@@ -463,7 +463,7 @@ pub(crate) enum Service {
 pub(crate) enum Trigger {
     /// Each push.
     Push,
-    /// The comment `/bench`, of who may write.
+    /// The comment `/bench` of somebody with write access.
     Comment,
     /// The label `bench`, and each push while it is set.
     Label,
