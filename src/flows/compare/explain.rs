@@ -62,6 +62,8 @@ struct FoundCosts {
     functions: Pair<Costs>,
     stacks: Stacks,
     runs: usize,
+    /// Names of linkers as people read them: most occur in many stacks.
+    shown: BTreeMap<String, String>,
 }
 
 enum NotFound {
@@ -231,7 +233,12 @@ impl CostSearch<'_, '_> {
 impl FoundCosts {
     /// Adds what a function costs in a run if it is called in one way.
     fn add(&mut self, stack: &CallStack, side: Side, run: usize, cost: f64) {
-        let mut names: Vec<String> = stack.names().map(functions::shown).collect();
+        let shown = &mut self.shown;
+        let read = |name: &str| match shown.get(name) {
+            Some(known) => known.clone(),
+            None => shown.entry(name.to_owned()).or_insert(functions::shown(name)).clone(),
+        };
+        let mut names: Vec<String> = stack.names().map(read).collect();
         let Some(function) = names.first() else { return };
         let runs = || vec![0.0; self.runs];
         self.functions[side].entry(function.clone()).or_insert_with(runs)[run] += cost;
@@ -422,7 +429,7 @@ mod tests {
     }
 
     fn of(functions: Pair<Costs>, runs: usize) -> FoundCosts {
-        FoundCosts { functions, stacks: Stacks::new(), runs }
+        FoundCosts { functions, runs, ..FoundCosts::default() }
     }
 
     #[test]
