@@ -143,7 +143,7 @@ fn notices(notices: &[NoticeLine]) -> Markup {
     }
 }
 
-/// Which functions of a regressed benchmark execute more instructions.
+/// Why benchmarks have regressed: the functions that cost more, and their call stacks.
 fn explanations(outcome: &Outcome) -> Markup {
     html! {
         @for explanation in &outcome.explanations {

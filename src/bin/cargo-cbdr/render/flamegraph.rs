@@ -62,6 +62,20 @@ impl Scale {
         options
     }
 
+    /// The stacks of all benchmarks whose cost is in this unit, each below the benchmark's name.
+    fn together<'e>(
+        &self,
+        explanations: &'e [Explanation],
+    ) -> impl Iterator<Item = (Option<&'e str>, &'e StackCost)> {
+        let unit = self.shown;
+        let has_unit =
+            move |one: &&Explanation| Scale::of(one.cost).is_some_and(|own| own.shown == unit);
+        explanations.iter().filter(has_unit).flat_map(|explanation| {
+            let root = Some(explanation.benchmark.as_str());
+            explanation.stacks.iter().map(move |stack| (root, stack))
+        })
+    }
+
     /// The stacks with the costs of the other side and of this one, sorted.
     fn lines<'e>(
         &self,
@@ -88,7 +102,7 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
     options.subtitle =
         Some(format!("red: more than on the base, blue: less; {MARK}: the code differs"));
     options.min_width = LEAST_WIDTH;
-    let mut lines = scale.lines(together(explanations), Side::Head, true);
+    let mut lines = scale.lines(scale.together(explanations), Side::Head, true);
     if lines.is_empty() {
         lines.push("nothing has regressed, or its call stacks are not known 1 1".to_owned());
     }
@@ -100,7 +114,7 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
 pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
     let mut text = String::new();
     let scale = Scale::of_all(explanations);
-    for (root, stack) in together(explanations) {
+    for (root, stack) in scale.together(explanations) {
         let names = names(root, stack, |frame| frame.function.clone());
         match scale.weight(stack, side) {
             0 => {}
@@ -108,19 +122,6 @@ pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
         }
     }
     text
-}
-
-/// The stacks of all benchmarks whose cost is known in the same unit, each below the benchmark's
-/// name.
-fn together(explanations: &[Explanation]) -> impl Iterator<Item = (Option<&str>, &StackCost)> {
-    let unit = Scale::of_all(explanations).shown;
-    let is_alike =
-        move |one: &&Explanation| Scale::of(one.cost).is_some_and(|own| own.shown == unit);
-    let alike = explanations.iter().filter(is_alike);
-    alike.flat_map(|explanation| {
-        let root = Some(explanation.benchmark.as_str());
-        explanation.stacks.iter().map(move |stack| (root, stack))
-    })
 }
 
 /// A picture in a page, this many pixels wide, with the widths of a side. Where that is narrow,
