@@ -67,7 +67,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_150),
     ("engine", 2_430),
     ("error", 400),
-    ("exec", 6_420),
+    ("exec", 6_540),
     ("flows", 6_730),
     ("model", 1_830),
     ("samples", 2_180),

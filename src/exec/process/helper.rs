@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::counter::OpenCounters;
+use super::counter::{CounterEvent, OpenCounters, SoftwareEvent};
 use super::launch::{ExecArgs, Launch};
 #[cfg(not(target_os = "linux"))]
 use super::plain::StdSpawner as Spawner;
@@ -187,7 +187,11 @@ fn answer(
     };
     let files = [stdin, open(&request.stdout, null)?, open(&request.stderr, null)?];
     let kept = [&request.stdout, &request.stderr].map(|sink| matches!(sink, Sink::File(_)));
-    let launch = Launch::new(&request.program, files, request.isolation.ready(), request.peak)?;
+    // The stop that this takes would be counted, too.
+    let switches = CounterEvent::Software(SoftwareEvent::ContextSwitches);
+    let stays = request.counters.iter().all(|counter| counter.event != switches);
+    let isolation = request.isolation.ready();
+    let launch = Launch::new(&request.program, files, isolation, request.peak, stays)?;
     let output = OutputFiles::new(kept.into_iter().zip(&launch.files[1..]))?;
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
@@ -198,7 +202,7 @@ fn answer(
     // other process can get its number.
     unix::signal_group(child.pid, Signal::KILL);
     running.store(0, Ordering::Release);
-    let (exit, usage) = unix::reap(child.pid)?;
+    let (exit, usage) = spawner.reap(child.pid, wall)?;
     let left_behind = if request.sweep { end_orphans() } else { 0 };
     let counts = counters.read().map_err(LaunchError::count)?;
     let timed_out = why == Some(Ended::TimeOut);

@@ -72,6 +72,8 @@ pub(super) struct Launch<'a> {
     pub(super) isolation: Ready,
     /// Whether its peak memory is wanted.
     pub(super) peak: bool,
+    /// Whether it starts on the processor on which the one before it ended.
+    pub(super) stays: bool,
 }
 
 impl<'a> Launch<'a> {
@@ -80,8 +82,9 @@ impl<'a> Launch<'a> {
         files: [OwnedFd; 3],
         isolation: Ready,
         peak: bool,
+        stays: bool,
     ) -> io::Result<Self> {
-        Ok(Launch { program: args.program()?, args, files, isolation, peak })
+        Ok(Launch { program: args.program()?, args, files, isolation, peak, stays })
     }
 }
 

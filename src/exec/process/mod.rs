@@ -21,6 +21,8 @@ mod plain;
 mod program;
 #[cfg(target_os = "linux")]
 mod spawn;
+#[cfg(target_os = "linux")]
+mod stay;
 pub(crate) mod ticks;
 pub mod trace;
 mod unix;

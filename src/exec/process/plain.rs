@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
 use super::launch::Launch;
-use super::unix::{Child, mask};
+use super::unix::{self, Child, mask};
+use super::{Exit, Usage};
 
 pub(super) struct StdSpawner;
 
@@ -24,8 +25,8 @@ impl StdSpawner {
         launch: &Launch<'_>,
         running: &AtomicI32,
     ) -> io::Result<(Child, Instant)> {
-        // Nothing tells where it begins here.
-        let _ = launch.peak;
+        // Nothing tells where it begins here, and nothing determines it.
+        let _ = (launch.peak, launch.stays);
         let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
         let [stdin, stdout, stderr] = &launch.files;
         let mut command = std::process::Command::new(text(&launch.program));
@@ -59,13 +60,19 @@ impl StdSpawner {
         running.store(pid, Ordering::Release);
         Ok((Child { pid, ended: None }, began))
     }
+
+    /// Waits for a program and reaps it. Returns how it ended, and what it and the children that it
+    /// waited for have used.
+    pub(super) fn reap(&mut self, pid: i32, _wall: f64) -> io::Result<(Exit, Usage)> {
+        unix::reap(pid)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Isolation;
     use super::super::launch::ExecArgs;
-    use super::super::unix::{has_ended, reap, wait_for_event};
-    use super::super::{Exit, Isolation};
+    use super::super::unix::{has_ended, wait_for_event};
     use super::*;
     use std::io::Write;
     use std::os::fd::{AsFd, OwnedFd};
@@ -80,7 +87,7 @@ mod tests {
         };
         let file = || OwnedFd::from(output.try_clone().unwrap());
         let files = [file(), file(), file()];
-        let launch = Launch::new(&args, files, Isolation::default().ready(), true).unwrap();
+        let launch = Launch::new(&args, files, Isolation::default().ready(), true, true).unwrap();
         let running = AtomicI32::new(0);
         let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();
         (child, running.into_inner())
@@ -93,7 +100,7 @@ mod tests {
         let output = std::fs::File::create_new(cwd.join("output")).unwrap();
         let script = "echo \"$A $0 $1 $(pwd) $(env | grep -c ^HOME)\"; kill -9 0";
         let (child, running) = started(script, &cwd, &output);
-        let (exit, usage) = reap(child.pid).unwrap();
+        let (exit, usage) = StdSpawner::new().reap(child.pid, 0.0).unwrap();
         assert_eq!((exit, running), (Exit::Signal(9), child.pid));
         assert!((1 << 16..1 << 30).contains(&usage.max_rss), "{} bytes", usage.max_rss);
         let printed = std::fs::read_to_string(cwd.join("output")).unwrap();
@@ -112,6 +119,6 @@ mod tests {
         other.write_all(b"x").unwrap();
         let seen = wait_for_event(&child, Some(control.as_fd()), None);
         assert!(seen.ended && !seen.asked);
-        assert_eq!(reap(child.pid).unwrap().0, Exit::Code(3));
+        assert_eq!(StdSpawner::new().reap(child.pid, 0.0).unwrap().0, Exit::Code(3));
     }
 }

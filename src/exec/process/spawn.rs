@@ -10,7 +10,9 @@ use std::time::Instant;
 
 use super::isolation::Ready;
 use super::launch::Launch;
-use super::unix::{Child, signals, wait_for};
+use super::stay::{Start, Stay};
+use super::unix::{self, Child, signals, wait_for};
+use super::{Exit, Usage};
 
 /// What every start of a program needs.
 pub(super) struct Spawner {
@@ -21,6 +23,9 @@ pub(super) struct Spawner {
     /// The file that takes the order to reset this process's peak memory; -1 where
     /// there is none.
     peak: libc::c_int,
+    stay: Stay,
+    /// How the latest program started.
+    start: Start,
 }
 
 /// What the child needs between clone and exec, and what it reports.
@@ -31,6 +36,7 @@ struct SpawnedChild {
     cwd: *const libc::c_char,
     files: [libc::c_int; 3],
     isolation: Ready,
+    start: Start,
     /// The signals to be blocked: none.
     mask: libc::sigset_t,
     /// Gets the number of the child.
@@ -62,6 +68,7 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
             libc::_exit(127)
         }
         if ready {
+            start.start.bind();
             (*start.running).store(libc::getpid(), Ordering::Release);
             start.at = Instant::now();
             libc::execve(start.program, start.argv, start.env);
@@ -81,7 +88,13 @@ impl Spawner {
         let peak = File::options().write(true).open("/proc/self/clear_refs");
         let peak = peak.map_or(-1, IntoRawFd::into_raw_fd);
         // So large that it is mapped by itself. Next to nothing of it is used.
-        Spawner { stack: vec![0; 256 << 10], unwritten: unwritten(), peak }
+        Spawner {
+            stack: vec![0; 256 << 10],
+            unwritten: unwritten(),
+            peak,
+            stay: Stay::default(),
+            start: Start::default(),
+        }
     }
 
     /// Starts a program and returns also when: the clock starts in the child, right
@@ -103,6 +116,7 @@ impl Spawner {
             cwd: launch.args.cwd.as_ptr(),
             files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
             isolation: launch.isolation,
+            start: if launch.stays { self.stay.start(&launch.program) } else { Start::default() },
             mask: signals(&[]),
             running,
             at: Instant::now(),
@@ -133,7 +147,18 @@ impl Spawner {
             wait_for(pid);
             return Err(io::Error::from_raw_os_error(start.error));
         }
+        self.stay.release(pid, &start.start);
+        self.start = start.start;
         Ok((Child { pid, ended }, start.at))
+    }
+
+    /// Waits for the latest program, which took `wall` seconds, and reaps it. Returns how it ended, and what it and the children
+    /// that it waited for have used.
+    pub(super) fn reap(&mut self, pid: i32, wall: f64) -> io::Result<(Exit, Usage)> {
+        self.stay.note(pid);
+        let (exit, mut usage) = unix::reap(pid)?;
+        self.stay.judge(&self.start, wall, &mut usage);
+        Ok((exit, usage))
     }
 
     /// Makes this process as small as it can be and resets its peak memory, at
