@@ -271,8 +271,7 @@ impl<'a> ComparedProgram<'a> {
         let mut varying = Pair::<VaryingNames>::default();
         for side in Side::BOTH {
             let (program, filter) = (&mut self.sides[side], self.part.filter());
-            let expected = names[side].len();
-            let again = self.execution.names(program, expected, filter, context)?;
+            let again = self.execution.names(program, filter, context)?;
             varying[side] = VaryingNames::between(&names[side], &again);
         }
         let stable: Vec<String> = varying.head.stable().cloned().collect();
