@@ -242,7 +242,7 @@ impl SideProgram {
 
 /// Merges what the program measured itself over what was measured from outside.
 fn overlaid(own: &Values, measured: &Values) -> Values {
-    let mut both = Values::new();
+    let mut both = Values::default();
     for (name, value) in measured.iter() {
         both.set(name, own.get(name).unwrap_or(value));
     }

@@ -104,8 +104,10 @@ mod tests {
         let varying = VaryingNames::between(&names(&first), &names(&second));
         let expected = ["at *", "at * #2", "of_*", "f::*"];
         assert!(varying.stable().eq(&expected));
-        let reading =
-            |name: &&str| Reading { benchmark: Some((*name).to_owned()), values: Values::new() };
+        let reading = |name: &&str| Reading {
+            benchmark: Some((*name).to_owned()),
+            values: Values::default(),
+        };
         let renamed = |run: &[&str]| -> Vec<String> {
             let mut readings: Vec<Reading> = run.iter().map(reading).collect();
             varying.rename(&mut readings);

@@ -160,7 +160,7 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
                 seconds(words.next()?, words.next()?)
             }
         };
-        let mut values = Values::new();
+        let mut values = Values::default();
         for (head, metric) in COLUMNS {
             let Some(metric) = metric else { continue };
             let column = columns.iter().position(|column| column == head);

@@ -127,7 +127,7 @@ static PLAIN: Definition = Definition {
     timed: |_, _| Vec::new(),
     only: |_| Vec::new(),
     matching: |_| Vec::new(),
-    read: |_| Ok(vec![Reading::of_program(Values::new())]),
+    read: |_| Ok(vec![Reading::of_program(Values::default())]),
 };
 
 impl Dialect {

@@ -119,16 +119,16 @@ impl LiveLines {
         match self {
             LiveLines::Terminal(terminal) => {
                 let plan = progress.plan();
-                if plan.is_over_layouts() && progress.decided().next().is_some() {
+                if plan.is_over_layouts && progress.decided().next().is_some() {
                     terminal.over_layouts.push(progress.snapshot());
                 }
                 if !terminal.draws.allows(elapsed) {
                     return;
                 }
-                match plan.is_longer() {
+                match plan.is_longer {
                     true => terminal
                         .show_gauge(Some(lines::gauge_of(&progress.snapshot(), terminal_size().0))),
-                    false => terminal.draw(progress.snapshot(), plan.is_over_layouts()),
+                    false => terminal.draw(progress.snapshot(), plan.is_over_layouts),
                 }
             }
             LiveLines::Log { next, most, said, .. } => {
@@ -150,7 +150,7 @@ impl LiveLines {
     pub(crate) fn draw_last(&mut self, progress: &Progress<'_>) {
         let LiveLines::Terminal(terminal) = self else { return };
         let snapshot = progress.snapshot();
-        match (progress.plan().is_over_layouts(), &mut terminal.last) {
+        match (progress.plan().is_over_layouts, &mut terminal.last) {
             (true, Some(last)) => lines::overrule(last, &snapshot),
             (true, None) => return,
             // There is nothing left to wait for.
