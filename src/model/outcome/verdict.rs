@@ -54,8 +54,9 @@ impl Verdict {
         overall
     }
 
-    /// The verdict on benchmarks, of which one may be [likely slower](Outcome::likely_slower).
-    /// Those that were not measured for lack of time leave it open.
+    /// The verdict on benchmarks, of which one may be
+    /// [likely slower](super::Outcome::likely_slower). Those that were not measured for lack of
+    /// time leave it open.
     pub(crate) fn of_benchmarks<'a>(
         benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
         likely_slower: Option<&str>,
