@@ -202,7 +202,7 @@ impl Cell {
         random: &mut Random,
     ) -> (Option<Decision>, f64) {
         // The base is scaled by 1 + T, so that the difference is compared with zero.
-        let (mut base, mut head) = (Moments::new(), Moments::new());
+        let (mut base, mut head) = (Moments::default(), Moments::default());
         for pair in 0..self.pairs {
             let (first, second) = source.pair(random);
             for (slot, time) in [first, second * (1.0 + self.slot)].into_iter().enumerate() {

@@ -13,8 +13,14 @@
 //! };
 //! ```
 
+mod outlook;
+mod progress;
+
 use std::cell::OnceCell;
 use std::time::Duration;
+
+use outlook::Outlook;
+pub use progress::{Progress, Snapshot};
 
 use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
@@ -32,22 +38,6 @@ use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 use crate::model::suite::Suite;
 use crate::stats::family::Family;
-use crate::stats::forecast::Forecast;
-
-/// The number of pairs before the first forecast: fewer show too little of the
-/// noise.
-const PAIRS_TO_FORESEE: u64 = 20;
-
-/// How many times the limit a forecast has to be for a warning, since forecasts are rough.
-const CLEARLY: f64 = 2.0;
-
-/// How many times the pairs for which there is time a forecast has to be for giving a test up.
-const HOPELESS: f64 = 10.0;
-
-/// The share of the pairs for which there is time that a test has before it may be given up. An
-/// estimate from fewer says too little: at a sixteenth of the pairs, the verdict that follows would
-/// be lost three times as often (simulated by `examples/error-rates/giving_up.rs`).
-const SHARE_BEFORE_GIVING_UP: f64 = 0.25;
 
 /// The smallest forecast, as a fraction of the pairs so far: a test that has taken
 /// many pairs may well take more.
@@ -206,22 +196,6 @@ impl Experiment {
     /// The next pair of a group, if it was measured before the experiment.
     fn tried(&self, group: usize) -> Option<&TriedPair> {
         self.plan.groups[group].tried.get(self.groups[group].pairs as usize)
-    }
-
-    /// Whether no further verdict is expected within the time limit.
-    fn is_hopeless(&self, elapsed: f64) -> bool {
-        let left = self.plan.time_limit.as_secs_f64() - elapsed;
-        let is_hopeless = |number: usize| {
-            let group = &self.groups[number];
-            let further = left / group.pair_seconds;
-            let share = group.pairs as f64 / (group.pairs as f64 + further);
-            let soonest = || self.outlook(number).soonest;
-            group.pairs >= group.least.max(PAIRS_TO_FORESEE)
-                && share >= SHARE_BEFORE_GIVING_UP
-                && soonest().is_none_or(|pairs| pairs as f64 > HOPELESS * further)
-        };
-        let mut open = (0..self.groups.len()).filter(|number| self.groups[*number].is_open);
-        self.plan.gives_up && open.all(is_hopeless)
     }
 
     /// Whether a number of the suite is undecided.
@@ -424,55 +398,6 @@ impl Experiment {
         self.groups.iter().any(|group| group.pairs > 0)
     }
 
-    /// The first test without an expected verdict within the limits, and the number of
-    /// others. Returned once, when every group has enough pairs for a forecast.
-    pub(crate) fn unlikely(&mut self) -> Option<&Unlikely> {
-        if self.has_foreseen || self.groups.iter().any(GroupState::is_early) {
-            return None;
-        }
-        let open = (0..self.groups.len()).filter(|&group| self.groups[group].is_open);
-        let mut found = open.flat_map(|group| self.unlikely_in(group));
-        let first = found.next();
-        let all = first.map(|first| Unlikely { others: found.count(), ..first });
-        (self.has_foreseen, self.foreseen) = (true, all);
-        self.foreseen()
-    }
-
-    /// What [`unlikely`](Experiment::unlikely) returned.
-    pub(crate) fn foreseen(&self) -> Option<&Unlikely> {
-        self.foreseen.as_ref()
-    }
-
-    fn unlikely_in(&self, number: usize) -> Vec<Unlikely> {
-        let group = &self.groups[number];
-        let left = self.plan.time_limit.as_secs_f64() - self.elapsed;
-        let in_time = group.pairs.saturating_add((left / group.pair_seconds).max(0.0) as u64);
-        let affordable = self.plan.max_pairs.map_or(in_time, |most| most.min(in_time));
-        let open = self
-            .of_group(number)
-            .iter()
-            .flat_map(|benchmark| benchmark.open_tests().map(move |test| (benchmark, test)));
-        let found = open.filter_map(|(benchmark, test)| {
-            let needed = match test.forecast() {
-                Forecast::Pairs(pairs) => Some(pairs),
-                Forecast::Never => None,
-                Forecast::Unknown => return None,
-            };
-            if needed.is_some_and(|needed| (needed as f64) < CLEARLY * affordable as f64) {
-                return None;
-            }
-            Some(Unlikely {
-                benchmark: benchmark.name.clone(),
-                metric: test.metric().name.clone(),
-                limit: test.metric().better.limit(test.threshold()?),
-                needed: needed.map(|pairs| pairs as f64 * group.pair_seconds),
-                reach: test.reach(affordable),
-                others: 0,
-            })
-        });
-        found.collect()
-    }
-
     /// The gating benchmarks with too few pairs for any verdict.
     pub(crate) fn below_minimum_pairs(&self) -> Vec<&str> {
         let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
@@ -501,7 +426,7 @@ impl Experiment {
                     others: tests,
                     pair_seconds: state.pair_seconds,
                     // What is slower as built is mostly decided as soon as it can be.
-                    at_least: self.plan.is_over_layouts().then_some(state.least),
+                    at_least: self.plan.is_over_layouts.then_some(state.least),
                 }));
             }
         }
@@ -585,7 +510,7 @@ impl Experiment {
         }
         let pairs = group.pairs as f64;
         // A group with a hopeless test would otherwise take all of the time, or none.
-        let forecast = self.remaining_pairs(number).unwrap_or(f64::INFINITY);
+        let forecast = self.outlook(number).all.unwrap_or(f64::INFINITY);
         let seconds = group.pair_seconds * forecast.clamp(SOONEST * pairs, LATEST * pairs);
         // Whole microseconds, since numbers with fractions have no total order.
         Urgency::Foreseen { microseconds: (1e6 * seconds) as u64 }
@@ -597,54 +522,6 @@ impl Experiment {
         let Group { benchmarks, can_select_benchmarks, .. } = &self.plan.groups[group];
         let wanted = |number: &usize| !can_select_benchmarks || self.is_needed(*number);
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
-    }
-
-    /// Seconds until all verdicts, or until a limit if there are no verdicts.
-    fn remaining(&self) -> Option<f64> {
-        let groups = 0..self.groups.len();
-        if self.plan.decides {
-            let seconds =
-                |group: usize| Some(self.remaining_pairs(group)? * self.groups[group].pair_seconds);
-            return groups.map(seconds).sum();
-        }
-        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
-        let left = self.groups.iter().filter(|group| group.is_open);
-        let left = left.map(|group| most.saturating_sub(group.pairs) as f64 * group.pair_seconds);
-        let left: f64 = left.sum();
-        Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
-    }
-
-    /// The remaining pairs until the verdicts of a group. A benchmark that leaves
-    /// makes later pairs proportionally shorter.
-    fn remaining_pairs(&self, group: usize) -> Option<f64> {
-        self.outlook(group).all
-    }
-
-    /// The outlook of a group, all of which is measured until the suite has its verdict.
-    fn with_suite(&self, own: Outlook<f64>) -> Outlook<f64> {
-        let open = self.suite.iter().filter(|number| number.is_open());
-        open.fold(own, |outlook, number| {
-            let one = until_verdict(number.test(), number.test().pairs());
-            let pairs = |rounds: u64| rounds.saturating_mul(number.round_length());
-            Outlook {
-                all: outlook.all.zip(one.all).map(|(all, left)| all.max(pairs(left) as f64)),
-                soonest: outlook.soonest.into_iter().chain(one.soonest.map(pairs)).min(),
-            }
-        })
-    }
-
-    fn outlook(&self, group: usize) -> Outlook<f64> {
-        *self.groups[group].outlook.get_or_init(|| {
-            let each: Vec<Outlook<u64>> =
-                self.of_group(group).iter().map(BenchmarkState::outlook).collect();
-            let all = each.iter().map(|one| one.all).collect::<Option<Vec<u64>>>();
-            let all = all.map(|left| match self.plan.groups[group].can_select_benchmarks {
-                true => left.iter().sum::<u64>() as f64 / self.wanted(group).len().max(1) as f64,
-                false => left.into_iter().max().unwrap_or(0) as f64,
-            });
-            let soonest = each.iter().filter_map(|one| one.soonest).min();
-            self.with_suite(Outlook { all, soonest })
-        })
     }
 }
 
@@ -659,15 +536,6 @@ enum Urgency {
     Fresh { pairs: u64 },
     /// It should be decided after this much more measuring.
     Foreseen { microseconds: u64 },
-}
-
-/// How many more pairs are expected, after which [`None`] can't be predicted or never comes.
-#[derive(Clone, Copy, Debug)]
-struct Outlook<T> {
-    /// Until all verdicts.
-    all: Option<T>,
-    /// Until the first one.
-    soonest: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -685,14 +553,7 @@ struct GroupState {
     /// How long these took, seconds.
     timed_seconds: f64,
     /// Computed on demand: a forecast can take as long as a run.
-    outlook: OnceCell<Outlook<f64>>,
-}
-
-impl GroupState {
-    /// Whether it has too few pairs for a forecast.
-    fn is_early(&self) -> bool {
-        self.is_open && self.pairs < PAIRS_TO_FORESEE
-    }
+    outlook: OnceCell<Outlook>,
 }
 
 #[derive(Debug)]
@@ -751,16 +612,6 @@ impl BenchmarkState {
         self.tests.iter().map(|(_, test)| test).filter(|test| test.is_open())
     }
 
-    fn outlook(&self) -> Outlook<u64> {
-        let mut outlook = Outlook { all: Some(0), soonest: None };
-        for test in self.open_tests() {
-            let one = until_verdict(test, self.pairs);
-            outlook.all = outlook.all.zip(one.all).map(|(all, left)| all.max(left));
-            outlook.soonest = outlook.soonest.into_iter().chain(one.soonest).min();
-        }
-        outlook
-    }
-
     fn result(&self) -> &BenchmarkResult {
         self.result.get_or_init(|| self.results(MetricTest::result))
     }
@@ -780,116 +631,6 @@ impl BenchmarkState {
             ..BenchmarkResult::new(&self.name, Status::Compared)
         }
     }
-}
-
-/// How many more pairs a test needs that has `so_far`. What can't be predicted may be decided by
-/// the next pair.
-fn until_verdict(test: &MetricTest, so_far: u64) -> Outlook<u64> {
-    match test.forecast() {
-        Forecast::Pairs(pairs) => {
-            let left = Some(pairs.saturating_sub(so_far));
-            Outlook { all: left, soonest: left }
-        }
-        Forecast::Never => Outlook { all: None, soonest: None },
-        Forecast::Unknown => Outlook { all: None, soonest: Some(0) },
-    }
-}
-
-/// The progress of sampling. Bounds and forecasts can take longer to compute than
-/// a pair takes to run, so they are only computed on demand.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    experiment: &'a Experiment,
-}
-
-impl<'a> Progress<'a> {
-    /// What is sampled.
-    pub fn plan(&self) -> &'a Plan {
-        &self.experiment.plan
-    }
-
-    /// Seconds since the first measured pair began.
-    pub fn elapsed(&self) -> f64 {
-        self.experiment.elapsed
-    }
-
-    /// The results so far of the benchmarks of a group.
-    pub(crate) fn results(
-        &self,
-        group: usize,
-    ) -> impl Iterator<Item = &'a BenchmarkResult> + Clone {
-        self.experiment.of_group(group).iter().map(BenchmarkState::result)
-    }
-
-    /// The name of a row's benchmark, and its number of pairs.
-    pub fn pairs_of(&self, row: &Row) -> (&'a str, u64) {
-        let benchmark = &self.experiment.benchmarks[row.benchmark.0];
-        (&benchmark.name, benchmark.pairs)
-    }
-
-    /// What the latest pair decided.
-    pub fn decided(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.results_of(|test| test.verdict().is_some())
-    }
-
-    /// The regressions that the latest pair revealed.
-    pub fn found(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.results_of(MetricTest::is_regression)
-    }
-
-    /// The tests that were set aside after the latest pair.
-    pub fn set_aside(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        self.results_of(MetricTest::is_set_aside)
-    }
-
-    fn results_of(
-        &self,
-        holds: impl Fn(&MetricTest) -> bool,
-    ) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
-        let experiment = self.experiment;
-        experiment.ended(holds).map(|(benchmark, test)| {
-            let result = experiment.benchmarks[benchmark.0].result();
-            (result, &result.metrics[*test])
-        })
-    }
-
-    /// All results so far, and how long the rest is expected to take.
-    pub fn snapshot(&self) -> Snapshot {
-        let Experiment { plan, benchmarks, groups, elapsed, .. } = self.experiment;
-        let limit = plan.time_limit.as_secs_f64();
-        let remaining = self.experiment.remaining();
-        let is_early = groups.iter().any(GroupState::is_early);
-        let fits = remaining.is_some_and(|seconds| seconds <= limit - elapsed);
-        Snapshot {
-            benchmarks: benchmarks.iter().map(|one| one.result().clone()).collect(),
-            elapsed: *elapsed,
-            limit,
-            remaining: remaining.filter(|_| fits),
-            is_unlikely: plan.decides && !fits && !is_early,
-            least_pairs: if plan.decides { plan.least_pairs() } else { 0 },
-            is_over_layouts: plan.is_over_layouts(),
-        }
-    }
-}
-
-/// The state of a comparison at one moment, to be displayed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot {
-    /// The results so far.
-    pub benchmarks: Vec<BenchmarkResult>,
-    /// Seconds since the first measured pair began.
-    pub elapsed: f64,
-    /// Seconds that sampling may take.
-    pub limit: f64,
-    /// Seconds until all verdicts, if the noise stays as it is; `None` if that can't
-    /// be predicted, or exceeds the remaining time while there are few pairs.
-    pub remaining: Option<f64>,
-    /// Whether a verdict is not expected within the limit.
-    pub is_unlikely: bool,
-    /// The least number of pairs with which anything can be decided.
-    pub least_pairs: u64,
-    /// Whether a pair is one of layouts.
-    pub is_over_layouts: bool,
 }
 
 #[cfg(test)]

@@ -276,7 +276,7 @@ mod tests {
         let names: Vec<&str> =
             asked.plan.benchmarks.iter().map(|benchmark| benchmark.name.as_str()).collect();
         assert_eq!(names, ["a", "c", "d"]);
-        assert!(asked.plan.is_over_layouts() && !plan.is_over_layouts());
+        assert!(asked.plan.is_over_layouts && !plan.is_over_layouts);
         let groups: Vec<_> = asked
             .plan
             .groups

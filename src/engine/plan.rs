@@ -45,9 +45,9 @@ pub struct Plan {
     /// The number of tests that share the error, if there are others than these.
     pub(crate) of_tests: Option<usize>,
     /// Whether each pair has executables with layouts of their own.
-    pub(crate) is_over_layouts: bool,
-    /// Whether its runs are [longer](super::longer) ones.
-    pub(crate) is_longer: bool,
+    pub is_over_layouts: bool,
+    /// Whether its runs are longer ones of what has not regressed.
+    pub is_longer: bool,
     /// What is tested again over layouts.
     pub layouts: Layouts,
     /// How many layouts there are, if no more can be linked.
@@ -174,16 +174,6 @@ impl Plan {
     pub(crate) fn emptied(&self) -> Self {
         let plan = self.clone();
         Plan { metrics: Vec::new(), benchmarks: Vec::new(), groups: Vec::new(), ..plan }
-    }
-
-    /// Whether each pair has executables with layouts of their own.
-    pub fn is_over_layouts(&self) -> bool {
-        self.is_over_layouts
-    }
-
-    /// Whether its runs are longer ones of what has not regressed.
-    pub fn is_longer(&self) -> bool {
-        self.is_longer
     }
 
     /// Whether something is sampled again that was sampled as built before.

@@ -88,7 +88,7 @@ impl MetricTest {
         let others = others.map(|estimator| (running(estimator), None)).collect();
         let running = running(estimator);
         let (gate, warning) = (gate.cloned(), Warning::No);
-        let shape = NoiseShape::new();
+        let shape = NoiseShape::default();
         let (verdict, is_set_aside) = (None, false);
         MetricTest {
             metric,

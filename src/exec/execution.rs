@@ -287,7 +287,7 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
-        let mut measured = vec![Reading::of_program(Values::new())];
+        let mut measured = vec![Reading::of_program(Values::default())];
         for pass in self.meters.passes() {
             if self.done.contains(&pass) {
                 continue;
@@ -397,7 +397,7 @@ impl<'a> Execution<'a> {
             if !self.run_instead(program, command, deadline, context)? {
                 return Err("a run of perf failed or took too long".into());
             }
-            match program.read(&self.benchmark.name, &Values::new()).as_deref() {
+            match program.read(&self.benchmark.name, &Values::default()).as_deref() {
                 Ok([reading]) => values.extend(reading.values.get(metric)),
                 Ok(_) => return Err("its harness does not run it alone".into()),
                 Err(_) => return Err("its output under perf can't be read".into()),

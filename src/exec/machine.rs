@@ -194,13 +194,6 @@ impl SystemFiles<'_> {
             limits.processors = least(limits.processors, processors, f64::min);
             limits.memory = least(limits.memory, memory, u64::min);
         }
-        let old = "sys/fs/cgroup/cpu";
-        let quota: Option<f64> = self.number(&format!("{old}/cpu.cfs_quota_us"));
-        if let Some(quota) = quota.filter(|quota| *quota > 0.0) {
-            let period: Option<f64> = self.number(&format!("{old}/cpu.cfs_period_us"));
-            limits.processors =
-                least(limits.processors, period.map(|period| quota / period), f64::min);
-        }
         limits
     }
 }
@@ -394,7 +387,6 @@ mod tests {
             ("sys/devices/system/cpu/online", "3-1\n"),
             ("proc/sys/kernel/perf_event_paranoid", "much\n"),
             ("proc/self/cgroup", "12:cpu:/x\n"),
-            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
         ]);
         assert_eq!(nonsense, Machine { kernel: None, ..Machine::default() });
     }
@@ -410,15 +402,6 @@ mod tests {
         let files = SystemFiles(root.path());
         assert_eq!(files.field("file", "model name"), Some("Some: CPU".to_owned()));
         assert_eq!((files.field("file", "cores"), files.text("empty")), (None, None));
-    }
-
-    #[test]
-    fn an_older_control_group_limits_too() {
-        let files = [
-            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
-            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
-        ];
-        assert_eq!(read(&files).limits.processors, Some(0.5));
     }
 
     #[test]

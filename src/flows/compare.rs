@@ -2,6 +2,7 @@
 
 mod accesses;
 mod aligned;
+mod cases;
 mod discovery;
 mod division;
 mod explain;

@@ -197,10 +197,10 @@ impl NoiseTest {
             command,
             schedule: Schedule::new(options.seed, number),
             test: MetricTest::new(metric, None, Estimator::default(), levels),
-            ratios: Moments::new(),
-            runs: Moments::new(),
+            ratios: Moments::default(),
+            runs: Moments::default(),
             pairs: 0,
-            seconds: Moments::new(),
+            seconds: Moments::default(),
         }
     }
 

@@ -96,7 +96,7 @@ pub fn sample<E: From<Error>>(
             left_behind: &mut left_behind[number],
             context,
         };
-        let mut all = Values::new();
+        let mut all = Values::default();
         for pass in meters.passes() {
             let values =
                 runs.run(pass, &commands[number], scratch.path(), deadline, |failure| {

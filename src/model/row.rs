@@ -10,11 +10,6 @@ pub struct Values {
 }
 
 impl Values {
-    /// No values.
-    pub(crate) fn new() -> Self {
-        Values::default()
-    }
-
     /// Adds the value of a metric. Returns false, and adds nothing, if the value is
     /// not finite or the metric has a value already.
     pub(crate) fn set(&mut self, metric: &str, value: f64) -> bool {
@@ -59,7 +54,7 @@ impl Values {
 
 impl<'a> FromIterator<(&'a str, f64)> for Values {
     fn from_iter<I: IntoIterator<Item = (&'a str, f64)>>(pairs: I) -> Self {
-        let mut values = Values::new();
+        let mut values = Values::default();
         for (metric, value) in pairs {
             values.set(metric, value);
         }

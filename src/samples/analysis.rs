@@ -29,7 +29,7 @@ pub(super) struct MetricSums {
 
 impl MetricSums {
     fn new() -> Self {
-        MetricSums { moments: Moments::new(), least: f64::INFINITY, undefined: false }
+        MetricSums { moments: Moments::default(), least: f64::INFINITY, undefined: false }
     }
 
     fn push(&mut self, value: f64, logarithms: bool) {

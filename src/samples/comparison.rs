@@ -56,7 +56,7 @@ impl LabelComparison {
             (Some(_), None) => Mode::Waiting(Vec::new()),
             (Some(_), Some(levels)) => Mode::Testing(tests(spec, metrics, levels)),
             (None, _) => Mode::Summing {
-                sums: vec![PairMoments::new(); metrics.len()],
+                sums: vec![PairMoments::default(); metrics.len()],
                 logarithms: spec.policy.estimator.takes_logarithms(),
             },
         };
@@ -73,7 +73,7 @@ impl LabelComparison {
     /// Adds the metrics of a further file.
     pub(super) fn widen(&mut self, spec: &Spec, metrics: &[Metric], levels: Option<Levels>) {
         match (&mut self.mode, levels) {
-            (Mode::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::new()),
+            (Mode::Summing { sums, .. }, _) => sums.resize(metrics.len(), PairMoments::default()),
             (Mode::Testing(known), Some(levels)) => {
                 known.extend(tests(spec, &metrics[known.len()..], levels));
             }

@@ -174,8 +174,8 @@ pub fn point_statistics(points: &[Point], changes: &[u64], window: usize) -> Vec
         let end = begins.get(commit + 1).copied().unwrap_or(kept.len());
         let from = begins[commit.saturating_sub(window)];
         let segment = statistics[kept[begin]].segment;
-        let mut values = Moments::new();
-        let mut residuals = Moments::new();
+        let mut values = Moments::default();
+        let mut residuals = Moments::default();
         for &index in &kept[from..begin] {
             if statistics[index].segment == segment {
                 values.push(points[index].value);

@@ -57,7 +57,6 @@ pub mod repetitions;
 pub mod rounds;
 pub mod sequential;
 pub(crate) mod shape;
-mod sketch;
 pub mod welch;
 
 #[cfg(test)]

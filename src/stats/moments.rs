@@ -18,11 +18,6 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of no value.
-    pub fn new() -> Self {
-        Moments::default()
-    }
-
     /// Adds a value.
     pub fn push(&mut self, value: f64) {
         self.count += 1;
@@ -56,7 +51,7 @@ impl Moments {
 
 impl FromIterator<f64> for Moments {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        let mut moments = Moments::new();
+        let mut moments = Moments::default();
         for value in values {
             moments.push(value);
         }
@@ -74,10 +69,6 @@ pub struct PairMoments {
 }
 
 impl PairMoments {
-    pub(crate) fn new() -> Self {
-        PairMoments::default()
-    }
-
     pub(crate) fn push(&mut self, base: f64, head: f64) {
         let before = base - self.base.mean;
         self.base.push(base);
@@ -112,7 +103,7 @@ impl PairMoments {
 
 impl FromIterator<(f64, f64)> for PairMoments {
     fn from_iter<I: IntoIterator<Item = (f64, f64)>>(pairs: I) -> Self {
-        let mut moments = PairMoments::new();
+        let mut moments = PairMoments::default();
         for (base, head) in pairs {
             moments.push(base, head);
         }
@@ -181,9 +172,9 @@ mod tests {
 
     #[test]
     fn nothing_and_one_value_have_no_variance() {
-        assert_eq!(Moments::new().mean(), None);
-        assert_eq!(Moments::new().population_variance(), None);
-        assert_eq!(PairMoments::new().population_covariance(), None);
+        assert_eq!(Moments::default().mean(), None);
+        assert_eq!(Moments::default().population_variance(), None);
+        assert_eq!(PairMoments::default().population_covariance(), None);
         let one: PairMoments = [(3.0, 4.0)].into_iter().collect();
         assert_eq!(one.base().variance(), None);
         assert_eq!(one.covariance(), None);

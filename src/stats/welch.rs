@@ -81,7 +81,7 @@ mod tests {
         let flat: Moments = [2.0; 4].into_iter().collect();
         let other: Moments = [1.0, 2.0, 4.0].into_iter().collect();
         let broken: Moments = [1.0, f64::INFINITY].into_iter().collect();
-        assert_eq!(Welch::new(&Moments::new(), &other), None);
+        assert_eq!(Welch::new(&Moments::default(), &other), None);
         assert_eq!(Welch::new(&flat, &flat), None);
         assert_eq!(Welch::new(&broken, &other), None);
     }

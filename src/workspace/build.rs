@@ -17,12 +17,12 @@ use super::inputs::toolchain::ToolchainFingerprint;
 use super::setup::SideSetup;
 use crate::error::Error;
 use crate::exec::process::Command;
-use crate::exec::program::{Program, Relink};
+use crate::exec::program::Program;
 use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::cache::{Artifact, Executable};
+use crate::workspace::cache::Artifact;
 use crate::workspace::cargo;
 
 /// The builds of the targets of one side.
@@ -107,8 +107,29 @@ pub(super) enum Runnable {
 
 pub(super) struct BuiltProgram {
     pub(super) program: Program,
-    /// What cargo built for it.
-    pub(super) artifact: Option<Artifact>,
+    /// What cargo built for it, and the label of its target there.
+    pub(super) artifact: Option<(Artifact, String)>,
+}
+
+impl BuiltProgram {
+    /// Lets the program link the object that scatters its heap, if it can be linked again. To find
+    /// out what the object has to call takes a search in the kept files.
+    pub(super) fn link_heap_object(&mut self, context: &PrepareContext<'_>, setup: &SideSetup) {
+        let (Some((artifact, label)), Ok(relink)) = (&self.artifact, &mut self.program.relink)
+        else {
+            return;
+        };
+        let tools = &context.tools;
+        let rustc = |args: Vec<OsString>| {
+            let (folder, toolchain) = (&setup.worktree.path, setup.toolchain.as_deref());
+            tools.output(tools.command("rustc", args, folder, toolchain)).is_ok()
+        };
+        let link = artifact.executable(label).and_then(|executable| executable.link.as_ref().ok());
+        let objects = context.cache.heap_objects().ok();
+        relink.heap = link.zip(objects).and_then(|(link, objects)| {
+            link.heap_object(&artifact.links(), &objects, &setup.rustc, rustc)
+        });
+    }
 }
 
 /// Builds every target of one side, those with the same options together.
@@ -213,36 +234,21 @@ pub(super) fn runnable(
     for (name, value) in &invocation.env {
         command.set_var(name, for_run(name, value, &into));
     }
+    let relink = executable.link.as_ref();
     let program = Program {
         command,
         executable: Some(path),
         executable_sha256: artifact.digest(&executable.path).map(str::to_owned),
-        relink: relink(context, setup, artifact, executable),
+        relink: relink
+            .map_err(String::clone)
+            .and_then(|link| link.relink(&artifact.links(), &setup.rustc, &context.tools.env)),
         identity: artifact.name(),
         home: context.cache.side_folder(side),
         records: Some(artifact.records()),
         comparisons: Some(artifact.comparisons()),
     };
-    Ok(Runnable::Program(Box::new(BuiltProgram { program, artifact: Some(artifact.clone()) })))
-}
-
-/// How an executable is linked again.
-fn relink(
-    context: &PrepareContext<'_>,
-    setup: &SideSetup,
-    artifact: &Artifact,
-    executable: &Executable,
-) -> Result<Relink, String> {
-    let link = executable.link.as_ref().map_err(String::clone)?;
-    let (links, tools) = (artifact.links(), &context.tools);
-    let rustc = |args: Vec<OsString>| {
-        let (folder, toolchain) = (&setup.worktree.path, setup.toolchain.as_deref());
-        tools.output(tools.command("rustc", args, folder, toolchain)).is_ok()
-    };
-    let relink = link.relink(&links, &setup.rustc, &tools.env)?;
-    let objects = context.cache.heap_objects().ok();
-    let heap = objects.and_then(|objects| link.heap_object(&links, &objects, &setup.rustc, rustc));
-    Ok(Relink { heap, ..relink })
+    let artifact = Some((artifact.clone(), label));
+    Ok(Runnable::Program(Box::new(BuiltProgram { program, artifact })))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

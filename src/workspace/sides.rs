@@ -14,6 +14,7 @@ use super::{Prepared, SourceFile, State, lock_file, run_policy};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::harness;
+use crate::model::layouts::Layouts;
 use crate::model::notice::{Notice, RunnerDiffers};
 use crate::model::outcome::{Removed, SameReason};
 use crate::model::revision::Sides;
@@ -199,7 +200,7 @@ impl Survey<'_> {
             same_run = identical::same_run(&base.program, &head.program, &folders);
         }
         let may_be_identical = !self.must_run && same_run.is_ok();
-        let state = state_of(context, benchmark, both, may_be_identical)?;
+        let state = state_of(context, self.setup, benchmark, both, may_be_identical)?;
         Ok(Some(Examined { state, same_run }))
     }
 
@@ -285,11 +286,12 @@ pub(super) fn how_to_see(benchmark: &Benchmark) -> String {
 
 fn state_of(
     context: &mut PrepareContext<'_>,
+    setup: &Setup,
     benchmark: &Benchmark,
     both: Pair<Runnable>,
     may_be_identical: bool,
 ) -> Result<State, Error> {
-    let (base, head) = match (both.base, both.head) {
+    let (mut base, mut head) = match (both.base, both.head) {
         (Runnable::Program(base), Runnable::Program(head)) => (base, head),
         (Runnable::Nothing { why }, _) | (_, Runnable::Nothing { why }) => {
             context.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
@@ -297,13 +299,18 @@ fn state_of(
         }
     };
     let moved = if may_be_identical { moved_locations(context, &base, &head)? } else { None };
+    // Nothing differs that they could read, either.
+    if let Some(moved) = moved.filter(|_| context.moves.changed.is_empty()) {
+        context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
+        return Ok(State::Identical(SameReason::default()));
+    }
+    if setup.settings.policy.layouts != Layouts::Off {
+        let setups = setup.sides();
+        base.link_heap_object(context, setups.base);
+        head.link_heap_object(context, setups.head);
+    }
     let programs = Box::new(Pair { base: base.program, head: head.program });
     Ok(match moved {
-        // Nothing differs that they could read, either.
-        Some(moved) if context.moves.changed.is_empty() => {
-            context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
-            State::Identical(SameReason::default())
-        }
         Some(moved) => State::Same(programs, moved),
         None => State::Ready(programs),
     })
@@ -316,7 +323,9 @@ fn moved_locations(
     base: &BuiltProgram,
     head: &BuiltProgram,
 ) -> Result<Option<usize>, Error> {
-    let (Some(base), Some(head)) = (&base.artifact, &head.artifact) else { return Ok(None) };
+    let (Some((base, _)), Some((head, _))) = (&base.artifact, &head.artifact) else {
+        return Ok(None);
+    };
     let folders = context.side_folders();
     Ok(match identical::difference(base, &folders.base, head, &folders.head)? {
         ProgramDifference::None => Some(0),

@@ -46,7 +46,6 @@ mod init;
 mod kill;
 mod layouts;
 #[cfg(target_os = "linux")]
-mod long;
 mod lookback;
 mod manner;
 #[cfg(target_os = "linux")]

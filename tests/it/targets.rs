@@ -174,27 +174,20 @@ fn a_target_that_does_not_build_costs_no_build_of_the_dependencies() {
 
 /// A bench that prints as Rust's own harness does, with the time in place of `NOW`, may
 /// list its names, and notes its runs.
-fn varying(names: &[(&str, f64)], lists: bool) -> String {
+fn varying(names: &[(&str, f64)]) -> String {
     format!(
         "fn main() {{
     let has = |flag: &str| std::env::args().any(|arg| arg == flag);
     if has(\"--help\") {{
         println!(\"--exact   Exactly match filters rather than by substring\");
     }}
-    let mut log = std::fs::File::options().create(true).append(true).open(env!(\"LOG\")).unwrap();
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    std::io::Write::write_all(&mut log, format!(\"{{}}\\n\", args.join(\" \")).as_bytes()).unwrap();
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     for (number, (name, time)) in {names:?}.iter().enumerate() {{
         let now = (since.as_nanos() + number as u128).to_string();
         let name = name.replace(\"NOW\", &now);
         let noise = (since.as_nanos() / 1000 % 7) as f64 / 1000.0;
-        if has(\"--list\") && {lists} {{
-            println!(\"{{name}}: benchmark\");
-        }} else if !has(\"--list\") && (!has(\"--exact\") || has(&name)) {{
+        if !has(\"--exact\") || has(&name) {{
             println!(\"test {{name}} ... bench: {{:.2}} ns/iter (+/- 1.00)\", time * (1.0 + noise));
-        }} else if has(\"--list\") {{
-            std::process::exit(1);
         }}
     }}
 }}
@@ -204,32 +197,22 @@ fn varying(names: &[(&str, f64)], lists: bool) -> String {
 
 #[test]
 fn names_that_change_with_every_run_are_paired_by_their_start_and_position() {
-    for lists in [true, false] {
-        let log = tempfile::NamedTempFile::new().unwrap();
-        let base = [("fixed/1", 9e3), ("at NOW ms", 1e3), ("at NOW ms", 3e3), ("gone/1", 1e3)];
-        let head = [("fixed/1", 9e3), ("at NOW ms", 1e3), ("at NOW ms", 6e3), ("new/2", 1e3)];
-        let repo = repository("", &[("only", "", &varying(&base, lists))]);
-        let log_path = log.path().display().to_string();
-        let run = |args: &str| {
-            let args = format!("compare main --seed 3 --layouts off --format json {args}");
-            repo.cbdr(&args).env("LOG", &log_path).run()
-        };
-        repo.write("benches/only.rs", &varying(&head, lists));
-        repo.commit("one slower, one new, one gone");
-        let ran = run("--max-pairs 40").code(100);
-        let ran = ran.says("`only` gives `at *` and `at * #2` a different name in every run: ");
-        let ran = ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
-        let object = ran.json();
-        let verdict = |at: usize| object["benchmarks"][at]["metrics"][0]["verdict"].clone();
-        assert_eq!(names(&ran), ["fixed/1", "at *", "at * #2", "new/2", "gone/1"]);
-        assert_eq!(
-            (verdict(0), verdict(1), verdict(2)),
-            ("no-regression".into(), "no-regression".into(), "regression".into())
-        );
-        let runs = std::fs::read_to_string(log.path()).unwrap();
-        let lists = runs.lines().filter(|line| line.contains("--list")).count();
-        assert_eq!(lists, 2, "{runs}");
-    }
+    let base = [("fixed/1", 9e3), ("at NOW ms", 1e3), ("at NOW ms", 3e3), ("gone/1", 1e3)];
+    let head = [("fixed/1", 9e3), ("at NOW ms", 1e3), ("at NOW ms", 6e3), ("new/2", 1e3)];
+    let repo = repository("", &[("only", "", &varying(&base))]);
+    repo.write("benches/only.rs", &varying(&head));
+    repo.commit("one slower, one new, one gone");
+    let ran = repo.cbdr("compare main --seed 3 --layouts off --format json --max-pairs 40");
+    let ran = ran.run().code(100);
+    let ran = ran.says("`only` gives `at *` and `at * #2` a different name in every run: ");
+    let ran = ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
+    let object = ran.json();
+    let verdict = |at: usize| object["benchmarks"][at]["metrics"][0]["verdict"].clone();
+    assert_eq!(names(&ran), ["fixed/1", "at *", "at * #2", "new/2", "gone/1"]);
+    assert_eq!(
+        (verdict(0), verdict(1), verdict(2)),
+        ("no-regression".into(), "no-regression".into(), "regression".into())
+    );
 }
 
 #[test]

@@ -64,16 +64,16 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_150),
+    ("bin", 10_920),
     ("engine", 2_430),
-    ("error", 400),
-    ("exec", 6_540),
-    ("flows", 6_730),
-    ("model", 1_830),
-    ("samples", 2_180),
-    ("settings", 1_825),
-    ("stats", 2_750),
-    ("workspace", 11_340),
+    ("error", 130),
+    ("exec", 6_440),
+    ("flows", 6_785),
+    ("model", 1_835),
+    ("samples", 2_175),
+    ("settings", 1_820),
+    ("stats", 2_360),
+    ("workspace", 11_335),
 ];
 
 fn root() -> PathBuf {

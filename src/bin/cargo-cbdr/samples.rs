@@ -117,11 +117,11 @@ impl<'a> SamplesFiles<'a> {
             // The header waits for the first row.
             Event::Sampling(plan) => self.as_built.header(plan)?,
             Event::OverLayouts(plan) | Event::Longer(plan)
-                if self.again[usize::from(plan.is_longer())].is_none() =>
+                if self.again[usize::from(plan.is_longer)].is_none() =>
             {
                 let mut files = RowsFiles::default();
                 files.header(plan)?;
-                let which = usize::from(plan.is_longer());
+                let which = usize::from(plan.is_longer);
                 let beside = |file: &Option<RowsFile>| -> Result<Option<RowsFile>, Failure> {
                     let path = file.as_ref().and_then(|file| file.beside(AGAIN[which]));
                     path.map(|path| RowsFile::new(&path, self.interrupt)).transpose()
@@ -132,7 +132,7 @@ impl<'a> SamplesFiles<'a> {
             }
             Event::Pair { rows, progress } => {
                 let plan = progress.plan();
-                match &mut self.again[usize::from(plan.is_longer())] {
+                match &mut self.again[usize::from(plan.is_longer)] {
                     Some(files) if plan.is_again() => files.push(rows, plan)?,
                     _ => {
                         self.count += rows.len() as u64;

@@ -34,7 +34,7 @@ fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Read
         let Some(each) = all.iter().map(same).collect::<Option<Vec<Values>>>() else {
             continue;
         };
-        let mut values = Values::new();
+        let mut values = Values::default();
         for (metric, _) in first.values.iter() {
             let of_metric: Option<Vec<f64>> = each.iter().map(|one| one.get(metric)).collect();
             if let Some(of_metric) = of_metric {

@@ -181,11 +181,6 @@ impl SideProgram {
         timed(1) != timed(2)
     }
 
-    /// Whether the measurement time can be set, but in whole seconds only.
-    pub(crate) fn takes_seconds_only(&self) -> bool {
-        !self.takes_time() && !self.timed(RunLength::SHORT).is_empty()
-    }
-
     /// Whether the harness has a mode that ends regardless of the benchmark's code.
     pub(crate) fn can_be_capped(&self) -> bool {
         let capped = self.timed(RunLength::Capped);
@@ -247,7 +242,7 @@ impl SideProgram {
 
 /// Merges what the program measured itself over what was measured from outside.
 fn overlaid(own: &Values, measured: &Values) -> Values {
-    let mut both = Values::new();
+    let mut both = Values::default();
     for (name, value) in measured.iter() {
         both.set(name, own.get(name).unwrap_or(value));
     }

@@ -1,11 +1,9 @@
-//! Names that change with every run, such as those with the time of day: two lists of one
+//! Names that change with every run, such as those with the time of day: two runs of one
 //! program show which do, and their positions tell them apart.
 
 use std::ffi::OsString;
 
 use super::{Context, Execution, SideProgram, Stop};
-use crate::exec::error::ExecError;
-use crate::exec::meter::Pass;
 use crate::model::row::Reading;
 use crate::model::run_length::RunLength;
 
@@ -78,44 +76,15 @@ impl SideProgram {
 }
 
 impl Execution<'_> {
-    /// The names of the benchmarks of a program that match the filter, from another
-    /// process: by listing them, or by a complete run if the harness has no list with as
-    /// many as `expected`.
+    /// The names of the benchmarks of a program that match the filter, from another run.
     pub(crate) fn names(
         &mut self,
         program: &mut SideProgram,
-        expected: usize,
         filter: Option<&str>,
         context: Context<'_>,
     ) -> Result<Vec<String>, Stop> {
-        let listed = self.list(program, filter, context)?;
-        if listed.len() == expected {
-            return Ok(listed);
-        }
         let run = self.run_all(program, RunLength::Probe, filter, context)?;
         Ok(run.into_iter().filter_map(|reading| reading.benchmark).collect())
-    }
-
-    /// The names that a program lists; `None` if it fails.
-    fn list(
-        &mut self,
-        program: &mut SideProgram,
-        filter: Option<&str>,
-        context: Context<'_>,
-    ) -> Result<Vec<String>, Stop> {
-        let Some(flag) = program.harness.list() else { return Ok(Vec::new()) };
-        let mut arguments = program.all(filter);
-        arguments.push(flag.into());
-        program.select(RunLength::Probe, arguments);
-        match self.run_process(Pass::Plain, program, None, context) {
-            Ok(_) => Ok(program.harness.listed(&program.paths).unwrap_or_default()),
-            Err(Stop::Error(error))
-                if matches!(error.as_kind(), Some(ExecError::Benchmark { .. })) =>
-            {
-                Ok(Vec::new())
-            }
-            Err(stop) => Err(stop),
-        }
     }
 }
 
@@ -135,8 +104,10 @@ mod tests {
         let varying = VaryingNames::between(&names(&first), &names(&second));
         let expected = ["at *", "at * #2", "of_*", "f::*"];
         assert!(varying.stable().eq(&expected));
-        let reading =
-            |name: &&str| Reading { benchmark: Some((*name).to_owned()), values: Values::new() };
+        let reading = |name: &&str| Reading {
+            benchmark: Some((*name).to_owned()),
+            values: Values::default(),
+        };
         let renamed = |run: &[&str]| -> Vec<String> {
             let mut readings: Vec<Reading> = run.iter().map(reading).collect();
             varying.rename(&mut readings);

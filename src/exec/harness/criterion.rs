@@ -93,7 +93,6 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         vec![("--quick", None), significance, ("--measurement-time", seconds_of(time))]
     };
     let (warm_up, time) = match length {
-        RunLength::Own => return Vec::new(),
         _ if takes_seconds(harness) => (SECOND, SECOND),
         RunLength::Probe => return quick(PROBE),
         RunLength::Capped => return quick(CAP),
@@ -194,7 +193,7 @@ fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Err
         return Err(Error::Unreadable(format!("`{full_id}` has no samples")));
     };
     let mean = times.iter().sum::<f64>() / iters.iter().sum::<f64>();
-    let mut values = Values::new();
+    let mut values = Values::default();
     for (name, value) in metrics.into_iter().zip([mean, median, *least]) {
         set(&mut values, name, value / unit)?;
     }
@@ -258,7 +257,7 @@ fn lines(printed: &str) -> Result<Vec<Reading>, Error> {
     for line in printed.lines() {
         if let Some((name, number, unit)) = estimate(line) {
             let name = if name.is_empty() { before.trim_end() } else { name };
-            let mut values = Values::new();
+            let mut values = Values::default();
             match (seconds(number, unit), number.parse()) {
                 (Some(time), _) => set(&mut values, TIMES[0], time)?,
                 (None, Ok(value)) => set(&mut values, VALUES[0], value)?,

@@ -78,7 +78,6 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         RunLength::Time(time) | RunLength::Traced(time) => (time, "false"),
         RunLength::Probe => (PROBE, "false"),
         RunLength::Capped => (CAP, "false"),
-        RunLength::Own => return Vec::new(),
     };
     let table = [
         (SAMPLE_COUNT, "--sample-count", Some(SAMPLES.to_owned())),
@@ -161,7 +160,7 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
                 seconds(words.next()?, words.next()?)
             }
         };
-        let mut values = Values::new();
+        let mut values = Values::default();
         for (head, metric) in COLUMNS {
             let Some(metric) = metric else { continue };
             let column = columns.iter().position(|column| column == head);

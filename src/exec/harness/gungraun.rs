@@ -102,7 +102,7 @@ fn summary(line: &str) -> Result<Reading, Error> {
     })?;
     let name = word("id").map_or(path.to_owned(), |id| format!("{path}::{id}"));
     let counts = counts(&summary);
-    let mut values = Values::new();
+    let mut values = Values::default();
     for (count, metric) in COUNTS {
         // A simulation without caches counts instructions alone.
         if let Some(value) = counts.iter().find_map(|counts| counts.get(count)).and_then(value) {

@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
 /// An object of numbers; `place` is where it is, for errors.
 fn values(entries: Vec<(String, JsonValue)>, place: &str) -> Result<Values, Error> {
     check_at_most(entries.len(), MOST_METRICS, "metrics")?;
-    let mut values = Values::new();
+    let mut values = Values::default();
     for (name, value) in entries {
         let JsonValue::Number(number) = value else {
             let metric = format!("{place}{name}");

@@ -43,7 +43,7 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
         let mut words = rest.split_whitespace();
         let (number, unit) = words.next().zip(words.next()).ok_or_else(bad)?;
         let unit = unit.strip_suffix("/iter").ok_or_else(bad)?;
-        let mut values = Values::new();
+        let mut values = Values::default();
         set(&mut values, "wall_time", seconds(number, unit).ok_or_else(bad)?)?;
         benchmarks.push(reading(name.trim_end(), values));
     }

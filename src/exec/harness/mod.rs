@@ -127,7 +127,7 @@ static PLAIN: Definition = Definition {
     timed: |_, _| Vec::new(),
     only: |_| Vec::new(),
     matching: |_| Vec::new(),
-    read: |_| Ok(vec![Reading::of_program(Values::new())]),
+    read: |_| Ok(vec![Reading::of_program(Values::default())]),
 };
 
 impl Dialect {
@@ -285,23 +285,6 @@ impl Harness {
     /// it does to time it.
     pub(crate) fn times_what_runs_once(&self) -> bool {
         self.dialect == Dialect::Criterion && self.can_select_benchmarks()
-    }
-
-    /// The flag that lists the names of its benchmarks, one per line.
-    pub(crate) fn list(&self) -> Option<&'static str> {
-        matches!(self.dialect, Dialect::Criterion | Dialect::Libtest).then_some("--list")
-    }
-
-    /// The names listed by a run with that flag.
-    ///
-    /// # Errors
-    /// When they can't be read.
-    pub(crate) fn listed(&self, paths: &OutputPaths) -> Result<Vec<String>, Error> {
-        let text = text(&paths.stdout)?;
-        let name = |line: &str| {
-            line.strip_suffix(": benchmark").or(line.strip_suffix(": bench")).map(str::to_owned)
-        };
-        Ok(text.lines().filter_map(name).collect())
     }
 
     /// Removes the output of an earlier run.

@@ -75,7 +75,7 @@ impl CounterMeter {
 
     /// The values of a run.
     pub(super) fn read(&self, readings: &[CounterReading]) -> Result<Values, Error> {
-        let mut values = Values::new();
+        let mut values = Values::default();
         for CounterMetric { metric, counter, minus } in &self.metrics {
             let value = |at: usize| {
                 let reading = readings.get(at).copied().unwrap_or_default();

@@ -83,7 +83,7 @@ fn aligned(program: &mut ComparedProgram<'_>, context: Context<'_>) -> Result<f6
             break share;
         }
     };
-    let first: Vec<_> = program.first_case().into_iter().collect();
-    program.pair(&first, Side::Base, RunLength::Probe, None, context)?;
+    let first = program.cases.first();
+    program.pair(first.as_slice(), Side::Base, RunLength::Probe, None, context)?;
     Ok(share)
 }

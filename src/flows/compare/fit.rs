@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::cases::Cases;
 use super::discovery::Discovery;
-use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::event::Event;
 use crate::engine::plan::{Group, Plan, TriedPair};
@@ -309,7 +309,7 @@ fn leave_out(
     for (discovery, needed) in discoveries.iter_mut().zip(&needed) {
         discovery.leave_unmeasured(needed);
     }
-    session.programs.iter_mut().for_each(ComparedProgram::forget_plan);
+    session.programs.iter_mut().for_each(|program| program.cases = Cases::default());
     let mut planned = vec![0; discoveries.len()];
     for (group, (cost, kept)) in old.groups.iter().zip(costs.iter().zip(kept)) {
         let first = planned[group.program];

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
+use super::cases::Cases;
 use super::discovery::Discovered;
-use super::harnesses::{self, asks_for_short_runs};
+use super::harnesses;
 use super::renewal::Renewal;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
@@ -18,7 +19,6 @@ use crate::exec::execution::{
     Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
     VaryingNames, Watching, check_output, of_benchmark, tune_repetitions,
 };
-use crate::exec::harness;
 use crate::exec::meter::{self, CallStack, Profiler};
 use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
@@ -28,7 +28,7 @@ use crate::model::dialect::Dialect;
 use crate::model::layouts::Placing;
 use crate::model::notice::{ChangedFunction, Notice, RunNotice};
 use crate::model::outcome::MetricResult;
-use crate::model::row::{BenchmarkId, MetricId, Reading, Row};
+use crate::model::row::{BenchmarkId, Reading, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Hooks;
@@ -67,24 +67,13 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) start_up: f64,
     /// The source of the head's target, if any.
     pub(super) source: Option<&'a SourceFile>,
-    /// The benchmarks that both sides have, known after the warm-up: consecutive ones
-    /// of the plan.
-    cases: Vec<Case>,
+    pub(super) cases: Cases,
     /// The share of the code that both sides have which is at the same addresses, if the
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
     pub(super) renewal: Renewal,
     /// Whether the outputs of the sides differ and that was asked to fail.
     pub(super) prints_something_else: bool,
-}
-
-/// A benchmark of a program, as both sides report it.
-struct Case {
-    id: BenchmarkId,
-    /// The harness's name for it; `None` for the program itself.
-    name: Option<String>,
-    metrics: Vec<(String, MetricId)>,
-    gates: Vec<String>,
 }
 
 /// The results of the unmeasured runs.
@@ -158,7 +147,7 @@ impl<'a> ComparedProgram<'a> {
             reported: Pair::default(),
             start_up: 0.0,
             source: prepared.source.as_ref(),
-            cases: Vec::new(),
+            cases: Cases::default(),
             aligned: None,
             renewal: Renewal::default(),
             prints_something_else: false,
@@ -225,8 +214,6 @@ impl<'a> ComparedProgram<'a> {
         }
         let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
         let (mut number, mut previous_seconds) = (0, None);
-        let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
-        let execution = &mut self.execution;
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
@@ -235,7 +222,8 @@ impl<'a> ComparedProgram<'a> {
                 let place = (number, 2 * warmup as usize);
                 reporter.event(Event::WarmUpRun { side, place, previous_seconds });
                 let begin = Instant::now();
-                let readings = execution.run_all(&mut self.sides[side], length, filter, context)?;
+                let readings =
+                    execution.run_all(&mut self.sides[side], RunLength::Probe, filter, context)?;
                 previous_seconds = Some(begin.elapsed().as_secs_f64());
                 Ok(readings)
             });
@@ -271,8 +259,7 @@ impl<'a> ComparedProgram<'a> {
         let mut varying = Pair::<VaryingNames>::default();
         for side in Side::BOTH {
             let (program, filter) = (&mut self.sides[side], self.part.filter());
-            let expected = names[side].len();
-            let again = self.execution.names(program, expected, filter, context)?;
+            let again = self.execution.names(program, filter, context)?;
             varying[side] = VaryingNames::between(&names[side], &again);
         }
         let stable: Vec<String> = varying.head.stable().cloned().collect();
@@ -343,18 +330,6 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
-    /// Whether runs are shorter with the times set in the benchmarks' code than with the
-    /// shortest time that the harness accepts.
-    pub(super) fn runs_as_coded(&self) -> bool {
-        let is_obeyed = self.both_sides(|side| !side.takes_seconds_only());
-        !is_obeyed && self.source.is_some_and(asks_for_short_runs)
-    }
-
-    /// The length of a run of this time, or that of the code if it is shorter.
-    fn unless_as_coded(&self, time: Duration) -> RunLength {
-        if self.runs_as_coded() { RunLength::Own } else { RunLength::Time(time) }
-    }
-
     /// The arguments that run only these benchmarks, or all of the program if there are none;
     /// `None` if that is impossible.
     fn arguments(&self, side: Side, benchmarks: &[&str]) -> Option<Vec<OsString>> {
@@ -412,11 +387,6 @@ impl<'a> ComparedProgram<'a> {
         }
     }
 
-    /// The first benchmark of the plan.
-    pub(super) fn first_case(&self) -> Option<BenchmarkId> {
-        self.cases.first().map(|case| case.id)
-    }
-
     /// The time of a process that runs no benchmark, seconds: the minimum of a few runs.
     pub(super) fn measure_start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
         let mut least = f64::INFINITY;
@@ -446,13 +416,9 @@ impl<'a> ComparedProgram<'a> {
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
         let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
-        let length = length.map(|length| match self.runs_as_coded() {
-            true => RunLength::Own,
-            false => RunLength::Traced(length),
-        });
         let program = &mut self.sides[side];
         match length {
-            Some(length) => program.select(length, arguments),
+            Some(length) => program.select(RunLength::Traced(length), arguments),
             None if program.select_once(arguments) => {}
             None => return Ok(None),
         }
@@ -527,9 +493,8 @@ impl<'a> ComparedProgram<'a> {
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else {
             return Err("its harness does not run it alone".into());
         };
-        let length = self.unless_as_coded(SAMPLED);
         let program = &mut self.sides[side];
-        program.select(length, arguments);
+        program.select(RunLength::Time(SAMPLED), arguments);
         self.execution.sample(program, sampling, deadline, context)
     }
 
@@ -543,22 +508,7 @@ impl<'a> ComparedProgram<'a> {
         plan: &mut Plan,
     ) {
         plan.add_group(number, self.can_select_benchmarks(), pair_seconds);
-        for benchmark in benchmarks {
-            let (name, gates) = (&benchmark.name, benchmark.gates.clone());
-            let id = plan.add_benchmark(name, &benchmark.metrics, gates);
-            let metrics = plan.benchmarks[id.0].metrics.iter();
-            self.cases.push(Case {
-                id,
-                name: benchmark.inner.clone(),
-                metrics: metrics.map(|(id, metric)| (metric.name.clone(), *id)).collect(),
-                gates: benchmark.gates.iter().map(|gate| gate.metric.clone()).collect(),
-            });
-        }
-    }
-
-    /// Expects no rows, until benchmarks are planned anew.
-    pub(super) fn forget_plan(&mut self) {
-        self.cases.clear();
+        self.cases.add(benchmarks, plan);
     }
 
     /// Measures the pair of a turn; `group` is its group in the plan.
@@ -598,16 +548,7 @@ impl<'a> ComparedProgram<'a> {
             program.select(length, select);
             let effort = self.execution.effort();
             let readings = self.execution.measure(program, effort, deadline, context)?;
-            let name = &self.execution.benchmark.name;
-            for case in wanted.iter().filter_map(|id| case(&self.cases, *id)) {
-                match readings.iter().find(|reading| reading.benchmark == case.name) {
-                    Some(reading) => rows.push(row(&self.execution, case, program, reading)?),
-                    None => {
-                        let what = case.name.as_deref().unwrap_or(name);
-                        return Err(omitted(name, side, format!("the benchmark `{what}`")).into());
-                    }
-                }
-            }
+            rows.extend(self.cases.rows(wanted, &self.execution, program, &readings)?);
         }
         Ok(rows)
     }
@@ -617,9 +558,8 @@ impl<'a> ComparedProgram<'a> {
         let program = &self.sides[side];
         if wanted.len() < self.reported.base.max(self.reported.head) && self.can_select_benchmarks()
         {
-            let cases = wanted.iter().filter_map(|id| case(&self.cases, *id));
-            let names: Vec<&str> = cases.filter_map(|case| case.name.as_deref()).collect();
-            if let Some(only) = program.only(&names).filter(|only| fits(only)) {
+            let only = program.only(&self.cases.names(wanted));
+            if let Some(only) = only.filter(|only| fits(only)) {
                 return only;
             }
         }
@@ -631,46 +571,4 @@ impl<'a> ComparedProgram<'a> {
 fn fits(arguments: &[OsString]) -> bool {
     let length = arguments.iter().map(|word| word.len() + 1).sum::<usize>();
     (1..LONGEST_SELECTION).contains(&length)
-}
-
-/// The benchmark with this number in the plan.
-fn case(cases: &[Case], id: BenchmarkId) -> Option<&Case> {
-    let first = cases.first()?.id;
-    cases.get(id.0.checked_sub(first.0)?)
-}
-
-/// The row of a benchmark, with the metrics that it had in the warm-up.
-fn row(
-    execution: &Execution<'_>,
-    case: &Case,
-    program: &SideProgram,
-    reading: &Reading,
-) -> Result<Row, Error> {
-    let benchmark = &execution.benchmark.name;
-    let described = |metric: &str| match &case.name {
-        Some(name) => format!("`{metric}` of `{name}`"),
-        None => format!("`{metric}`"),
-    };
-    let mut values = Vec::with_capacity(case.metrics.len());
-    for (metric, id) in &case.metrics {
-        let Some(value) = reading.values.get(metric) else {
-            if meter::pass(metric).is_some_and(|pass| execution.done.contains(&pass)) {
-                continue;
-            }
-            return Err(omitted(benchmark, program.side, described(metric)));
-        };
-        if value < 0.0 && case.gates.contains(metric) {
-            let why = format!(
-                "{} is {value}, but a metric that gates can't be negative",
-                described(metric)
-            );
-            return Err(program.unreadable(benchmark, harness::Error::Unreadable(why)));
-        }
-        values.push((*id, value));
-    }
-    Ok(Row { benchmark: case.id, side: program.side, values })
-}
-
-fn omitted(benchmark: &str, side: Side, what: String) -> Error {
-    FlowError::Omitted { side, benchmark: benchmark.to_owned(), what }.into()
 }

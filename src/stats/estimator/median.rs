@@ -5,11 +5,6 @@
 //! candidate (a tie) has no sign. This matters only at the ends, which belong to the
 //! interval: ties never decide.
 //!
-//! With more than 131,072 pairs the ends are bounds of those changes, outward by at most
-//! about a thousandth of their distance from the estimate. A decision about a change
-//! that is [tracked](MedianOfRatios::track) stays exact. See
-//! [`sketch`](crate::stats::sketch).
-//!
 //! # References
 //!
 //! - Robbins 1970, *Statistical methods related to the law of the iterated
@@ -17,27 +12,19 @@
 //! - Thompson 1936, *On confidence ranges for the median*, Ann. Math. Stat. 7:122,
 //!   for the order statistics.
 
-use super::{ROUNDING, Signal};
+use super::Signal;
+use crate::stats::ordered::Ordered;
 use crate::stats::sequential::signs_needed;
-use crate::stats::sketch::{Between, Sketch};
 
 /// The ranks of values that are never negative, and of the changes of their pairs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MedianOfRatios {
-    pub(super) base: Sketch,
-    pub(super) head: Sketch,
-    pub(super) changes: Sketch,
+    base: Ordered,
+    head: Ordered,
+    changes: Ordered,
 }
 
 impl MedianOfRatios {
-    /// Keeps decisions about `change` exact, however many pairs there will be. Call it
-    /// before the first.
-    pub(super) fn track(&mut self, change: f64) {
-        for fence in [change - ROUNDING, change, change + ROUNDING] {
-            self.changes.fence(fence);
-        }
-    }
-
     pub(super) fn push(&mut self, base: f64, head: f64) {
         self.base.insert(base);
         self.head.insert(head);
@@ -48,30 +35,25 @@ impl MedianOfRatios {
     }
 
     pub(super) fn base(&self) -> Option<f64> {
-        self.base.median().map(middle)
+        self.base.median()
     }
 
     pub(super) fn head(&self) -> Option<f64> {
-        self.head.median().map(middle)
+        self.head.median()
     }
 
     /// The median of the pairs' changes, which is not the change of the medians.
     pub(super) fn change(&self) -> Option<f64> {
-        self.change_between().map(middle)
-    }
-
-    /// Certain bounds of that median.
-    pub(super) fn change_between(&self) -> Option<Between<f64>> {
         self.changes.median()
     }
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
         let rank = self.rank(level)?;
-        Some(self.changes.get(self.changes.len() - rank)?.least)
+        self.changes.get(self.changes.len() - rank)
     }
 
     pub(super) fn upper(&self, level: f64) -> Option<f64> {
-        Some(self.changes.get(self.rank(level)? - 1)?.most)
+        self.changes.get(self.rank(level)? - 1)
     }
 
     pub(super) fn signal(&self, change: f64) -> Option<Signal> {
@@ -83,11 +65,9 @@ impl MedianOfRatios {
         self.changes.len() as u64
     }
 
-    /// How many pairs' changes are certainly above a candidate, and how many certainly
-    /// below.
+    /// How many pairs' changes are above a candidate, and how many below.
     pub(super) fn signs(&self, change: f64) -> (u64, u64) {
-        let least = |count: Between<usize>| count.least as u64;
-        (least(self.changes.above(change)), least(self.changes.below(change)))
+        (self.changes.above(change) as u64, self.changes.below(change) as u64)
     }
 
     /// How many equal signs decide, from 1 to the number of pairs.
@@ -95,10 +75,6 @@ impl MedianOfRatios {
         let needed = signs_needed(self.changes.len() as u64, level)?;
         usize::try_from(needed).ok()
     }
-}
-
-fn middle(between: Between<f64>) -> f64 {
-    between.least.midpoint(between.most)
 }
 
 #[cfg(test)]
@@ -125,30 +101,6 @@ mod tests {
                 assert!(lower <= upper);
                 assert!(refuted(lower - 1e-12) && !refuted(lower + 1e-12), "{pairs}");
                 assert!(refuted(upper + 1e-12) && !refuted(upper - 1e-12), "{pairs}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_tracked_is_counted_exactly_to_the_rounding_about_it() {
-        let (mut noise, change) = (TestNoise::seeded(12), 0.02);
-        let mut sums = MedianOfRatios::default();
-        sums.track(change);
-        for sketch in [&mut sums.base, &mut sums.head, &mut sums.changes] {
-            sketch.most = 256;
-        }
-        let mut naive = Vec::new();
-        for _ in 0..4000 {
-            // A few differ from the tracked change only by the rounding, far from the
-            // middle, where buckets are merged.
-            let near = change + 4.0 * ROUNDING * (2.0 * noise.uniform() - 1.0);
-            let value = if noise.uniform() < 0.2 { near } else { 0.5 + noise.uniform() };
-            sums.push(1.0, 1.0 + value);
-            naive.push((1.0 + value - 1.0) / 1.0);
-            for candidate in [change - ROUNDING, change, change + ROUNDING] {
-                let count = |so: &dyn Fn(f64) -> bool| naive.iter().filter(|&&v| so(v)).count();
-                let counts = (count(&|v| v > candidate), count(&|v| v < candidate));
-                assert_eq!(sums.signs(candidate), (counts.0 as u64, counts.1 as u64));
             }
         }
     }

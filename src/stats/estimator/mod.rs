@@ -4,8 +4,6 @@
 //! references. Other modules use [`Running`].
 
 mod geometric;
-#[cfg(test)]
-mod long;
 mod mean;
 mod median;
 mod robust;

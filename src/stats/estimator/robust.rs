@@ -176,10 +176,8 @@ impl Robust {
         }
     }
 
-    /// Makes decisions about `threshold` fast, and exact however many pairs there will
-    /// be. Call it before the first.
+    /// Makes decisions about `threshold` fast and exact. Call it before the first pair.
     pub(super) fn track(&mut self, threshold: f64, levels: Levels) {
-        self.typical.track(threshold);
         self.tracked.push(CandidateWagers::new(threshold + ROUNDING, levels));
     }
 
@@ -378,11 +376,11 @@ impl Robust {
     /// The bound of the typical change: the candidates beyond it are refuted. `None` if
     /// no candidate is.
     fn typical_bound(&self, aim: Aim, level: f64) -> Option<f64> {
-        let between = self.typical.change_between()?;
+        let estimate = ln_ratio(self.typical.change()?);
         let level = if self.kept.halvings > 0 { MERGED * level } else { level };
-        let (estimate, sign) = match aim {
-            Aim::Above => (ln_ratio(between.least), -1.0),
-            Aim::Below => (ln_ratio(between.most), 1.0),
+        let sign = match aim {
+            Aim::Above => -1.0,
+            Aim::Below => 1.0,
         };
         let refuted = |distance: f64| {
             let mut wager = Wager::new(aim, level);

@@ -15,11 +15,11 @@ pub struct Running {
     direction: Better,
     levels: Levels,
     pairs: u64,
-    pub(super) sums: EstimatorSums,
+    sums: EstimatorSums,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum EstimatorSums {
+enum EstimatorSums {
     Robust(Robust),
     Mean(RatioOfMeans),
     Geometric(RatioOfGeometricMeans),
@@ -53,15 +53,14 @@ impl Running {
         Running { estimator, direction, levels, pairs: 0, sums }
     }
 
-    /// Makes decisions about `threshold` fast and exact, however many pairs there will be. Call
-    /// it before the first pair. Decisions about any other threshold take as long as all pairs
-    /// together, and from 131,072 pairs on (512 for `robust`) are based on merged neighbours: as
-    /// reliable, but perhaps a little later.
+    /// Makes decisions about `threshold` fast and exact. Call it before the first pair. Those of
+    /// `robust` about any other threshold take as long as all pairs together, and from 512 pairs
+    /// on are based on merged neighbours: as reliable, but perhaps a little later.
     pub fn track(&mut self, threshold: f64) {
-        match (&mut self.sums, self.direction.critical_change(threshold)) {
-            (EstimatorSums::Robust(sums), Some(_)) => sums.track(threshold, self.levels),
-            (EstimatorSums::Median(sums), Some(critical)) => sums.track(critical),
-            _ => {}
+        if let EstimatorSums::Robust(sums) = &mut self.sums
+            && self.direction.critical_change(threshold).is_some()
+        {
+            sums.track(threshold, self.levels);
         }
     }
 

@@ -80,10 +80,6 @@ impl Default for NoiseShape {
 }
 
 impl NoiseShape {
-    pub(crate) fn new() -> Self {
-        NoiseShape::default()
-    }
-
     /// Adds a pair, and whether its base ran first.
     pub(crate) fn push(&mut self, base: f64, head: f64, base_first: bool) {
         let number = self.pairs;

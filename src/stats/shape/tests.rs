@@ -19,7 +19,7 @@ fn simulate(
     mut run: impl FnMut(&mut TestNoise, SimulatedRun) -> f64,
 ) -> Vec<Finding> {
     let mut noise = TestNoise::seeded(seed);
-    let mut shape = NoiseShape::new();
+    let mut shape = NoiseShape::default();
     let mut base_first = false;
     for number in 0..pairs {
         base_first = if number % 2 == 0 { noise.uniform() < 0.5 } else { !base_first };
@@ -175,7 +175,7 @@ fn a_slow_second_slot_is_found_whatever_the_change() {
 fn what_the_last_program_leaves_behind_is_found_whatever_the_change_and_the_slot() {
     for (effect, factor, slot) in [(0.03, 1.0, 1.0), (0.03, 1.3, 1.02), (-0.03, 0.8, 0.99)] {
         let mut noise = TestNoise::seeded(17);
-        let mut shape = NoiseShape::new();
+        let mut shape = NoiseShape::default();
         let mut after_head = false;
         for _ in 0..400 {
             let base_first = noise.uniform() < 0.5;
@@ -229,7 +229,7 @@ fn a_form_without_a_name_is_not_normal() {
 #[test]
 fn memory_is_bounded_and_time_evenly_covered() {
     let mut noise = TestNoise::seeded(10);
-    let mut shape = NoiseShape::new();
+    let mut shape = NoiseShape::default();
     for number in 0..100_000u64 {
         let level = 1.0 + number as f64 / 100_000.0;
         shape.push(level * normal(&mut noise), level * normal(&mut noise), number % 2 == 0);
@@ -255,7 +255,7 @@ fn odd_values_make_no_odd_numbers() {
         let shown = format!("{found:?}");
         assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
     }
-    assert_eq!(NoiseShape::new().findings(), []);
+    assert_eq!(NoiseShape::default().findings(), []);
     assert_eq!(
         simulate(1, 11, |noise, SimulatedRun { number, .. }| noise.uniform() + number as f64),
         []

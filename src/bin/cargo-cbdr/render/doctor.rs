@@ -305,9 +305,7 @@ impl Sentences {
             format!("for runs of {run}, {thresholds}"),
         );
     }
-}
 
-impl Sentences {
     /// The smallest threshold that runs of some length can decide, in the least time.
     fn conclusion(&mut self, noise: &[RunNoise]) {
         let all = noise.iter().flat_map(|noise| &noise.thresholds);

@@ -116,8 +116,8 @@ pub(crate) fn print(event: &Event<'_>) {
                 metrics: plan.metrics.iter().map(|metric| metric.name.as_str()).collect(),
                 seed: plan.seed,
                 time_limit: plan.time_limit.as_secs_f64(),
-                layouts: plan.is_over_layouts(),
-                longer: plan.is_longer(),
+                layouts: plan.is_over_layouts,
+                longer: plan.is_longer,
             })
         }
         Event::Pair { rows, progress } => print_pair(rows, progress),
@@ -144,7 +144,7 @@ pub(crate) fn print(event: &Event<'_>) {
 
 fn print_pair(rows: &[Row], progress: &Progress<'_>) {
     let plan = progress.plan();
-    let (layouts, longer) = (plan.is_over_layouts(), plan.is_longer());
+    let (layouts, longer) = (plan.is_over_layouts, plan.is_longer);
     let values = |row: &Row| {
         let names = plan.metrics.iter().map(|metric| metric.name.as_str());
         let cells = names.zip(csv::cells(plan, row));

@@ -151,19 +151,24 @@ impl<'a> ResultRow<'a> {
             );
         }
         let how = if metric.is_average() { " on average" } else { "" };
-        let before = self.before.as_ref().map_or(String::new(), |before| {
-            format!(
-                " ({} {} {} in {})",
-                before.name, before.change, before.interval, before.measured
-            )
-        });
         format!(
-            "`{}` of `{}` changed by {change}{how}, interval {}{threshold}, {}{before}",
+            "`{}` of `{}` changed by {change}{how}, interval {}{threshold}, {}{}",
             metric.name,
             benchmark.name,
             text::interval(summary.lower, summary.upper),
             self.cells.measured,
+            self.before_in_brackets()
         )
+    }
+
+    /// What was measured before: ` (as built +35.3% [+26.9%, +44.3%] in 6 pairs)`.
+    fn before_in_brackets(&self) -> String {
+        self.before.as_ref().map_or(String::new(), |before| {
+            format!(
+                " ({} {} {} in {})",
+                before.name, before.change, before.interval, before.measured
+            )
+        })
     }
 }
 
@@ -466,9 +471,7 @@ fn number(row: &ResultRow<'_>, is_only_metric: bool) -> String {
     let name = row.benchmark.name.trim_start_matches("suite ");
     let metric =
         if is_only_metric { String::new() } else { format!(" of {}", line(&row.metric.name)) };
-    let before = row.before.as_ref().map_or(String::new(), |before| {
-        format!(" ({} {} {} in {})", before.name, before.change, before.interval, before.measured)
-    });
+    let before = row.before_in_brackets();
     let threshold = row
         .cells
         .threshold

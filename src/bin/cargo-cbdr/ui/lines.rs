@@ -155,11 +155,8 @@ fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gaug
             verdicts(gating),
         ],
     };
-    let (spent, left) = (spent(snapshot), left(snapshot));
-    let last = if left.is_empty() { spent.clone() } else { left[2..].to_owned() };
-    let texts = before.iter().flat_map(|before| {
-        [format!("{spent}{left}"), last.clone()].map(|after| (before.clone(), after))
-    });
+    let texts =
+        before.iter().flat_map(|before| times(snapshot).map(|after| (before.clone(), after)));
     let gauge = |(before, after): (String, String)| Gauge { before, done, of, after };
     let (mut all, shortest) = (texts.map(gauge), before.last().cloned().unwrap_or_default());
     let fits = |gauge: &Gauge| gauge.bar(width).is_some();
@@ -385,8 +382,8 @@ fn is_bounded(metric: &MetricResult) -> bool {
 
 /// The number of metrics with each verdict.
 fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
-    let pairs = pairs_so_far(snapshot, gating);
-    format!("{}; {}{}; {pairs}", verdicts(gating), spent(snapshot), left(snapshot))
+    let (pairs, [times, _]) = (pairs_so_far(snapshot, gating), times(snapshot));
+    format!("{}; {times}; {pairs}", verdicts(gating))
 }
 
 /// What is counted.
@@ -407,11 +404,10 @@ fn pairs_so_far(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
 
 /// The same in at most `width` columns, without what matters least.
 fn count_within(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> String {
-    let (verdicts, spent, left) = (verdicts(gating), spent(snapshot), left(snapshot));
-    let last = if left.is_empty() { &spent } else { left.trim_start_matches(", ") };
+    let (verdicts, [times, last]) = (verdicts(gating), times(snapshot));
     let shorter = [
         count_line(snapshot, gating),
-        format!("{verdicts}; {spent}{left}"),
+        format!("{verdicts}; {times}"),
         format!("{verdicts}; {last}"),
     ];
     shorter.into_iter().find(|line| width::columns(line) <= width).unwrap_or(verdicts)
@@ -437,6 +433,13 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
 /// The time spent, and the time limit.
 fn spent(snapshot: &Snapshot) -> String {
     format!("{}/{}", text::seconds(snapshot.elapsed), text::roughly(snapshot.limit))
+}
+
+/// The time spent and the time left, and only one of them where there is little room.
+fn times(snapshot: &Snapshot) -> [String; 2] {
+    let (spent, left) = (spent(snapshot), left(snapshot));
+    let last = left.strip_prefix(", ").unwrap_or(&spent).to_owned();
+    [format!("{spent}{left}"), last]
 }
 
 fn left(snapshot: &Snapshot) -> String {

@@ -23,46 +23,37 @@ const RATE: u8 = 10;
 /// spent, so that a long log stays short.
 const LOG_INTERVAL: f64 = 5.0;
 
-/// When steps are printed into a log: like the progress of sampling, but counted since the
-/// latest other line.
-pub(crate) struct LogSteps {
-    start: Instant,
-    /// Seconds from the start to the next line.
-    next: f64,
+/// When the next line of a log is due, seconds since a start.
+pub(crate) struct LogPace(f64);
+
+impl Default for LogPace {
+    fn default() -> Self {
+        LogPace(LOG_INTERVAL)
+    }
 }
 
-impl LogSteps {
-    fn new(start: Instant) -> Self {
-        LogSteps { start, next: LOG_INTERVAL }
-    }
-
-    /// Whether a step at the time `now` is printed.
-    fn is_due(&mut self, now: Instant) -> bool {
-        let elapsed = now.duration_since(self.start).as_secs_f64();
-        let is_due = elapsed >= self.next;
+impl LogPace {
+    /// Whether a line is printed `elapsed` seconds after the start.
+    fn is_due(&mut self, elapsed: f64) -> bool {
+        let is_due = elapsed >= self.0;
         if is_due {
-            self.next = following(elapsed);
+            self.0 = elapsed + LOG_INTERVAL.max(elapsed / 6.0);
         }
         is_due
     }
 }
 
-/// When the line of a log after the one at `elapsed` is due, both in seconds since the start.
-fn following(elapsed: f64) -> f64 {
-    elapsed + LOG_INTERVAL.max(elapsed / 6.0)
-}
-
 pub(crate) enum LiveLines {
     Terminal(Terminal),
     Log {
-        /// When the next line is due, seconds since sampling began.
-        next: f64,
+        /// Since sampling began.
+        pace: LogPace,
         /// The maximum number of lines at a time.
         most: usize,
         /// The previous lines.
         said: Vec<LogLine>,
-        /// When the steps before sampling are due.
-        steps: LogSteps,
+        /// That of steps before sampling, and the latest other line, since which it counts.
+        steps: (Instant, LogPace),
     },
     None,
 }
@@ -73,8 +64,8 @@ impl LiveLines {
             ProgressForm::Live => LiveLines::Terminal(Terminal::new()),
             ProgressForm::Plain => {
                 let most = if verbosity.is_verbose { usize::MAX } else { FEW };
-                let steps = LogSteps::new(Instant::now());
-                LiveLines::Log { next: LOG_INTERVAL, most, said: Vec::new(), steps }
+                let (pace, steps) = (LogPace::default(), (Instant::now(), LogPace::default()));
+                LiveLines::Log { pace, most, said: Vec::new(), steps }
             }
             ProgressForm::None => LiveLines::None,
         }
@@ -86,7 +77,7 @@ impl LiveLines {
         let line = folded(line, error_width(), indent);
         match self {
             LiveLines::Terminal(terminal) => return terminal.print(&line),
-            LiveLines::Log { steps, .. } => *steps = LogSteps::new(Instant::now()),
+            LiveLines::Log { steps, .. } => *steps = (Instant::now(), LogPace::default()),
             LiveLines::None => {}
         }
         let _ = writeln!(anstream::stderr().lock(), "{line}");
@@ -104,8 +95,8 @@ impl LiveLines {
                     View { lines: Vec::new(), gauge: Some(gauge) }
                 }
             }),
-            LiveLines::Log { steps, .. } => {
-                if steps.is_due(Instant::now()) {
+            LiveLines::Log { steps: (since, pace), .. } => {
+                if pace.is_due(since.elapsed().as_secs_f64()) {
                     let _ = writeln!(anstream::stderr().lock(), "{log}");
                 }
             }
@@ -119,21 +110,20 @@ impl LiveLines {
         match self {
             LiveLines::Terminal(terminal) => {
                 let plan = progress.plan();
-                if plan.is_over_layouts() && progress.decided().next().is_some() {
+                if plan.is_over_layouts && progress.decided().next().is_some() {
                     terminal.over_layouts.push(progress.snapshot());
                 }
                 if !terminal.draws.allows(elapsed) {
                     return;
                 }
-                match plan.is_longer() {
+                match plan.is_longer {
                     true => terminal
                         .show_gauge(Some(lines::gauge_of(&progress.snapshot(), terminal_size().0))),
-                    false => terminal.draw(progress.snapshot(), plan.is_over_layouts()),
+                    false => terminal.draw(progress.snapshot(), plan.is_over_layouts),
                 }
             }
-            LiveLines::Log { next, most, said, .. } => {
-                if elapsed >= *next {
-                    *next = following(elapsed);
+            LiveLines::Log { pace, most, said, .. } => {
+                if pace.is_due(elapsed) {
                     let lines = lines::log(&progress.snapshot(), *most);
                     for line in lines.iter().filter(|line| !said.contains(line)) {
                         let line = status_line("Sampling", &line.text);
@@ -150,7 +140,7 @@ impl LiveLines {
     pub(crate) fn draw_last(&mut self, progress: &Progress<'_>) {
         let LiveLines::Terminal(terminal) = self else { return };
         let snapshot = progress.snapshot();
-        match (progress.plan().is_over_layouts(), &mut terminal.last) {
+        match (progress.plan().is_over_layouts, &mut terminal.last) {
             (true, Some(last)) => lines::overrule(last, &snapshot),
             (true, None) => return,
             // There is nothing left to wait for.
@@ -403,10 +393,8 @@ mod tests {
 
     #[test]
     fn a_log_has_fewer_and_fewer_lines_of_long_steps() {
-        let start = Instant::now();
-        let mut steps = LogSteps::new(start);
-        let at = |seconds: u64| start + std::time::Duration::from_secs(seconds);
-        let due: Vec<u64> = (0..120).filter(|second| steps.is_due(at(*second))).collect();
+        let mut pace = LogPace::default();
+        let due: Vec<u32> = (0..120).filter(|second| pace.is_due(f64::from(*second))).collect();
         assert_eq!(due, [5, 10, 15, 20, 25, 30, 35, 41, 48, 56, 66, 77, 90, 105]);
     }
 

@@ -332,7 +332,7 @@ impl Ui {
             }
             Event::Round { .. } => {}
             Event::Pair { progress, .. } => self.show_pair(progress),
-            Event::Sampled(progress) if progress.plan().is_longer() => {}
+            Event::Sampled(progress) if progress.plan().is_longer => {}
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.noticed.push((*notice).clone()),
             Event::Unlikely(unlikely) => {
@@ -349,7 +349,7 @@ impl Ui {
         for (benchmark, metric) in progress.found() {
             let found = text::found(benchmark, metric, only);
             let is_asked_again = plan.layouts == Layouts::Auto && metric.depends_on_placement();
-            match (plan.is_over_layouts(), is_asked_again) {
+            match (plan.is_over_layouts, is_asked_again) {
                 (true, _) => {
                     let layouts = text::count(benchmark.pairs, "layout");
                     self.finding("Regression", BAD, &format!("{found} over {layouts}"));
@@ -358,7 +358,7 @@ impl Ui {
                 (false, false) => self.finding("Regression", BAD, &found),
             }
         }
-        let set_aside = (!plan.is_longer()).then(|| progress.set_aside());
+        let set_aside = (!plan.is_longer).then(|| progress.set_aside());
         for (benchmark, metric) in set_aside.into_iter().flatten() {
             self.finding(
                 "Unclear",

@@ -1,17 +1,17 @@
 //! The texts of notices.
 
+mod remarks;
+
 use std::fmt::Display;
 use std::time::Duration;
 
-use cargo_cbdr::model::gate::Waived;
-use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{
-    Advice, AtLength, ChangedFunction, DifferentKey, NoTime, Notice, Remark, RunDiffers, RunNotice,
-    RunnerDiffers, Unlikely,
+    Advice, ChangedFunction, DifferentKey, NoTime, Notice, RunDiffers, RunNotice, RunnerDiffers,
+    Unlikely,
 };
-use cargo_cbdr::model::outcome::{Removed, Verdict};
+use cargo_cbdr::model::outcome::Removed;
 use cargo_cbdr::model::side::{Pair, Side};
-use cargo_cbdr::stats::estimator::TAIL;
+use remarks::remark;
 
 use super::grouped::Subjects;
 use super::text::{self, count, line, list, percent, roughly};
@@ -214,98 +214,6 @@ fn and_others(benchmarks: usize, example: &str) -> String {
     match benchmarks {
         1 => format!("`{example}`"),
         more => format!("`{example}` and {}", count(more as u64 - 1, "other benchmark")),
-    }
-}
-
-/// What is remarked on a metric of one benchmark or of several.
-fn remark(remark: &Remark, of: &Subjects) -> String {
-    let shown = |change: Option<f64>| change.map_or("from zero".to_owned(), percent);
-    match remark {
-        Remark::Warned { change } => format!(
-            "changed{}, which passes, but exceeds the warning level",
-            of.alone(format!(" by {}", shown(*change)))
-        ),
-        Remark::Waived { change, needed, waiver, better } => {
-            let Waived { threshold, ceiling, reason, expires, issue, .. } = waiver;
-            let issue = issue.as_ref().map_or(String::new(), |issue| format!(", {issue}"));
-            let passes = if *needed { "waived" } else { "passes without its waiver" };
-            format!(
-                "changed by {}, {passes}: up to {} instead of {} is accepted until {expires} \
-                 ({reason}{issue})",
-                shown(*change),
-                percent(better.limit(*ceiling)),
-                percent(better.limit(*threshold))
-            )
-        }
-        Remark::SmallChange => {
-            "the change is below 5%: these two executables differ by it, but code placement alone \
-             can cause that"
-                .to_owned()
-        }
-        Remark::Longer { short, long, pairs, verdict } => {
-            let at = |at: &AtLength| {
-                format!("{} in runs of {}", shown(at.change), text::length(at.seconds))
-            };
-            let open = match verdict {
-                Verdict::Regression => "",
-                _ => ", which is not certain yet: a longer `--time-limit` would decide",
-            };
-            let pairs = count(*pairs, "pair");
-            format!(
-                "{}, but {} ({pairs}): more iterations run other code{open}",
-                at(short),
-                at(long)
-            )
-        }
-        Remark::Placement { before, layouts, summary, verdict } => {
-            let label = before.label();
-            let built = format!("{label} {}", text::changed(&before.summary));
-            let built = of.or(built, &format!("slower {label}"));
-            let end = match verdict {
-                Verdict::NoRegression => "placement, not your change",
-                _ => "it may be placement; a longer `--time-limit` would decide",
-            };
-            if layouts.number == 0 {
-                return format!(
-                    "{built}, but the time limit was reached before other layouts of the code \
-                     could be sampled: {end}"
-                );
-            }
-            let numbers = format!(
-                "over {} {}",
-                text::layouts(layouts.number, layouts.placing),
-                text::changed(summary)
-            );
-            let several = match verdict {
-                Verdict::NoRegression => "but not over other layouts of the code",
-                _ => "and undecided over other layouts of the code",
-            };
-            format!("{built}, {}: {end}", of.or(numbers, several))
-        }
-        Remark::Tail { average, typical } => format!(
-            "rare slow runs change the average {}; an average may change by {TAIL} times the \
-             threshold",
-            of.or(
-                format!(
-                    "by {}, while the typical run changed by {}",
-                    percent(*average),
-                    percent(*typical)
-                ),
-                "more than the typical run"
-            )
-        ),
-        Remark::Ties { ties, pairs } => format!(
-            "{} pairs changed by exactly the threshold and count for neither verdict",
-            of.or(format!("{ties} of {pairs}"), "many")
-        ),
-        Remark::Noise(found) => finding(found, of),
-        Remark::Earlier { estimator, needed, pairs } => format!(
-            "`--estimator {estimator}` would have {}",
-            of.or(
-                format!("had a verdict after {needed} of the {pairs} pairs"),
-                "needed less than half of the pairs"
-            )
-        ),
     }
 }
 
@@ -629,116 +537,6 @@ fn identical(moved: usize, of: &Subjects) -> String {
     format!("{same}, except for {numbers} in panic messages")
 }
 
-/// A finding about the noise and what can be done about it.
-fn finding(finding: &Finding, of: &Subjects) -> String {
-    match *finding {
-        Finding::Outliers { one_in, share } => format!(
-            "{} of the variance; a mean needs many pairs to average them out; a median (`--estimator \
-             median`) does not, but misses a change of these runs alone",
-            of.or(
-                format!(
-                    "1 pair in {one_in:.0} is an outlier, and outliers cause {}",
-                    whole_percent(share)
-                ),
-                "outliers cause most"
-            )
-        ),
-        Finding::Skewed { skewness, average, typical } => {
-            let numbers = format!(
-                "the {}: the change is {} on average, but {} in the typical pair",
-                if skewness > 0.0 { "head" } else { "base" },
-                percent(average),
-                percent(typical)
-            );
-            let several = "one side, so the average change is not the typical one";
-            format!(
-                "a few pairs have a far higher value on {}; a mean estimates the former, a median \
-                 the latter (`--estimator`)",
-                of.or(numbers, several)
-            )
-        }
-        Finding::TwoKinds { base, head } => format!(
-            "{}; look for what varies from run to run, such as the core, the memory layout or a \
-             cache; the change is that of the mixture",
-            of.or(two_kinds(base, head), "the runs come in two kinds")
-        ),
-        Finding::Drift { change } => format!(
-            "the values of both sides {} while sampling; pairing cancels most of that, but check \
-             what else the machine is doing, and whether it gets hot",
-            of.or(format!("became {}", higher(change)), "drifted")
-        ),
-        Finding::DifferenceDrift { change } => format!(
-            "the head's values {} relative to the base's while sampling, so the change is an \
-             average over time; a longer warm-up (`--warmup`) or a second comparison shows which \
-             value lasts",
-            of.or(format!("became {}", higher(change)), "drifted")
-        ),
-        Finding::Slot { effect, z } => format!(
-            "the second run of a pair {}; the sides take turns, so the change is not biased, but \
-             make sure that no run leaves files, processes or full caches behind",
-            of.or(
-                format!("is {} than the first ({:.1} standard errors)", higher(effect), z.abs()),
-                "differs from the first"
-            )
-        ),
-        Finding::CarryOver { effect, z } => format!(
-            "a run {}, so the error rate is not guaranteed; make sure that no run leaves files, \
-             processes or full caches behind (`--prepare` runs a command before each)",
-            of.or(
-                format!(
-                    "is {} after the head than after the base ({:.1} standard errors)",
-                    higher(effect),
-                    z.abs()
-                ),
-                "depends on which side ran before it"
-            )
-        ),
-        Finding::Correlated { correlation } => format!(
-            "each pair resembles the one before{}: one side may be fast for many pairs and then slow, \
-             which the stated confidence does not cover; repeat the comparison, on a quieter machine \
-             if possible",
-            of.alone(format!(" (correlation {correlation:.2})"))
-        ),
-        Finding::Coarse { step } => format!(
-            "the values are multiples of {}, too coarse for the threshold, so the error rate is not \
-             guaranteed: make a run longer, or measure a larger amount of work",
-            of.or(format!("a step of {:.2}%", 100.0 * step), "a step")
-        ),
-        Finding::NotNormal { fit } => format!(
-            "the differences are far from normal{}; a median may need far fewer pairs than a mean \
-             (`--estimator median`)",
-            of.alone(format!(" (fit {fit:.2})"))
-        ),
-    }
-}
-
-/// What kinds of runs there are on each side.
-fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
-    let kinds = |Kinds { share, distance }| {
-        format!("{} of them are {}", whole_percent(share), higher(distance))
-    };
-    match (base, head) {
-        (None, None) => "the runs are of one kind".to_owned(),
-        (Some(base), None) => format!("the base's runs come in two kinds: {}", kinds(base)),
-        (None, Some(head)) => format!("the head's runs come in two kinds: {}", kinds(head)),
-        (Some(base), Some(head)) => format!(
-            "both sides' runs come in two kinds: {} in the base, {} in the head",
-            kinds(base),
-            kinds(head)
-        ),
-    }
-}
-
-/// `1.23% higher`, `1.23% lower`. Whether that is worse depends on the metric.
-fn higher(change: f64) -> String {
-    let word = if change < 0.0 { "lower" } else { "higher" };
-    format!("{} {word}", text::size(change))
-}
-
-fn whole_percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
-}
-
 /// What would decide the undecided verdicts, as options.
 fn advice(advice: &Advice) -> String {
     let Advice { open, metric, threshold, time } = advice;
@@ -844,32 +642,5 @@ mod tests {
             "6 functions of `hex` differ between the sides, only of unchanged crates: edited";
         assert!(only_those.starts_with(begin), "{only_those}");
         assert!(only_those.ends_with(" and 1 more"), "{only_those}");
-    }
-
-    #[test]
-    fn findings_are_sentences_without_an_end() {
-        let of = Subjects::of(&[&Notice::OneLook]);
-        let kinds = Some(Kinds { share: 0.3, distance: 0.2 });
-        let table = [
-            (Finding::Outliers { one_in: 9.4, share: 0.96 }, "1 pair in 9 is an outlier"),
-            (
-                Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 },
-                "a far higher value on the head",
-            ),
-            (Finding::TwoKinds { base: None, head: kinds }, "the head's runs come in two kinds"),
-            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% higher"),
-            (Finding::Drift { change: -0.06 }, "6.00% lower while sampling"),
-            (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher relative to the base"),
-            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than the first (4.0"),
-            (Finding::CarryOver { effect: 0.02, z: 5.0 }, "2.00% higher after the head than"),
-            (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
-            (Finding::Coarse { step: 0.01 }, "a step of 1.00%"),
-            (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
-        ];
-        for (found, part) in table {
-            let words = finding(&found, &of);
-            assert!(words.contains(part), "{words}");
-            assert!(!words.ends_with('.') && !words.starts_with(char::is_uppercase), "{words}");
-        }
     }
 }

@@ -1,0 +1,177 @@
+//! How much longer verdicts will take, if the noise stays as it is.
+
+use super::{BenchmarkState, Experiment, GroupState};
+use crate::engine::test::MetricTest;
+use crate::model::notice::Unlikely;
+use crate::stats::forecast::Forecast;
+
+/// The number of pairs before the first forecast: fewer show too little of the
+/// noise.
+const PAIRS_TO_FORESEE: u64 = 20;
+
+/// How many times the limit a forecast has to be for a warning, since forecasts are rough.
+const CLEARLY: f64 = 2.0;
+
+/// How many times the pairs for which there is time a forecast has to be for giving a test up.
+const HOPELESS: f64 = 10.0;
+
+/// The share of the pairs for which there is time that a test has before it may be given up. An
+/// estimate from fewer says too little: at a sixteenth of the pairs, the verdict that follows would
+/// be lost three times as often (simulated by `examples/error-rates/giving_up.rs`).
+const SHARE_BEFORE_GIVING_UP: f64 = 0.25;
+
+/// How many more pairs are expected, after which [`None`] can't be predicted or never comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outlook {
+    /// Until all verdicts.
+    pub(super) all: Option<f64>,
+    /// Until the first one.
+    soonest: Option<f64>,
+}
+
+impl Outlook {
+    /// Without open tests.
+    const DECIDED: Self = Outlook { all: Some(0.0), soonest: None };
+
+    /// Of a test that has `so_far` pairs. What can't be predicted may be decided by the next pair.
+    fn of(test: &MetricTest, so_far: u64) -> Self {
+        match test.forecast() {
+            Forecast::Pairs(pairs) => {
+                let left = Some(pairs.saturating_sub(so_far) as f64);
+                Outlook { all: left, soonest: left }
+            }
+            Forecast::Never => Outlook { all: None, soonest: None },
+            Forecast::Unknown => Outlook { all: None, soonest: Some(0.0) },
+        }
+    }
+
+    /// If each pair is one of this, and one of `other`.
+    fn along_with(self, other: Outlook) -> Self {
+        Outlook {
+            all: self.all.zip(other.all).map(|(one, other)| one.max(other)),
+            soonest: self.soonest.into_iter().chain(other.soonest).reduce(f64::min),
+        }
+    }
+
+    /// If this counts rounds of so many pairs.
+    fn in_rounds_of(self, pairs: u64) -> Self {
+        let pairs = |rounds: f64| rounds * pairs as f64;
+        Outlook { all: self.all.map(pairs), soonest: self.soonest.map(pairs) }
+    }
+}
+
+impl GroupState {
+    /// Whether it has too few pairs for a forecast.
+    pub(super) fn is_early(&self) -> bool {
+        self.is_open && self.pairs < PAIRS_TO_FORESEE
+    }
+}
+
+impl BenchmarkState {
+    fn outlook(&self) -> Outlook {
+        let open = self.open_tests().map(|test| Outlook::of(test, self.pairs));
+        open.fold(Outlook::DECIDED, Outlook::along_with)
+    }
+}
+
+impl Experiment {
+    /// Whether no further verdict is expected within the time limit.
+    pub(super) fn is_hopeless(&self, elapsed: f64) -> bool {
+        let left = self.plan.time_limit.as_secs_f64() - elapsed;
+        let is_hopeless = |number: usize| {
+            let group = &self.groups[number];
+            let further = left / group.pair_seconds;
+            let share = group.pairs as f64 / (group.pairs as f64 + further);
+            let soonest = || self.outlook(number).soonest;
+            group.pairs >= group.least.max(PAIRS_TO_FORESEE)
+                && share >= SHARE_BEFORE_GIVING_UP
+                && soonest().is_none_or(|pairs| pairs > HOPELESS * further)
+        };
+        let mut open = (0..self.groups.len()).filter(|number| self.groups[*number].is_open);
+        self.plan.gives_up && open.all(is_hopeless)
+    }
+
+    /// The first test without an expected verdict within the limits, and the number of
+    /// others. Returned once, when every group has enough pairs for a forecast.
+    pub(crate) fn unlikely(&mut self) -> Option<&Unlikely> {
+        if self.has_foreseen || self.groups.iter().any(GroupState::is_early) {
+            return None;
+        }
+        let open = (0..self.groups.len()).filter(|&group| self.groups[group].is_open);
+        let mut found = open.flat_map(|group| self.unlikely_in(group));
+        let first = found.next();
+        let all = first.map(|first| Unlikely { others: found.count(), ..first });
+        (self.has_foreseen, self.foreseen) = (true, all);
+        self.foreseen()
+    }
+
+    /// What [`unlikely`](Experiment::unlikely) returned.
+    pub(crate) fn foreseen(&self) -> Option<&Unlikely> {
+        self.foreseen.as_ref()
+    }
+
+    fn unlikely_in(&self, number: usize) -> Vec<Unlikely> {
+        let group = &self.groups[number];
+        let left = self.plan.time_limit.as_secs_f64() - self.elapsed;
+        let in_time = group.pairs.saturating_add((left / group.pair_seconds).max(0.0) as u64);
+        let affordable = self.plan.max_pairs.map_or(in_time, |most| most.min(in_time));
+        let open = self
+            .of_group(number)
+            .iter()
+            .flat_map(|benchmark| benchmark.open_tests().map(move |test| (benchmark, test)));
+        let found = open.filter_map(|(benchmark, test)| {
+            let needed = match test.forecast() {
+                Forecast::Pairs(pairs) => Some(pairs),
+                Forecast::Never => None,
+                Forecast::Unknown => return None,
+            };
+            if needed.is_some_and(|needed| (needed as f64) < CLEARLY * affordable as f64) {
+                return None;
+            }
+            Some(Unlikely {
+                benchmark: benchmark.name.clone(),
+                metric: test.metric().name.clone(),
+                limit: test.metric().better.limit(test.threshold()?),
+                needed: needed.map(|pairs| pairs as f64 * group.pair_seconds),
+                reach: test.reach(affordable),
+                others: 0,
+            })
+        });
+        found.collect()
+    }
+
+    /// Seconds until all verdicts, or until a limit if there are no verdicts.
+    pub(super) fn remaining(&self) -> Option<f64> {
+        let groups = 0..self.groups.len();
+        if self.plan.decides {
+            let seconds =
+                |group: usize| Some(self.outlook(group).all? * self.groups[group].pair_seconds);
+            return groups.map(seconds).sum();
+        }
+        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
+        let left = self.groups.iter().filter(|group| group.is_open);
+        let left = left.map(|group| most.saturating_sub(group.pairs) as f64 * group.pair_seconds);
+        let left: f64 = left.sum();
+        Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
+    }
+
+    /// The outlook of a group, all of which is measured until the suite has its verdict. Otherwise
+    /// a benchmark that leaves makes later pairs proportionally shorter.
+    pub(super) fn outlook(&self, group: usize) -> Outlook {
+        *self.groups[group].outlook.get_or_init(|| {
+            let each: Vec<Outlook> =
+                self.of_group(group).iter().map(BenchmarkState::outlook).collect();
+            let mut own = each.iter().copied().fold(Outlook::DECIDED, Outlook::along_with);
+            if self.plan.groups[group].can_select_benchmarks {
+                let left: Option<f64> = each.iter().map(|one| one.all).sum();
+                own.all = left.map(|left| left / self.wanted(group).len().max(1) as f64);
+            }
+            let suite = self.suite.iter().filter(|number| number.is_open());
+            let suite = suite.map(|number| {
+                let test = number.test();
+                Outlook::of(test, test.pairs()).in_rounds_of(number.round_length())
+            });
+            suite.fold(own, Outlook::along_with)
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! What the experiment shows while it runs.
+
+use super::{BenchmarkState, Experiment, GroupState};
+use crate::engine::plan::Plan;
+use crate::engine::test::MetricTest;
+use crate::model::outcome::{BenchmarkResult, MetricResult};
+use crate::model::row::Row;
+
+/// The progress of sampling. Bounds and forecasts can take longer to compute than
+/// a pair takes to run, so they are only computed on demand.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    pub(super) experiment: &'a Experiment,
+}
+
+impl<'a> Progress<'a> {
+    /// What is sampled.
+    pub fn plan(&self) -> &'a Plan {
+        &self.experiment.plan
+    }
+
+    /// Seconds since the first measured pair began.
+    pub fn elapsed(&self) -> f64 {
+        self.experiment.elapsed
+    }
+
+    /// The results so far of the benchmarks of a group.
+    pub(crate) fn results(
+        &self,
+        group: usize,
+    ) -> impl Iterator<Item = &'a BenchmarkResult> + Clone {
+        self.experiment.of_group(group).iter().map(BenchmarkState::result)
+    }
+
+    /// The name of a row's benchmark, and its number of pairs.
+    pub fn pairs_of(&self, row: &Row) -> (&'a str, u64) {
+        let benchmark = &self.experiment.benchmarks[row.benchmark.0];
+        (&benchmark.name, benchmark.pairs)
+    }
+
+    /// What the latest pair decided.
+    pub fn decided(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        self.results_of(|test| test.verdict().is_some())
+    }
+
+    /// The regressions that the latest pair revealed.
+    pub fn found(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        self.results_of(MetricTest::is_regression)
+    }
+
+    /// The tests that were set aside after the latest pair.
+    pub fn set_aside(&self) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        self.results_of(MetricTest::is_set_aside)
+    }
+
+    fn results_of(
+        &self,
+        holds: impl Fn(&MetricTest) -> bool,
+    ) -> impl Iterator<Item = (&'a BenchmarkResult, &'a MetricResult)> {
+        let experiment = self.experiment;
+        experiment.ended(holds).map(|(benchmark, test)| {
+            let result = experiment.benchmarks[benchmark.0].result();
+            (result, &result.metrics[*test])
+        })
+    }
+
+    /// All results so far, and how long the rest is expected to take.
+    pub fn snapshot(&self) -> Snapshot {
+        let Experiment { plan, benchmarks, groups, elapsed, .. } = self.experiment;
+        let limit = plan.time_limit.as_secs_f64();
+        let remaining = self.experiment.remaining();
+        let is_early = groups.iter().any(GroupState::is_early);
+        let fits = remaining.is_some_and(|seconds| seconds <= limit - elapsed);
+        Snapshot {
+            benchmarks: benchmarks.iter().map(|one| one.result().clone()).collect(),
+            elapsed: *elapsed,
+            limit,
+            remaining: remaining.filter(|_| fits),
+            is_unlikely: plan.decides && !fits && !is_early,
+            least_pairs: if plan.decides { plan.least_pairs() } else { 0 },
+            is_over_layouts: plan.is_over_layouts,
+        }
+    }
+}
+
+/// The state of a comparison at one moment, to be displayed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The results so far.
+    pub benchmarks: Vec<BenchmarkResult>,
+    /// Seconds since the first measured pair began.
+    pub elapsed: f64,
+    /// Seconds that sampling may take.
+    pub limit: f64,
+    /// Seconds until all verdicts, if the noise stays as it is; `None` if that can't
+    /// be predicted, or exceeds the remaining time while there are few pairs.
+    pub remaining: Option<f64>,
+    /// Whether a verdict is not expected within the limit.
+    pub is_unlikely: bool,
+    /// The least number of pairs with which anything can be decided.
+    pub least_pairs: u64,
+    /// Whether a pair is one of layouts.
+    pub is_over_layouts: bool,
+}
