@@ -176,15 +176,18 @@ fn what_can_not_be_told_apart_is_left_alone() {
     repo.cbdr(INSTALL).run().code(0);
     let ours = std::fs::read_to_string(&hook).unwrap();
     let end = ours.lines().last().unwrap();
-    for text in [
-        ours.replace(&format!("{end}\n"), ""),
-        format!("{ours}{ours}"),
-        format!("{end}\n{ours}"),
-        format!("{ours}{end}\n"),
-    ] {
+    let cases = [
+        (ours.replace("--time-limit 1m", "--time-limit 2m"), "have been changed"),
+        (ours.replace("pushed=$(cat)", "echo mine\npushed=$(cat)"), "have been changed"),
+        (ours.replace(&format!("{end}\n"), ""), "is missing"),
+        (format!("{ours}{ours}"), "appears twice"),
+        (format!("{end}\n{ours}"), "has no beginning"),
+        (format!("{ours}{end}\n"), "has no beginning"),
+    ];
+    for (text, why) in cases {
         std::fs::write(&hook, &text).unwrap();
         for command in ["hook uninstall", INSTALL] {
-            repo.cbdr(command).run().code(101).says("it is not clear which").says("by hand");
+            repo.cbdr(command).run().code(101).says(why).says("by hand");
             assert_eq!(std::fs::read_to_string(&hook).unwrap(), text);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::execution::Context;
-use cargo_cbdr::exec::system::Place;
+use cargo_cbdr::exec::system::{Place, digest};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::values::Time;
 use cargo_cbdr::workspace::git::Repo;
@@ -25,7 +25,8 @@ const HOOK: &str = "pre-push";
 /// The name under which an earlier hook is kept, and called.
 const KEPT: &str = "pre-push.before-cbdr";
 
-/// The first line of our part of the hook.
+/// The beginning of the first line of our part of the hook. A digest of the lines up to
+/// [`END`] follows.
 const BEGIN: &str = "# >>> cargo cbdr hook >>>";
 
 /// The last line of our part of the hook.
@@ -151,11 +152,18 @@ enum ExistingHook {
     },
 }
 
+/// A line at an end of our part.
+enum Mark {
+    /// With the digest in it.
+    Begin(Vec<u8>),
+    End,
+}
+
 impl ExistingHook {
     /// Reads a hook.
     ///
     /// # Errors
-    /// If it is not clear which lines are ours.
+    /// If our part was changed: the changes would be lost.
     fn read(hook: &Path) -> Result<Self, Failure> {
         match fs_err::symlink_metadata(hook) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -167,23 +175,44 @@ impl ExistingHook {
         }
         let text = fs_err::read(hook)?;
         let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-        let at = |mark: &str| -> Vec<usize> {
-            let is_mark = |number: &usize| lines[*number].trim_ascii_end() == mark.as_bytes();
-            (0..lines.len()).filter(is_mark).collect()
-        };
-        match (at(BEGIN).as_slice(), at(END).as_slice()) {
-            ([], []) => Ok(ExistingHook::Other),
-            ([begin], [end]) if begin < end => {
-                let (before, after) = (lines[..*begin].concat(), lines[end + 1..].concat());
-                Ok(ExistingHook::WithOurs { before, after })
+        let mark = |(number, line): (usize, &&[u8])| {
+            let line = line.trim_ascii_end();
+            if line == END.as_bytes() {
+                return Some((number, Mark::End));
             }
-            _ => refuse(format!(
-                "`{}`: the lines `{BEGIN}` and `{END}` are not there once, in this order, so it is \
-                 not clear which lines are yours; remove those of `cargo cbdr` by hand",
-                hook.display()
-            )),
-        }
+            let digest = line.strip_prefix(BEGIN.as_bytes())?;
+            Some((number, Mark::Begin(digest.trim_ascii().to_owned())))
+        };
+        let marks: Vec<(usize, Mark)> = lines.iter().enumerate().filter_map(mark).collect();
+        let why = match marks.as_slice() {
+            [] => return Ok(ExistingHook::Other),
+            [(begin, Mark::Begin(written)), (end, Mark::End)] => {
+                if *written == digest_of(&lines[begin + 1..*end].concat()).as_bytes() {
+                    let (before, after) = (lines[..*begin].concat(), lines[end + 1..].concat());
+                    return Ok(ExistingHook::WithOurs { before, after });
+                }
+                "the lines of `cargo cbdr` have been changed".to_owned()
+            }
+            [(_, Mark::Begin(_))] => format!("the line `{END}` is missing"),
+            [(_, Mark::Begin(_)), (_, Mark::Begin(_)), ..]
+            | [(_, Mark::Begin(_)), (_, Mark::End), (_, Mark::Begin(_)), ..] => {
+                format!("the line `{BEGIN}` appears twice")
+            }
+            _ => format!("the line `{END}` has no beginning"),
+        };
+        refuse(format!(
+            "`{}`: {why}, so it is not clear which lines are yours; remove those of `cargo \
+             cbdr` by hand",
+            hook.display()
+        ))
     }
+}
+
+/// Detects whether lines were changed.
+fn digest_of(lines: &[u8]) -> String {
+    let mut digest = digest(lines);
+    digest.truncate(16);
+    digest
 }
 
 /// Our part of the hook. It needs only a shell, and warns if the program is missing. What
@@ -222,7 +251,7 @@ fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
          echo 'warning: cargo-cbdr is not installed, so nothing is compared' >&2\n\
          fi\n"
     );
-    Ok(format!("{BEGIN}\n{lines}{END}\n"))
+    Ok(format!("{BEGIN} {}\n{lines}{END}\n", digest_of(lines.as_bytes())))
 }
 
 /// Writes the hook as a whole, executable.
