@@ -93,6 +93,7 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         vec![("--quick", None), significance, ("--measurement-time", seconds_of(time))]
     };
     let (warm_up, time) = match length {
+        RunLength::Own => return Vec::new(),
         _ if takes_seconds(harness) => (SECOND, SECOND),
         RunLength::Probe => return quick(PROBE),
         RunLength::Capped => return quick(CAP),

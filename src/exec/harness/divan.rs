@@ -78,6 +78,7 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         RunLength::Time(time) | RunLength::Traced(time) => (time, "false"),
         RunLength::Probe => (PROBE, "false"),
         RunLength::Capped => (CAP, "false"),
+        RunLength::Own => return Vec::new(),
     };
     let table = [
         (SAMPLE_COUNT, "--sample-count", Some(SAMPLES.to_owned())),

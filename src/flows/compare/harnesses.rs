@@ -70,6 +70,11 @@ fn code(source: &str) -> impl Iterator<Item = &str> {
     source.lines().map(|line| line.split("//").next().unwrap_or_default())
 }
 
+/// The text of a source; empty if it can't be read.
+fn read(source: &SourceFile) -> String {
+    std::fs::read_to_string(&source.path).unwrap_or_default()
+}
+
 /// Calls with which a benchmark's code sets its own times. In criterion, those of a
 /// group override the command line.
 const OWN_TIMES: [&str; 3] = [".measurement_time(", ".sample_size(", ".warm_up_time("];
@@ -77,14 +82,28 @@ const OWN_TIMES: [&str; 3] = [".measurement_time(", ".sample_size(", ".warm_up_t
 /// Where a source sets its own times, each as file and line.
 pub(super) fn own_times(source: &SourceFile) -> Vec<String> {
     let file = source.inside.display();
-    let text = std::fs::read_to_string(&source.path).unwrap_or_default();
-    own_times_in(&text).into_iter().map(|line| format!("{file}:{line}")).collect()
+    own_times_in(&read(source)).into_iter().map(|line| format!("{file}:{line}")).collect()
 }
 
 /// The lines, counted from 1.
 fn own_times_in(text: &str) -> Vec<usize> {
     let sets = |line: &str| OWN_TIMES.iter().any(|call| line.contains(call));
     code(text).enumerate().filter(|(_, line)| sets(line)).map(|(number, _)| number + 1).collect()
+}
+
+/// Whether a source configures criterion to measure for less than a second, judging by
+/// its text. Old versions of criterion do so unless the command line overrides it.
+pub(super) fn asks_for_short_runs(source: &SourceFile) -> bool {
+    asks_for_short_runs_in(&read(source))
+}
+
+fn asks_for_short_runs_in(text: &str) -> bool {
+    let code: String = code(text).collect();
+    let configures = code.split(';').any(|statement| {
+        let configuration = statement.split_once("Criterion::default()");
+        configuration.is_some_and(|(_, calls)| calls.contains(".measurement_time("))
+    });
+    configures && ["from_millis(", "from_micros("].iter().any(|unit| code.contains(unit))
 }
 
 /// A warning about a benchmark that is so short, compared with the harness's resolution,
@@ -128,6 +147,24 @@ mod tests {
                     // group.sample_size(10);\n\
                     group\n    .sample_size(500)\n    .warm_up_time(x);\n";
         assert_eq!(own_times_in(text), [2, 5, 6]);
+    }
+
+    #[test]
+    fn only_a_configuration_can_ask_for_shorter_runs_than_the_command_line() {
+        let table = [
+            ("config = Criterion::default().measurement_time(Duration::from_millis(100));", true),
+            (
+                "Criterion::default()\n    .sample_size(10)\n    .measurement_time(SHORT);\n\
+              const SHORT: Duration = Duration::from_millis(50);",
+                true,
+            ),
+            ("config = Criterion::default().measurement_time(Duration::from_secs(10));", false),
+            ("config = Criterion::default(); group.measurement_time(from_millis(5));", false),
+            ("// Criterion::default().measurement_time(Duration::from_millis(100));", false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(asks_for_short_runs_in(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -80,6 +80,11 @@ impl Lengths<'_, '_> {
         known: &Path,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Error> {
+        if self.program.runs_as_coded() {
+            for &group in &self.groups {
+                plan.groups[group].length = Some(RunLength::Own);
+            }
+        }
         if !self.program.both_sides(SideProgram::takes_time) {
             return Ok(());
         }

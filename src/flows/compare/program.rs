@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::accesses::Folders;
 use super::cases::Cases;
 use super::discovery::Discovered;
-use super::harnesses;
+use super::harnesses::{self, asks_for_short_runs};
 use super::renewal::Renewal;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
@@ -214,6 +214,8 @@ impl<'a> ComparedProgram<'a> {
         }
         let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
         let (mut number, mut previous_seconds) = (0, None);
+        let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
+        let execution = &mut self.execution;
         for _ in 0..warmup {
             let begin = Instant::now();
             let readings = Pair::try_both(|side| {
@@ -222,8 +224,7 @@ impl<'a> ComparedProgram<'a> {
                 let place = (number, 2 * warmup as usize);
                 reporter.event(Event::WarmUpRun { side, place, previous_seconds });
                 let begin = Instant::now();
-                let readings =
-                    execution.run_all(&mut self.sides[side], RunLength::Probe, filter, context)?;
+                let readings = execution.run_all(&mut self.sides[side], length, filter, context)?;
                 previous_seconds = Some(begin.elapsed().as_secs_f64());
                 Ok(readings)
             });
@@ -330,6 +331,18 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
+    /// Whether runs are shorter with the times set in the benchmarks' code than with the
+    /// shortest time that the harness accepts.
+    pub(super) fn runs_as_coded(&self) -> bool {
+        let is_obeyed = self.both_sides(|side| !side.takes_seconds_only());
+        !is_obeyed && self.source.is_some_and(asks_for_short_runs)
+    }
+
+    /// The length of a run of this time, or that of the code if it is shorter.
+    fn unless_as_coded(&self, time: Duration) -> RunLength {
+        if self.runs_as_coded() { RunLength::Own } else { RunLength::Time(time) }
+    }
+
     /// The arguments that run only these benchmarks, or all of the program if there are none;
     /// `None` if that is impossible.
     fn arguments(&self, side: Side, benchmarks: &[&str]) -> Option<Vec<OsString>> {
@@ -416,9 +429,13 @@ impl<'a> ComparedProgram<'a> {
         context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
         let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
+        let length = length.map(|length| match self.runs_as_coded() {
+            true => RunLength::Own,
+            false => RunLength::Traced(length),
+        });
         let program = &mut self.sides[side];
         match length {
-            Some(length) => program.select(RunLength::Traced(length), arguments),
+            Some(length) => program.select(length, arguments),
             None if program.select_once(arguments) => {}
             None => return Ok(None),
         }
@@ -493,8 +510,9 @@ impl<'a> ComparedProgram<'a> {
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else {
             return Err("its harness does not run it alone".into());
         };
+        let length = self.unless_as_coded(SAMPLED);
         let program = &mut self.sides[side];
-        program.select(RunLength::Time(SAMPLED), arguments);
+        program.select(length, arguments);
         self.execution.sample(program, sampling, deadline, context)
     }
 
