@@ -4,7 +4,7 @@ use super::running::EstimatorSums;
 use super::*;
 use crate::stats::noise::TestNoise;
 
-const ROOM: usize = 1 << 9;
+const ROOM: usize = 1 << 8;
 
 /// An estimator that keeps only [`ROOM`] values one by one.
 fn in_little_room(mut running: Running) -> Running {
@@ -33,7 +33,7 @@ fn pair(noise: &mut TestNoise, round: usize, number: usize) -> (f64, f64) {
         0 => (base, head),
         1 => ((50.0 * base).round(), (50.0 * head).round()),
         2 => (base, if noise.uniform() < 0.03 { 1.6 * head } else { head }),
-        _ => (base, if number < 1500 { 1.002 * head } else { head }),
+        _ => (base, if number < 750 { 1.002 * head } else { head }),
     }
 }
 
@@ -48,7 +48,7 @@ fn verdicts_come_with_the_same_pair_as_of_all_values() {
         let threshold = [0.02, 0.016][(round + round / 4 + round / 8) % 2];
         let mut whole = running(estimator, direction, threshold);
         let mut short = in_little_room(running(estimator, direction, threshold));
-        for number in 0..5000 {
+        for number in 0..2500 {
             let (better, worse) = pair(&mut noise, round, number);
             let (base, head) = match direction {
                 Better::Lower => (better, worse),
