@@ -336,7 +336,7 @@ mod tests {
                 2 => (4.0 * noise.normal()).exp(),
                 _ => f64::from(u8::from(noise.uniform() < 0.5)),
             };
-            let sizes: Vec<f64> = (0..12).map(size).collect();
+            let sizes: Vec<f64> = (0..10).map(size).collect();
             for (aim, level) in AIMS.into_iter().zip([0.04, 0.2]) {
                 let (mut sum, mut won, mut ways) = (0.0, 0, 0);
                 for pairs in signs(&sizes) {

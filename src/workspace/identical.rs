@@ -31,6 +31,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
 pub(crate) use code::SourcePosition;
@@ -84,7 +85,7 @@ pub(super) fn same_run(
 pub(crate) fn names_package(path: &Path) -> bool {
     // Compilers compare eight bytes at once, so the rest may be elsewhere.
     let name = &OF_PACKAGE.as_bytes()[..8];
-    std::fs::read(path).map_or(true, |bytes| bytes.windows(name.len()).any(|found| found == name))
+    std::fs::read(path).map_or(true, |bytes| memmem::find(&bytes, name).is_some())
 }
 
 /// Whether cargo's variables about the package differ between two commands that are otherwise
@@ -199,16 +200,9 @@ fn of_files(
 
 /// Replaces every `old` in `bytes` by `new`, which has the same length.
 pub(crate) fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
-    let Some(&first) = old.first() else { return };
-    let mut at = 0;
-    while let Some(found) = bytes[at..].iter().position(|&byte| byte == first) {
-        at += found;
-        if bytes[at..].starts_with(old) {
-            bytes[at..at + old.len()].copy_from_slice(new);
-            at += old.len();
-        } else {
-            at += 1;
-        }
+    let places: Vec<usize> = memmem::find_iter(bytes, old).collect();
+    for at in places {
+        bytes[at..at + old.len()].copy_from_slice(new);
     }
 }
 

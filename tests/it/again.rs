@@ -15,7 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Cbdr, LAYOUTS, Repo, Variables, cached, create_cache, git, search_path};
+use crate::support::{Cbdr, LAYOUTS, Repo, cached, create_cache, git, search_path};
 
 /// The fixture `inputs`, with a branch `feature`, and how it is compared.
 struct World {
@@ -26,6 +26,8 @@ struct World {
     cache: PathBuf,
     /// Whether an empty cache has what is known of the machine's tools.
     shares_tools: bool,
+    /// Whether executables are linked again, for other layouts.
+    layouts: &'static str,
 }
 
 /// What a comparison has run.
@@ -48,7 +50,7 @@ enum Place {
 }
 
 impl World {
-    fn new(place: Place) -> Self {
+    fn new(place: Place, layouts: &'static str) -> Self {
         let repo = match place {
             Place::Usual => Repo::new("inputs"),
             Place::Disk => Repo::on_disk("inputs"),
@@ -59,7 +61,7 @@ impl World {
         let cache = repo.cache();
         let (env, base, args) = (BTreeMap::new(), "main".to_owned(), Vec::new());
         let shares_tools = matches!(place, Place::Usual);
-        let mut world = World { repo, env, base, args, cache, shares_tools };
+        let mut world = World { repo, env, base, args, cache, shares_tools, layouts };
         world.write("outside.txt", "outside of both");
         world.wrap("bin/cc", "cc", "");
         world.library(1);
@@ -156,7 +158,7 @@ impl World {
             cbdr = cbdr.env(name, value);
         }
         let args = ["compare", &self.base, "--always-run", "--warmup", "0", "--max-pairs", "1"];
-        cbdr.args(args).args(&self.args)
+        cbdr.args(args).args(["--layouts", self.layouts]).args(&self.args)
     }
 
     /// Compares, and returns what was run.
@@ -166,11 +168,11 @@ impl World {
         let _ = std::fs::remove_file(&log);
         let ran = self.cbdr().env("LOOK", &log).run();
         let runs = std::fs::read_to_string(log).unwrap_or_default();
-        let side = |line: &str| {
+        let side = |line: String| {
             let side = if line.contains("/base/") { "base" } else { "head" };
-            (side.to_owned(), line.to_owned())
+            (side.to_owned(), line)
         };
-        let runs: BTreeMap<String, String> = runs.lines().map(side).collect();
+        let runs: BTreeMap<String, String> = runs.lines().map(sorted).map(side).collect();
         assert_eq!(runs.len(), 2, "{}", ran.stderr);
         let mut programs = BTreeMap::new();
         for (side, run) in &runs {
@@ -197,6 +199,18 @@ impl World {
         std::fs::rename(&aside, &self.cache).unwrap();
         seen
     }
+}
+
+/// A line of the benchmark, whose parts but the first are lists in any order.
+fn sorted(line: &str) -> String {
+    let parts = line.split('\x1e').enumerate().map(|(number, part)| {
+        let mut entries: Vec<&str> = part.split('\x1f').collect();
+        if number > 0 {
+            entries.sort_unstable();
+        }
+        entries.join("\x1f")
+    });
+    parts.collect::<Vec<_>>().join("\x1e")
 }
 
 fn set_time(path: &Path, time: SystemTime) {
@@ -249,23 +263,38 @@ fn nothing(_: &mut World) {}
 /// Makes each change of a table and demands that what is seen warm is what is seen fresh. All
 /// changes with the same beginning share a first comparison and a cache: after each, all but
 /// the cache is as it was before. Cargo uses either layout of its build folder in turn, the new one
-/// for those with the first beginning.
+/// for those with the first beginning. Executables are not linked for other layouts.
 fn check(changes: &[Change]) {
-    check_in_groups(changes, Place::Usual, |one, other| std::ptr::fn_addr_eq(one.1, other.1));
+    check_in_groups(
+        changes,
+        |one, other| std::ptr::fn_addr_eq(one.1, other.1),
+        Place::Usual,
+        "off",
+    );
 }
 
-/// As [`check`], on a disk: for files that are replaced.
+/// As [`check`], on a disk, for files that are replaced, and with executables for other layouts.
 fn check_on_disk(changes: &[Change]) {
-    check_in_groups(changes, Place::Disk, |one, other| std::ptr::fn_addr_eq(one.1, other.1));
+    check_in_groups(
+        changes,
+        |one, other| std::ptr::fn_addr_eq(one.1, other.1),
+        Place::Disk,
+        "auto",
+    );
 }
 
 /// As [`check`], with a first comparison and a cache for each change: for those that change
-/// the cache itself.
+/// the cache itself. Executables are linked for other layouts.
 fn check_each(changes: &[Change]) {
-    check_in_groups(changes, Place::Usual, |_, _| false);
+    check_in_groups(changes, |_, _| false, Place::Usual, "auto");
 }
 
-fn check_in_groups(changes: &[Change], place: Place, is_alike: fn(&Change, &Change) -> bool) {
+fn check_in_groups(
+    changes: &[Change],
+    is_alike: fn(&Change, &Change) -> bool,
+    place: Place,
+    layouts: &'static str,
+) {
     let mut groups: Vec<Vec<&Change>> = Vec::new();
     for change in changes {
         match groups.iter_mut().find(|group| is_alike(group[0], change)) {
@@ -275,15 +304,16 @@ fn check_in_groups(changes: &[Change], place: Place, is_alike: fn(&Change, &Chan
     }
     let mut wrong = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        wrong.extend(check_group(group, place, LAYOUTS[(number + 1) % LAYOUTS.len()]));
+        let mut world = World::new(place, layouts);
+        let layout = LAYOUTS[(number + 1) % LAYOUTS.len()];
+        layout.iter().for_each(|(variable, value)| world.set(variable, *value));
+        wrong.extend(check_group(group, world));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 /// Those that are wrong of changes with the same beginning.
-fn check_group(changes: &[&Change], place: Place, layout: Variables) -> Vec<String> {
-    let mut world = World::new(place);
-    layout.iter().for_each(|(variable, value)| world.set(variable, *value));
+fn check_group(changes: &[&Change], mut world: World) -> Vec<String> {
     (changes[0].1)(&mut world);
     let first = world.compare();
     let before = Before::of(&world);
@@ -356,30 +386,26 @@ fn copy_exactly(from: &Path, folder: &Path) {
     assert!(status.unwrap().success(), "cp {}", from.display());
 }
 
+/// Sets variables of each kind; `STAMPED` as the build script does.
+fn with_variables(world: &mut World) {
+    for (name, value) in [("DECLARED", "1"), ("BUILT_WITH", "1"), ("STAMPED", "1"), ("ROUNDS", "3")]
+    {
+        world.set(name, value);
+    }
+}
+
 #[test]
 fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_environment() {
     check(&[
         ("nothing", nothing, nothing, Same),
         ("declared by a build script", nothing, |w| w.set("DECLARED", "1"), Fresh),
-        ("declared, no more set", |w| w.set("DECLARED", "1"), |w| w.unset("DECLARED"), Fresh),
+        ("declared, no more set", with_variables, |w| w.unset("DECLARED"), Fresh),
         ("read by option_env!", nothing, |w| w.set("BUILT_WITH", "1"), Fresh),
-        (
-            "read by option_env!, other value",
-            |w| w.set("BUILT_WITH", "1"),
-            |w| {
-                w.set("BUILT_WITH", "2");
-            },
-            Fresh,
-        ),
+        ("read by option_env!, other value", with_variables, |w| w.set("BUILT_WITH", "2"), Fresh),
         ("set by the build script for runs", nothing, |w| w.set("STAMPED", "mine"), Fresh),
-        (
-            "the same, with the value that it sets",
-            |w| w.set("STAMPED", ""),
-            |w| w.unset("STAMPED"),
-            Fresh,
-        ),
+        ("the same, with the value that it sets", with_variables, |w| w.unset("STAMPED"), Fresh),
         ("of [env]", nothing, |w| w.set("ROUNDS", "3"), Fresh),
-        ("of [env], no more set", |w| w.set("ROUNDS", "3"), |w| w.unset("ROUNDS"), Fresh),
+        ("of [env], no more set", with_variables, |w| w.unset("ROUNDS"), Fresh),
         ("of [env], with its value", |w| w.set("ROUNDS", "1"), |w| w.set("ROUNDS", "2"), Fresh),
         ("of [env], forced", nothing, |w| w.set("FORCED", "3"), Fresh),
         ("RUSTFLAGS", nothing, |w| w.set("RUSTFLAGS", "--cfg=loud"), Fresh),
@@ -401,6 +427,17 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_environment() {
     ]);
 }
 
+/// Lets cargo read files of each kind: included ones, those of its home, and ignored ones.
+fn with_configuration(world: &mut World) {
+    let include = "include = [{ path = 'a.toml', optional = true }, 'b.toml']\n";
+    world.write(".cargo/config.toml", include);
+    world.write(".cargo/b.toml", "env.ROUNDS = '5'\n");
+    world.write("home/config.toml", "");
+    world.set("CARGO_HOME", world.path("home"));
+    world.commit(".cargo/config.toml", "more.toml", "ignored.toml");
+    world.repo.write(".cargo/ignored.toml", "");
+}
+
 #[test]
 fn a_comparison_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
     check(&[
@@ -414,30 +451,19 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
         ),
         (
             "an included file",
-            |w| {
-                let include = "include = [{ path = 'a.toml', optional = true }]\n";
-                w.write(".cargo/config.toml", include);
-            },
-            |w| {
-                w.write(".cargo/a.toml", "build.rustflags = ['--cfg=loud']\n");
-            },
+            with_configuration,
+            |w| w.write(".cargo/a.toml", "build.rustflags = ['--cfg=loud']\n"),
             Fresh,
         ),
         (
             "an included file that was another",
-            |w| {
-                w.write(".cargo/config.toml", "include = ['a.toml']\n");
-                w.write(".cargo/a.toml", "env.ROUNDS = '5'\n");
-            },
-            |w| w.write_unnoticed(".cargo/a.toml", "env.ROUNDS = '6'\n"),
+            with_configuration,
+            |w| w.write_unnoticed(".cargo/b.toml", "env.ROUNDS = '6'\n"),
             Fresh,
         ),
         (
             "of cargo's home",
-            |w| {
-                w.write("home/config.toml", "");
-                w.set("CARGO_HOME", w.path("home"));
-            },
+            with_configuration,
             |w| w.write("home/config.toml", "[env]\nHOME_SAYS = '1'\n"),
             Fresh,
         ),
@@ -451,14 +477,30 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
         ),
         (
             "an included file of the worktree that is ignored",
-            |w| {
-                w.commit(".cargo/config.toml", "more.toml", "ignored.toml");
-                w.repo.write(".cargo/ignored.toml", "");
-            },
+            with_configuration,
             |w| w.repo.write(".cargo/ignored.toml", "env.ROUNDS = '9'\n"),
             Fresh,
         ),
     ]);
+}
+
+/// Makes the C compiler an hour old.
+fn with_old_compiler(world: &mut World) {
+    world.age("bin/cc", 3600);
+}
+
+/// Lets variables and the configuration name the tools.
+fn with_named_tools(world: &mut World) {
+    for (name, program, variable) in [("mycc", "cc", "CC"), ("myrustc", "rustc", "RUSTC")] {
+        world.wrap(name, program, "");
+        world.set(variable, world.path(name));
+    }
+    world.wrap("linker", "cc", "");
+    let path = world.path("linker").display().to_string();
+    world.write(".cargo/config.toml", &format!("target.'cfg(unix)'.linker = '{path}'\n"));
+    world.write("wrap", "#!/bin/sh\nexec \"$@\"\n");
+    world.executable("wrap");
+    world.set("RUSTC_WORKSPACE_WRAPPER", world.path("wrap"));
 }
 
 #[test]
@@ -466,13 +508,13 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
     check_on_disk(&[
         (
             "the C compiler, replaced in place",
-            nothing,
+            with_old_compiler,
             |w| w.wrap("bin/cc", "cc", "-DLOUD=2"),
             Fresh,
         ),
         (
             "the C compiler, replaced by one as old",
-            |w| w.age("bin/cc", 3600),
+            with_old_compiler,
             |w| {
                 w.wrap("bin/cc", "cc", "-DLOUD=3");
                 w.age("bin/cc", 3600);
@@ -481,43 +523,29 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
         ),
         (
             "the C compiler that CC names",
-            |w| {
-                w.wrap("mycc", "cc", "");
-                w.set("CC", w.path("mycc"));
-            },
+            with_named_tools,
             |w| w.wrap("mycc", "cc", "-DLOUD=4"),
             Fresh,
         ),
         (
             "the linker of the configuration",
-            |w| {
-                w.wrap("linker", "cc", "");
-                let path = w.path("linker").display().to_string();
-                w.write(".cargo/config.toml", &format!("target.'cfg(unix)'.linker = '{path}'\n"));
-            },
+            with_named_tools,
             |w| w.wrap("linker", "cc", "-Wl,--build-id=0x1234 -s"),
             Fresh,
         ),
         (
             "the compiler that RUSTC names",
-            |w| {
-                w.wrap("myrustc", "rustc", "");
-                w.set("RUSTC", w.path("myrustc"));
-            },
+            with_named_tools,
             |w| w.wrap("myrustc", "rustc", "--cfg loud"),
             Fresh,
         ),
         (
             "the wrapper of rustc",
-            |w| {
-                w.write("wrap", "#!/bin/sh\nexec \"$@\"\n");
-                w.executable("wrap");
-                w.set("RUSTC_WORKSPACE_WRAPPER", w.path("wrap"));
-            },
+            with_named_tools,
             |w| w.write("wrap", "#!/bin/sh\nexec \"$@\" --cfg loud\n"),
             Fresh,
         ),
-        ("an archiver that comes first", nothing, |w| w.wrap("bin/ar", "ar", "-v"), Same),
+        ("an archiver that comes first", with_old_compiler, |w| w.wrap("bin/ar", "ar", "-v"), Same),
     ]);
 }
 
@@ -549,17 +577,14 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit(
         ),
         (
             "the package of a patch",
-            |w| patch(w, "1"),
-            |w| w.write("dep/src/lib.rs", "pub const N: i32 = 2;\n"),
+            with_old_patch,
+            |w| w.write("dep/src/lib.rs", "pub const N: &str = \"2\";\n"),
             Fresh,
         ),
         (
             "the package of a patch, as old as it was",
-            |w| {
-                patch(w, "1");
-                w.age("dep/src/lib.rs", 3600);
-            },
-            |w| w.write_unnoticed("dep/src/lib.rs", "pub const N: i32 = 2;\n"),
+            with_old_patch,
+            |w| w.write_unnoticed("dep/src/lib.rs", "pub const N: &str = \"2\";\n"),
             Fresh,
         ),
         (
@@ -583,10 +608,11 @@ fn lock(comment: &str) -> String {
     format!("{comment}version = 4\n\n[[package]]\nname = \"inputs\"\nversion = \"0.1.0\"\n")
 }
 
-/// Makes the head depend on a package next to the repository.
-fn patch(world: &mut World, value: &str) {
+/// Makes the head depend on a package next to the repository, whose source is an hour old.
+fn with_old_patch(world: &mut World) {
     world.write("dep/Cargo.toml", "[package]\nname = \"dep\"\nversion = \"0.1.0\"\n");
-    world.write("dep/src/lib.rs", &format!("pub const N: i32 = {value};\n"));
+    world.write("dep/src/lib.rs", "pub const N: &str = \"1\";\n");
+    world.age("dep/src/lib.rs", 3600);
     let path = world.path("dep").display().to_string();
     let manifest = std::fs::read_to_string(world.repo.path().join("Cargo.toml")).unwrap();
     let dependency = format!("[dependencies]\ndep = {{ path = \"{path}\" }}\n\n[features]\n");
@@ -597,7 +623,7 @@ fn patch(world: &mut World, value: &str) {
         .current_dir(world.repo.path())
         .status();
     assert!(cargo.unwrap().success());
-    world.repo.replace("benches/look.rs", "inputs::WHO,", "(inputs::WHO, inputs::N),");
+    world.repo.replace("benches/look.rs", "inputs::WHO,", "inputs::WHO, inputs::N,");
     world.repo.commit("depend");
 }
 
@@ -652,8 +678,9 @@ fn with_large_file(world: &mut World) {
     let pointer = format!("version https://git-lfs.github.com/spec/v1\n{oid}\nsize 6\n");
     world.repo.write("some.large", &pointer);
     world.repo.commit("a large file");
-    let declared = "[\"build.rs\", \"told.txt\", ";
-    world.commit("build.rs", declared, &format!("{declared}\"some.large\", "));
+    let declared = "cargo:rerun-if-changed=told.txt\n";
+    let also = declared.replace("told.txt", "some.large");
+    world.commit("build.rs", declared, &format!("{declared}{also}"));
     let old = "std::fs::read_to_string(\"told.txt\").unwrap()";
     let new = "std::fs::read_to_string(\"told.txt\").unwrap()\n        \
                + &std::fs::read_to_string(\"some.large\").unwrap()";
@@ -761,7 +788,7 @@ fn write_elsewhere(world: &mut World) {
     world.commit("build.rs", old, new);
     let generated = "const GENERATED: &str = include_str!(\"../generated.txt\");\n\nextern \"C\" {";
     world.commit("benches/look.rs", "extern \"C\" {", generated);
-    world.commit("benches/look.rs", "(inputs::WHO, ", "(inputs::WHO, GENERATED, ");
+    world.commit("benches/look.rs", "inputs::WHO, ", "inputs::WHO, GENERATED, ");
     world.repo.git(&["checkout", "--quiet", "feature"]);
     world.repo.git(&["merge", "--quiet", "main"]);
 }

@@ -8,15 +8,22 @@ use crate::support::{Ran, Repo};
 fn bench(names: &[&str]) -> String {
     format!(
         "fn main() {{
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|arg| arg == \"--help\") {{
-        println!(\"--exact   Exactly match filters rather than by substring\");
+    let (mut is_exact, mut filters) = (false, Vec::new());
+    for arg in std::env::args().skip(1) {{
+        if arg == \"--help\" {{
+            println!(\"--exact   Exactly match filters rather than by substring\");
+        }}
+        is_exact |= arg == \"--exact\";
+        if !arg.starts_with('-') {{
+            filters.push(arg);
+        }}
     }}
-    let is_exact = args.iter().any(|arg| arg == \"--exact\");
-    let filters: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
     for name in {names:?} {{
-        let fits = |filter: &&String| if is_exact {{ name == *filter }} else {{ name.contains(&**filter) }};
-        if filters.is_empty() || filters.iter().any(fits) {{
+        let mut fits = filters.is_empty();
+        for filter in &filters {{
+            fits |= if is_exact {{ name == filter }} else {{ name.contains(&**filter) }};
+        }}
+        if fits {{
             println!(\"test {{name}} ... bench: 1,000.00 ns/iter (+/- 1.00)\");
         }}
     }}
@@ -342,7 +349,8 @@ fn a_branch_does_not_lose_a_target_or_loosen_a_packages_gate_in_silence() {
     package(&repo, "one", "one", "", &[("one", "", &a)]);
     let table = "[package.metadata.cbdr]\nthreshold = \"3%\"";
     package(&repo, "two", "two", table, &[("two", "", &b)]);
-    repo.write("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\"]\n");
+    let members = "[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"two\"]\n";
+    repo.write("Cargo.toml", &format!("{members}{QUICKLY_BUILT}"));
     repo.commit("a workspace");
     repo.branch("feature");
     repo.replace("two/Cargo.toml", "3%", "30%");

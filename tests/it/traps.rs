@@ -645,7 +645,7 @@ fn what_a_benchmark_leaves_behind_is_gone_the_next_time() {
                 std::fs::write(\"told.txt\", \"told by nobody\").unwrap();\n    \
                 std::fs::write(\"src/bin/more.rs\", \"broken\").unwrap();\n    \
                 std::fs::write(Path::new(env!(\"OUT_DIR\")).join(\"told.txt\"), \"x\").unwrap();";
-    let end = "file.write_all(format!(\"{line}\\n\").as_bytes()).unwrap();";
+    let end = "file.write_all(&line).unwrap();";
     repo.replace("benches/look.rs", end, &format!("{end}\n    {left}"));
     repo.commit("leave a mess");
     for _ in 0..3 {

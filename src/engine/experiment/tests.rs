@@ -662,7 +662,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
         (first.parse().unwrap(), second.parse().unwrap())
     };
     let mut all: Vec<Vec<(f64, f64)>> =
-        recorded.iter().map(|text| text.lines().take(100).map(pair).collect()).collect();
+        recorded.iter().map(|text| text.lines().take(64).map(pair).collect()).collect();
     let mut noise = TestNoise::seeded(71);
     for kind in 0..3 {
         let mut run = || {
@@ -674,7 +674,7 @@ fn pairs_without_change() -> Vec<Vec<(f64, f64)>> {
                 _ => plain.round(),
             }
         };
-        all.push((0..100).map(|_| (run(), run())).collect());
+        all.push((0..64).map(|_| (run(), run())).collect());
     }
     all
 }
@@ -738,7 +738,7 @@ fn bounds_are_the_same_whether_they_are_asked_for_after_every_pair_or_only_at_th
     for (number, pairs) in pairs_without_change().iter().enumerate() {
         for (turn, estimator) in Estimator::ALL.into_iter().enumerate() {
             // Each noise meets each estimator, and each of both each factor.
-            let factor = [1.0, 1.015, 1.05][(number + turn) % 3];
+            let factor = [1.0, 1.015, 1.1][(number + turn) % 3];
             let what = format!("{estimator}, noise {number}, times {factor}");
             let (eager, seen, order, last) = feed_pairs(pairs, factor, estimator, |_| true);
             let (lazy, none, same_order, same) = feed_pairs(pairs, factor, estimator, |_| false);

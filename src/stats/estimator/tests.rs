@@ -419,7 +419,7 @@ fn wrong(
 #[test]
 fn at_the_threshold_a_verdict_is_as_rare_as_promised() {
     let mut noise = TestNoise::seeded(25);
-    for (estimator, size) in [(Estimator::Mean, (1000, 300)), (Estimator::Median, (250, 300))] {
+    for (estimator, size) in [(Estimator::Mean, (500, 300)), (Estimator::Median, (250, 300))] {
         let bound = 0.05 + 3.0 * (0.05 * 0.95 / f64::from(size.0)).sqrt();
         for direction in BOTH {
             let (alarms, clears) = wrong(&mut noise, estimator, direction, size);

@@ -47,8 +47,8 @@ fn alarms(times: u64, mut run: impl FnMut(&mut TestNoise) -> f64) -> usize {
 
 #[test]
 fn normal_noise_has_findings_in_less_than_one_comparison_of_100() {
-    let found = alarms(1500, normal);
-    assert!(found < 15, "{found}");
+    let found = alarms(700, normal);
+    assert!(found < 7, "{found}");
 }
 
 #[test]

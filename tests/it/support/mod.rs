@@ -488,13 +488,18 @@ pub(crate) fn setting(name: &str, usual: u64) -> u64 {
 }
 
 /// The beginning of the `main` of a benchmark that is recognised as one of libtest: `names` are
-/// those that it is to run, or none for all.
-pub(crate) const LIBTEST_NAMES: &str = r#"let args: Vec<String> = std::env::args().skip(1).collect();
-    if args.iter().any(|arg| arg == "--help") {
-        println!("--exact   Exactly match filters rather than by substring");
-        return;
-    }
-    let names: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();"#;
+/// those that it is to run, or none for all. It is compiled so often that it does without
+/// iterators.
+pub(crate) const LIBTEST_NAMES: &str = r#"let mut names = Vec::new();
+    for arg in std::env::args_os().skip(1) {
+        if arg == "--help" {
+            println!("--exact   Exactly match filters rather than by substring");
+            return;
+        }
+        if !arg.as_encoded_bytes().starts_with(b"-") {
+            names.push(arg);
+        }
+    }"#;
 
 /// The steady fixture with a branch on which the work is `rounds`.
 pub(crate) fn branch_with(rounds: &str) -> Repo {
