@@ -125,6 +125,9 @@ pub(crate) struct FunctionPlaces {
     pub(crate) all: Breakpoints,
     /// Those that differ from the other side's, with their demangled names.
     pub(crate) changed: BTreeMap<u64, String>,
+    /// Those of them that do so only because they take addresses, such as to register benchmarks:
+    /// the functions that differ and to which each refers.
+    pub(crate) registering: BTreeMap<u64, BTreeSet<u64>>,
 }
 
 /// The addresses of the functions in the executables of two programs. A program that enters
@@ -163,7 +166,9 @@ fn places_in(
         return Err(format!("the order of what is linked into the section `{section}` differs"));
     }
     // Where a symbol has a version, that is no part of its name in executables.
-    let changed = comparison.changed_functions().into_iter();
+    let changed = comparison.changed_functions();
+    let registering = comparison.same_but_for_addresses(&changed);
+    let changed = changed.into_iter();
     let mut changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
     if comparison.other_unwinding() {
         if Side::BOTH.iter().any(|side| !executables[*side].functions.contains_key(UNWINDS)) {
@@ -186,11 +191,23 @@ fn places_in(
         let is_changed = |one: &LinkedName<'_>| {
             changed.contains(one.0) || !linked[side.other()].contains_key(one)
         };
+        let places_of = |name| {
+            let all = linked[side].range((name, 0)..=(name, u64::MAX));
+            all.flat_map(|(_, places)| places).map(|(at, _)| *at)
+        };
+        let mut registers = BTreeMap::new();
+        for name in &registering {
+            let referred = comparison.referred_to(side, name, &changed);
+            let are_linked = referred.iter().all(|name| places_of(name).next().is_some());
+            let referred: BTreeSet<u64> = referred.into_iter().flat_map(places_of).collect();
+            let places = places_of(name).filter(|_| are_linked);
+            registers.extend(places.map(|place| (place, referred.clone())));
+        }
         let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
         let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
-        let all = Breakpoints { entry, places: all.collect() };
-        Ok(FunctionPlaces { all, changed: changed.collect() })
+        let all = Breakpoints { entry, places: all.collect(), later: BTreeSet::new() };
+        Ok(FunctionPlaces { all, changed: changed.collect(), registering: registers })
     })
 }
 
