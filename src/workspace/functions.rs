@@ -128,6 +128,8 @@ pub(crate) struct FunctionPlaces {
     /// Those of them that do so only because they take addresses, such as to register benchmarks:
     /// the functions that differ and to which each refers.
     pub(crate) registering: BTreeMap<u64, BTreeSet<u64>>,
+    /// Whether a function differs of a crate that rustc has divided into codegen units.
+    pub(crate) has_units: bool,
 }
 
 /// The addresses of the functions in the executables of two programs. A program that enters
@@ -168,6 +170,7 @@ fn places_in(
     // Where a symbol has a version, that is no part of its name in executables.
     let changed = comparison.changed_functions();
     let registering = comparison.same_but_for_addresses(&changed);
+    let has_units = changed.iter().any(|name| sides.base.has_units(name));
     let changed = changed.into_iter();
     let mut changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
     if comparison.other_unwinding() {
@@ -207,7 +210,8 @@ fn places_in(
         let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
         let all = Breakpoints { entry, places: all.collect(), later: BTreeSet::new() };
-        Ok(FunctionPlaces { all, changed: changed.collect(), registering: registers })
+        let (changed, registering) = (changed.collect(), registers);
+        Ok(FunctionPlaces { all, changed, registering, has_units })
     })
 }
 

@@ -31,9 +31,8 @@ use crate::workspace::{Moves, Preparation, functions};
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
 
-/// What a function does, and what to do about it.
-const DIFFERS: &str =
-    "which differs; if its source does not, `--codegen-units 1` may keep it as it is";
+/// What to do about a function that differs without an edit, in a crate of several codegen units.
+const UNITS: &str = "; if its source does not, `--codegen-units 1` may keep it as it is";
 
 /// How many benchmarks are traced in one run at first.
 const PART_SIZE: usize = 16;
@@ -116,6 +115,8 @@ pub(super) struct ProgramTracer<'w, 'a> {
     /// The functions that differ and that were registered before the first benchmark. One that no
     /// run was seen to enter may be entered in later iterations, by any of them.
     unseen: Pair<BTreeSet<u64>>,
+    /// Whether a function differs of a crate that rustc has divided into codegen units.
+    has_units: bool,
     /// The number of functions of each side, if they were compared.
     compared: Option<Pair<usize>>,
     folders: Folders<'w>,
@@ -158,12 +159,21 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let watching = watching(program, tracer, breakpoints)?;
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
         let registering = places.as_ref().map(|places| places.registering.clone());
+        let has_units = places.base.has_units;
         let changed = places.map(|places| places.changed);
         let deadline = Instant::now();
         let tracer = ProgramTracer::of(program, watching, folders, deadline, context);
         let is_once_enough =
             tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
-        Ok(ProgramTracer { changed, registering, compared, length, is_once_enough, ..tracer })
+        Ok(ProgramTracer {
+            changed,
+            registering,
+            has_units,
+            compared,
+            length,
+            is_once_enough,
+            ..tracer
+        })
     }
 
     /// Of a program whose executables are equal in all that is loaded.
@@ -199,6 +209,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             changed: Pair::default(),
             registering: Pair::default(),
             unseen: Pair::default(),
+            has_units: false,
             compared: None,
             folders,
             length: Duration::ZERO,
@@ -303,7 +314,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             of_all.filter_map(|place| self.changed[side].get(place)).next()
         };
         if let Some(name) = Side::BOTH.into_iter().find_map(differing) {
-            return Err(Unknown::Because(format!("it enters `{name}`, {DIFFERS}")));
+            return Err(Unknown::Because(format!("it enters {}", self.differing(name))));
         }
         for side in Side::BOTH {
             let registered = again[side].iter().flat_map(|place| &self.registering[side][place]);
@@ -313,6 +324,12 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             let _ = self.watching[side].leave_out(&before.entered[side], &again[side]);
         }
         Ok(())
+    }
+
+    /// Names a function that differs, with what to do about it.
+    fn differing(&self, name: &str) -> String {
+        let advice = if self.has_units { UNITS } else { "" };
+        format!("`{name}`, which differs{advice}")
     }
 
     /// A function that was registered before the first benchmark and that no run entered.
@@ -353,11 +370,11 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let first = entered.next().cloned().unwrap_or_default();
         let common = entered.fold(first, |common, more| &common & more).pop_first();
         if let Some(name) = common.filter(|_| found.entered.len() == discovery.benchmarks.len()) {
-            let why = format!("each enters `{name}`, {DIFFERS}");
+            let why = format!("each enters {}", self.differing(&name));
             report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
         }
         if let Some(name) = self.unseen() {
-            let why = format!("none is seen to enter `{name}`, {DIFFERS}");
+            let why = format!("none is seen to enter {}", self.differing(name));
             report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
             found.unaffected.clear();
         }

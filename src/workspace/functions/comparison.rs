@@ -103,6 +103,14 @@ impl<'d> Objects<'d> {
         (self.functions.contains_key(common) || !self.locals.contains(name)).then_some(common)
     }
 
+    /// Whether the crate of a function is in several object files, besides one for its allocator.
+    pub(super) fn has_units(&self, name: &str) -> bool {
+        let definitions = self.functions.get(name).into_iter().flatten();
+        let origins = definitions.map(|((file, _), _)| self.files[*file].origin());
+        let units = |origin| self.files.iter().filter(|file| file.origin() == origin).count();
+        origins.into_iter().any(|origin| units(origin) > 2)
+    }
+
     /// The parts that belong to a program even if nothing refers to them.
     fn roots(&self) -> impl Iterator<Item = (String, FilePiece)> {
         self.files.iter().enumerate().flat_map(|(number, file)| {

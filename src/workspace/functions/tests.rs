@@ -245,7 +245,7 @@ fn who_takes_the_address_of_a_local_function_is_told_from_who_runs_it() {
         let (sides, _) = exact_sides(&libraries).unwrap();
         let mut comparison = FunctionComparison::new(sides.as_ref(), &|_| false);
         let changed = comparison.changed_functions();
-        assert_eq!(changed.len(), 2, "{base}: {changed:?}");
+        assert!(changed.iter().any(|name| super::shown(name) == "library::user"), "{base}");
         let registering = comparison.same_but_for_addresses(&changed);
         let names: Vec<_> = registering.iter().map(|name| super::shown(name)).collect();
         let is_user = |name: &String| name == "library::user";
