@@ -194,25 +194,36 @@ fn places_in(
         let is_changed = |one: &LinkedName<'_>| {
             changed.contains(one.0) || !linked[side.other()].contains_key(one)
         };
-        let places_of = |name| {
-            let all = linked[side].range((name, 0)..=(name, u64::MAX));
-            all.flat_map(|(_, places)| places).map(|(at, _)| *at)
-        };
-        let mut registers = BTreeMap::new();
-        for name in &registering {
+        let registering = registering.iter().flat_map(|name| {
             let referred = comparison.referred_to(side, name, &changed);
-            let are_linked = referred.iter().all(|name| places_of(name).next().is_some());
-            let referred: BTreeSet<u64> = referred.into_iter().flat_map(places_of).collect();
-            let places = places_of(name).filter(|_| are_linked);
-            registers.extend(places.map(|place| (place, referred.clone())));
-        }
+            registering_places(name, &referred, &linked[side])
+        });
+        let registering = registering.collect();
         let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
         let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
         let all = Breakpoints { entry, places: all.collect(), later: BTreeSet::new() };
-        let (changed, registering) = (changed.collect(), registers);
-        Ok(FunctionPlaces { all, changed, registering, has_units })
+        Ok(FunctionPlaces { all, changed: changed.collect(), registering, has_units })
     })
+}
+
+/// Where a function begins, with the functions to which it refers; nothing if one of these may be
+/// entered without being seen.
+fn registering_places(
+    name: &str,
+    referred: &BTreeSet<&str>,
+    linked: &BTreeMap<LinkedName<'_>, Vec<(u64, &str)>>,
+) -> Vec<(u64, BTreeSet<u64>)> {
+    let places_of = |name: &str| -> BTreeSet<u64> {
+        let all = linked.range((name, 0)..=(name, u64::MAX));
+        all.flat_map(|(_, places)| places).map(|(at, _)| *at).collect()
+    };
+    let places = referred.iter().map(|name| places_of(name));
+    if places.clone().any(|places| places.is_empty()) {
+        return Vec::new();
+    }
+    let referred: BTreeSet<u64> = places.flatten().collect();
+    places_of(name).into_iter().map(|place| (place, referred.clone())).collect()
 }
 
 /// What both executables say of themselves.
