@@ -67,13 +67,13 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_150),
     ("engine", 2_430),
     ("error", 400),
-    ("exec", 6_420),
-    ("flows", 6_730),
+    ("exec", 6_430),
+    ("flows", 6_775),
     ("model", 1_830),
     ("samples", 2_180),
     ("settings", 1_825),
     ("stats", 2_750),
-    ("workspace", 11_340),
+    ("workspace", 11_415),
 ];
 
 fn root() -> PathBuf {
