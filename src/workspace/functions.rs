@@ -125,6 +125,11 @@ pub(crate) struct FunctionPlaces {
     pub(crate) all: Breakpoints,
     /// Those that differ from the other side's, with their demangled names.
     pub(crate) changed: BTreeMap<u64, String>,
+    /// Those of them that do so only because they take addresses, such as to register benchmarks:
+    /// the functions that differ and to which each refers.
+    pub(crate) registering: BTreeMap<u64, BTreeSet<u64>>,
+    /// Whether a function differs of a crate that rustc has divided into codegen units.
+    pub(crate) has_units: bool,
 }
 
 /// The addresses of the functions in the executables of two programs. A program that enters
@@ -163,7 +168,10 @@ fn places_in(
         return Err(format!("the order of what is linked into the section `{section}` differs"));
     }
     // Where a symbol has a version, that is no part of its name in executables.
-    let changed = comparison.changed_functions().into_iter();
+    let changed = comparison.changed_functions();
+    let registering = comparison.same_but_for_addresses(&changed);
+    let has_units = changed.iter().any(|name| sides.base.has_units(name));
+    let changed = changed.into_iter();
     let mut changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
     if comparison.other_unwinding() {
         if Side::BOTH.iter().any(|side| !executables[*side].functions.contains_key(UNWINDS)) {
@@ -186,12 +194,36 @@ fn places_in(
         let is_changed = |one: &LinkedName<'_>| {
             changed.contains(one.0) || !linked[side.other()].contains_key(one)
         };
+        let registering = registering.iter().flat_map(|name| {
+            let referred = comparison.referred_to(side, name, &changed);
+            registering_places(name, &referred, &linked[side])
+        });
+        let registering = registering.collect();
         let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
         let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
-        let all = Breakpoints { entry, places: all.collect() };
-        Ok(FunctionPlaces { all, changed: changed.collect() })
+        let all = Breakpoints { entry, places: all.collect(), later: BTreeSet::new() };
+        Ok(FunctionPlaces { all, changed: changed.collect(), registering, has_units })
     })
+}
+
+/// Where a function begins, with the functions to which it refers; nothing if one of these may be
+/// entered without being seen.
+fn registering_places(
+    name: &str,
+    referred: &BTreeSet<&str>,
+    linked: &BTreeMap<LinkedName<'_>, Vec<(u64, &str)>>,
+) -> Vec<(u64, BTreeSet<u64>)> {
+    let places_of = |name: &str| -> BTreeSet<u64> {
+        let all = linked.range((name, 0)..=(name, u64::MAX));
+        all.flat_map(|(_, places)| places).map(|(at, _)| *at).collect()
+    };
+    let places = referred.iter().map(|name| places_of(name));
+    if places.clone().any(|places| places.is_empty()) {
+        return Vec::new();
+    }
+    let referred: BTreeSet<u64> = places.flatten().collect();
+    places_of(name).into_iter().map(|place| (place, referred.clone())).collect()
 }
 
 /// What both executables say of themselves.

@@ -67,13 +67,13 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_920),
     ("engine", 2_430),
     ("error", 130),
-    ("exec", 6_440),
-    ("flows", 6_785),
+    ("exec", 6_460),
+    ("flows", 6_820),
     ("model", 1_835),
     ("samples", 2_175),
     ("settings", 1_820),
     ("stats", 2_360),
-    ("workspace", 11_335),
+    ("workspace", 11_450),
 ];
 
 fn root() -> PathBuf {

@@ -385,6 +385,56 @@ fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
     }
 }
 
+/// Benchmarks that are registered by code, with a function that another benchmark may call later.
+const REGISTERED: &str = r#"
+use std::hint::black_box;
+use std::sync::Mutex;
+type Work = fn(u64) -> u64;
+static LATER: Mutex<Option<Work>> = Mutex::new(None);
+#[inline(never)] fn one(x: u64) -> u64 { black_box(x).wrapping_mul(7) }
+#[inline(never)] fn rare(x: u64) -> u64 { black_box(x).wrapping_mul(13) }
+#[inline(never)] fn prepare() { *LATER.lock().unwrap() = Some(black_box(rare as Work)); }
+#[inline(never)] fn two(x: u64) -> u64 {
+    AGAIN
+    if x > 5 { LATER.lock().unwrap().unwrap()(x) } else { x }
+}
+#[inline(never)] fn three(x: u64) -> u64 { rare(x) }
+#[inline(never)] fn registered() -> Vec<(&'static str, Work)> {
+    prepare();
+    vec![("one", black_box(one as Work)), ("two", black_box(two as Work)), THREE]
+}
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() {
+    let repo = Repo::new("steady");
+    let harness = bench("").replace("&[(\"one\", steady::one), ]", "&registered()") + REGISTERED;
+    let three = "(\"three\", black_box(three as Work))";
+    let table = [
+        ("", three, ("mul(7)", "mul(9)"), vec!["compared", "unaffected", "unaffected"]),
+        // `two` may run it in later iterations, but only `three` was seen to.
+        ("", three, ("mul(13)", "mul(17)"), vec!["unaffected", "unaffected", "compared"]),
+        // It takes its address itself.
+        ("prepare();", three, ("mul(13)", "mul(17)"), vec!["unaffected", "compared", "compared"]),
+        // None was seen to run it.
+        ("", "", ("mul(13)", "mul(17)"), vec!["compared", "compared"]),
+    ];
+    for (number, (again, more, (old, new), expected)) in table.into_iter().enumerate() {
+        let base = harness.replace("AGAIN", again).replace("THREE", more);
+        repo.git(&["checkout", "-q", "-B", "main"]);
+        repo.write("benches/work.rs", &base);
+        repo.commit("base");
+        repo.branch(&format!("feature-{number}"));
+        repo.write("benches/work.rs", &base.replace(old, new));
+        let object = compare(&repo, "--max-pairs 1 --codegen-units 1");
+        let names = ["one", "two", "three"];
+        let found: Vec<_> =
+            names.iter().take(expected.len()).map(|name| status(&object, name)).collect();
+        assert_eq!(found, expected, "{number}: {object}");
+    }
+}
+
 /// A function in C and one in assembly, which are linked in by a build script.
 const BUILD_SCRIPT: &str = r#"
 fn run(program: &str, args: &[&str]) {

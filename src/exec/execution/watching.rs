@@ -97,13 +97,19 @@ impl Watching {
         Ok(Watching { tracing, memo, seen, has_new: false, spared, entered_before, known })
     }
 
-    /// Assumes from now on that every run enters these functions.
+    /// Assumes from now on that every run enters these functions at first, and shows whether it
+    /// enters some of them, `again`, once it has entered another one.
     ///
     /// # Errors
     /// If the other breakpoints can't be written.
-    pub(crate) fn leave_out(&mut self, entered: &BTreeSet<u64>) -> io::Result<()> {
-        self.entered_before.extend(entered);
-        self.tracing.leave_out(&self.entered_before)
+    pub(crate) fn leave_out(
+        &mut self,
+        entered: &BTreeSet<u64>,
+        again: &BTreeSet<u64>,
+    ) -> io::Result<()> {
+        self.tracing.leave_out(entered, again)?;
+        self.entered_before.extend(entered.difference(again));
+        Ok(())
     }
 
     /// The command that traces a command.
@@ -128,6 +134,9 @@ impl Watching {
     /// The trace of the latest run, which was of this command and took this time.
     pub(super) fn watched(&mut self, command: &Command, took: Duration) -> Option<Watched> {
         let mut watched = self.tracing.watched().ok()?;
+        if watched.entered.is_empty() && !self.tracing.later().is_empty() {
+            watched.unseen.get_or_insert_with(|| "it enters nothing of its own".to_owned());
+        }
         watched.entered.extend(&self.entered_before);
         if !watched.executed.is_empty() {
             // The search for programs was not traced.
@@ -153,7 +162,12 @@ impl Watching {
 
     /// The arguments that distinguish runs of the program.
     fn arguments(&self, command: &Command) -> String {
-        format!("{:?}", command.argv).replace(&*self.known[0].to_string_lossy(), "")
+        let arguments =
+            format!("{:?}", command.argv).replace(&*self.known[0].to_string_lossy(), "");
+        match self.tracing.later() {
+            none if none.is_empty() => arguments,
+            later => format!("{arguments} {later:?}"),
+        }
     }
 }
 

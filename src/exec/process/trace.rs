@@ -28,6 +28,8 @@ pub(crate) struct Breakpoints {
     pub(crate) entry: u64,
     /// Where the functions begin.
     pub(crate) places: BTreeSet<u64>,
+    /// Where those begin that count once one of the others was entered.
+    pub(crate) later: BTreeSet<u64>,
 }
 
 /// The trace of a program.
@@ -114,13 +116,23 @@ impl Tracing {
         Ok(Tracing { tracer, breakpoints, breakpoints_file, report_file })
     }
 
-    /// Stops watching these functions.
+    /// Stops watching these functions, some of which only until another one is entered.
     ///
     /// # Errors
     /// If the other breakpoints can't be written.
-    pub(crate) fn leave_out(&mut self, functions: &BTreeSet<u64>) -> io::Result<()> {
+    pub(crate) fn leave_out(
+        &mut self,
+        functions: &BTreeSet<u64>,
+        later: &BTreeSet<u64>,
+    ) -> io::Result<()> {
         self.breakpoints.places.retain(|place| !functions.contains(place));
+        self.breakpoints.later.clone_from(later);
         std::fs::write(&self.breakpoints_file, serde_json::to_vec(&self.breakpoints)?)
+    }
+
+    /// The functions that are watched once another one was entered.
+    pub(crate) fn later(&self) -> &BTreeSet<u64> {
+        &self.breakpoints.later
     }
 
     /// The command that runs another one and traces it.

@@ -31,9 +31,8 @@ use crate::workspace::{Moves, Preparation, functions};
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
 
-/// What a function does, and what to do about it.
-const DIFFERS: &str =
-    "which differs; if its source does not, `--codegen-units 1` may keep it as it is";
+/// What to do about a function that differs without an edit, in a crate of several codegen units.
+const UNITS: &str = "; if its source does not, `--codegen-units 1` may keep it as it is";
 
 /// How many benchmarks are traced in one run at first.
 const PART_SIZE: usize = 16;
@@ -111,6 +110,13 @@ pub(super) struct ProgramTracer<'w, 'a> {
     watching: Pair<Watching>,
     /// The functions that differ between the sides: their addresses and names.
     changed: Pair<BTreeMap<u64, String>>,
+    /// See [`functions::FunctionPlaces::registering`].
+    registering: Pair<BTreeMap<u64, BTreeSet<u64>>>,
+    /// The functions that differ and that were registered before the first benchmark. One that no
+    /// run was seen to enter may be entered in later iterations, by any of them.
+    unseen: Pair<BTreeSet<u64>>,
+    /// Whether a function differs of a crate that rustc has divided into codegen units.
+    has_units: bool,
     /// The number of functions of each side, if they were compared.
     compared: Option<Pair<usize>>,
     folders: Folders<'w>,
@@ -152,12 +158,22 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let breakpoints = places.as_ref().map(|places| &places.all);
         let watching = watching(program, tracer, breakpoints)?;
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
+        let registering = places.as_ref().map(|places| places.registering.clone());
+        let has_units = places.base.has_units;
         let changed = places.map(|places| places.changed);
         let deadline = Instant::now();
         let tracer = ProgramTracer::of(program, watching, folders, deadline, context);
         let is_once_enough =
             tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
-        Ok(ProgramTracer { changed, compared, length, is_once_enough, ..tracer })
+        Ok(ProgramTracer {
+            changed,
+            registering,
+            has_units,
+            compared,
+            length,
+            is_once_enough,
+            ..tracer
+        })
     }
 
     /// Of a program whose executables are equal in all that is loaded.
@@ -191,6 +207,9 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             program,
             watching,
             changed: Pair::default(),
+            registering: Pair::default(),
+            unseen: Pair::default(),
+            has_units: false,
             compared: None,
             folders,
             length: Duration::ZERO,
@@ -282,17 +301,42 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     }
 
     /// Does not trace again what the program enters before the first benchmark, since all
-    /// benchmarks enter that.
+    /// benchmarks enter that. What only registers functions that differ counts where it is
+    /// entered again.
     fn skip_what_all_enter(&mut self) -> Result<(), Unknown> {
         let before = self.see(&[NO_BENCHMARK], Some(self.length))?;
-        if let Some(name) = self.changed_of(&before).pop_first() {
-            return Err(Unknown::Because(format!("it enters `{name}`, {DIFFERS}")));
+        let again = Pair::both(|side| {
+            let registering = self.registering[side].keys();
+            registering.filter(|place| before.entered[side].contains(*place)).copied().collect()
+        });
+        let differing = |side: Side| {
+            let of_all = before.entered[side].difference(&again[side]);
+            of_all.filter_map(|place| self.changed[side].get(place)).next()
+        };
+        if let Some(name) = Side::BOTH.into_iter().find_map(differing) {
+            return Err(Unknown::Because(format!("it enters {}", self.differing(name))));
         }
         for side in Side::BOTH {
+            let registered = again[side].iter().flat_map(|place| &self.registering[side][place]);
+            let is_new = |place: &&u64| !before.entered[side].contains(*place);
+            self.unseen[side] = registered.filter(is_new).copied().collect();
             // If this fails, tracing only takes longer.
-            let _ = self.watching[side].leave_out(&before.entered[side]);
+            let _ = self.watching[side].leave_out(&before.entered[side], &again[side]);
         }
         Ok(())
+    }
+
+    /// Names a function that differs, with what to do about it.
+    fn differing(&self, name: &str) -> String {
+        let advice = if self.has_units { UNITS } else { "" };
+        format!("`{name}`, which differs{advice}")
+    }
+
+    /// A function that was registered before the first benchmark and that no run entered.
+    fn unseen(&self) -> Option<&String> {
+        let of =
+            |side: Side| self.unseen[side].first().and_then(|place| self.changed[side].get(place));
+        Side::BOTH.into_iter().find_map(of)
     }
 
     /// Finds out about each benchmark, until the deadline: first of all that can be executed once,
@@ -326,8 +370,13 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let first = entered.next().cloned().unwrap_or_default();
         let common = entered.fold(first, |common, more| &common & more).pop_first();
         if let Some(name) = common.filter(|_| found.entered.len() == discovery.benchmarks.len()) {
-            let why = format!("each enters `{name}`, {DIFFERS}");
+            let why = format!("each enters {}", self.differing(&name));
             report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
+        }
+        if let Some(name) = self.unseen() {
+            let why = format!("none is seen to enter {}", self.differing(name));
+            report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
+            found.unaffected.clear();
         }
         discovery.entered.append(&mut found.entered);
         discovery.leave_out(found.unaffected);
@@ -421,6 +470,9 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
                 }
                 None => return Err("it can't be traced".into()),
             };
+        }
+        for side in Side::BOTH {
+            self.unseen[side].retain(|place| !both[side].entered.contains(place));
         }
         let accessed = self.folders.check(both.as_ref()).map_err(Unknown::Because)?;
         Ok(Seen { entered: both.map(|one| one.entered), accessed })

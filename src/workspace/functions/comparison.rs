@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use object::elf::RelocationType;
 
-use super::object_file::{Named, ObjectFile, Piece, ReferenceTarget, shown};
+use super::object_file::{Locals, Named, ObjectFile, Piece, ReferenceTarget, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
@@ -103,6 +103,14 @@ impl<'d> Objects<'d> {
         (self.functions.contains_key(common) || !self.locals.contains(name)).then_some(common)
     }
 
+    /// Whether the crate of a function is in several object files, besides one for its allocator.
+    pub(super) fn has_units(&self, name: &str) -> bool {
+        let definitions = self.functions.get(name).into_iter().flatten();
+        let origins = definitions.map(|((file, _), _)| self.files[*file].origin());
+        let units = |origin| self.files.iter().filter(|file| file.origin() == origin).count();
+        origins.into_iter().any(|origin| units(origin) > 2)
+    }
+
     /// The parts that belong to a program even if nothing refers to them.
     fn roots(&self) -> impl Iterator<Item = (String, FilePiece)> {
         self.files.iter().enumerate().flat_map(|(number, file)| {
@@ -111,10 +119,14 @@ impl<'d> Objects<'d> {
     }
 
     /// What a part consists of: its bytes, and its relocations with their targets.
-    pub(super) fn content(&self, (number, piece): FilePiece) -> Option<PieceContent<'d>> {
+    pub(super) fn content(
+        &self,
+        (number, piece): FilePiece,
+        locals: Locals,
+    ) -> Option<PieceContent<'d>> {
         let file = &self.files[number];
         let mut references = Vec::new();
-        for (at, kind, target) in file.references(piece)? {
+        for (at, kind, target) in file.references(piece, locals)? {
             let mut add = |meaning| references.push((at, kind, meaning));
             match target {
                 ReferenceTarget::Entry(entry, offset) => add(Referent::Entry(entry, offset)),
@@ -168,6 +180,7 @@ type Variable = (usize, (usize, u64));
 pub(super) struct FunctionComparison<'a, 'd> {
     sides: Pair<&'a Objects<'d>>,
     explains: &'a Explains<'a>,
+    locals: Locals,
     /// What has been found to be the same.
     same: HashSet<(FilePiece, FilePiece)>,
     /// The variable of the other side to which each variable corresponds, if known. What
@@ -183,8 +196,14 @@ const MOST_NAMESAKES: usize = 10_000;
 impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// `explains` decides which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
-        let (variables, unwinding) = (Pair::default(), Vec::new());
-        FunctionComparison { sides, explains, same: HashSet::new(), variables, unwinding }
+        FunctionComparison {
+            sides,
+            explains,
+            locals: Locals::Parts,
+            same: HashSet::new(),
+            variables: Pair::default(),
+            unwinding: Vec::new(),
+        }
     }
 
     /// The names of the compared functions that differ between the sides.
@@ -199,6 +218,45 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
             !self.are_all_same(of(base), of(head))
         });
         names
+    }
+
+    /// Those of the functions that differ which do so only by local functions whose addresses they
+    /// take.
+    pub(super) fn same_but_for_addresses<'n>(&mut self, changed: &[&'n String]) -> Vec<&'n String> {
+        self.locals = Locals::Functions;
+        let Pair { base, head } = self.sides;
+        let is_same = |name: &&&String| {
+            let of = |side: &'a Objects<'d>| side.functions.get(**name).map_or(&[][..], |all| all);
+            self.are_all_same(of(base), of(head))
+        };
+        changed.iter().filter(is_same).copied().collect()
+    }
+
+    /// The functions among `changed` to which such a function refers.
+    pub(super) fn referred_to<'n>(
+        &self,
+        side: Side,
+        name: &str,
+        changed: &HashSet<&'n str>,
+    ) -> BTreeSet<&'n str> {
+        let objects = self.sides[side];
+        let definitions = objects.functions.get(name).into_iter().flatten();
+        let mut open: Vec<FilePiece> = definitions.map(|(place, _)| *place).collect();
+        let (mut seen, mut found) = (HashSet::new(), BTreeSet::new());
+        while let Some(place) = open.pop() {
+            if !seen.insert(place) {
+                continue;
+            }
+            let content = objects.content(place, self.locals);
+            for (_, _, referent) in content.into_iter().flat_map(|content| content.references) {
+                match referent {
+                    Referent::Piece(piece, _) => open.push(piece),
+                    Referent::Name(name, _) => found.extend(changed.get(&*name)),
+                    Referent::Entry(..) => {}
+                }
+            }
+        }
+        found
     }
 
     /// Whether each of the base's is the same as each of the head's, and there are some: a
@@ -342,8 +400,8 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
 
     /// The parts that also have to be the same for two parts to be the same; `None` if they differ.
     fn depends_on(&self, places: (FilePiece, FilePiece)) -> Option<Vec<(FilePiece, FilePiece)>> {
-        let base = self.sides.base.content(places.0)?;
-        let head = self.sides.head.content(places.1)?;
+        let base = self.sides.base.content(places.0, self.locals)?;
+        let head = self.sides.head.content(places.1, self.locals)?;
         if base.length != head.length
             || base.references.len() != head.references.len()
             || base.bytes != head.bytes && !self.is_moved(places)

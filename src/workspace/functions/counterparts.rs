@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::comparison::{FilePiece, Objects, Referent, Renamed};
-use super::object_file::{Named, shown};
+use super::object_file::{Locals, Named, shown};
 use crate::model::side::{Pair, Side};
 
 /// The maximum number of rounds of pairing functions that differ.
@@ -228,7 +228,7 @@ impl PieceReader<'_, '_, '_, '_> {
             source.hash(own);
             return references;
         }
-        let Some(content) = self.objects.content(piece) else { return references };
+        let Some(content) = self.objects.content(piece, Locals::Parts) else { return references };
         (content.length, content.bytes).hash(own);
         for (at, kind, meaning) in content.references {
             (at, kind).hash(own);

@@ -48,6 +48,11 @@ const COMPILERS: [&str; 12] = [
     ".note",
 ];
 
+/// The code of the instruction `lea`, and the byte behind it without the register, if the address
+/// is relative to the next instruction.
+const LEA: u8 = 0x8d;
+const RELATIVE: u8 = 0x05;
+
 /// The prefix of constants that rustc shares among object files.
 const NUMBERED: &str = "anon.";
 
@@ -115,6 +120,14 @@ pub(super) enum ReferenceTarget<'d> {
     /// This many bytes after the beginning of one entry in a section whose entries
     /// linkers merge.
     Entry(&'d [u8], i64),
+}
+
+/// What local functions with unique names are to code that takes their addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Locals {
+    Parts,
+    /// Functions of their own, as they are to data.
+    Functions,
 }
 
 /// A relocation: its offset in the piece, its kind, and its target.
@@ -274,13 +287,14 @@ impl<'d> ObjectFile<'d> {
 
     /// The relocations of a part. Functions that other files can refer to are identified by their
     /// names, where they begin. `None` if a relocation has an unknown kind.
-    pub(super) fn references(&self, piece: Piece) -> Option<Vec<Reference<'d>>> {
+    pub(super) fn references(&self, piece: Piece, locals: Locals) -> Option<Vec<Reference<'d>>> {
         let all = self.relocations_of(piece.section)?;
         let from = all.partition_point(|(offset, _)| *offset < piece.start);
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
         let own = own.map(|(offset, relocation)| {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
-            let target = self.target(relocation, r_type, piece)?;
+            let is_own = locals == Locals::Parts || !self.takes_address(piece, *offset, r_type);
+            let target = self.target(relocation, r_type, piece, is_own)?;
             Some((offset - piece.start, r_type, target))
         });
         // Unwinding refers to this, although the function does not.
@@ -315,7 +329,7 @@ impl<'d> ObjectFile<'d> {
 
     /// What a part consists of, unless it refers to another part without a name.
     pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d>>)> {
-        let references = self.references(piece)?;
+        let references = self.references(piece, Locals::Parts)?;
         let is_plain =
             references.iter().all(|(.., target)| !matches!(target, ReferenceTarget::Piece(..)));
         is_plain.then_some((self.bytes(piece)?, references))
@@ -333,12 +347,22 @@ impl<'d> ObjectFile<'d> {
         Some(all)
     }
 
-    /// The target of a relocation in a part.
+    /// Whether a relocation belongs to an instruction that takes an address (`lea`), which needs
+    /// no other byte behind it.
+    fn takes_address(&self, from: Piece, at: u64, r_type: elf::RelocationType) -> bool {
+        let data = self.file.section_by_index(from.section).and_then(|section| section.data());
+        let before = data.ok().and_then(|data| data.get(..at as usize)?.last_chunk());
+        r_type == elf::R_X86_64_PC32
+            && before.is_some_and(|[code, place]| *code == LEA && place & 0xc7 == RELATIVE)
+    }
+
+    /// The target of a relocation in a part, which local functions of its own belong to.
     fn target(
         &self,
         relocation: &Relocation,
         r_type: elf::RelocationType,
         from: Piece,
+        is_own: bool,
     ) -> Option<ReferenceTarget<'d>> {
         // A relative address counts from the end of the instruction, which is the end of
         // the relocation if only its own length is subtracted.
@@ -351,7 +375,7 @@ impl<'d> ObjectFile<'d> {
                     return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
                 };
                 if is_function(&symbol) {
-                    return self.function_target(&symbol, addend, from);
+                    return self.function_target(&symbol, addend, from, is_own);
                 }
                 if symbol.is_global() {
                     return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
@@ -362,7 +386,7 @@ impl<'d> ObjectFile<'d> {
         };
         let at = (start as i64).checked_add(addend)?;
         if let Some((symbol, offset)) = self.function_at(section, at) {
-            return self.function_target(&symbol, offset, from);
+            return self.function_target(&symbol, offset, from, is_own);
         }
         let entry = match is_section {
             // Linkers select an entry by its symbol, whatever the addend.
@@ -400,11 +424,12 @@ impl<'d> ObjectFile<'d> {
         symbol: &ElfSymbol64<'d, '_, LittleEndian>,
         offset: i64,
         from: Piece,
+        is_own: bool,
     ) -> Option<ReferenceTarget<'d>> {
         let named = self.named(symbol)?;
         // Who jumps into the middle of a function does not meet its beginning. Code may call a
         // local function in some runs only, so that one belongs to it.
-        let is_own = symbol.is_local() && self.functions.contains_key(&from.section);
+        let is_own = is_own && symbol.is_local() && self.functions.contains_key(&from.section);
         Some(match !named.is_local && !is_own && offset == 0 {
             true => ReferenceTarget::Name(named.name, offset),
             false => ReferenceTarget::Piece(named.piece, offset.checked_add(named.offset())?),

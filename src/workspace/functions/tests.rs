@@ -214,6 +214,51 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
     }
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn who_takes_the_address_of_a_local_function_is_told_from_who_runs_it() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let user = |body: &str| {
+        format!(
+            "{LIBRARY} #[inline(never)] fn local(x: u64) -> u64 {{ std::hint::black_box(x) * 777 }} \
+             type Work = fn(u64) -> u64; #[inline(never)] pub fn user(x: u64) -> u64 {{ {body} }}"
+        )
+    };
+    let takes = "std::hint::black_box(local as Work) as u64 ^ x";
+    let table = [
+        (takes.to_owned(), takes.to_owned(), true),
+        // It calls another one that does, which is no change of its own.
+        (
+            format!("#[inline(never)] fn more(x: u64) -> u64 {{ {takes} }} more(x) ^ more(3)"),
+            format!("#[inline(never)] fn more(x: u64) -> u64 {{ {takes} }} more(x) ^ more(3)"),
+            true,
+        ),
+        ("local(x) ^ 5".to_owned(), "local(x) ^ 5".to_owned(), false),
+        (format!("local(x) ^ {takes}"), format!("local(x) ^ {takes}"), false),
+        (takes.to_owned(), format!("{takes} ^ 9"), false),
+    ];
+    for (base, head, expected) in table {
+        let sources = Pair { base: user(&base), head: user(&head).replace("777", "999") };
+        let libraries = sources.map(|source| compiled(&source));
+        let (sides, _) = exact_sides(&libraries).unwrap();
+        let mut comparison = FunctionComparison::new(sides.as_ref(), &|_| false);
+        let changed = comparison.changed_functions();
+        assert!(changed.iter().any(|name| super::shown(name) == "library::user"), "{base}");
+        let registering = comparison.same_but_for_addresses(&changed);
+        let names: Vec<_> = registering.iter().map(|name| super::shown(name)).collect();
+        let is_user = |name: &String| name == "library::user";
+        assert_eq!(names.iter().any(is_user), expected, "{base}: {names:?}");
+        let all = changed.iter().map(|name| name.as_str()).collect();
+        for name in registering {
+            let referred = comparison.referred_to(Side::Base, name, &all);
+            let referred: Vec<_> = referred.into_iter().map(super::shown).collect();
+            assert_eq!(referred, ["library::local"], "{base}");
+        }
+    }
+}
+
 /// Names of a length whose constants linkers merge, which a table points to.
 const NAMED: &str = "#[inline(never)] pub fn user(x: u8) -> &'static str { match x { \
     0 => \"Zero\", 1 => \"Some\", 2 => \"Many\", 3 => \"Much\", 4 => \"Most\", 5 => \"More\", _ => \"Also\" } }";

@@ -1,7 +1,7 @@
 //! The tracer, on Linux for x86-64.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -80,6 +80,8 @@ pub(super) fn run(mut command: Command, breakpoints: &Breakpoints) -> io::Result
 struct Tracer {
     /// The breakpoints, and what was there before.
     places: BTreeMap<u64, u8>,
+    /// Those of them that are set once a thread has met another one.
+    later: BTreeSet<u64>,
     /// The offset of the program's addresses from those in its executable.
     moved: u64,
     /// The memory of each thread that has met a breakpoint since it runs its program.
@@ -97,7 +99,10 @@ impl Tracer {
         let moved = entry(pid)?.wrapping_sub(breakpoints.entry);
         let memory = memory(pid)?;
         let mut places = BTreeMap::new();
-        let mut rest = breakpoints.places.iter().map(|place| place.wrapping_add(moved)).peekable();
+        let later = breakpoints.later.iter().map(|place| place.wrapping_add(moved));
+        let later: BTreeSet<u64> = later.collect();
+        let all = breakpoints.places.union(&breakpoints.later);
+        let mut rest = all.map(|place| place.wrapping_add(moved)).peekable();
         while let Some(&first) = rest.peek() {
             let mut block = Vec::new();
             while let Some(at) = rest.next_if(|at| at - first < BLOCK) {
@@ -106,14 +111,17 @@ impl Tracer {
             let mut bytes = vec![0; block.last().map_or(0, |last| last + 1)];
             memory.read_exact_at(&mut bytes, first)?;
             for at in block {
-                places.insert(first + at as u64, std::mem::replace(&mut bytes[at], BREAKPOINT));
+                let place = first + at as u64;
+                places.insert(place, bytes[at]);
+                if !later.contains(&place) {
+                    bytes[at] = BREAKPOINT;
+                }
             }
             memory.write_all_at(&bytes, first)?;
         }
         let known = HashSet::from([pid]);
-        let memory = BTreeMap::from([(pid, memory)]);
-        let watched = Watched::default();
-        Ok(Tracer { places, moved, memory, known, has_server: false, watched })
+        let (memory, watched) = (BTreeMap::new(), Watched::default());
+        Ok(Tracer { places, later, moved, memory, known, has_server: false, watched })
     }
 
     /// Handles a stopped thread. Returns the signal to deliver to it.
@@ -156,7 +164,13 @@ impl Tracer {
         self.watched.entered.insert(at.wrapping_sub(self.moved));
         let memory = match self.memory.entry(thread) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(memory(thread)?),
+            Entry::Vacant(entry) => {
+                let memory = entry.insert(memory(thread)?);
+                for place in &self.later {
+                    memory.write_all_at(&[BREAKPOINT], *place)?;
+                }
+                memory
+            }
         };
         memory.write_all_at(&[*byte], at)?;
         registers.rip = at;
