@@ -25,6 +25,7 @@ fn is_expression(text: &str) -> bool {
         && !text.contains(['{', '}'])
         && !text.contains("[]")
         && !text.starts_with(['*', '+', '?', ')'])
+        && !["(*", "(+", "|*", "|+"].iter().any(|nothing| text.contains(nothing))
         && !text.ends_with('\\')
 }
 
@@ -41,6 +42,7 @@ mod tests {
             ("f(x", r"f\(x"),
             ("f)", r"f\)"),
             ("*const", r"\*const"),
+            ("of(*const u8)", r"of\(\*const u8\)"),
             ("x{", r"x\{"),
             ("{}", r"\{\}"),
             ("[u8; 4]", r"(?:[u8; 4])|\[u8; 4\]"),

@@ -137,6 +137,13 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// All of it but the processors, and these.
+    #[cfg(target_os = "linux")]
+    pub(super) fn without_cpus(mut self) -> (Self, Option<CpuSet>) {
+        let cpus = self.cpus.take();
+        (self, cpus)
+    }
+
     /// Applies it to the calling thread, with nothing but system calls, so that a
     /// child may do it between clone and exec. The error is the step that failed
     /// and the system's error number.

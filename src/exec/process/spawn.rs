@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::isolation::Ready;
 use super::launch::Launch;
-use super::stay::{Start, Stay};
+use super::stay::Stay;
 use super::unix::{self, Child, signals, wait_for};
 use super::{Exit, Usage};
 
@@ -24,8 +24,9 @@ pub(super) struct Spawner {
     /// there is none.
     peak: libc::c_int,
     stay: Stay,
-    /// How the latest program started.
-    start: Start,
+    /// Whether the latest program was one that stays, and whether it was stopped after its exec.
+    stays: bool,
+    has_stopped: bool,
 }
 
 /// What the child needs between clone and exec, and what it reports.
@@ -36,7 +37,9 @@ struct SpawnedChild {
     cwd: *const libc::c_char,
     files: [libc::c_int; 3],
     isolation: Ready,
-    start: Start,
+    /// Whether it stops after its exec, and whether that was forbidden.
+    stops: bool,
+    is_forbidden: bool,
     /// The signals to be blocked: none.
     mask: libc::sigset_t,
     /// Gets the number of the child.
@@ -68,7 +71,9 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
             libc::_exit(127)
         }
         if ready {
-            start.start.bind();
+            if start.stops {
+                start.is_forbidden = libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0;
+            }
             (*start.running).store(libc::getpid(), Ordering::Release);
             start.at = Instant::now();
             libc::execve(start.program, start.argv, start.env);
@@ -93,7 +98,8 @@ impl Spawner {
             unwritten: unwritten(),
             peak,
             stay: Stay::default(),
-            start: Start::default(),
+            stays: false,
+            has_stopped: false,
         }
     }
 
@@ -109,14 +115,17 @@ impl Spawner {
     ) -> io::Result<(Child, Instant)> {
         let argv = pointers(&launch.args.argv);
         let env = pointers(&launch.args.env);
+        let (elsewhere, cpus) = launch.isolation.without_cpus();
+        let bound = launch.stays.then(|| self.stay.bind(&launch.program, cpus)).flatten();
         let mut start = SpawnedChild {
             program: launch.program.as_ptr(),
             argv: argv.as_ptr(),
             env: env.as_ptr(),
             cwd: launch.args.cwd.as_ptr(),
             files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
-            isolation: launch.isolation,
-            start: if launch.stays { self.stay.start(&launch.program) } else { Start::default() },
+            isolation: if bound.is_some() { elsewhere } else { launch.isolation },
+            stops: bound.is_some(),
+            is_forbidden: false,
             mask: signals(&[]),
             running,
             at: Instant::now(),
@@ -137,8 +146,15 @@ impl Spawner {
             let top = top.sub(top as usize % 64);
             libc::clone(begin, top.cast(), flags, (&raw mut start).cast(), &raw mut ended)
         };
-        if pid < 0 {
-            return Err(io::Error::last_os_error());
+        let failure = (pid < 0).then(io::Error::last_os_error);
+        if let Some(bound) = &bound {
+            let child = (pid > 0 && start.error == 0).then_some(pid);
+            self.stay.release(bound, child, start.is_forbidden);
+        }
+        self.stays = launch.stays;
+        self.has_stopped = start.stops && !start.is_forbidden;
+        if let Some(failure) = failure {
+            return Err(failure);
         }
         // SAFETY: the kernel made this descriptor for us.
         let ended = (ended >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ended) });
@@ -147,17 +163,18 @@ impl Spawner {
             wait_for(pid);
             return Err(io::Error::from_raw_os_error(start.error));
         }
-        self.stay.release(pid, &start.start);
-        self.start = start.start;
         Ok((Child { pid, ended }, start.at))
     }
 
     /// Waits for the latest program, which took `wall` seconds, and reaps it. Returns how it ended, and what it and the children
     /// that it waited for have used.
     pub(super) fn reap(&mut self, pid: i32, wall: f64) -> io::Result<(Exit, Usage)> {
+        if !self.stays {
+            return unix::reap(pid);
+        }
         self.stay.note(pid);
         let (exit, mut usage) = unix::reap(pid)?;
-        self.stay.judge(&self.start, wall, &mut usage);
+        self.stay.judge(self.has_stopped, wall, &mut usage);
         Ok((exit, usage))
     }
 

@@ -5,15 +5,18 @@
 //! work for somebody else, and only one cache has what the program before it has used. Two runs of a
 //! pair on two processors may differ by half, which costs more pairs than everything else.
 //!
-//! Only a program that may run nowhere else is not moved. So the child binds itself to the
-//! processor until its exec, after which it stops for its parent, as for a debugger. There the
-//! parent lifts the binding, before the program's first instruction. So the program may run on all
-//! processors and sees all of them; it merely begins on this one, and stays as long as the kernel
-//! has no reason to move it. The stop takes some 10 µs.
+//! Only a program that may run nowhere else is not moved. So this process binds itself to the
+//! processor, and with it the child until its exec. There the child stops for its parent, as for a
+//! debugger, which lifts the binding before the program's first instruction. So the program may
+//! run on all processors and sees all of them; it merely begins on this one, and stays as long as
+//! the kernel has no reason to move it. The stop takes some 10 µs.
+//!
+//! The child itself does next to nothing, since its peak memory begins with what it touches.
 
 use std::ffi::CStr;
 
 use rustix::fs::{Mode, getxattr, stat};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -34,39 +37,48 @@ pub(super) struct Stay {
     is_forbidden: bool,
 }
 
-/// What a child does before its exec to begin on a processor.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Start {
-    on: Option<usize>,
-    /// Where it may run, if it was bound to one of these processors.
-    bound: Option<CpuSet>,
-    is_forbidden: bool,
+/// That this process is bound to a processor, for its next child.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// Where this process may run otherwise.
+    own: CpuSet,
+    /// Where the child may run.
+    all: CpuSet,
 }
 
 impl Stay {
-    /// Where `program` should start.
-    pub(super) fn start(&self, program: &CStr) -> Start {
-        let on = self.latest.filter(|_| !self.is_forbidden && !has_privileges(program));
-        Start { on, ..Start::default() }
+    /// Binds this process to the processor on which `program` should start, which may run on those
+    /// that are `allowed`, or else on all of this process.
+    pub(super) fn bind(&self, program: &CStr, allowed: Option<CpuSet>) -> Option<Bound> {
+        let on = self.latest.filter(|_| !self.is_forbidden && !has_privileges(program))?;
+        let own = sched_getaffinity(None).ok()?;
+        let all = allowed.unwrap_or(own);
+        let mut one = CpuSet::new();
+        one.set(on);
+        let can_be = all.is_set(on) && all.count() > 1 && sched_setaffinity(None, &one).is_ok();
+        can_be.then_some(Bound { own, all })
     }
 
-    /// Lets a child that has executed its program go on.
-    pub(super) fn release(&mut self, pid: i32, start: &Start) {
-        self.is_forbidden |= start.is_forbidden;
-        let (Some(all), Some(child)) = (&start.bound, Pid::from_raw(pid)) else { return };
-        let how = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let status = loop {
-            match waitid(WaitId::Pid(child), how) {
-                Err(rustix::io::Errno::INTR) => {}
-                other => break other,
-            }
+    /// Lifts the binding, also that of a child that has executed its program, and lets that go on
+    /// unless it was `forbidden` to stop.
+    pub(super) fn release(&mut self, bound: &Bound, child: Option<i32>, forbidden: bool) {
+        let _ = sched_setaffinity(None, &bound.own);
+        let Some((pid, child)) = child.and_then(|pid| Some((pid, Pid::from_raw(pid)?))) else {
+            return;
         };
+        self.is_forbidden |= forbidden;
+        if forbidden {
+            let _ = sched_setaffinity(Some(child), &bound.all);
+            return;
+        }
+        let how = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let status = retry_on_intr(|| waitid(WaitId::Pid(child), how));
         // It may have been killed instead, or be stopped by another signal, which it then gets.
         let Some(signal) = status.ok().flatten().and_then(|status| status.trapping_signal()) else {
             return;
         };
         let signal = if signal == Signal::TRAP.as_raw() { 0 } else { signal };
-        let _ = sched_setaffinity(Some(child), all);
+        let _ = sched_setaffinity(Some(child), &bound.all);
         // SAFETY: a plain system call about our own child, which is stopped.
         unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, signal) };
     }
@@ -81,33 +93,10 @@ impl Stay {
 
     /// Corrects what a child has used by its stop, and leaves the choice of the next processor to
     /// the kernel if it had to share this one for a good part of its `wall` time, seconds.
-    pub(super) fn judge(&mut self, start: &Start, wall: f64, usage: &mut Usage) {
-        if start.bound.is_some() {
-            usage.voluntary_switches = usage.voluntary_switches.saturating_sub(1);
-        }
+    pub(super) fn judge(&mut self, has_stopped: bool, wall: f64, usage: &mut Usage) {
+        usage.voluntary_switches = usage.voluntary_switches.saturating_sub(has_stopped.into());
         if usage.involuntary_switches > 0 && usage.user + usage.sys < ALONE * wall {
             self.latest = None;
-        }
-    }
-}
-
-impl Start {
-    /// Binds the calling child to its processor until it is released, with nothing but system
-    /// calls.
-    pub(super) fn bind(&mut self) {
-        let Some(on) = self.on else { return };
-        let Ok(all) = sched_getaffinity(None) else { return };
-        let mut one = CpuSet::new();
-        one.set(on);
-        if !all.is_set(on) || all.count() == 1 || sched_setaffinity(None, &one).is_err() {
-            return;
-        }
-        // SAFETY: a plain system call.
-        if unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } == 0 {
-            self.bound = Some(all);
-        } else {
-            self.is_forbidden = true;
-            let _ = sched_setaffinity(None, &all);
         }
     }
 }
@@ -131,20 +120,16 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    fn allowed() -> CpuSet {
-        sched_getaffinity(None).unwrap()
-    }
-
-    /// The processor of a child and what it prints. It is bound to the processor `on` until it is
-    /// released.
+    /// The processor of a child when it stops, and what it prints when it goes on.
     fn started(on: usize) -> (Option<usize>, String) {
-        let mut command = Command::new("sh");
+        let mut stay = Stay { latest: Some(on), is_forbidden: false };
+        let bound = stay.bind(c"/bin/sh", None).unwrap();
+        let mut command = Command::new("/bin/sh");
         command.args(["-c", "grep Cpus_allowed: /proc/self/status"]).stdout(Stdio::piped());
-        let mut start = Start { on: Some(on), ..Start::default() };
-        // SAFETY: system calls only.
+        // SAFETY: a system call.
         let child = unsafe {
-            command.pre_exec(move || {
-                start.bind();
+            command.pre_exec(|| {
+                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
                 Ok(())
             })
         };
@@ -152,10 +137,9 @@ mod tests {
         let pid = child.id() as i32;
         let how = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), how).unwrap();
-        let mut stay = Stay::default();
         stay.note(pid);
         let at_start = stay.latest;
-        stay.release(pid, &Start { bound: Some(allowed()), ..Start::default() });
+        stay.release(&bound, Some(pid), false);
         (at_start, String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap())
     }
 
@@ -178,15 +162,14 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         let path = CString::new(program.as_os_str().as_bytes()).unwrap();
         let mut stay = Stay { latest: Some(3), is_forbidden: false };
-        assert_eq!(stay.start(&path).on, Some(3));
+        assert!(!has_privileges(&path));
         for mode in [0o4755, 0o2755] {
             std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();
-            assert_eq!(stay.start(&path).on, None);
+            assert!(has_privileges(&path) && stay.bind(&path, None).is_none());
         }
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        assert_eq!(stay.start(c"/nothing/there").on, None);
+        assert!(has_privileges(c"/nothing/there"));
 
-        let start = Start { on: Some(3), bound: Some(allowed()), is_forbidden: false };
         let used = |user, involuntary_switches| Usage {
             user,
             voluntary_switches: 5,
@@ -196,10 +179,10 @@ mod tests {
         for (mut usage, latest) in
             [(used(0.5, 0), Some(3)), (used(0.95, 2), Some(3)), (used(0.5, 1), None)]
         {
-            stay.judge(&start, 1.0, &mut usage);
+            stay.judge(true, 1.0, &mut usage);
             assert_eq!((usage.voluntary_switches, stay.latest), (4, latest));
         }
         let forbidden = Stay { latest: Some(3), is_forbidden: true };
-        assert_eq!(forbidden.start(&path).on, None);
+        assert!(forbidden.bind(&path, None).is_none());
     }
 }
