@@ -72,6 +72,10 @@ pub(super) fn moved(
                 return None;
             }
             let source = pointers.text(one.address + start as u64)?;
+            // Between two addresses that the loader writes, anything looks like a name of no length.
+            if source.is_empty() {
+                return None;
+            }
             let (base, head) = (position(base)?, position(head)?);
             found.push(MovedLocation { source, base, head });
         }
