@@ -24,8 +24,7 @@ pub(super) struct Spawner {
     /// there is none.
     peak: libc::c_int,
     stay: Stay,
-    /// Whether the latest program was one that stays, and whether it was stopped after its exec.
-    stays: bool,
+    /// Whether the latest program has stopped after its exec.
     has_stopped: bool,
 }
 
@@ -98,7 +97,6 @@ impl Spawner {
             unwritten: unwritten(),
             peak,
             stay: Stay::default(),
-            stays: false,
             has_stopped: false,
         }
     }
@@ -151,7 +149,6 @@ impl Spawner {
             let child = (pid > 0 && start.error == 0).then_some(pid);
             self.stay.release(bound, child, start.is_forbidden);
         }
-        self.stays = launch.stays;
         self.has_stopped = start.stops && !start.is_forbidden;
         if let Some(failure) = failure {
             return Err(failure);
@@ -166,12 +163,9 @@ impl Spawner {
         Ok((Child { pid, ended }, start.at))
     }
 
-    /// Waits for the latest program, which took `wall` seconds, and reaps it. Returns how it ended, and what it and the children
-    /// that it waited for have used.
+    /// Waits for the latest program, which took `wall` seconds, and reaps it. Returns how it
+    /// ended, and what it and the children that it waited for have used.
     pub(super) fn reap(&mut self, pid: i32, wall: f64) -> io::Result<(Exit, Usage)> {
-        if !self.stays {
-            return unix::reap(pid);
-        }
         self.stay.note(pid);
         let (exit, mut usage) = unix::reap(pid)?;
         self.stay.judge(self.has_stopped, wall, &mut usage);

@@ -37,7 +37,7 @@ pub(super) struct Stay {
     is_forbidden: bool,
 }
 
-/// That this process is bound to a processor, for its next child.
+/// What to restore once the next child has started, for which this process is bound to a processor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     /// Where this process may run otherwise.
@@ -59,8 +59,8 @@ impl Stay {
         can_be.then_some(Bound { own, all })
     }
 
-    /// Lifts the binding, also that of a child that has executed its program, and lets that go on
-    /// unless it was `forbidden` to stop.
+    /// Lifts the binding of this process and of the child, if one has executed its program. The
+    /// child goes on, which has stopped unless that was `forbidden`.
     pub(super) fn release(&mut self, bound: &Bound, child: Option<i32>, forbidden: bool) {
         let _ = sched_setaffinity(None, &bound.own);
         let Some((pid, child)) = child.and_then(|pid| Some((pid, Pid::from_raw(pid)?))) else {
