@@ -225,11 +225,11 @@ fn write(
 /// Moves the reference from `tip` to `new`, or creates it; false if it is no longer at
 /// `tip`, or another writer holds its lock.
 fn advance(repo: &Repo, tip: Option<Oid>, new: Oid, message: &str) -> Result<bool, Error> {
-    let moved = match tip {
-        Some(tip) => repo.inner.reference_matching(REFERENCE, new, true, tip, message),
-        None => repo.inner.reference(REFERENCE, new, false, message),
-    };
-    match moved {
+    // The zero id stands for a reference that does not exist yet. Creating it without
+    // `force` instead would not be enough: libgit2 makes that check before it takes the
+    // lock, so one of two first writers could overwrite the other's notes.
+    let old = tip.unwrap_or(Oid::ZERO_SHA1);
+    match repo.inner.reference_matching(REFERENCE, new, true, old, message) {
         Ok(_) => Ok(true),
         Err(error) if is_race(error.code()) => Ok(false),
         Err(error) => Err(Error::git("write", REFERENCE)(error)),

@@ -316,3 +316,27 @@ fn pauses_are_short_and_differ() {
     assert_eq!(pause(101, 1), Duration::from_millis(1 + 1));
     assert_eq!(pause(101, 40), Duration::from_millis(1 + 7 + 20));
 }
+
+#[test]
+fn the_first_of_several_writers_at_once_is_not_overwritten() {
+    const WRITERS: usize = 4;
+    const ROUNDS: usize = 200;
+    let scratch = scratch();
+    let repo = scratch.open();
+    let start = std::sync::Barrier::new(WRITERS);
+    for _ in 0..ROUNDS {
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (scratch, start) = (scratch.path(), &start);
+                scope.spawn(move || {
+                    let repo = Repo::discover(&scratch).unwrap();
+                    start.wait();
+                    add(&repo, &[("ab", &writer.to_string())]);
+                });
+            }
+        });
+        let written = text(&repo, "ab");
+        assert_eq!(written.lines().count(), WRITERS, "{written}");
+        notes::forget(&repo, REFERENCE).unwrap();
+    }
+}
