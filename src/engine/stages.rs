@@ -11,7 +11,10 @@
 //! tossed for each pair, after that choice. Each gate has one test over layouts, whose level is
 //! its share of the error among all tests of the comparison ([`LayoutPlan`]), whenever it is
 //! begun; a paused one continues with its own capital. So the sum over all gates is at most the
-//! error, however many are tested and in whatever order.
+//! error, however many are tested and in whatever order. The tests of a program share their
+//! layouts, so what one has shown may tell when another is worth beginning. But the pairs of each
+//! are the same whenever it begins, and Ville's inequality bounds the maximum of its capital over
+//! all of them.
 
 use std::collections::BTreeMap;
 
@@ -109,6 +112,8 @@ pub(crate) struct Stages {
     tests: Vec<LayoutTest>,
     /// For each program, how long linking both sides takes, seconds, if that is known.
     links: Vec<Option<f64>>,
+    /// For each program, how many layouts need not be linked any more.
+    at_hand: Vec<u64>,
     /// Whether a regression is one over layouts, too.
     is_confirmed: bool,
     /// The time over layouts so far, seconds.
@@ -136,6 +141,7 @@ impl Stages {
             plans: BTreeMap::new(),
             tests: Vec::new(),
             links: vec![None; programs],
+            at_hand: vec![0; programs],
             is_confirmed: false,
             seconds_over: 0.0,
             start: now,
@@ -353,7 +359,8 @@ impl Stages {
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
         let links = layouts.groups.iter().filter_map(|group| {
             let seconds = self.links[group.program].unwrap_or(longest);
-            Some(layouts.least_pairs_in(group)? as f64 * seconds)
+            let least = layouts.least_pairs_in(group)?;
+            Some(least.saturating_sub(self.at_hand[group.program]) as f64 * seconds)
         });
         MARGIN * (layouts.least_time().as_secs_f64() + links.sum::<f64>())
     }
@@ -361,15 +368,21 @@ impl Stages {
     /// The same for the numbers of the suite that wait: in each unit, one pair of every benchmark.
     fn needed_of_suite(&self) -> f64 {
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
-        let links: f64 = self.links.iter().map(|link| link.unwrap_or(longest)).sum();
+        let least = self.plan.least_pairs();
+        let links =
+            self.links.iter().zip(&self.at_hand).map(|(link, at_hand)| {
+                least.saturating_sub(*at_hand) as f64 * link.unwrap_or(longest)
+            });
         let pairs: f64 = self.plan.groups.iter().map(|group| group.pair_seconds).sum();
-        let units = self.suite_waiting.len() as f64 * self.plan.least_pairs() as f64;
-        MARGIN * units * (pairs + links)
+        let waiting = self.suite_waiting.len() as f64;
+        MARGIN * (waiting * least as f64 * pairs + waiting.min(1.0) * links.sum::<f64>())
     }
 
-    /// Linking both sides of a program took this long.
-    pub(crate) fn linked(&mut self, program: usize, seconds: f64) {
-        self.links[program] = Some(seconds);
+    /// Linking both sides of a program took this long, if they were linked; so many layouts of it
+    /// are at hand for later tests.
+    pub(crate) fn linked(&mut self, program: usize, seconds: Option<f64>, at_hand: u64) {
+        self.links[program] = seconds.or(self.links[program]);
+        self.at_hand[program] = at_hand;
     }
 
     /// Adds the rows of a turn that ended at the time `now`.

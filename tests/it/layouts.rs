@@ -165,6 +165,53 @@ fn the_time_goes_on_when_layouts_are_measured() {
 }
 
 #[test]
+fn the_alarms_of_a_program_are_tested_in_the_same_layouts() {
+    let repo = Repo::new("steady");
+    let log = repo.around().join("layouts");
+    // Its distance to another function tells in which layout a function is.
+    let source = |slower: f64| {
+        format!(
+            r#"
+#[inline(never)]
+fn far(x: usize) -> String {{
+    format!("{{x:?}}")
+}}
+fn main() {{
+    let args: Vec<String> = std::env::args().collect();
+    let in_layout = args[0].ends_with(".layout");
+    if in_layout {{
+        let [here, there] = [main as fn() as usize, far as fn(usize) -> String as usize];
+        let mut log = std::fs::File::options().append(true).create(true).open({log:?}).unwrap();
+        std::io::Write::write_all(&mut log, format!("{{}}\n", here.wrapping_sub(there)).as_bytes()).unwrap();
+    }}
+    let clock = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
+    let noise = 1.0 + f64::from(clock % 1000) * 1e-8;
+    let [one, two] = [{slower:?}, 1.0 + ({slower:?} - 1.0) / 2.0].map(|of| {{
+        1e-3 * noise * if in_layout && {slower:?} > 1.0 {{ 1.0 + of / 10.0 }} else {{ of }}
+    }});
+    println!("{{{{\"one\": {{{{\"wall_time\": {{one}}}}}}, \"two\": {{{{\"wall_time\": {{two}}}}}}}}}}{{}}",
+        if args.len() > 99 {{ far(args.len()) }} else {{ String::new() }});
+}}
+"#
+        )
+    };
+    repo.write("benches/work.rs", &source(1.0));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("benches/work.rs", &source(1.5));
+    repo.commit("head");
+    let object = json(&repo, 100, "");
+    let number = |at: usize| {
+        object["benchmarks"][at]["metrics"][0]["layouts"]["number"].as_u64().unwrap() as usize
+    };
+    let text = std::fs::read_to_string(&log).unwrap();
+    let all: std::collections::HashSet<&str> = text.lines().collect();
+    let (of_one, of_two) = (number(0), number(1));
+    assert!(of_one.min(of_two) > 5, "{object}");
+    assert_eq!(all.len(), 2 * of_one.max(of_two), "{text}");
+}
+
+#[test]
 fn layouts_can_be_left_out_or_asked_from_the_beginning() {
     let slower_as_built = repo("1.2e-3", "1e-3");
     let object = json(&slower_as_built, 100, "--layouts off");

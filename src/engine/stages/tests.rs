@@ -147,7 +147,7 @@ impl Simulated {
                     let LayoutTest { over, noise, .. } = stages.test(number);
                     self.order.push((stage, over.of[turn.wanted[0].0].0));
                     let rows = self.unit(over, noise, &turn);
-                    stages.linked(over_program(&stages, number, &turn), self.suite.links);
+                    stages.linked(over_program(&stages, number, &turn), Some(self.suite.links), 0);
                     rows
                 }
             };

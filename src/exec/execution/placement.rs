@@ -23,6 +23,9 @@ const ENDING: &str = "layout";
 /// The suffix of the executable that is aligned with the other side's.
 const ALIGNED: &str = "aligned";
 
+/// The maximum size of the linked layouts of one side that are kept, bytes.
+const MOST_KEPT: u64 = 1 << 30;
+
 /// The variable that moves the stack, and by how many bytes at most.
 const STACK: &str = "CBDR_STACK";
 const MOST_STACK: usize = 4096;
@@ -39,6 +42,10 @@ pub(super) struct Placement {
     /// The index of the executable among the words of the command.
     word: usize,
     relink: Result<Relink, String>,
+    /// The first linked layouts, in order.
+    kept: Vec<PathBuf>,
+    /// Their maximum size, bytes, without those that are kept.
+    left: u64,
 }
 
 impl Placement {
@@ -50,7 +57,8 @@ impl Placement {
     ) -> Option<Self> {
         let word = argv.iter().position(|word| Path::new(word) == executable)?;
         let (built, moved) = (executable.to_owned(), with_suffix(executable, ENDING));
-        Some(Placement { built, moved, aligned: None, word, relink })
+        let (aligned, kept) = (None, Vec::new());
+        Some(Placement { built, moved, aligned, word, relink, kept, left: MOST_KEPT })
     }
 }
 
@@ -83,9 +91,9 @@ impl SideProgram {
         self.command.set_var(HEAP_SEED, format!("{seed:016x}"));
     }
 
-    /// Gives the executable another layout for all following runs. Links with the same
-    /// `seed` have the same order of functions; of layouts that were linked elsewhere, it is the
-    /// one of this `number`.
+    /// Gives the executable another layout for all following runs: the one with this `number`,
+    /// which always has the same `seed`. Several tests use it, and linking takes longer than many
+    /// a run, so it is only linked once if there is room to keep it.
     ///
     /// # Errors
     /// If the linker fails, or the file can't be written.
@@ -95,26 +103,66 @@ impl SideProgram {
         (number, seed): (usize, u32),
         context: Context<'_>,
     ) -> Result<(), Error> {
-        let Some(Placement { built, moved, word, relink, .. }) = &self.placement else {
+        let Some(Placement { built, moved, word, relink, kept, .. }) = &self.placement else {
             return Ok(());
         };
-        // A new file, not new content in the same pages.
-        remove(moved)?;
-        let copied = match (placing, relink) {
-            (Placing::Linked, Ok(relink)) => match &relink.linked {
-                Some(LinkedElsewhere { layouts: Ok(layouts), .. }) => &layouts[number],
-                _ => {
-                    self.link(relink.command(seed, moved), context)?;
-                    moved
-                }
-            },
-            _ => built,
+        let (built, moved, word) = (built.clone(), moved.clone(), *word);
+        let known = match self.linked_elsewhere() {
+            Some(LinkedElsewhere { layouts: Ok(layouts), .. }) => layouts.get(number),
+            _ => kept.get(number),
         };
-        if copied != moved {
-            fs_err::copy(copied, moved).map_err(Error::io("copy", copied))?;
+        let copied = match (placing, relink) {
+            (Placing::Linked, Ok(_)) if known.is_none() => {
+                self.link_next_layout((number, seed), context)?
+            }
+            (Placing::Linked, Ok(_)) => known.cloned(),
+            _ => Some(built),
+        };
+        if let Some(copied) = copied {
+            // A new file, not new content in the same pages.
+            remove(&moved)?;
+            fs_err::copy(&copied, &moved).map_err(Error::io("copy", &copied))?;
         }
-        self.command.argv[*word] = moved.into();
+        self.command.argv[word] = moved.into();
         Ok(())
+    }
+
+    /// Links a layout. Returns its path if it is kept; otherwise it is the one that runs.
+    fn link_next_layout(
+        &mut self,
+        (number, seed): (usize, u32),
+        context: Context<'_>,
+    ) -> Result<Option<PathBuf>, Error> {
+        let path = self.folder.join(format!("layout-{number}"));
+        let is_next = |placement: &Placement| placement.kept.len() == number && placement.left > 0;
+        if self.placement.as_ref().is_some_and(is_next) {
+            let linked = self.link_layout(seed, &path, context);
+            let Some(Placement { kept, left, .. }) = &mut self.placement else { return Ok(None) };
+            match (linked, path.metadata()) {
+                (Ok(()), Ok(about)) => {
+                    *left = left.saturating_sub(about.len());
+                    kept.push(path.clone());
+                    return Ok(Some(path));
+                }
+                // The disk may be full.
+                _ => {
+                    *left = 0;
+                    kept.drain(..).chain([path]).try_for_each(|path| remove(&path))?;
+                }
+            }
+        }
+        let moved = self.placement.as_ref().map(|placement| placement.moved.clone());
+        moved.map_or(Ok(()), |moved| self.link_layout(seed, &moved, context))?;
+        Ok(None)
+    }
+
+    /// The number of layouts that need not be linked.
+    pub(crate) fn layouts_at_hand(&self) -> u64 {
+        let own = || self.placement.as_ref().map_or(0, |placement| placement.kept.len());
+        match self.linked_elsewhere() {
+            Some(LinkedElsewhere { layouts, .. }) => layouts.as_ref().map_or(0, Vec::len) as u64,
+            None => own() as u64,
+        }
     }
 
     /// Moves the stack of all following runs by less than a page, as `seed` says: the
@@ -185,25 +233,27 @@ impl SideProgram {
         aligned.map_or(Ok(()), |aligned| remove(&aligned))
     }
 
-    /// Links it in a random layout, into a file of its own.
+    /// The path of a layout that is packed.
+    pub(crate) fn path_of_layout(&self, number: u64) -> PathBuf {
+        with_suffix(&self.executable, &format!("{ENDING}.{number}"))
+    }
+
+    /// Links it in the layout with this seed to `path`.
     ///
     /// # Errors
     /// If it can't be linked.
     pub(crate) fn link_layout(
         &self,
-        (number, seed): (usize, u32),
+        seed: u32,
+        path: &Path,
         context: Context<'_>,
-    ) -> Result<PathBuf, Error> {
-        let Some(Placement { moved, relink: Ok(relink), .. }) = &self.placement else {
-            return Ok(self.executable.clone());
-        };
-        let path = with_suffix(moved, &number.to_string());
-        remove(&path)?;
-        let mut command = relink.command(seed, &path);
-        // Names would make a pack larger, and no run in a random layout needs them.
+    ) -> Result<(), Error> {
+        let Some(Placement { relink: Ok(relink), .. }) = &self.placement else { return Ok(()) };
+        remove(path)?;
+        let mut command = relink.command(seed, path);
+        // Names would only make it larger: no run in a random layout needs them.
         command.argv.push(format!("{}-s", relink.prefix).into());
-        self.link(command, context)?;
-        Ok(path)
+        self.link(command, context)
     }
 
     /// The executable that is aligned with the other side's, if it is the one that runs.

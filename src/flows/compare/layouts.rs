@@ -9,6 +9,7 @@ use crate::engine::event::Reporter;
 use crate::engine::experiment::Turn;
 use crate::engine::layouts::{combined, median_rows};
 use crate::engine::plan::{Group, Plan};
+use crate::engine::schedule::Schedule;
 use crate::engine::stages::{LayoutTest, first_gate};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram, Stop};
@@ -21,6 +22,9 @@ use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Pair;
 use crate::model::suite::Suite;
+
+/// Makes the layouts differ from the order of the pairs.
+const SEED: u64 = 0x6c69_6e6b_6564;
 
 /// The results of the executables as built, combined with those over layouts.
 pub(super) fn combined_with(
@@ -91,31 +95,33 @@ pub(super) fn placing(program: &ComparedProgram<'_>, reporter: &mut dyn Reporter
 }
 
 /// Measures a unit: both sides in layouts of their own. Returns its rows, and how long linking
-/// took, seconds.
+/// took, seconds, if they were not at hand.
 pub(super) fn measure(
     test: &mut LayoutTest,
     turn: &Turn,
     plan: &Plan,
     (program, placing): (&mut ComparedProgram<'_>, Placing),
     context: Context<'_>,
-) -> Result<(Vec<Row>, f64), Stop> {
+) -> Result<(Vec<Row>, Option<f64>), Stop> {
     let begin = Instant::now();
     let deadline = begin + turn.left;
     let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
     let of_suite = test.over.plan.suite.iter().map(|number| &*number.metric.name);
     program.execution.only_runs_for(gates.map(|gate| &*gate.metric).chain(of_suite));
     let before = test.experiment.progress().results(turn.group).map(|one| one.pairs).max();
-    let number = before.unwrap_or(0) as usize;
-    program.place(placing, (number, seeds(turn.pair_seed)), turn.first, context)?;
+    let number = before.unwrap_or(0);
+    let of = test.over.plan.groups[turn.group].program;
+    let is_at_hand = number < program.layouts_at_hand();
+    let seeds = seeds(plan.seed, of, number);
+    program.place(placing, (number as usize, seeds), turn.first, context)?;
     let links = begin.elapsed().as_secs_f64();
-    let number = test.over.plan.groups[turn.group].program;
     let link_seconds = links / turn.wanted.len().max(1) as f64;
     let mut unit = Unit { test, turn, program, link_seconds, deadline, context };
     let mut rows = Vec::new();
-    for group in plan.groups.iter().filter(|group| group.program == number) {
+    for group in plan.groups.iter().filter(|group| group.program == of) {
         rows.extend(unit.measure(group)?);
     }
-    Ok((rows, links))
+    Ok((rows, (!is_at_hand).then_some(links)))
 }
 
 struct Unit<'u, 's, 'a> {
@@ -173,9 +179,11 @@ pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error>
     })
 }
 
-/// The seeds of the layouts of a unit: the two halves of its own seed.
-pub(super) fn seeds(pair_seed: u64) -> Pair<u32> {
+/// The seeds of both sides' layouts with this number. They are the same for all tests of a
+/// program, which therefore share the executables.
+pub(super) fn seeds(seed: u64, program: usize, number: u64) -> Pair<u32> {
+    let of_both = Schedule::new(seed ^ SEED, program as u64).pair_seed(number);
     // Linkers expect a signed number.
-    let seed = |half: u64| (half as u32) & 0x7fff_ffff;
-    Pair { base: seed(pair_seed), head: seed(pair_seed >> 32) }
+    let half = |half: u64| (half as u32) & 0x7fff_ffff;
+    Pair { base: half(of_both), head: half(of_both >> 32) }
 }

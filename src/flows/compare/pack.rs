@@ -9,7 +9,6 @@ use super::session::Session;
 use super::{Options, Planned, aligned, planned, program, same, warm_up};
 use crate::engine::event::{Event, Recorder};
 use crate::engine::plan::Plan;
-use crate::engine::schedule::Schedule;
 use crate::engine::stages::PATIENCE;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
@@ -104,16 +103,15 @@ fn link(
         if !aligned::is_placed(&plan, number) || program.check_relink().is_err() {
             continue;
         }
-        let schedule = Schedule::new(options.seed, number as u64);
         let mut layouts = Pair::<Vec<PathBuf>>::default();
         for layout in 0..packed.layouts {
             let place = (layout as usize + 1, packed.layouts as usize);
             let name = &program.execution.benchmark.name;
             reporter.event(Event::Linking { program: name, place });
-            let seeds = seeds(schedule.pair_seed(layout));
+            let seeds = seeds(options.seed, number, layout);
             for side in Side::BOTH {
-                let seed = (layout as usize, seeds[side]);
-                let path = program.sides[side].link_layout(seed, context)?;
+                let path = program.sides[side].path_of_layout(layout);
+                program.sides[side].link_layout(seeds[side], &path, context)?;
                 made.push(path.clone());
                 layouts[side].push(path);
             }

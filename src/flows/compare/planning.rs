@@ -37,7 +37,7 @@ pub(super) fn plan(
             true if decides => settings.policy.layouts,
             _ => Layouts::Off,
         },
-        most_layouts: session.programs.iter().filter_map(|one| one.layouts_at_hand()).min(),
+        most_layouts: session.programs.iter().filter_map(|one| one.most_layouts()).min(),
         ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
     };
     for (number, discovery) in discoveries.iter().enumerate() {

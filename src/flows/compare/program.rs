@@ -378,10 +378,16 @@ impl<'a> ComparedProgram<'a> {
         [first, first.other()].into_iter().try_for_each(&mut place)
     }
 
-    /// The number of layouts of each side that were linked elsewhere, if there is no linker here.
-    pub(super) fn layouts_at_hand(&self) -> Option<u64> {
-        let layouts = &self.sides.head.linked_elsewhere()?.layouts;
-        layouts.as_ref().ok().map(|layouts| layouts.len() as u64)
+    /// The number of layouts of each side that need not be linked.
+    pub(super) fn layouts_at_hand(&self) -> u64 {
+        let sides = self.sides.as_ref().map(|side| side.layouts_at_hand());
+        sides.base.min(sides.head)
+    }
+
+    /// The number of layouts of each side, if they were linked elsewhere and there is no linker here.
+    pub(super) fn most_layouts(&self) -> Option<u64> {
+        let is_known = self.sides.head.linked_elsewhere()?.layouts.is_ok();
+        is_known.then(|| self.layouts_at_hand())
     }
 
     /// Does something with the program of each side.

@@ -163,7 +163,7 @@ impl ShortRuns<'_, '_, '_> {
         let placing = self.placings[program].unwrap_or(Placing::Copied);
         let measured = &mut programs[program];
         let (rows, links) = layouts::measure(test, turn, self.plan, (measured, placing), *context)?;
-        stages.linked(program, links);
+        stages.linked(program, links, programs[program].layouts_at_hand());
         Ok(rows)
     }
 
