@@ -76,11 +76,12 @@ impl Trial<'_> {
 pub fn table(size: &Size, seed: u64) -> String {
     let runs = size.runs / 10;
     let mut out = format!(
-        "# Learnt thresholds\n\nMade by `cargo run --release --example error-rates -- --learnt`, seed \
-         {seed}. A threshold is learnt from {RESULTS} results of {RUNS} runs, for one of {TESTS} \
+        "# Learnt thresholds\n\nMade by `cargo run --release --example error-rates -- --learnt --quick`, \
+         seed {seed}. A threshold is learnt from {RESULTS} results of {RUNS} runs, for one of {TESTS} \
          benchmarks and the pairs for which there is time; each of {runs} comparisons has a history of \
          its own. Recorded pairs come in blocks from random positions, each result and each comparison \
-         from others. Planted are the changes at the top.\n"
+         from others. Planted are the changes at the top. The standard error of a percentage is 8 or \
+         less.\n"
     );
     let mut columns = words(&["noise", "pairs", "threshold, %"]);
     columns.extend(PLANTS.map(|plant| format!("+{:.0} %", 100.0 * plant)));

@@ -16,7 +16,7 @@
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
 //! cargo run --release --example error-rates -- --divided   # docs/data/shards.md
 //! cargo run --release --example error-rates -- --suite-number # docs/data/suite-number.md
-//! cargo run --release --example error-rates -- --learnt    # docs/data/learnt-thresholds.md
+//! cargo run --release --example error-rates -- --learnt --quick # docs/data/learnt-thresholds.md
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if

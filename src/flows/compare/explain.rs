@@ -459,6 +459,8 @@ fn median_sum(costs: &Costs) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::metric::Metric;
+    use crate::model::outcome::Summary;
 
     fn costs(all: &[(&str, &[f64])]) -> Costs {
         all.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect()
