@@ -16,6 +16,7 @@
 //! cargo run --release --example error-rates -- --giving-up # docs/data/giving-up.md
 //! cargo run --release --example error-rates -- --divided   # docs/data/shards.md
 //! cargo run --release --example error-rates -- --suite-number # docs/data/suite-number.md
+//! cargo run --release --example error-rates -- --learnt --quick # docs/data/learnt-thresholds.md
 //! ```
 //!
 //! The output of the first command is `docs/data/error-rates.md`. Each of its tables is the same if
@@ -29,6 +30,7 @@ mod files;
 mod giving_up;
 mod last_look;
 mod layouts;
+mod learnt;
 mod lengths;
 mod long_bounds;
 mod machines;
@@ -69,6 +71,7 @@ fn main() {
             "--long-bounds" => alone = Some(long_bounds_of),
             "--lengths" => alone = Some(lengths_of),
             "--giving-up" => alone = Some(giving_up_of),
+            "--learnt" => alone = Some(|size, _| learnt::table(size, SEED)),
             "--divided" => alone = Some(|size, _| divided::table(size, SEED)),
             "--suite-number" => {
                 alone = Some(|size, threads| suite_number::tables(size, threads, SEED));
@@ -76,7 +79,7 @@ fn main() {
             other => {
                 let known = "`--quick`, `--readme`, `--shards`, `--layouts`, `--suites`, \
                              `--last-look`, `--stopped`, `--files`, `--giving-up`, `--divided`, \
-                             `--suite-number`, `--long-bounds` or `--lengths`";
+                             `--suite-number`, `--learnt`, `--long-bounds` or `--lengths`";
                 panic!("unknown option `{other}`, expected {known}")
             }
         }

@@ -243,6 +243,7 @@ pub(crate) fn combined(
         layouts: Some(OverLayouts { number, placing }),
         before: Some(PairsResult { summary, verdict, aligned }),
         waiver: as_built.waiver.clone(),
+        learnt: as_built.learnt,
         findings: as_built.findings.clone(),
         earlier: None,
         alarm_among: over.alarm_among,

@@ -148,8 +148,8 @@ pub(crate) fn replace(short: &mut BenchmarkResult, long: BenchmarkResult, worse:
             continue;
         };
         if !short.gates || worse.contains(&long.name.as_str()) {
-            let (threshold, waiver) = (short.threshold, short.waiver.take());
-            *short = MetricResult { threshold, waiver, ..long };
+            let (threshold, learnt) = (short.threshold, short.learnt);
+            *short = MetricResult { threshold, learnt, waiver: short.waiver.take(), ..long };
         }
     }
 }

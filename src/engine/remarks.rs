@@ -24,7 +24,10 @@ pub(crate) fn remarks<'a>(
     let is_shown = |result: &MetricResult, remark: &Remark| {
         result.verdict != Some(Verdict::NoRegression)
             || match remark {
-                Remark::Warned { .. } | Remark::Waived { .. } | Remark::Placement { .. } => true,
+                Remark::Warned { .. }
+                | Remark::Waived { .. }
+                | Remark::Placement { .. }
+                | Remark::Learnt { .. } => true,
                 Remark::Noise(found) if !found.questions_verdict() => false,
                 _ => gating.len() <= MANY_GATES,
             }
@@ -50,6 +53,10 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
         remarks.push(Remark::Warned { change });
     }
     remarks.extend(waived(result).filter(|_| !regressed));
+    let threshold = result.waiver.as_ref().map(|waiver| waiver.threshold).or(result.threshold);
+    if let (Some(learnt), Some(threshold)) = (result.learnt, threshold) {
+        remarks.push(Remark::Learnt { threshold, learnt });
+    }
     if let (Some(typical), Some(average)) = (result.overruled, average) {
         remarks.push(Remark::Tail { average, typical });
     } else if regressed

@@ -155,11 +155,10 @@ impl SuiteTest {
             let pairs = self.rounds.pairs();
             metric.summary = Summary { pairs, base: None, head: None, ..metric.summary };
         }
-        let name = format!("suite {}", self.number);
         BenchmarkResult {
             pairs: metric.summary.pairs,
             metrics: vec![metric],
-            ..BenchmarkResult::new(&name, Status::Compared)
+            ..BenchmarkResult::new(&self.number.title(), Status::Compared)
         }
     }
 }

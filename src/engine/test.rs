@@ -127,6 +127,7 @@ impl MetricTest {
             overruled: self.running.overruled(),
             ties: threshold.map_or(0, |threshold| self.running.ties(threshold)),
             waiver: self.gate.as_ref().and_then(Gate::waived),
+            learnt: self.gate.as_ref().and_then(|gate| gate.learnt),
             ..MetricResult::new(self.metric.clone(), threshold, summary, verdict)
         }
     }
@@ -295,15 +296,9 @@ impl MetricTest {
         }
     }
 
-    /// How far from the threshold a change has to be, as a fraction, for a verdict
-    /// within `pairs` pairs at this noise: half the width of the interval by then, which
-    /// shrinks with the square root of the pairs (actually a little slower, by a
-    /// logarithm). `None` if unknown.
+    /// How far from the threshold a change has to be for a verdict within `pairs` pairs.
     pub(crate) fn reach(&self, pairs: u64) -> Option<f64> {
-        let Summary { pairs: so_far, lower, upper, .. } = self.running.summary();
-        let half = 0.5 * (upper? - lower?);
-        let shrunk = half * (so_far as f64 / pairs.max(1) as f64).sqrt();
-        (shrunk > 0.0 && shrunk.is_finite()).then_some(shrunk)
+        self.running.reach(pairs as f64)
     }
 
     /// When the verdict is expected; never without a threshold.
@@ -354,6 +349,7 @@ pub(crate) fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -
     MetricResult {
         warned: passes && warn.is_some_and(|warn| worse > warn + ROUNDING),
         waiver: gate.and_then(Gate::waived),
+        learnt: gate.and_then(|gate| gate.learnt),
         ..MetricResult::new(metric, threshold, summary, verdict)
     }
 }

@@ -34,12 +34,13 @@ use crate::exec::meter::{self, CallStack, Meters, Pass, PerfSamples, Profiler, S
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
-use crate::model::gate::{BenchmarkThreshold, Gate};
+use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold};
 use crate::model::metric::{DEFAULT_METRIC, is_of_allocations, stand_in};
 use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 use crate::settings::options::Benchmark;
+use crate::settings::table::THRESHOLD;
 use crate::settings::values::Repetitions;
 
 /// Samples wanted: enough to know a share of 10 % to ±2 points.
@@ -484,7 +485,16 @@ pub(crate) fn of_benchmark(benchmark: &Benchmark, mut gate: Gate, names: &[&str]
     if !benchmark.own_thresholds.contains(&gate.metric)
         && let Some(threshold) = BenchmarkThreshold::of(&benchmark.by_pattern, &names)
     {
-        gate.threshold = threshold;
+        gate = gate.allowing(threshold, THRESHOLD.0);
+    }
+    let is_its = |one: &&LearntThreshold| {
+        one.metric == gate.metric && names.contains(&one.benchmark.as_str())
+    };
+    if gate.learnt.is_some()
+        && let Some(LearntThreshold { threshold, learnt, .. }) =
+            benchmark.learnt.iter().find(is_its)
+    {
+        (gate.threshold, gate.learnt) = (*threshold, Some(*learnt));
     }
     let mut waivers = benchmark.waivers.iter();
     let waiver = waivers.find(|waiver| waiver.is_about(&gate.metric, &names)).cloned();

@@ -33,6 +33,7 @@ use crate::engine::remarks::remarks;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
+use crate::flows::history::learn::learn;
 use crate::flows::hooks::with_hooks;
 use crate::model::explanation::{Explain, Explanation};
 use crate::model::gate::Gate;
@@ -114,11 +115,10 @@ pub fn compare(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Compared, Error> {
     let start = Instant::now();
-    let Context { helper, interrupt } = context;
     let reporter = &mut Recorder::new(on_event);
     let mut preparation = match &options.packed {
-        Some(file) => Pack::unpack(file, &options.request, interrupt, reporter)?,
-        None => workspace::prepare(&options.request, helper, interrupt, reporter)?,
+        Some(file) => Pack::unpack(file, &options.request, context.interrupt, reporter)?,
+        None => prepare(&options.request, context, reporter)?,
     };
     if options.shard.is_some() && preparation.settings.policy.suite.is_some() {
         return Err(FlowError::SuiteOfShard.into());
@@ -142,6 +142,17 @@ pub fn compare(
     let prepared = preparation.benchmarks.into_iter();
     let programs = prepared.map(|prepared| prepared.benchmark).collect();
     Ok(Compared { outcome, programs, gates, division })
+}
+
+/// Prepares both sides, and learns the thresholds that are to be learnt.
+fn prepare(
+    request: &Request,
+    Context { helper, interrupt }: Context<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<Preparation, Error> {
+    let mut preparation = workspace::prepare(request, helper, interrupt, reporter)?;
+    learn(&mut preparation, request)?;
+    Ok(preparation)
 }
 
 /// Resolves a comparison without building or measuring anything.

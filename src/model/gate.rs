@@ -13,12 +13,35 @@ pub struct Gate {
     pub warn: Option<f64>,
     /// A larger change that is accepted for some time.
     pub waiver: Option<Waiver>,
+    /// What the threshold is learnt from, if it is not written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learnt: Option<Learnt>,
+}
+
+/// What a threshold is learnt from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Learnt {
+    /// The number of stored results; 0 if there are too few, so that the threshold is the default.
+    pub results: usize,
+    /// The threshold that the oldest results give, if it has grown since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<f64>,
+}
+
+/// The learnt threshold of a metric of a benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LearntThreshold {
+    /// The name that its harness prints, or that of its program.
+    pub(crate) benchmark: String,
+    pub(crate) metric: String,
+    pub(crate) threshold: f64,
+    pub(crate) learnt: Learnt,
 }
 
 impl Gate {
     /// A gate with a threshold only.
     pub fn new(metric: &str, threshold: f64) -> Self {
-        Gate { metric: metric.to_owned(), threshold, warn: None, waiver: None }
+        Gate { metric: metric.to_owned(), threshold, warn: None, waiver: None, learnt: None }
     }
 
     /// The change that the verdict is about: the threshold, or the ceiling of the
@@ -34,6 +57,13 @@ impl Gate {
         Some(Waived { threshold: self.threshold, ceiling, reason, expires, issue })
     }
 
+    /// The same gate with this threshold, or with the default until one is learnt.
+    #[must_use]
+    pub(crate) fn allowing(self, allowed: Option<f64>, default: f64) -> Self {
+        let learnt = allowed.is_none().then(Learnt::default);
+        Gate { threshold: allowed.unwrap_or(default), learnt, ..self }
+    }
+
     /// The same gate for another metric.
     #[must_use]
     pub(crate) fn of(self, metric: &str) -> Self {
@@ -46,21 +76,23 @@ impl Gate {
 pub(crate) struct BenchmarkThreshold {
     /// A name, in which `*` stands for any text.
     pub(crate) pattern: String,
-    pub(crate) threshold: f64,
+    /// The threshold; `None` if it is learnt.
+    pub(crate) threshold: Option<f64>,
 }
 
 impl BenchmarkThreshold {
     /// The threshold of a benchmark: that of the most specific pattern that fits one of its names,
     /// which is the name itself, else the one with the most characters, and of several of these the
-    /// smallest.
-    pub(crate) fn of(all: &[Self], names: &[&str]) -> Option<f64> {
+    /// smallest. `Some(None)` is a learnt one.
+    pub(crate) fn of(all: &[Self], names: &[&str]) -> Option<Option<f64>> {
         let fitting = all.iter().filter(|one| names.iter().any(|name| one.fits(name)));
         let rank = |one: &Self| {
             let literal = one.pattern.chars().filter(|c| *c != '*').count();
             (names.contains(&one.pattern.as_str()), literal)
         };
         let most = fitting.max_by(|one, other| {
-            rank(one).cmp(&rank(other)).then(other.threshold.total_cmp(&one.threshold))
+            let [own, others] = [one, other].map(|it| it.threshold.unwrap_or(f64::INFINITY));
+            rank(one).cmp(&rank(other)).then(others.total_cmp(&own))
         });
         most.map(|one| one.threshold)
     }
@@ -130,9 +162,9 @@ mod tests {
         let of = |patterns: &[(&str, f64)], names: &[&str]| {
             let all = patterns.iter().map(|(pattern, threshold)| BenchmarkThreshold {
                 pattern: (*pattern).to_owned(),
-                threshold: *threshold,
+                threshold: Some(*threshold),
             });
-            BenchmarkThreshold::of(&all.collect::<Vec<_>>(), names)
+            BenchmarkThreshold::of(&all.collect::<Vec<_>>(), names).flatten()
         };
         let all = [("*", 0.1), ("parse*", 0.2), ("*/large", 0.3), ("parse/*/x", 0.4)];
         assert_eq!(of(&all, &["print/small"]), Some(0.1));

@@ -218,7 +218,7 @@ pub(crate) struct KnownMetric {
 }
 
 /// The known metrics, in the order of the outputs.
-pub(crate) static KNOWN: [KnownMetric; 30] = {
+pub(crate) static KNOWN: [KnownMetric; 31] = {
     use MetricSource::{Allocations, Cachegrind, Counter, Executable, Harness, Usage};
     use Unit::{Bytes, Count, Seconds};
     const fn cost(name: &'static str, unit: Unit, source: MetricSource) -> KnownMetric {
@@ -252,6 +252,7 @@ pub(crate) static KNOWN: [KnownMetric; 30] = {
         cost("text_bytes", Bytes, Executable),
         cost("median_time", Seconds, Harness),
         cost("min_time", Seconds, Harness),
+        cost("p99_time", Seconds, Harness),
         cost("l1_hits_cachegrind", Count, Harness),
         cost("last_level_hits_cachegrind", Count, Harness),
         cost("ram_hits_cachegrind", Count, Harness),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{Waived, Waiver};
+use crate::model::gate::{Learnt, Waived, Waiver};
 use crate::model::layouts::OverLayouts;
 use crate::model::metric::Better;
 use crate::model::noise::Finding;
@@ -250,7 +250,12 @@ impl Notice {
                 | RunNotice::NamesVary { .. }
                 | RunNotice::Repeated { .. },
             )
-            | Notice::Metric { remark: Remark::Placement { .. }, .. } => Weight::Note,
+            | Notice::Metric {
+                remark:
+                    Remark::Placement { .. }
+                    | Remark::Learnt { learnt: Learnt { earlier: None, .. }, .. },
+                ..
+            } => Weight::Note,
             _ => Weight::Warning,
         }
     }
@@ -345,6 +350,8 @@ pub enum Remark {
         /// Whether it regressed, or is undecided.
         verdict: Verdict,
     },
+    /// Its threshold is learnt, or was to be learnt.
+    Learnt { threshold: f64, learnt: Learnt },
     /// The estimate comes from a slow tail, not from the typical run.
     Tail { average: f64, typical: f64 },
     /// Many pairs have exactly the change of the threshold.

@@ -17,6 +17,18 @@ pub enum SuiteNumber {
     Sum,
 }
 
+impl SuiteNumber {
+    /// Its name in the place of that of a benchmark.
+    pub(crate) fn title(self) -> String {
+        format!("suite {self}")
+    }
+
+    /// Whether it is the name of a number, not of a benchmark.
+    pub fn is_title(name: &str) -> bool {
+        SuiteNumber::ALL.iter().any(|number| number.title() == name)
+    }
+}
+
 words!(SuiteNumber { Geomean = "geomean", Sum = "sum" });
 
 /// The number that gates, and the largest change of it that passes, a fraction.

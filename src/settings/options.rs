@@ -9,16 +9,17 @@ use serde::{Deserialize, Serialize};
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::Layer;
-use super::table::{Table, WrittenUnit};
+use super::table::{THRESHOLD, Table, WrittenUnit};
 use super::values::{Aslr, CheckOutput, Cpus, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{BenchmarkThreshold, Gate, Waiver};
+use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold, Waiver};
 use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
 use crate::model::outcome::{Doubt, Limits, Policy};
 use crate::model::side::Side;
 use crate::model::suite::SuiteGate;
 use crate::model::target::{BuildOptions, Package, Target};
+use crate::stats::learnt::RANGE;
 
 /// The default number of measurements of which `min` uses the smallest.
 const MIN_OF: u32 = 5;
@@ -62,6 +63,9 @@ pub struct Benchmark {
     /// The metrics that have one.
     #[serde(skip)]
     pub(crate) own_thresholds: BTreeSet<String>,
+    /// Learnt thresholds of the benchmarks within it, and of itself.
+    #[serde(skip)]
+    pub(crate) learnt: Vec<LearntThreshold>,
     /// Slowdowns that are accepted today.
     #[serde(skip)]
     pub(crate) waivers: Vec<Waiver>,
@@ -94,6 +98,12 @@ impl Benchmark {
     /// The metrics that are requested by name.
     pub(crate) fn asked(&self) -> impl Iterator<Item = &String> {
         self.gates.iter().map(|gate| &gate.metric).chain(&self.shown)
+    }
+
+    /// Whether a threshold is to be learnt.
+    pub(crate) fn learns(&self) -> bool {
+        self.gates.iter().any(|gate| gate.learnt.is_some())
+            || self.by_pattern.iter().any(|one| one.threshold.is_none())
     }
 }
 
@@ -214,6 +224,7 @@ pub(crate) fn with_settings(
         gates: gates(table)?,
         by_pattern: by_pattern(table)?,
         own_thresholds: table.thresholds.iter().flat_map(BTreeMap::keys).cloned().collect(),
+        learnt: Vec::new(),
         waivers,
         expired,
         gates_are_default: table.metrics.is_none() && table.thresholds.is_none(),
@@ -274,7 +285,8 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
 /// The number of the suite that gates. Without a threshold of its own it has that of the benchmarks.
 fn suite(table: &Table) -> Result<Option<SuiteGate>, Error> {
     let Some(SuiteChoice(Some((number, own)))) = table.suite()? else { return Ok(None) };
-    let threshold = own.map_or_else(|| table.threshold(), Ok)?.0;
+    let shared = || Ok(table.threshold()?.0.unwrap_or(THRESHOLD.0));
+    let threshold = own.map_or_else(shared, |own| Ok(own.0))?;
     Ok(Some(SuiteGate { number, threshold }))
 }
 
@@ -319,17 +331,23 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
     let mut gates: Vec<Gate> = Vec::new();
     for name in names {
         if gates.iter().all(|gate| gate.metric != name) {
-            let threshold = own.get(&name).unwrap_or(&common).0;
-            gates.push(Gate { warn, ..Gate::new(&name, threshold) });
+            let allowed = own.get(&name).unwrap_or(&common).0;
+            let gate = Gate { warn, ..Gate::new(&name, THRESHOLD.0) };
+            gates.push(gate.allowing(allowed, THRESHOLD.0));
         }
     }
     if let Some(written) = &table.warn
-        && let Some(gate) = gates.iter().find(|gate| warn >= Some(gate.threshold))
+        && let Some(gate) = gates.iter().find(|gate| warn >= Some(least(gate)))
     {
         let why = format!("it has to be below the threshold of `{}`", gate.metric);
         return Err(Error::bad("warn", written.text(), why));
     }
     Ok(gates)
+}
+
+/// The smallest threshold that a gate may have.
+fn least(gate: &Gate) -> f64 {
+    if gate.learnt.is_some() { RANGE[0] } else { gate.threshold }
 }
 
 /// The thresholds of benchmarks within a program. A flag for all of them overrides these.
@@ -341,7 +359,7 @@ fn by_pattern(table: &Table) -> Result<Vec<BenchmarkThreshold>, Error> {
     let mut all = Vec::new();
     for (pattern, written) in table.benchmark.iter().flatten() {
         let threshold = written.threshold.read("threshold")?.0;
-        if warn >= Some(threshold) {
+        if warn >= threshold.or(Some(RANGE[0])) {
             let why = format!("`warn` has to be below the threshold of `{pattern}`");
             return Err(Error::bad("threshold", written.threshold.text(), why));
         }

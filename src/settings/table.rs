@@ -16,8 +16,8 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Aslr, BenchFrom, CheckOutput, Confidence, Cpus, FailOn, Repetitions, SuiteChoice, Threshold,
-    Time, Toolchain, Words,
+    Allowed, Aslr, BenchFrom, CheckOutput, Confidence, Cpus, FailOn, Repetitions, SuiteChoice,
+    Threshold, Time, Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
@@ -152,12 +152,13 @@ settings! {
         "show" Informs show: Vec<String>, POLICY DECIDING
             [.value_name("NAMES").value_delimiter(',').display_order(5)];
 
-        /// Allow changes up to this, for all metrics or for one
-        "threshold" Gates threshold: Written<Threshold> = THRESHOLD, POLICY DECIDING
-            [.value_name("[METRIC=]PERCENT").action(ArgAction::Append).display_order(1)];
+        /// Allow changes up to this, for all metrics or for one; auto: as stored
+        /// results show that noise allows
+        "threshold" Gates threshold: Written<Allowed> = Allowed(Some(THRESHOLD.0)), POLICY DECIDING
+            [.value_name("[METRIC=]PERCENT|auto").action(ArgAction::Append).display_order(1)];
 
         /// Allowed changes of single metrics, by the flag of threshold
-        "thresholds" Gates thresholds: BTreeMap<String, Written<Threshold>>, NO_FLAG DECIDING [];
+        "thresholds" Gates thresholds: BTreeMap<String, Written<Allowed>>, NO_FLAG DECIDING [];
 
         /// Allowed changes of single benchmarks, by their names or patterns of them
         "benchmark" Gates benchmark: BTreeMap<String, WrittenBenchmark>, NO_FLAG DECIDING [];
@@ -265,7 +266,7 @@ pub struct WrittenWaiver {
 #[serde(deny_unknown_fields)]
 pub struct WrittenBenchmark {
     /// The largest change that passes, of the metrics without a threshold of their own.
-    pub(crate) threshold: Written<Threshold>,
+    pub(crate) threshold: Written<Allowed>,
 }
 
 /// What the values of a metric are.
@@ -293,8 +294,8 @@ plain! {
     }
 }
 
-impl Setting for BTreeMap<String, Written<Threshold>> {
-    type Value = BTreeMap<String, Threshold>;
+impl Setting for BTreeMap<String, Written<Allowed>> {
+    type Value = BTreeMap<String, Allowed>;
 
     fn read(&self, _: &'static str) -> Result<Self::Value, Error> {
         self.iter().map(|(metric, text)| Ok((metric.clone(), text.read("threshold")?))).collect()
@@ -325,7 +326,7 @@ impl<const GROUPS: u8> FromArgMatches for Flags<GROUPS> {
         if GROUPS & POLICY != 0 {
             // One flag for two keys.
             table.threshold = None;
-            let given = matches.get_many::<Written<Threshold>>("threshold");
+            let given = matches.get_many::<Written<Allowed>>("threshold");
             table.set_thresholds(given.into_iter().flatten());
         }
         table.origins = Origins::of(&table.entries(), Layer::Flag);
@@ -427,7 +428,7 @@ impl Table {
     }
 
     /// Sets the thresholds of flags: `2%` is that of all metrics, `METRIC=5%` of one.
-    pub fn set_thresholds<'a>(&mut self, flags: impl IntoIterator<Item = &'a Written<Threshold>>) {
+    pub fn set_thresholds<'a>(&mut self, flags: impl IntoIterator<Item = &'a Written<Allowed>>) {
         for flag in flags {
             match flag.text().split_once('=') {
                 Some((metric, threshold)) => {

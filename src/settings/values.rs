@@ -32,6 +32,7 @@ meanings!(
     Toolchain: "head|base|each|NAME",
     SuiteChoice: "geomean|sum|off",
     Threshold: "PERCENT",
+    Allowed: "PERCENT|auto",
     Confidence: "PERCENT",
     Time: "TIME",
     Words: "CMD",
@@ -297,6 +298,30 @@ percentages! {
     Confidence: |it| *it > 0.5 && *it < 1.0, "it must be between 50% and 100%";
 }
 
+/// The largest change that passes; `None` is learnt from stored results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allowed(pub Option<f64>);
+
+impl FromStr for Allowed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Allowed(None)),
+            text => text.parse().map(|Threshold(it)| Allowed(Some(it))),
+        }
+    }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(it) => Threshold(it).fmt(f),
+            None => f.write_str("auto"),
+        }
+    }
+}
+
 /// A time greater than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(pub Duration);
@@ -364,6 +389,7 @@ mod tests {
     #[test]
     fn percentages_have_their_sign_and_times_their_unit() {
         assert_eq!(read("2%"), Ok(Threshold(0.02)));
+        assert_eq!([read("2%"), read("auto")], [Ok(Allowed(Some(0.02))), Ok(Allowed(None))]);
         assert_eq!(read(" 0.5 % "), Ok(Threshold(0.005)));
         for bad in ["2", "0.02", "two%", "", "%", "NaN%", "inf%", "-1%"] {
             assert!(read::<Threshold>(bad).is_err(), "{bad}");

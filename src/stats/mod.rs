@@ -26,6 +26,7 @@
 //! - [`machines`] merges the pairs of several machines into one sequence.
 //! - [`rounds`] merges the pairs of all benchmarks into one sequence, for a test of them all.
 //! - `forecast` predicts how many pairs the verdict will need.
+//! - [`learnt`] has the threshold that the noise of earlier results allows.
 //! - [`repetitions`] determines how often to repeat what is too short for its clock.
 //! - `shape` describes the noise where it matters: outliers, drift and the like.
 //!
@@ -47,6 +48,7 @@ pub mod family;
 pub mod fixed;
 pub(crate) mod forecast;
 pub mod judge;
+pub mod learnt;
 pub mod lookback;
 pub mod machines;
 pub mod moments;

@@ -31,6 +31,7 @@ use crate::error::{Advise, Error, Help};
 use crate::exec::process::Interrupt;
 use crate::exec::program::{LinkedElsewhere, Program};
 use crate::exec::system::{Place, digest_of, permissions};
+use crate::model::gate::LearntThreshold;
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::revision::Sides;
@@ -123,6 +124,7 @@ struct PackedBenchmark {
     subject: Subject,
     is_found: bool,
     table: Table,
+    learnt: Vec<LearntThreshold>,
     state: State,
     same_run: Result<SameRun, String>,
     libraries: Pair<Versions>,
@@ -134,7 +136,8 @@ impl Pack {
     pub(crate) fn of(preparation: &Preparation, request: &Request, notices: &[Notice]) -> Self {
         let own = environment::of(request);
         let benchmarks = preparation.benchmarks.iter().map(|prepared| {
-            let Benchmark { name, package, subject, is_found, table, .. } = &prepared.benchmark;
+            let Benchmark { name, package, subject, is_found, table, learnt, .. } =
+                &prepared.benchmark;
             let mut state = prepared.state.clone();
             for program in state.programs_mut() {
                 program.command.env.retain(|variable| !own.contains(variable));
@@ -152,6 +155,7 @@ impl Pack {
                 subject: subject.clone(),
                 is_found: *is_found,
                 table: table.clone(),
+                learnt: learnt.clone(),
                 state,
                 same_run: prepared.same_run.clone(),
                 libraries: prepared.libraries.clone(),
@@ -370,7 +374,8 @@ impl Pack {
 impl PackedBenchmark {
     /// The benchmark as it is run with the flags of a request.
     fn prepared(self, request: &Request, own: &[(OsString, OsString)]) -> Result<Prepared, Error> {
-        let PackedBenchmark { name, package, subject, is_found, table, mut state, .. } = self;
+        let PackedBenchmark { name, package, subject, is_found, table, learnt, mut state, .. } =
+            self;
         for program in state.programs_mut() {
             let packed = std::mem::replace(&mut program.command.env, own.to_vec());
             for (name, value) in packed {
@@ -381,7 +386,7 @@ impl PackedBenchmark {
         let table = request.flags.clone().over(table);
         let benchmark = options::with_settings(name, package, subject, &table)?;
         Ok(Prepared {
-            benchmark: Benchmark { is_found, ..benchmark },
+            benchmark: Benchmark { is_found, learnt, ..benchmark },
             state,
             same_run: self.same_run,
             libraries: self.libraries,

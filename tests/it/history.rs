@@ -415,6 +415,67 @@ fn everything_can_be_exported() {
 }
 
 #[test]
+fn a_threshold_is_learnt_from_the_bases_results_on_such_machines_and_the_branch_has_no_say() {
+    let repo = Repo::new("steady");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let configure = |threshold: &str| {
+        let table = format!("[package.metadata.cbdr]\nthreshold = {threshold:?}\n");
+        repo.write("Cargo.toml", &format!("{manifest}\n{table}"));
+        repo.commit(&format!("allow {threshold}"))
+    };
+    let first = configure("auto");
+    repo.cbdr("history record --runs 1").run().code(0);
+    let recorded: Value = serde_json::from_str(&repo.noted(&first)[0]).unwrap();
+    assert!(recorded["result"]["seconds"].as_f64().unwrap() > 0.0, "{recorded}");
+    repo.git(&["notes", "--ref", "cbdr", "remove", &first]);
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
+    let head = configure("90%");
+    // Results of ten runs, which differ by up to so much.
+    let note = |commit: &str, (from, to): (u32, u32), noise: f64, cpu: Option<&str>| {
+        let lines = (from..to).map(|number| {
+            let mut line = recorded.clone();
+            let run = |run: u32| f64::from((7 * run * run + 3 * number + run) % 11) / 11.0;
+            let values: Vec<f64> = (0..10).map(|place| 1.0 + noise * run(place)).collect();
+            (line["id"], line["time"]) = (json!(format!("{noise}-{number}")), json!(number));
+            line["result"]["commit"] = json!(commit);
+            line["result"]["metrics"] =
+                result(commit, number, &values)["result"]["metrics"].clone();
+            if let Some(cpu) = cpu {
+                line["result"]["hardware"]["cpu"] = json!(cpu);
+            }
+            line.to_string()
+        });
+        repo.note(commit, &lines.collect::<Vec<_>>().join("\n"));
+    };
+    let compare = || {
+        let args = "compare main --max-pairs 1 --warmup 0 --always-run --layouts off --format";
+        let [human, json] =
+            ["human", "json"].map(|format| repo.cbdr(&format!("{args} {format}")).run().code(0));
+        let metric = json.json()["benchmarks"][0]["metrics"][0].clone();
+        (human, metric["threshold"].as_f64().unwrap(), metric["learnt"].clone())
+    };
+    // Neither other machines count nor the branch, or too few results.
+    note(&first, (0, 4), 0.012, None);
+    note(&first, (10, 20), 0.3, Some("another"));
+    note(&head, (10, 20), 0.3, None);
+    let (human, threshold, learnt) = compare();
+    assert_eq!((threshold, learnt), (0.02, json!({"results": 0})));
+    human.says("threshold 2%, the default: fewer than 5 results");
+    note(&first, (4, 30), 0.012, None);
+    let (human, quiet, learnt) = compare();
+    assert_eq!(learnt, json!({"results": 30}));
+    assert!(quiet > 0.01 && quiet < 0.05, "{quiet}");
+    human.says(", learnt from 30 results").never_says("noisier");
+    // What has become noisier is said, and goes no further than a tenth.
+    note(&first, (30, 60), 0.3, None);
+    let (human, loud, learnt) = compare();
+    assert_eq!(loud, 0.1);
+    assert!(learnt["earlier"].as_f64().unwrap() < 1.2 * quiet, "{learnt}");
+    human.says("warning: ").says("from the oldest ones: what is measured has become noisier");
+}
+
+#[test]
 fn ten_recorders_at_once_lose_nothing() {
     let repo = Repo::new("steady");
     // One after the other they would not meet: each has a cache of its own.

@@ -64,15 +64,15 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_920),
-    ("engine", 2_430),
+    ("bin", 10_960),
+    ("engine", 2_440),
     ("error", 130),
-    ("exec", 6_460),
-    ("flows", 6_820),
-    ("model", 1_835),
+    ("exec", 6_480),
+    ("flows", 6_935),
+    ("model", 1_875),
     ("samples", 2_175),
-    ("settings", 1_820),
-    ("stats", 2_360),
+    ("settings", 1_855),
+    ("stats", 2_425),
     ("workspace", 11_450),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::{BenchmarkState, Experiment, GroupState};
 use crate::engine::plan::Plan;
+use crate::engine::suite::SuiteTest;
 use crate::engine::test::MetricTest;
 use crate::model::outcome::{BenchmarkResult, MetricResult};
 use crate::model::row::Row;
@@ -66,13 +67,17 @@ impl<'a> Progress<'a> {
 
     /// All results so far, and how long the rest is expected to take.
     pub fn snapshot(&self) -> Snapshot {
-        let Experiment { plan, benchmarks, groups, elapsed, .. } = self.experiment;
+        let Experiment { plan, benchmarks, groups, suite, elapsed, .. } = self.experiment;
+        let numbers = suite.iter().filter(|number| number.test().threshold().is_some());
         let limit = plan.time_limit.as_secs_f64();
         let remaining = self.experiment.remaining();
         let is_early = groups.iter().any(GroupState::is_early);
         let fits = remaining.is_some_and(|seconds| seconds <= limit - elapsed);
         Snapshot {
-            benchmarks: benchmarks.iter().map(|one| one.result().clone()).collect(),
+            benchmarks: numbers
+                .map(SuiteTest::result)
+                .chain(benchmarks.iter().map(|one| one.result().clone()))
+                .collect(),
             elapsed: *elapsed,
             limit,
             remaining: remaining.filter(|_| fits),
@@ -86,7 +91,7 @@ impl<'a> Progress<'a> {
 /// The state of a comparison at one moment, to be displayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// The results so far.
+    /// The results so far: the numbers of the suite that gate, and the benchmarks.
     pub benchmarks: Vec<BenchmarkResult>,
     /// Seconds since the first measured pair began.
     pub elapsed: f64,

@@ -268,7 +268,7 @@ fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error
         (Some(Dialect::Plain | Dialect::Json), _) | (_, None) => None,
         (_, Some(path)) => Some(fs_err::read(path).map_err(Error::io("read", path))?),
     };
-    Ok(match (dialect, executable) {
+    let harness = match (dialect, executable) {
         (Some(dialect), executable) => Harness::new(dialect, executable.as_deref()),
         (None, Some(executable)) => match harness::unusable(&executable) {
             Some(harness) => {
@@ -278,5 +278,6 @@ fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error
             None => Harness::detect(&executable),
         },
         (None, None) => Harness::new(Dialect::Plain, None),
-    })
+    };
+    Ok(harness.for_metrics(benchmark.asked()))
 }

@@ -6,7 +6,8 @@
 //! then its output is parsed. `wall_time` is the mean time of an iteration,
 //! `median_time` and `min_time` the median and the minimum of the run's
 //! samples, in seconds; the printed form only has `wall_time`, Criterion's own
-//! estimate. A measurement that is not of time has `value`, `median_value` and
+//! estimate. Of a hundred samples or more, there is also the 99th percentile, `p99_time`. A
+//! measurement that is not of time has `value`, `median_value` and
 //! `min_value` instead.
 //!
 //! Criterion's own comparison with an earlier run is never used: each run gets
@@ -26,7 +27,7 @@ use super::{
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
-use crate::stats::empirical::{median, sorted};
+use crate::stats::empirical::{median, quantile, sorted};
 
 /// Names the folder for the files. It also spares Criterion a call of
 /// `cargo metadata`, which takes a tenth of a second.
@@ -67,6 +68,13 @@ const TIMES: [&str; 3] = ["wall_time", "median_time", "min_time"];
 /// Those of a measurement that is not of time.
 const VALUES: [&str; 3] = ["value", "median_value", "min_value"];
 
+/// The 99th percentile of the samples of a run.
+pub(super) const P99: &str = "p99_time";
+
+/// The fewest samples that it takes, and with which such a percentile means something.
+const FEWEST_SAMPLES: usize = 10;
+const SAMPLES_OF_PERCENTILE: usize = 100;
+
 /// The minimum time in versions without fractions.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -81,30 +89,37 @@ fn flags(harness: &Harness) -> Vec<Flag> {
     known.map(|(_, flag, value)| (flag, value.map(str::to_owned))).collect()
 }
 
-/// Flags for ten samples in this time after a warm-up of half of it, where fractions of
+/// Flags for ten samples, or a hundred, in this time after a warm-up of half of it, where fractions of
 /// seconds are understood. What a group sets in the benchmark's code wins over them.
 ///
 /// Nothing but the quick mode wins over the code. It has no warm-up and ends when two runs
 /// of n and 2n iterations agree within the significance level, but not before a tenth of
-/// a second, or when the measurement time is over. It takes no sample size.
+/// a second, or when the measurement time is over. It takes no sample size, so that no percentile
+/// comes of it.
 fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
     let quick = |time: Duration| {
         let significance = ("--significance-level", Some("0.99".to_owned()));
         vec![("--quick", None), significance, ("--measurement-time", seconds_of(time))]
     };
-    let (warm_up, time) = match length {
+    let samples = if harness.has_percentiles { SAMPLES_OF_PERCENTILE } else { FEWEST_SAMPLES };
+    let time = match length {
         RunLength::Own => return Vec::new(),
-        _ if takes_seconds(harness) => (SECOND, SECOND),
-        RunLength::Probe => return quick(PROBE),
-        RunLength::Capped => return quick(CAP),
+        RunLength::Time(time) => time,
+        RunLength::Probe => PROBE,
+        RunLength::Capped => CAP,
         // There is no warm-up, which would take half of it.
-        RunLength::Traced(time) => return quick(2 * time),
-        RunLength::Time(time) => ((time / 2).max(LEAST_WARM_UP), time),
+        RunLength::Traced(time) => 2 * time,
+    };
+    let (warm_up, time) = match length {
+        _ if takes_seconds(harness) => (SECOND, SECOND),
+        RunLength::Time(_) => ((time / 2).max(LEAST_WARM_UP), time),
+        _ if !harness.has_percentiles => return quick(time),
+        _ => ((time / 2).max(LEAST_WARM_UP), time),
     };
     let table = [
         (EXACT, "--warm-up-time", seconds_of(warm_up)),
         ("measurement-time", "--measurement-time", seconds_of(time)),
-        ("sample-size", "--sample-size", Some("10".to_owned())),
+        ("sample-size", "--sample-size", Some(samples.to_string())),
     ];
     let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
     known.map(|(_, flag, value)| (flag, value)).collect()
@@ -197,6 +212,12 @@ fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Err
     let mut values = Values::default();
     for (name, value) in metrics.into_iter().zip([mean, median, *least]) {
         set(&mut values, name, value / unit)?;
+    }
+    if let Some(p99) = quantile(&each, 0.99)
+        && each.len() >= SAMPLES_OF_PERCENTILE
+        && metrics == TIMES
+    {
+        set(&mut values, P99, p99 / unit)?;
     }
     Ok(reading(full_id, values))
 }

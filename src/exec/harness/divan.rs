@@ -204,7 +204,8 @@ fn amount(cell: &str) -> Option<f64> {
     let (number, unit) = cell.split_once(' ').unwrap_or((cell, "B"));
     let base: f64 = if unit.ends_with("iB") { 1024.0 } else { 1000.0 };
     let power = "BKMGTP".find(unit.chars().next()?)?;
-    Some(number.parse::<f64>().ok()? * base.powi(power as i32))
+    let value = number.parse::<f64>().ok()? * base.powi(power as i32);
+    Some(if power > 0 { value.round() } else { value })
 }
 
 /// How deep in the tree a line is, and what follows its indentation: three

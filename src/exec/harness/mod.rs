@@ -194,6 +194,8 @@ pub struct Harness {
     pub(crate) dialect: Dialect,
     /// Which of the dialect's optional strings it contains.
     known: Vec<&'static str>,
+    /// Whether runs have enough samples for a percentile.
+    has_percentiles: bool,
 }
 
 impl Harness {
@@ -202,7 +204,13 @@ impl Harness {
     pub fn new(dialect: Dialect, executable: Option<&[u8]>) -> Self {
         let holds = |word: &&&'static str| executable.is_some_and(|bytes| has(bytes, word));
         let known = dialect.definition().words.iter().filter(holds).copied().collect();
-        Harness { dialect, known }
+        Harness { dialect, known, has_percentiles: false }
+    }
+
+    /// The same, for runs of which these metrics are asked for.
+    #[must_use]
+    pub(crate) fn for_metrics<'m>(self, mut asked: impl Iterator<Item = &'m String>) -> Self {
+        Harness { has_percentiles: asked.any(|metric| metric == criterion::P99), ..self }
     }
 
     /// Recognises the harness of an executable.

@@ -81,6 +81,13 @@ fn criterion_leaves_files_with_all_digits() {
     let read = criterion::read(cycles, folder.path()).unwrap();
     let values = ["value", "median_value", "min_value"].map(|name| read[0].values.get(name));
     assert_eq!(values.map(|value| value.unwrap().round()), [102.0, 100.0, 90.0]);
+    // A percentile takes a hundred samples.
+    assert_eq!(criterion::read(CRITERION, folder.path()).unwrap()[0].values.get("p99_time"), None);
+    let each: Vec<f64> = (1..=101).map(f64::from).collect();
+    let samples = format!(r#"{{"iters":{:?},"times":{each:?}}}"#, vec![1.0; 101]);
+    write("group/fib/3/new/sample.json", &samples);
+    let read = criterion::read(CRITERION, folder.path()).unwrap();
+    assert_times(&read, "p99_time", &[("group/fib/3", "100.0000")]);
     write("group/fib/3/new/sample.json", "{");
     let error = criterion::read("", folder.path()).unwrap_err().to_string();
     assert!(error.starts_with("could not read `") && error.contains("sample.json"), "{error}");
@@ -178,6 +185,16 @@ fn criterions_flags_are_those_that_its_version_knows() {
         assert_eq!(words(known, RunLength::Own), "bench --noplot");
     }
     assert_eq!(words("", time(1)), "bench");
+}
+
+#[test]
+fn criterion_takes_a_hundred_samples_for_a_percentile_and_no_quick_run_has_one() {
+    let harness = Harness::new(Dialect::Criterion, Some(KNOWN.as_bytes()));
+    let harness = harness.for_metrics(["p99_time".to_owned()].iter());
+    for length in [RunLength::SHORT, RunLength::Probe, RunLength::Capped] {
+        let words = harness.timed(length, &[]);
+        assert_eq!(words[4..], ["--sample-size", "100"], "{words:?}");
+    }
 }
 
 #[test]

@@ -39,6 +39,10 @@ const SAMPLED_RUNS: usize = 5;
 /// The least change that samples show, as a part of all that the benchmark takes on the base.
 const LEAST_SAMPLED: f64 = 0.01;
 
+/// The least change of instructions, as a part of all of the process on the base: what is below is
+/// the start of the process.
+const LEAST_COUNTED: f64 = 1e-4;
+
 /// An explanation that takes no longer than this is considered cheap.
 const CHEAP: Duration = Duration::from_secs(15);
 
@@ -132,7 +136,8 @@ struct CostSearch<'s, 'a> {
 }
 
 impl CostSearch<'_, '_> {
-    /// What the functions of a benchmark cost: in instructions, or else in time.
+    /// What the functions of a benchmark cost: in instructions, or in time where these are not
+    /// known, or not the reason.
     fn find_why(
         &mut self,
         result: &BenchmarkResult,
@@ -144,6 +149,7 @@ impl CostSearch<'_, '_> {
         }
         let benchmark = &result.name;
         let path = self.program.sides.head.path_variable();
+        let mut counted = None;
         let can_execute_once = self.program.both_sides(|side| side.harness.once().is_some());
         let (not_counted, hint) = match Profiler::find(path.as_deref()) {
             Err(refusal) => (refusal.why, refusal.hint),
@@ -153,12 +159,27 @@ impl CostSearch<'_, '_> {
             Ok(profiler) => {
                 let evidence = Evidence::Instructions;
                 reporter.event(Event::Explaining { benchmark, evidence });
-                if let Some(found) = self.count_instructions(&profiler, benchmark, reporter)? {
-                    return Ok(found);
-                }
+                counted = self.count_instructions(&profiler, benchmark, reporter)?;
                 ("a run of valgrind failed or took too long".to_owned(), None)
             }
         };
+        match counted {
+            Some(found) if explains(&found, result, self.inner.is_some()) => Ok(found),
+            Some(found) => match self.time_functions(result, (String::new(), None), reporter) {
+                Err(NotFound::Because { .. }) => Ok(found),
+                sampled => sampled,
+            },
+            None => self.time_functions(result, (not_counted, hint), reporter),
+        }
+    }
+
+    /// What the functions cost in time, given why the instructions are not known.
+    fn time_functions(
+        &mut self,
+        result: &BenchmarkResult,
+        (not_counted, hint): (String, Option<String>),
+        reporter: &mut dyn Reporter,
+    ) -> Result<Found, NotFound> {
         let not_found = |not_sampled: &str, other_hint: Option<String>| {
             let why = format!(
                 "which functions take longer is not known: instructions can't be counted \
@@ -169,9 +190,10 @@ impl CostSearch<'_, '_> {
         let Some(metric) = time_metric(result) else {
             return Err(not_found("its regression is not one of a time", None));
         };
+        let path = self.program.sides.head.path_variable();
         let sampler = Sampler::find(path.as_deref(), &Machine::read(Path::new("/")))
             .map_err(|refusal| not_found(&refusal.why, refusal.hint))?;
-        let evidence = Evidence::Samples;
+        let (benchmark, evidence) = (&result.name, Evidence::Samples);
         reporter.event(Event::Explaining { benchmark, evidence });
         match self.take_samples(&sampler, metric) {
             Ok(found) => Ok(found),
@@ -247,6 +269,18 @@ impl FoundCosts {
         names.drain(..names.iter().position(|name| name == "main").unwrap_or(0));
         self.stacks.entry(names).or_default()[side] += cost;
     }
+}
+
+/// Whether the instructions are the reason for a regression, not how long they take: they have
+/// increased by at least half as much as the time, or, if only a `part` of the process is measured,
+/// at all.
+fn explains(found: &Found, result: &BenchmarkResult, part: bool) -> bool {
+    let Some(change) = time_metric(result).and_then(|metric| metric.summary.change) else {
+        return true;
+    };
+    let total = found.costs().functions.as_ref().map(median_sum);
+    let least = if part { LEAST_COUNTED } else { 0.5 * change };
+    total.head >= (1.0 + least) * total.base
 }
 
 /// The crates of programs whose code has grown.
@@ -376,7 +410,9 @@ impl Found {
     /// varies from run to run, that of a function with a large share of it does, too, though
     /// its share may not.
     fn is_large(&self, cost: Pair<f64>, total: Pair<f64>) -> bool {
-        let Found::Samples(_, times) = self else { return true };
+        let Found::Samples(_, times) = self else {
+            return (cost.head - cost.base).abs() >= LEAST_COUNTED * total.base;
+        };
         let spread = |side: Side| {
             let times = sorted(times[side].iter().copied());
             // Twice the range of all but the least and the largest.
@@ -423,6 +459,8 @@ fn median_sum(costs: &Costs) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::metric::Metric;
+    use crate::model::outcome::Summary;
 
     fn costs(all: &[(&str, &[f64])]) -> Costs {
         all.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect()
@@ -456,6 +494,27 @@ mod tests {
         };
         assert_eq!(explanation.functions, [more]);
         assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 547, head: 857 }));
+    }
+
+    #[test]
+    fn instructions_explain_a_time_that_grows_as_they_do() {
+        let found = |head: f64| {
+            let both = Pair { base: costs(&[("f", &[1e6; 3])]), head: costs(&[("f", &[head; 3])]) };
+            Found::Instructions(of(both, COUNTED_RUNS))
+        };
+        let slower = |change| {
+            let summary = Summary { change: Some(change), ..Summary::default() };
+            let verdict = Some(Verdict::Regression);
+            let metric =
+                MetricResult::new(Metric::named("wall_time"), Some(0.02), summary, verdict);
+            BenchmarkResult { metrics: vec![metric], ..BenchmarkResult::default() }
+        };
+        assert!(explains(&found(1.2e6), &slower(0.3), false));
+        assert!(!explains(&found(1.03e6), &slower(3.0), false), "memory");
+        // Of a process, a benchmark may be a small part.
+        assert!(explains(&found(1.03e6), &slower(3.0), true));
+        assert!(!explains(&found(1e6 + 9.0), &slower(3.0), true));
+        assert!(explains(&found(1e6), &BenchmarkResult::default(), false), "not a time");
     }
 
     #[test]

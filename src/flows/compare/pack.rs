@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::layouts::seeds;
 use super::program::ComparedProgram;
 use super::session::Session;
-use super::{Options, Planned, aligned, planned, program, same, warm_up};
+use super::{Options, Planned, aligned, planned, prepare, program, same, warm_up};
 use crate::engine::event::{Event, Recorder};
 use crate::engine::plan::Plan;
 use crate::engine::stages::PATIENCE;
@@ -17,8 +17,8 @@ use crate::flows::hooks::with_hooks;
 use crate::model::layouts::Layouts;
 use crate::model::notice::Notice;
 use crate::model::side::{Pair, Side};
+use crate::workspace::Preparation;
 use crate::workspace::pack::Pack;
-use crate::workspace::{self, Preparation};
 
 /// What is in a pack.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,10 +46,9 @@ pub fn pack(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Packed, Error> {
     let start = Instant::now();
-    let Context { helper, interrupt } = context;
     let place = Pack::destination(file)?;
     let reporter = &mut Recorder::new(on_event);
-    let mut preparation = workspace::prepare(&options.request, helper, interrupt, reporter)?;
+    let mut preparation = prepare(&options.request, context, reporter)?;
     // What was seen of runs here is seen again where they are measured.
     let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
     same::confirm(&mut preparation, options, context, reporter)?;
@@ -65,7 +64,7 @@ pub fn pack(
     };
     let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
     pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
-    let written = linked.and_then(|()| pack.write(&place, interrupt));
+    let written = linked.and_then(|()| pack.write(&place, context.interrupt));
     made.iter().for_each(|path| drop(std::fs::remove_file(path)));
     programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
     Ok(Packed { bytes: written?, seconds: start.elapsed().as_secs_f64(), ..packed })

@@ -4,10 +4,11 @@
 //! [`crate::workspace::git::notes`]): no server, and no file that gets lost with a
 //! machine. [`record`] measures and stores one, [`check`] tests whether it fits the
 //! history ([`crate::stats::lookback`]), [`list`] shows the history, [`sync`] pushes it to
-//! a remote and pulls it from there.
+//! a remote and pulls it from there. [`learn`] has the thresholds that it allows.
 
 pub mod check;
 pub mod fingerprint;
+pub(crate) mod learn;
 pub mod list;
 pub mod note;
 pub mod record;

@@ -119,6 +119,9 @@ pub struct StoredResult {
     pub metrics: Vec<StoredMetric>,
     /// The failure of a run.
     pub error: Option<String>,
+    /// How long a run of the program took, the median, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds: Option<f64>,
 }
 
 impl StoredResult {

@@ -1,5 +1,7 @@
 //! Measures one commit and stores the results.
 
+use std::time::Instant;
+
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult};
 use crate::engine::event::{Event, Recorder, Reporter};
@@ -20,6 +22,7 @@ use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
+use crate::stats::empirical::{median, sorted};
 use crate::workspace::git::Repo;
 use crate::workspace::git::{notes, remote};
 use crate::workspace::{self, PreparedSide, Request};
@@ -122,6 +125,7 @@ pub fn record(
             },
             metrics: Vec::new(),
             error: program.error.clone(),
+            seconds: median(&sorted(program.seconds.iter().copied())),
         };
         results.extend(program.results(&failed));
     }
@@ -154,6 +158,7 @@ fn programs<'a>(
                 program,
                 filter: part.filter(),
                 runs: Vec::new(),
+                seconds: Vec::new(),
                 names: Vec::new(),
                 exact: Vec::new(),
                 error: None,
@@ -174,6 +179,8 @@ struct ProgramRecord<'a> {
     filter: Option<&'a str>,
     /// What each run reported.
     runs: Vec<Vec<Reading>>,
+    /// How long each took.
+    seconds: Vec<f64>,
     /// The benchmarks found in the warm-up.
     names: Vec<Option<String>>,
     /// Values that are known without a run.
@@ -212,6 +219,7 @@ impl ProgramRecord<'_> {
         }
         let last = self.runs.pop();
         self.runs.clear();
+        self.seconds.clear();
         let readings = last.as_deref().unwrap_or_default();
         let measured: Vec<String> =
             readings.iter().flat_map(|reading| reading.values.metrics()).collect();
@@ -247,9 +255,11 @@ impl ProgramRecord<'_> {
     /// Runs the program once. A failed run ends this recording, but not the others.
     fn run(&mut self, context: Context<'_>) -> Result<(), Error> {
         let ProgramRecord { execution, program, filter, .. } = self;
+        let start = Instant::now();
         let error = match execution.run_all(program, RunLength::LONG, *filter, context) {
             Ok(readings) => {
                 self.runs.push(readings);
+                self.seconds.push(start.elapsed().as_secs_f64());
                 return Ok(());
             }
             Err(stop) => Stop::into_error(stop),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::advice::SUGGESTED_THRESHOLDS;
 use crate::engine::event::Event;
-use crate::engine::test::{MetricTest, estimator};
+use crate::engine::test::estimator;
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::compare::{TriedPairs, TriedProgram, sample_each};
@@ -18,22 +18,15 @@ use crate::model::side::Side;
 use crate::model::target::Target;
 use crate::settings::options::{Subject, limits};
 use crate::stats::empirical::sorted;
-use crate::stats::estimator::Levels;
+use crate::stats::estimator::{Levels, Running};
+use crate::stats::learnt::{MARGIN, RANGE, reach};
 use crate::workspace::Request;
 
 /// The minimum number of pairs for an estimate of the noise.
 const LEAST_KNOWN: usize = 3;
 
-/// The maximum number of pairs for which a reach is computed; with more, it shrinks with their
-/// square root.
-const MOST_PAIRS: u64 = 500;
-
-/// The factor by which a threshold exceeds what the noise allows, since the trial is
-/// short and the machine may be noisier later.
-const MARGIN: f64 = 1.25;
-
-/// The largest threshold to suggest, a fraction: a gate that allows more would be useless.
-const LARGEST_THRESHOLD: f64 = 0.1;
+/// The largest threshold to suggest, a fraction.
+const LARGEST_THRESHOLD: f64 = RANGE[1];
 
 /// The metrics to try if none is named, in order of preference: the mean comes before
 /// those that ignore slow iterations.
@@ -147,14 +140,15 @@ pub fn try_out(
 ) -> Result<Trial, Error> {
     let (policy, limits) = limits(&request.flags)?;
     let flags = &request.flags;
-    let given = flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?;
+    let given =
+        flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?.and_then(|it| it.0);
     let programs = sample_each(request, time, context, on_event)?;
     let is_alone = programs.len() == 1;
     let samples = programs.into_iter().map(|program| TrialSample::of(program, is_alone));
     let samples: Vec<TrialSample> = samples.collect::<Result<_, Error>>()?;
     if samples.iter().any(TrialSample::is_measured) {
         let limit = limits.time.as_secs_f64();
-        let rules = Rules { policy: &policy, limit, given: given.map(|given| given.0) };
+        let rules = Rules { policy: &policy, limit, given };
         return Ok(rules.choose(&samples));
     }
     let why = samples.into_iter().find_map(|one| match one.tried.standing {
@@ -365,15 +359,8 @@ impl Rules<'_> {
         pairs: u64,
         levels: Levels,
     ) -> Option<f64> {
-        let mut test = MetricTest::new(metric.clone(), None, self.policy.estimator, levels);
-        // In both directions, since neither is the right one. Otherwise a difference by
-        // chance would look like a change.
-        let both = known.iter().flat_map(|[one, other]| [[one, other], [other, one]]);
-        for (number, [base, head]) in both.cycle().take(pairs.min(MOST_PAIRS) as usize).enumerate()
-        {
-            test.push(*base, *head, if number % 2 == 0 { Side::Base } else { Side::Head });
-        }
-        test.reach(pairs)
+        let estimator = estimator(metric, self.policy.estimator);
+        reach(Running::new(estimator, metric.better, levels), known, pairs, pairs as f64)
     }
 }
 

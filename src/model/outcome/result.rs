@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Judgement, Method, Status, Verdict};
 use crate::model::estimator::Estimator;
-use crate::model::gate::{Gate, Waived};
+use crate::model::gate::{Gate, Learnt, Waived};
 use crate::model::layouts::OverLayouts;
 use crate::model::metric::{Better, Metric, Unit};
 use crate::model::noise::Finding;
@@ -113,6 +113,9 @@ pub struct MetricResult {
     pub warned: bool,
     /// The waiver that the threshold comes from.
     pub(crate) waiver: Option<Waived>,
+    /// What the threshold is learnt from, if it is not written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learnt: Option<Learnt>,
     /// The estimates by the plain mean of the same pairs, whatever the estimator;
     /// `None` for minima.
     pub mean: Option<Summary>,
@@ -178,7 +181,8 @@ impl MetricResult {
     #[must_use]
     pub(crate) fn gated(self, gate: &Gate) -> Self {
         let threshold = Some(gate.limit());
-        MetricResult { gates: true, threshold, waiver: gate.waived(), ..self }
+        let (waiver, learnt) = (gate.waived(), gate.learnt);
+        MetricResult { gates: true, threshold, waiver, learnt, ..self }
     }
 
     pub(crate) fn metric(&self) -> Metric {

@@ -120,8 +120,8 @@ fn a_flag_sets_thresholds_of_all_metrics_and_of_single_ones() {
     let low = json!({"threshold": "1%", "thresholds": {"max_rss": "1%", "cpu_time": "1%"}});
     let both = high.over(table(low));
     let of = |metric: &str| both.thresholds().unwrap().unwrap()[metric];
-    assert_eq!((of("max_rss"), of("cpu_time")), (Threshold(0.05), Threshold(0.01)));
-    assert_eq!(both.threshold(), Ok(Threshold(0.04)));
+    assert_eq!((of("max_rss"), of("cpu_time")), (Allowed(Some(0.05)), Allowed(Some(0.01))));
+    assert_eq!(both.threshold(), Ok(Allowed(Some(0.04))));
 }
 
 #[test]

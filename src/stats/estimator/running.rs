@@ -171,6 +171,17 @@ impl Running {
         summary(Summary { pairs: self.pairs, base, head, change, lower, upper })
     }
 
+    /// How far from the threshold a change has to be, as a fraction, for a verdict
+    /// within `pairs` pairs at this noise: half the width of the interval by then, which
+    /// shrinks with the square root of the pairs (actually a little slower, by a
+    /// logarithm). `None` if unknown.
+    pub(crate) fn reach(&self, pairs: f64) -> Option<f64> {
+        let Summary { pairs: so_far, lower, upper, .. } = self.summary();
+        let half = 0.5 * (upper? - lower?);
+        let shrunk = half * (so_far as f64 / pairs.max(1.0)).sqrt();
+        (shrunk > 0.0 && shrunk.is_finite()).then_some(shrunk)
+    }
+
     /// The change of the typical run, if the estimate is that of a slow tail.
     pub(crate) fn overruled(&self) -> Option<f64> {
         let EstimatorSums::Robust(sums) = &self.sums else { return None };

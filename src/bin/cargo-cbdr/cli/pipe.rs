@@ -6,7 +6,7 @@ use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::FAILURE;
-use cargo_cbdr::settings::values::{Confidence, Threshold, Time};
+use cargo_cbdr::settings::values::{Allowed, Confidence, Time};
 use clap::{Args, ValueEnum};
 
 use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
@@ -99,7 +99,7 @@ pub(crate) struct SampleArgs {
     /// Allow changes up to this, for all metrics or for one [default: none, so
     /// no verdict]
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
-    pub(crate) threshold: Vec<Written<Threshold>>,
+    pub(crate) threshold: Vec<Written<Allowed>>,
 
     /// Decide with this confidence, 1 minus the probability of a wrong verdict;
     /// without a threshold, that of the intervals

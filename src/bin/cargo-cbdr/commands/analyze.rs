@@ -132,6 +132,11 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
     let (policy, _) = options::limits(&table).map_err(Failure::usage)?;
     let gates = (judges || has_threshold).then(|| options::gates(&table));
     let gates = gates.transpose().map_err(Failure::usage)?;
+    if gates.iter().flatten().any(|gate| gate.learnt.is_some()) {
+        let what = "`auto` is learnt from the results of a repository, which samples do not have: \
+                    give a percentage";
+        return Err(Failure::Arguments(what.to_owned()));
+    }
     let estimator = policy.estimator;
     if args.format == Format::Junit && gates.is_none() && !args.combine {
         let what = "a JUnit test case is a metric with a verdict: add `--threshold`";

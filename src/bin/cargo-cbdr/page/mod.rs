@@ -12,9 +12,9 @@ mod ratios;
 use std::path::Path;
 
 use cargo_cbdr::exec::machine::Machine;
-use cargo_cbdr::model::explanation::{Cost, Explanation};
+use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
 use glance::Index;
@@ -174,6 +174,11 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
         Cost::Seconds(_) => "Time",
         Cost::Bytes(_) => return html! {},
     };
+    let change = |one: &&FunctionCost| {
+        let Pair { base, head } = one.cost.values();
+        (head - base).abs()
+    };
+    let largest = explanation.functions.iter().max_by(|a, b| change(a).total_cmp(&change(b)));
     let drawn =
         FLAME_GRAPHS.map(|(class, width)| (class, flamegraph::picture(explanation, side, width)));
     html! {
@@ -186,6 +191,10 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
                     (what) " on the " (side.name()) " by call stack: each function stands on its caller. "
                     "Red: more on the head, blue: less. "
                     (flamegraph::MARK) " marks functions whose code differs."
+                    // In a narrow picture there may be no room for its name.
+                    @if let Some(largest) = largest {
+                        " The largest change is that of " code { (line(&largest.name)) } "."
+                    }
                 }
             }
         }

@@ -66,7 +66,10 @@ fn gates(preview: &Preview) -> TextTable {
             true => format!("{} or the harness's", gate.metric),
             false => gate.metric.clone(),
         })
-        .numbers("threshold", |(_, gate)| text::limit(gate.threshold))
+        .numbers("threshold", |(_, gate)| match gate.learnt {
+            Some(_) => "auto".to_owned(),
+            None => text::limit(gate.threshold),
+        })
         .numbers("warning", |(_, gate)| gate.warn.map_or(String::new(), text::limit))
         .shown_if(gates.iter().any(|(_, gate)| gate.warn.is_some()))
         .text("waiver", |(_, gate)| {

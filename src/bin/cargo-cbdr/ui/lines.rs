@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use cargo_cbdr::engine::experiment::Snapshot;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Summary, Verdict};
+use cargo_cbdr::model::suite::SuiteNumber;
 
 use super::shorten::shortened;
 use super::width::{self, beginning, plain};
@@ -208,12 +209,16 @@ impl PartialEq for LogLine {
 /// lines are equal if the second one has nothing new.
 pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     let gating = gating(snapshot);
-    if gating.len() > most {
+    let (of_suite, others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_of_suite);
+    let are_many = others.len() > most;
+    let alone = if are_many { of_suite } else { gating };
+    let mut lines: Vec<_> = alone.iter().map(|metric| log_line(snapshot, *metric)).collect();
+    if are_many {
         let pairs: u64 = snapshot.benchmarks.iter().map(|benchmark| benchmark.pairs).sum();
-        let text = count_line(snapshot, &gating);
-        return vec![LogLine { text, news: format!("{pairs} {}", verdicts(&gating)) }];
+        let text = count_line(snapshot, &others);
+        lines.push(LogLine { text, news: format!("{pairs} {}", verdicts(&others)) });
     }
-    gating.iter().map(|metric| log_line(snapshot, *metric)).collect()
+    lines
 }
 
 /// A line that would be too long loses its end, and its colours with it.
@@ -348,15 +353,23 @@ fn gating(snapshot: &Snapshot) -> Vec<GatingMetric<'_>> {
     all.filter(|(_, metric)| metric.threshold.is_some()).collect()
 }
 
-/// The metrics that get a line: first the regressions, the worst first, then all others in
-/// their order; or else as many undecided ones as there is `room` for, those first that look
+/// Whether it is a number of the whole suite.
+fn is_of_suite((benchmark, _): &GatingMetric<'_>) -> bool {
+    SuiteNumber::is_title(&benchmark.name)
+}
+
+/// The metrics that get a line: first those of the suite, then the regressions, the worst first,
+/// then all others in their order; or else as many undecided ones as there is `room` for, those first that look
 /// worst. Of more than fit, only those whose change is bounded on the bad side: of many
 /// estimates, the largest is large even if nothing has changed.
 fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
     let is_regression =
         |(_, metric): &GatingMetric<'a>| metric.verdict == Some(Verdict::Regression);
-    let (mut first, mut others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_regression);
-    first.sort_by(|(_, one), (_, other)| one.by_severity(other));
+    let is_first = |one: &GatingMetric<'a>| is_of_suite(one) || is_regression(one);
+    let (mut first, mut others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_first);
+    first.sort_by(|one, other| {
+        is_of_suite(other).cmp(&is_of_suite(one)).then_with(|| one.1.by_severity(other.1))
+    });
     if gating.len() > room {
         others.retain(|(_, metric)| is_open(metric));
         if first.len() + others.len() > room {
@@ -711,6 +724,19 @@ mod tests {
         assert_eq!(log(&snapshot, 3), many);
         snapshot.benchmarks[4].metrics[0].verdict = Some(Verdict::Regression);
         assert_ne!(log(&snapshot, 3), many);
+    }
+
+    #[test]
+    fn a_number_of_the_suite_has_a_line_however_many_benchmarks_there_are() {
+        let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
+        many.benchmarks = vec![many.benchmarks[0].clone(); 20];
+        many.benchmarks[3].metrics[0].verdict = Some(Verdict::Regression);
+        many.benchmarks[7].name = "suite geomean".to_owned();
+        assert_eq!(shown(&gating(&many), 4)[0].0.name, "suite geomean");
+        assert_eq!(shown(&gating(&many), 4)[1].1.verdict, Some(Verdict::Regression));
+        let lines: Vec<String> = log(&many, 3).into_iter().map(|line| line.text).collect();
+        assert!(lines[0].starts_with("suite geomean +0.00%, interval"), "{lines:?}");
+        assert!(lines[1].starts_with("1 regression, 18 undecided; "), "{lines:?}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What is remarked on a metric, such as what its noise looks like.
 
-use cargo_cbdr::model::gate::Waived;
+use cargo_cbdr::model::gate::{Learnt, Waived};
 use cargo_cbdr::model::noise::{Finding, Kinds};
 use cargo_cbdr::model::notice::{AtLength, Remark};
 use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::stats::estimator::TAIL;
+use cargo_cbdr::stats::learnt::RESULTS;
 
 use crate::ui::grouped::Subjects;
 use crate::ui::text::{self, count, percent};
@@ -29,6 +30,7 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
                 percent(better.limit(*threshold))
             )
         }
+        Remark::Learnt { threshold, learnt } => self::learnt(*threshold, learnt, of),
         Remark::SmallChange => {
             "the change is below 5%: these two executables differ by it, but code placement alone \
              can cause that"
@@ -96,6 +98,34 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             of.or(
                 format!("had a verdict after {needed} of the {pairs} pairs"),
                 "needed less than half of the pairs"
+            )
+        ),
+    }
+}
+
+/// Where a learnt threshold comes from.
+fn learnt(threshold: f64, Learnt { results, earlier }: &Learnt, of: &Subjects) -> String {
+    let size = text::short_size(threshold);
+    match (results, earlier) {
+        (0, _) => format!(
+            "threshold {size}, the default: fewer than {} results of this kind of machine are \
+             stored with the base and the commits before it (`cargo cbdr history record` stores \
+             them, `history pull` fetches them)",
+            RESULTS[0]
+        ),
+        (_, None) => of.or(
+            format!("threshold {size}, learnt from {results} results"),
+            "thresholds learnt from stored results",
+        ),
+        (_, Some(earlier)) => format!(
+            "{}: what is measured has become noisier",
+            of.or(
+                format!(
+                    "threshold {size}, learnt from {results} results, but only {} from the oldest \
+                     ones",
+                    text::short_size(*earlier)
+                ),
+                "the learnt thresholds are larger than those from the oldest results"
             )
         ),
     }
