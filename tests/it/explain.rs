@@ -207,10 +207,10 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
     let said = compare("--explain --format markdown --report ../page.html").stdout;
     let row = said.lines().find(|line| line.contains("steady::hot")).unwrap_or_default();
     assert!(row.starts_with("| `steady::hot` |") && row.ends_with("| differs |"), "{said}");
-    assert!(said.contains("by samples of perf"), "{said}");
+    assert!(said.contains("by perf's samples"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("<th scope=\"row\"><code>steady::hot</code></th>"), "{page}");
-    assert!(page.contains("by samples of perf"), "{page}");
+    assert!(page.contains("by perf's samples"), "{page}");
 }
 
 #[cfg(unix)]

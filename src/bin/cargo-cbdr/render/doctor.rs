@@ -141,9 +141,9 @@ impl Sentences {
             self.warn(
                 "limits",
                 format!(
-                    "the control group may use the time of {limit} processors and is stopped \
-                     when it is used up, as in a container with `--cpus`: runs then show steps \
-                     of some ten milliseconds"
+                    "the control group may use the time of {limit} processors and is paused when \
+                     that is used up, as in a container with `--cpus`: some runs then take tens \
+                     of milliseconds longer"
                 ),
             );
         }
@@ -235,7 +235,7 @@ impl Sentences {
         if let Some(step) = checkup.processor_clock_step {
             let text = format!("processor time steps by {}", text::value(step, &Unit::Seconds));
             if step > 0.5e-3 {
-                let advice = "too coarse for runs shorter than a hundred of them";
+                let advice = "too coarse for runs shorter than a hundred such steps";
                 self.warn("clock", format!("{text}: {advice}"));
             } else {
                 self.fine("clock", text);

@@ -31,7 +31,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         }
         Cost::Seconds(_) => (
             Unit::Seconds,
-            "Time of an iteration spent in each function, by samples of perf: first those whose \
+            "Time of an iteration spent in each function, by perf's samples: first those whose \
              code differs.",
         ),
         Cost::Bytes(_) => (Unit::Bytes, "Machine code of each crate whose size differs."),
@@ -43,14 +43,17 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
             Cost::Instructions(_) => format!(
                 "`{benchmark}` executes the same {all} instructions on both sides, function by \
                  function: what differs is how long they take, because of memory, caches or \
-                 predicted branches"
+                 branch prediction"
             ),
             Cost::Seconds(_) => format!(
-                "samples of perf show no function of `{benchmark}` whose time differs by more than \
+                "perf's samples show no function of `{benchmark}` whose time differs by more than \
                  it varies from run to run"
             ),
             Cost::Bytes(_) => {
-                format!("the executable of `{benchmark}` does not tell which crates its code is of")
+                format!(
+                    "the executable of `{benchmark}` does not show which crates its code \
+                    comes from"
+                )
             }
         };
         return Explained { title, caption, table: TextTable::default(), rest: None };
@@ -62,18 +65,24 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let title = match cost {
         Cost::Instructions(_) => {
             let more = if after < before { "fewer" } else { "more" };
-            format!("executed once, `{benchmark}` takes {change} {more} instructions, of {all}")
+            format!(
+                "one run of `{benchmark}` executes {change} {more} instructions than the \
+                base's {all}"
+            )
         }
         Cost::Seconds(_) => {
             let longer = if after < before { "shorter" } else { "longer" };
             format!(
-                "by samples of perf, these functions of `{benchmark}` take {change} {longer}, \
-                 of {all} in all"
+                "by perf's samples, these functions of `{benchmark}` take {change} {longer}, out \
+                 of {all} in total"
             )
         }
         Cost::Bytes(_) => {
             let more = if after < before { "less" } else { "more" };
-            format!("these crates have {change} {more} code in `{benchmark}`, of {all} in all")
+            format!(
+                "these crates have {change} {more} code in `{benchmark}`, out of {all} in \
+                total"
+            )
         }
     };
     let is_code = matches!(cost, Cost::Bytes(_));
@@ -145,7 +154,7 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "executed once, `print` takes 1.911 k more instructions, of 5.000 k"
+            "one run of `print` executes 1.911 k more instructions than the base's 5.000 k"
         );
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
@@ -183,10 +192,10 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "by samples of perf, these functions of `print` take 12.00 ns longer, of 40.00 ns in \
-             all"
+            "by perf's samples, these functions of `print` take 12.00 ns longer, out of 40.00 ns \
+             in total"
         );
-        assert!(explained.caption.contains("samples of perf"), "{}", explained.caption);
+        assert!(explained.caption.contains("perf's samples"), "{}", explained.caption);
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
             "hot | 30.00 ns | 42.00 ns | +12.00 ns | differs",

@@ -257,6 +257,11 @@ impl Ui {
         self.is_live_only = true;
     }
 
+    /// Removes the live lines.
+    pub(crate) fn clear(&mut self) {
+        self.live.end(false);
+    }
+
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
@@ -290,7 +295,7 @@ impl Ui {
                     self.status("Counting", &format!("the instructions of `{benchmark}`"));
                 }
                 Evidence::Samples => {
-                    self.status("Profiling", &format!("`{benchmark}` with samples of perf"));
+                    self.status("Profiling", &format!("`{benchmark}` with perf"));
                 }
             },
             Event::Counting(benchmark, place) => {
@@ -303,7 +308,12 @@ impl Ui {
             Event::TryingLengths { group, groups, pair } => {
                 let what = format!("run lengths: {group} of {groups}");
                 let place = (*groups > 1).then_some((*group, *groups));
-                self.step(&format!("trying run lengths: pair {pair}"), place, "Trying", &what);
+                self.step(
+                    &format!("choosing how long each run should be: pair {pair}"),
+                    place,
+                    "Trying",
+                    &what,
+                );
             }
             Event::Sampling(plan) => {
                 self.live.end(false);
@@ -318,7 +328,7 @@ impl Ui {
             }
             Event::OverLayouts(plan) => {
                 let benchmarks = text::count(plan.benchmarks.len() as u64, "benchmark");
-                self.status("Sampling", &format!("{benchmarks} again, over random layouts"));
+                self.status("Sampling", &format!("{benchmarks} again, in random layouts"));
             }
             Event::Longer(plan) => {
                 let benchmarks = plan.benchmarks.iter().filter(|one| one.gates()).count() as u64;
