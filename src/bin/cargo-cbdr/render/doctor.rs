@@ -263,7 +263,7 @@ impl Sentences {
             }
             shown.push(why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
-            self.warn("metrics", format!("not {}: {why}{hint}", names(Some(why))));
+            self.warn("metrics", format!("unavailable {}: {why}{hint}", names(Some(why))));
         }
     }
 
@@ -284,17 +284,15 @@ impl Sentences {
         );
         let of = |threshold: &LeastThreshold| {
             let least = text::size(threshold.least?);
-            Some(format!("of {least} in {}", text::roughly(threshold.seconds)))
+            Some(format!("{least} in {}", text::roughly(threshold.seconds)))
         };
         let thresholds: Vec<String> = noise.thresholds.iter().filter_map(of).collect();
         let thresholds = match thresholds.is_empty() {
-            true => {
-                "too little was measured to tell at which threshold an unchanged benchmark can be \
-                     decided: allow a longer `--time-limit`"
-                    .to_owned()
-            }
+            true => "too little was measured to tell the smallest threshold that can be decided: \
+                     allow a longer `--time-limit`"
+                .to_owned(),
             false => format!(
-                "an unchanged benchmark can be decided at a threshold {}, or at a larger one",
+                "the smallest threshold at which an unchanged benchmark can be decided is {}",
                 thresholds.join(", ")
             ),
         };

@@ -99,7 +99,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
             let sign = if head > base { '+' } else { '-' };
             format!("{sign}{}", number((head - base).abs()))
         })
-        .text("its code", |of| code(of).to_owned())
+        .text("code", |of| code(of).to_owned())
         .build();
     let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
     let rest = (rest > 0).then(|| {
@@ -115,9 +115,9 @@ fn code(function: &FunctionCost) -> &'static str {
         _ if base == 0.0 => "on the head only",
         _ if head == 0.0 => "on the base only",
         _ if matches!(function.cost, Cost::Bytes(_)) => "on both sides",
-        Some(true) => "differs",
-        Some(false) => "is the same",
-        None => "is not known",
+        Some(true) => "changed",
+        Some(false) => "unchanged",
+        None => "unknown",
     }
 }
 
@@ -158,11 +158,11 @@ mod tests {
         );
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
-            "f0 | 1.000 k | 3.000 k | +2.000 k | differs",
+            "f0 | 1.000 k | 3.000 k | +2.000 k | changed",
             "f1 | 0 | 500 | +500 | on the head only",
             "f2 | 400 | 0 | -400 | on the base only",
-            "f3 | 300 | 100 | -200 | is the same",
-            "f4 | 10 | 20 | +10 | is not known",
+            "f3 | 300 | 100 | -200 | unchanged",
+            "f4 | 10 | 20 | +10 | unknown",
         ];
         assert_eq!(rows, expected);
         assert_eq!(explained.rest.as_deref(), Some("and 1 more function"));
@@ -198,8 +198,8 @@ mod tests {
         assert!(explained.caption.contains("perf's samples"), "{}", explained.caption);
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
-            "hot | 30.00 ns | 42.00 ns | +12.00 ns | differs",
-            "shared | 2.000 ns | 1.000 ns | -1.000 ns | is the same",
+            "hot | 30.00 ns | 42.00 ns | +12.00 ns | changed",
+            "shared | 2.000 ns | 1.000 ns | -1.000 ns | unchanged",
             "new | 0 s | 1.000 ns | +1.000 ns | on the head only",
         ];
         assert_eq!(rows, expected);
