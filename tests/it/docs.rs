@@ -214,11 +214,11 @@ fn what_needs_a_release_is_marked_and_addresses_are_known() {
 
 /// Options of cargo, git, harnesses, the examples and other tools.
 #[rustfmt::skip]
-const OTHERS: [&str; 37] = [
+const OTHERS: [&str; 36] = [
     "all-targets", "array", "bundle", "cap-add", "cases", "config", "error-on-alert",
     "fail-threshold", "iterate", "jq", "lib", "list", "load", "locked", "max-time",
     "measurement-time", "method", "minutes", "no-run", "noplot", "nresamples", "paginate",
-    "path", "program", "quick", "release", "repo", "root", "sample-count", "sample-size",
+    "path", "program", "quick", "release", "repo", "sample-count", "sample-size",
     "seconds", "skip-ext-time", "target", "test", "timeout", "timings", "warm-up-time",
 ];
 

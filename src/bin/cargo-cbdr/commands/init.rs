@@ -137,7 +137,7 @@ fn choose_values(
         let mut request = proposal.request(request);
         request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
         let trial = try_out(&request, time, context, &mut |event| ui.show_one_sided(&event))?;
-        ui.clear();
+        ui.end();
         proposal.settle(&trial);
         show_trial(ui, &trial, &proposal.table);
         threshold = trial.metric().threshold;

@@ -401,13 +401,11 @@ fn stopped(outcome: &Outcome) -> String {
         (StoppedBy::Interrupt, None) => "interrupted".to_owned(),
         (_, None) => "there are no more samples".to_owned(),
         (StoppedBy::MaxPairs, _) => {
-            let least = outcome.notices.iter().find_map(|notice| match notice {
-                Notice::TooFewPairs { least } => Some(least),
+            let few = outcome.notices.iter().find_map(|notice| match notice {
+                Notice::TooFewPairs { least } => Some(format!(", but any verdict needs {least}")),
                 _ => None,
             });
-            let least = least
-                .map_or(String::new(), |least| format!(", but any verdict needs at least {least}"));
-            format!("the maximum number of pairs was reached{least}")
+            format!("the maximum number of pairs was reached{}", few.unwrap_or_default())
         }
         (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
         _ => {

@@ -50,10 +50,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
                  it varies from run to run"
             ),
             Cost::Bytes(_) => {
-                format!(
-                    "the executable of `{benchmark}` does not show which crates its code \
-                    comes from"
-                )
+                format!("the executable of `{benchmark}` does not name the crates of its code")
             }
         };
         return Explained { title, caption, table: TextTable::default(), rest: None };
@@ -65,24 +62,18 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let title = match cost {
         Cost::Instructions(_) => {
             let more = if after < before { "fewer" } else { "more" };
-            format!(
-                "one run of `{benchmark}` executes {change} {more} instructions than the \
-                base's {all}"
-            )
+            format!("one run of `{benchmark}` executes {change} {more} instructions (base: {all})")
         }
         Cost::Seconds(_) => {
             let longer = if after < before { "shorter" } else { "longer" };
             format!(
                 "by perf's samples, these functions of `{benchmark}` take {change} {longer}, out \
-                 of {all} in total"
+                 of {all}"
             )
         }
         Cost::Bytes(_) => {
             let more = if after < before { "less" } else { "more" };
-            format!(
-                "these crates have {change} {more} code in `{benchmark}`, out of {all} in \
-                total"
-            )
+            format!("these crates have {change} {more} code in `{benchmark}`, out of {all}")
         }
     };
     let is_code = matches!(cost, Cost::Bytes(_));
@@ -154,7 +145,7 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "one run of `print` executes 1.911 k more instructions than the base's 5.000 k"
+            "one run of `print` executes 1.911 k more instructions (base: 5.000 k)"
         );
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
@@ -192,8 +183,7 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "by perf's samples, these functions of `print` take 12.00 ns longer, out of 40.00 ns \
-             in total"
+            "by perf's samples, these functions of `print` take 12.00 ns longer, out of 40.00 ns"
         );
         assert!(explained.caption.contains("perf's samples"), "{}", explained.caption);
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();

@@ -188,8 +188,6 @@ pub(crate) struct Terminal {
     last: Option<Box<Snapshot>>,
     /// How far the scale reaches. It only widens, so that what shrinks is the interval.
     reach: f64,
-    /// The same for what is measured again over layouts.
-    reach_over_layouts: f64,
 }
 
 impl Terminal {
@@ -208,7 +206,6 @@ impl Terminal {
             over_layouts: Vec::new(),
             last: None,
             reach: 0.0,
-            reach_over_layouts: 0.0,
         }
     }
 
@@ -225,13 +222,11 @@ impl Terminal {
             self.over_layouts.iter().for_each(|over| lines::overrule(&mut snapshot, over));
         }
         let (width, height) = terminal_size();
+        let reach = self.reach.max(lines::reach(&snapshot));
         // What is measured again must not squeeze what comes after it.
-        let widest = match is_over_layouts {
-            true => &mut self.reach_over_layouts,
-            false => &mut self.reach,
-        };
-        *widest = widest.max(lines::reach(&snapshot));
-        let reach = self.reach.max(if is_over_layouts { self.reach_over_layouts } else { 0.0 });
+        if !is_over_layouts {
+            self.reach = reach;
+        }
         self.show(lines::live(&snapshot, reach, width, height));
     }
 

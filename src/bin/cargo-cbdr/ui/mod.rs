@@ -257,11 +257,6 @@ impl Ui {
         self.is_live_only = true;
     }
 
-    /// Removes the live lines.
-    pub(crate) fn clear(&mut self) {
-        self.live.end(false);
-    }
-
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
@@ -308,12 +303,7 @@ impl Ui {
             Event::TryingLengths { group, groups, pair } => {
                 let what = format!("run lengths: {group} of {groups}");
                 let place = (*groups > 1).then_some((*group, *groups));
-                self.step(
-                    &format!("choosing how long each run should be: pair {pair}"),
-                    place,
-                    "Trying",
-                    &what,
-                );
+                self.step(&format!("choosing run lengths: pair {pair}"), place, "Trying", &what);
             }
             Event::Sampling(plan) => {
                 self.live.end(false);

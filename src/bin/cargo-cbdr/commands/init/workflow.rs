@@ -34,10 +34,7 @@ fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str
     Ok(match service {
         Service::Github if args.watch => (".github/workflows/cbdr-watch.yml", GITHUB_WATCH),
         Service::Github if args.on != Trigger::Push && is_split => {
-            return refused(
-                "`--shards` needs `--on push`: what a comment or a label starts runs \
-                on one machine",
-            );
+            return refused("`--shards` needs `--on push`");
         }
         Service::Github => match args.on {
             Trigger::Comment => (github, GITHUB_COMMENT),
