@@ -168,7 +168,7 @@ fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
     let again = std::fs::read_to_string(&runs).unwrap().lines().count() - 60;
     assert!(again < 30, "{again} of 60 further runs");
     let ran = compare("--time-limit 2500ms --format json").code(0);
-    let ran = ran.says("not measured, because the time limit leaves no room");
+    let ran = ran.says("for which the time limit leaves no room");
     let object = ran.says("`number_10` (").json();
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(object["stopped_by"], "time-limit");

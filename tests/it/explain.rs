@@ -207,10 +207,10 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
     let said = compare("--explain --format markdown --report ../page.html").stdout;
     let row = said.lines().find(|line| line.contains("steady::hot")).unwrap_or_default();
     assert!(row.starts_with("| `steady::hot` |") && row.ends_with("| changed |"), "{said}");
-    assert!(said.contains("by perf's samples"), "{said}");
+    assert!(said.contains("sampled by perf"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("<th scope=\"row\"><code>steady::hot</code></th>"), "{page}");
-    assert!(page.contains("by perf's samples"), "{page}");
+    assert!(page.contains("sampled by perf"), "{page}");
 }
 
 #[cfg(unix)]

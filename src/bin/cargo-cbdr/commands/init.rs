@@ -236,8 +236,8 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     }
     if let Some(minutes) = minutes_needed(trial) {
         ui.warn(&format!(
-            "a verdict needs at least {least} of the {limit} available: the time limit is raised \
-             to {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
+            "a verdict needs at least {least}, and the time limit is {limit}: it is raised to \
+             {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
         ));
     } else {
         ui.status("Expecting", &format!("a verdict after at least {least}"));

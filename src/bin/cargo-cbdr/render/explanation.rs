@@ -31,7 +31,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         }
         Cost::Seconds(_) => (
             Unit::Seconds,
-            "Time of an iteration spent in each function, by perf's samples: first those whose \
+            "Time of an iteration spent in each function, sampled by perf: first those whose \
              code differs.",
         ),
         Cost::Bytes(_) => (Unit::Bytes, "Machine code of each crate whose size differs."),
@@ -46,7 +46,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
                  branch prediction"
             ),
             Cost::Seconds(_) => format!(
-                "perf's samples show no function of `{benchmark}` whose time differs by more than \
+                "the samples of perf show no function of `{benchmark}` whose time differs by more than \
                  it varies from run to run"
             ),
             Cost::Bytes(_) => {
@@ -67,7 +67,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         Cost::Seconds(_) => {
             let longer = if after < before { "shorter" } else { "longer" };
             format!(
-                "by perf's samples, these functions of `{benchmark}` take {change} {longer}, out \
+                "sampled by perf, these functions of `{benchmark}` take {change} {longer}, out \
                  of {all}"
             )
         }
@@ -183,9 +183,9 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "by perf's samples, these functions of `print` take 12.00 ns longer, out of 40.00 ns"
+            "sampled by perf, these functions of `print` take 12.00 ns longer, out of 40.00 ns"
         );
-        assert!(explained.caption.contains("perf's samples"), "{}", explained.caption);
+        assert!(explained.caption.contains("sampled by perf"), "{}", explained.caption);
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
             "hot | 30.00 ns | 42.00 ns | +12.00 ns | changed",
