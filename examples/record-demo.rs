@@ -101,7 +101,7 @@ fn photograph(program: &Path, folder: &Path, picture: &Path) -> Result<(), Box<d
         "--quiet",
         "--all",
         "--message",
-        "Count words with punctuation without it, too",
+        "Count each word without its punctuation, too",
     ])?;
     let page = folder.join("page.html");
     let mut compare = Command::new(program);

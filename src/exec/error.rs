@@ -51,8 +51,8 @@ impl Advise for ExecError {
                 let hint = fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
                 Help::of(
                     hint.or_else(|| harness::advice(stderr)),
-                    "run it at that commit, with `cargo bench` or the command itself: a benchmark \
-                     has to exit with 0",
+                    "run it at that commit, by `cargo bench` or by hand: a benchmark has to exit \
+                     with code 0",
                 )
             }
             Self::Output { .. } => Help::hint(

@@ -400,7 +400,7 @@ impl<'a> Execution<'a> {
             }
             match program.read(&self.benchmark.name, &Values::default()).as_deref() {
                 Ok([reading]) => values.extend(reading.values.get(metric)),
-                Ok(_) => return Err("its harness does not run it alone".into()),
+                Ok(_) => return Err("its harness can't run it alone".into()),
                 Err(_) => return Err("its output under perf can't be read".into()),
             }
             let report = sampler.report(&program.command, &folder);

@@ -323,7 +323,7 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, E
         Some(Verdict::NoRegression) => StepOutcome::Good,
         Some(Verdict::Inconclusive) | None => StepOutcome::Inconclusive,
         Some(Verdict::DifferentOutput) => {
-            why = Some("it prints something else than the good commit".to_owned());
+            why = Some("it prints something different from the good commit".to_owned());
             StepOutcome::Inconclusive
         }
         Some(Verdict::Identical) => {

@@ -20,7 +20,7 @@ use crate::workspace::git::abbreviated;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FlowError {
     #[error(
-        "a run of the {side} of `{benchmark}` does not report {what}, which an earlier one did"
+        "a run of the {side} of `{benchmark}` does not report {what}, although an earlier run did"
     )]
     Omitted { side: Side, benchmark: String, what: String },
     #[error("the head of `{benchmark}` reports no benchmark (harness {harness})")]
@@ -125,7 +125,7 @@ impl Advise for FlowError {
             Self::Command { fault, stderr, .. } => {
                 return Help::of(
                     fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned),
-                    "run the command by hand: it has to exit with 0",
+                    "run the command by hand: it has to exit with code 0",
                 );
             }
             Self::UnknownMetric { known, metric } => {
@@ -156,11 +156,12 @@ impl Advise for FlowError {
                 "use `--harness plain` to measure the process itself"
             }
             Self::Uncounted { harness: "divan", .. } => {
-                "make divan's `AllocProfiler` the global allocator of both sides' benchmarks, so that divan \
-                 counts; nothing is known of benchmarks none of which allocates"
+                "make divan's `AllocProfiler` the global allocator of both sides' benchmarks, so \
+                 that divan counts; if none of the benchmarks allocates, divan reports nothing"
             }
             Self::Uncounted { .. } => {
-                "use `--harness plain` to count those of the whole process, and no arguments of your own"
+                "use `--harness plain` to count those of the whole process, without arguments of \
+                 your own"
             }
             Self::Listen(_) => "run it again; if it fails again, please report it",
             Self::AllRemoved(_) => {

@@ -163,7 +163,8 @@ pub enum Error {
     NoValue { label: String, metric: String },
     /// A label that comes when others may have been decided already.
     #[error(
-        "{}, line {}: the label `{label}` is new, but verdicts were possible before it",
+        "{}, line {}: the label `{label}` appears here for the first time, when a verdict was \
+         already possible",
         .place.file, .place.line
     )]
     Late { place: Position, label: String },
@@ -192,8 +193,8 @@ impl Advise for Error {
             Error::Crowd { .. } => Help::hint("the first column names the side of a run"),
             Error::NoPair(_) => Help::hint("choose one of them with `--base`"),
             Error::Late { .. } => Help::hint(
-                "the error is shared among all labels: pass the samples as files, which are \
-                 scanned for labels first",
+                "the error rate is shared among all labels, so they must be known first: pass the \
+                 samples as files",
             ),
             Error::NoLabels { .. } => {
                 Help::hint("the first line names the columns: `benchmark,wall_time,…`")

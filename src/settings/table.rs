@@ -99,15 +99,15 @@ settings! {
         /// Run this example target
         "example" Selects example: String, SELECTION BENCHMARK [.group("target")];
 
-        /// Run this command in the package's folder of each side
+        /// Run this command in each side's package folder
         "command" Selects command: Written<Words>, SELECTION BENCHMARK [.group("target")];
 
         /// Build with this command before running --command
         "build-command" Shapes build_command: Written<Words>, SELECTION BENCHMARK [];
 
-        /// Call the benchmark and read its results as this harness does; plain
-        /// measures the process itself [default: detected in the executable of a
-        /// bench target, else plain]
+        /// Run the benchmark with this harness's arguments and parse its output;
+        /// plain measures the process itself [default: detected in the executable
+        /// of a bench target, else plain]
         "harness" Selects harness: Written<Dialect>, SELECTION BENCHMARK
             [.hide_possible_values(false)];
 
@@ -165,7 +165,7 @@ settings! {
 
         /// Also decide by the geometric mean of all benchmarks, or by their sum [default: off]
         "suite" Judges suite: Written<SuiteChoice>, SUITE DECIDING
-            [.value_name("NUMBER[=PERCENT]").display_order(2)];
+            [.value_name("geomean|sum[=PERCENT]").display_order(2)];
 
         /// Warn about allowed changes that are larger than this [default: none]
         "warn" Gates warn: Written<Threshold>, POLICY DECIDING [.display_order(2)];
@@ -190,27 +190,28 @@ settings! {
         /// Measure at most N pairs
         "max-pairs" Judges max_pairs: u64, POLICY STOPPING [];
 
-        /// Also fail (102) on these results, separated by commas; none overrides the
-        /// list of a table [default: none]
+        /// Also fail (102) on these results, separated by commas; `none` clears the
+        /// list in Cargo.toml [default: none]
         "fail-on" Judges fail_on: Vec<Written<FailOn>>, FAILURE DECIDING
             [.value_name("RESULTS").hide_possible_values(false)];
 
-        /// Measure over N random layouts of code, data and heap; auto: only what
-        /// regressed with unchanged code at equal addresses; off: as built
+        /// Measure in N random layouts of code, data and heap; auto: only what
+        /// regressed with unchanged code at equal addresses; off: nothing
         "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, LAYOUTS DECIDING [];
 
-        /// What --shard divides: the benchmarks, or the pairs of all of them if there
+        /// Let --shard divide the benchmarks, or the pairs of all of them if there
         /// are fewer benchmarks than machines
         "shard-by" Judges shard_by: Written<ShardBy> = ShardBy::Benchmarks, SHARDS STOPPING [];
 
         /// Named benchmarks, each over the rest of the table
         "benchmarks" Selects benchmarks: BTreeMap<String, Table>, NO_FLAG DECIDING [];
 
-        /// Measure this many runs at once; auto: as many as the clock needs
+        /// Make each measurement the mean of this many runs; auto: as many as the
+        /// clock needs
         "repetitions" Shapes repetitions: Written<Repetitions> = Repetitions::Auto, RUNS MEASURING
             [];
 
-        /// Take the smallest of N measurements with --estimator min [default: 5]
+        /// With --estimator min: take the smallest of N measurements [default: 5]
         "min-of" Shapes min_of: u32, RUNS MEASURING [];
 
         /// Randomise addresses; off: use the same addresses in every run
@@ -222,12 +223,12 @@ settings! {
         /// Add this to the niceness of every run
         "nice" Shapes nice: i8, RUNS MEASURING [.allow_negative_numbers(true)];
 
-        /// Read standard input from this file in the package's folder of each side
+        /// Read standard input from this file in each side's package folder
         /// [default: empty]
         "stdin" Shapes stdin: String, RUNS MEASURING [.value_name("FILE")];
 
-        /// Run this command before each run, unmeasured, in the package's folder of
-        /// each side
+        /// Run this command before each run, unmeasured, in each side's package
+        /// folder
         "prepare" Shapes prepare: Written<Words>, RUNS MEASURING [];
 
         /// Run this command before the first run of each side
@@ -236,12 +237,12 @@ settings! {
         /// Run this command after the last run of each side
         "cleanup" Shapes cleanup: Written<Words>, RUNS MEASURING [];
 
-        /// Compare what the two sides print; fail: different output is a verdict (100)
-        /// [default: off; without a value: warn]
+        /// Compare what the two sides print; warn: report a difference; fail: exit
+        /// with 100 [default: off; without a value: warn]
         "check-output" Gates check_output: Written<CheckOutput>, RUNS MEASURING
             [.num_args(0..=1).require_equals(true).default_missing_value("warn")];
 
-        /// Build both sides with the benchmark sources of one side
+        /// Build both sides with the benchmark sources of this side
         "bench-from" Selects bench_from: Written<BenchFrom> = BenchFrom::Each, RUNS MEASURING [];
     }
 }

@@ -42,7 +42,8 @@ pub(crate) enum WorkspaceError {
     )]
     OutsideDependency { side: Side, package: String, needed: String, folder: PathBuf },
     #[error(
-        "`{benchmark}` runs what is in `{}`, where cargo would build both sides", .folder.display()
+        "`{benchmark}` runs what is in `{}`, which cargo would build for both sides in the same \
+         place", .folder.display()
     )]
     SharedFolder { benchmark: String, folder: PathBuf },
     #[error("`{folder}` is not in the {side}'s commit")]

@@ -1,6 +1,6 @@
 //! From two revisions to two sets of executables that can be measured.
 //!
-//! [`prepare`] tells that story; the other files are its steps, in this order: `fetch` finds
+//! `prepare` tells that story; the other files are its steps, in this order: `fetch` finds
 //! the commits, `checkout` makes worktrees of them in the [`cache`], `setup` reads what
 //! determines their builds (and `overlay` may copy one side's benchmarks over the other's),
 //! `build` and `build_command` build, and `sides` compares what was built; `run_policy` makes

@@ -329,7 +329,7 @@ fn files_are_read_for_their_labels_first_and_a_pipe_can_not_be() {
         open += &format!("one/base,1,1\none/head,{},1\n", 0.5 + f64::from(number % 2));
     }
     let ran = fed(&(open + &two), "--threshold 2%").code(101);
-    ran.says("standard input, line 20: the label `two/head` is new").says("hint: ");
+    ran.says("standard input, line 20: the label `two/head` appears here").says("hint: ");
 }
 
 #[test]

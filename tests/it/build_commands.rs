@@ -505,7 +505,7 @@ fn a_folder_in_cargos_configuration_is_not_shared_by_the_sides() {
     assert_sees(&["--command", "sh -c 'cargo run --quiet >> \"$SEEN\"'"]);
     let program = format!("{}/debug/steady", shared.display());
     let ran = compare(&[&build[..], &["--command", &program]].concat()).code(101);
-    ran.says("where cargo would build both sides").says("target/release/NAME");
+    ran.says("which cargo would build for both sides").says("target/release/NAME");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn the_function_whose_code_differs_comes_first_and_then_what_executes_more() {
                 --export folded-base=../base.folded --export flamegraph=../flames.svg";
     let said = repo.cbdr(&format!("{call} {page}")).run().code(100).stdout;
     let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
-    assert!(row.starts_with("| `deep::inner` |") && row.ends_with("| differs |"), "{said}");
+    assert!(row.starts_with("| `deep::inner` |") && row.ends_with("| changed |"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("<th scope=\"row\"><code>deep::inner</code></th>"), "{page}");
     // The call stacks are there, too, and where they have become dearer.
@@ -101,7 +101,7 @@ fn the_function_whose_code_differs_comes_first_and_then_what_executes_more() {
     assert!(!never.never_says(tried).stdout.contains("instructions"));
     let said = repo.cbdr(&format!("{call} human --explain")).run().code(100).stdout;
     let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
-    assert!(row.starts_with("  deep::inner ") && row.ends_with("  differs"), "{said}");
+    assert!(row.starts_with("  deep::inner ") && row.ends_with("  changed"), "{said}");
     // By a constant that makes a buffer smaller.
     let library = "static SIZE: usize = 4096;
         #[inline(never)] pub fn work(x: u64) -> u64 {
@@ -206,11 +206,11 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
     assert!(seconds(hot, "head") > 1.5 * seconds(hot, "base"), "{hot}");
     let said = compare("--explain --format markdown --report ../page.html").stdout;
     let row = said.lines().find(|line| line.contains("steady::hot")).unwrap_or_default();
-    assert!(row.starts_with("| `steady::hot` |") && row.ends_with("| differs |"), "{said}");
-    assert!(said.contains("by samples of perf"), "{said}");
+    assert!(row.starts_with("| `steady::hot` |") && row.ends_with("| changed |"), "{said}");
+    assert!(said.contains("sampled by perf"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("<th scope=\"row\"><code>steady::hot</code></th>"), "{page}");
-    assert!(page.contains("by samples of perf"), "{page}");
+    assert!(page.contains("sampled by perf"), "{page}");
 }
 
 #[cfg(unix)]

@@ -323,7 +323,7 @@ fn a_benchmark_of_one_side_is_new_or_removed() {
     let ran = ran.says("`fourth` is new: the base does not have it");
     let object = ran
         .says(
-            "the head no longer has the benchmarks `inner::first`, `third`, which gate on the base",
+            "the head no longer has the benchmarks `inner::first`, `third`, which could fail this check",
         )
         .json();
     let expected = BTreeMap::from([
@@ -480,11 +480,12 @@ fn output_that_is_no_report_is_a_clear_error() {
 fn what_a_later_run_lacks_is_an_error() {
     let once = "if [ $n -gt 6 ]; then echo '{\"x\": {\"a\": 1}}'; else echo '{\"x\": {\"a\": 1}, \"y\": {\"a\": 2}}'; fi";
     let (_, ran) = script(once, &format!("{once} # "), &["--threshold", "0%"]);
-    let ran = ran.code(101).says("` does not report the benchmark `y`, which an earlier one did");
+    let ran =
+        ran.code(101).says("` does not report the benchmark `y`, although an earlier run did");
     ran.says("error: a run of the ");
     let once = "if [ $n -gt 6 ]; then echo '{\"b\": 1}'; else echo '{\"a\": 1, \"b\": 1}'; fi";
     let (_, ran) = script(once, &format!("{once} # "), &["--metric", "b", "--threshold", "0%"]);
-    ran.code(101).says("does not report `a`, which an earlier one did");
+    ran.code(101).says("does not report `a`, although an earlier run did");
     let negative = "echo '{\"a\": -1}'";
     let (_, ran) = script(negative, &format!("{negative} # "), &["--metric", "a"]);
     ran.code(101).says("`a` is -1, but a metric that gates can't be negative");
@@ -499,7 +500,7 @@ fn a_metric_of_one_side_is_told_and_does_not_gate() {
     // Who stops to measure does not pass by that.
     let (_, ran) = script(head, base, &["--metric", "a"]);
     let ran =
-        ran.code(101).says("the head no longer measures `a` of `sh`, which gates on the base");
+        ran.code(101).says("the head no longer measures `a` of `sh`, which could fail this check");
     ran.says("error: nothing is left to decide: the head no longer measures `a` of `sh`\n");
     // What neither side measures was never there.
     let (_, ran) = script(base, "echo '{\"b\": 2}'", &["--metric", "a"]);

@@ -30,7 +30,7 @@ fn verbose_says_where_things_are_and_a_wrong_form_is_refused() {
     ran.says(repo.cache().canonicalize().unwrap().to_str().unwrap());
     repo.cbdr("compare main --progress loud").run().code(2);
     let ran = repo.cbdr("compare main").env("CBDR_PROGRESS", "loud").run().code(2);
-    ran.says("error: CBDR_PROGRESS is `loud`: plain, live and none are possible");
+    ran.says("error: CBDR_PROGRESS is `loud`, but must be plain, live or none");
     repo.cbdr("compare main -q -v").run().code(2);
 }
 

@@ -216,7 +216,7 @@ fn different_output_is_a_verdict_where_that_was_asked_to_fail() {
     compare(&repo, "echo same", fail, 0);
     // What can't be compared was not shown to be the same.
     let (ran, _) = compare(&repo, "sh -c 'echo $$'", fail, 101);
-    ran.says("the outputs of `sh` can't be compared: line 1 of the base is another one");
+    ran.says("the outputs of `sh` can't be compared: line 1 of the base differs from run to run");
     let (ran, _) = compare(&repo, "true", fail, 101);
     ran.says("the outputs of `true` can't be compared: it prints nothing").says("CBDR_OUTPUT");
 }

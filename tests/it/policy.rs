@@ -129,7 +129,7 @@ fn a_table_that_is_deleted_still_decides() {
              differ in what is run: they set `command` differently, and the head's value is used \
              (`command`: base \
              `true`, head not set)",
-            "the head no longer has the benchmark `true`, which gates on the base",
+            "the head no longer has the benchmark `true`, which could fail this check",
         ],
         &["1 benchmark removed: `true`; base and head differ in what is run: `command`"],
         [0, 102],
@@ -170,7 +170,7 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
         &[
             "they set `bench` and `benchmarks` differently",
             "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
-            "the head no longer has the benchmarks `large`, `small`, which gate on the base",
+            "the head no longer has the benchmarks `large`, `small`, which could fail this check",
         ],
         &["2 benchmarks removed: `large`, `small`; base and head differ in what is run: \
              `bench` \
@@ -198,7 +198,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
         &repo,
         &[
             "`benchmarks`: base not set, head `[\"quick\"]`",
-            "the head no longer has the benchmark `true`, which gates on the base",
+            "the head no longer has the benchmark `true`, which could fail this check",
         ],
         &["1 benchmark removed: `true`; base and head differ in what is run: `benchmarks`"],
         [0, 102],
@@ -329,7 +329,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let repo = script(base, head, "metrics = [\"a\", \"b\"]\nthreshold = \"2%\"");
     said(
         &repo,
-        &["the head no longer measures `a` of `sh`, which gates on the base"],
+        &["the head no longer measures `a` of `sh`, which could fail this check"],
         &["1 metric removed: `a` of `sh`"],
         [0, 102],
     );
@@ -395,7 +395,9 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     // Nobody misses what decided nothing.
     let repo = script("{\"x\": {\"a\": 1}, \"y\": {\"b\": 1}}", "{\"x\": {\"a\": 1}}", keys);
     let ran = compare(&repo, "--format json --fail-on removed").code(0);
-    let found = ran.says("no longer has the benchmark `y`, none of whose metrics gate").json();
+    let found = ran
+        .says("no longer has the benchmark `y`, but none of its metrics could fail the check")
+        .json();
     assert_eq!(
         (removed(&found), statuses(&found)),
         (vec![], vec!["x compared".to_owned(), "y removed".to_owned()])
@@ -410,7 +412,7 @@ fn benchmarks_of_a_suite_are_removed_in_every_format() {
     repo.commit("without the second");
     everywhere(
         &repo,
-        &["the head no longer has the benchmark `second`, which gates on the base"],
+        &["the head no longer has the benchmark `second`, which could fail this check"],
         &["1 benchmark removed: `second`"],
         [0, 102],
     );
@@ -562,8 +564,8 @@ fn a_bench_target_is_built_with_the_features_that_each_side_has_and_requires() {
     requires("new");
     repo.replace("src/lib.rs", "2_000_000", "4_000_000");
     repo.commit("require");
-    let notice = "`work` is built differently, since the manifests differ in which features and \
-        profiles there are or are required: the base without options, the head with \
+    let notice = "`work` is built differently on the two sides, because their manifests define or \
+        require other features or profiles: the base without options, the head with \
         `--features=new`";
     said(&repo, &[notice], &[], [0, 0]);
     let slower = "compare main --layouts off --metric cpu_time --threshold 20% --seed 1";
@@ -594,7 +596,7 @@ fn a_target_that_is_renamed_removed_or_in_a_renamed_package_is_no_new_one() {
     };
     let renamed = change("name = \"work\"", "name = \"other\"\npath = \"benches/work.rs\"");
     renamed.commit("rename");
-    let notice = "the head no longer has the benchmark `work`, which gates on the base";
+    let notice = "the head no longer has the benchmark `work`, which could fail this check";
     said(&renamed, &[notice], &[], [0, 102]);
     // The package has another name, and the target is the same.
     let package = change("name = \"steady\"", "name = \"quick\"");
@@ -609,7 +611,7 @@ fn a_target_that_is_renamed_removed_or_in_a_renamed_package_is_no_new_one() {
     let repo = branch(&named("work"), "");
     repo.replace("Cargo.toml", "name = \"work\"", "name = \"other\"\npath = \"benches/work.rs\"");
     configure(&repo, &named("other"));
-    let notice = "the head no longer has the benchmark `it`, which gates on the base";
+    let notice = "the head no longer has the benchmark `it`, which could fail this check";
     said(&repo, &[notice], &[], [0, 102]);
     assert_eq!(statuses(&object(&repo, "")), ["it removed"]);
 }

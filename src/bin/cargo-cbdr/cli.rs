@@ -69,13 +69,13 @@ pub(crate) struct DisplayFlags {
     #[arg(short, long, global = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 
-    /// Also print where worktrees and builds are, and all metrics
+    /// Also print all metrics, and where worktrees and builds are
     #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = OUTPUT)]
     pub(crate) verbose: bool,
 
-    /// Show progress as plain lines (for logs and screen readers), live (drawn
-    /// over), or none [env: CBDR_PROGRESS=] [default: live on a terminal, else
-    /// plain]
+    /// Show progress as plain lines (for logs and screen readers), live (redrawn
+    /// in place), or none [env: CBDR_PROGRESS=] [default: live on a terminal,
+    /// else plain]
     #[arg(long, global = true, value_name = "FORM", value_enum, hide_possible_values = true,
           help_heading = OUTPUT)]
     pub(crate) progress: Option<ProgressForm>,
@@ -127,10 +127,11 @@ pub(crate) enum CliCommand {
     },
     /// Print a completion script for a shell
     ///
-    /// Store it in a file that the shell reads when it starts: for bash,
-    /// `cargo-cbdr completions bash > ~/.cargo-cbdr.bash`, and the line
-    /// `. ~/.cargo-cbdr.bash` in ~/.bashrc; for zsh, such a line after `compinit`
-    /// in ~/.zshrc; for fish, ~/.config/fish/conf.d/cargo-cbdr.fish.
+    /// Save it where the shell finds it when it starts. For bash:
+    /// `cargo-cbdr completions bash > ~/.cargo-cbdr.bash`, and add the line
+    /// `. ~/.cargo-cbdr.bash` to ~/.bashrc. For zsh: the same, with the line after
+    /// `compinit` in ~/.zshrc. For fish: save it as
+    /// ~/.config/fish/conf.d/cargo-cbdr.fish.
     Completions {
         /// The shell
         #[arg(help_heading = ARGUMENTS)]
@@ -179,7 +180,7 @@ pub(crate) struct Compare {
     pub(crate) use_full_time: bool,
 
     /// Build and measure nothing; print what would be compared, with all settings
-    /// and where each comes from
+    /// and where each one comes from
     #[arg(long, conflicts_with_all = ["repeat", "samples", "report", "export", "message_format"],
           help_heading = OUTPUT)]
     pub(crate) dry_run: bool,
@@ -203,15 +204,15 @@ pub(crate) struct Compare {
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
-    /// Measure what `cargo cbdr pack` has written to this file: neither the
-    /// repository nor Rust is needed
+    /// Measure what `cargo cbdr pack` wrote to this file; needs neither the
+    /// repository nor Rust
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "repeat"],
           help_heading = SIDES)]
     pub(crate) packed: Option<PathBuf>,
 
-    /// Measure the part of machine I of N; `analyze --combine` gives the verdict of
-    /// the N files; `auto` reads I and N from the variables of Slurm, Kubernetes,
-    /// GitLab, Buildkite or CircleCI
+    /// Measure part I of N, one part on each machine; `analyze --combine` gives
+    /// the verdict from the N files; `auto` takes I and N from the variables of
+    /// Slurm, Kubernetes, GitLab, Buildkite or CircleCI
     #[arg(long, value_name = "I/N", value_parser = shard, help_heading = STOPPING,
           conflicts_with_all = ["repeat", "fail_fast"])]
     pub(crate) shard: Option<Shard>,
@@ -271,9 +272,9 @@ pub(crate) struct SideFlags {
     pub(crate) always_run: bool,
 }
 
-/// Write all that a comparison needs to a file
+/// Write everything that a comparison needs to a file
 ///
-/// Builds both sides. Any machine of this kind measures them with
+/// Builds both sides. Any machine of the same kind can then measure them with
 /// `compare --packed FILE`, without the repository, git, Rust or a linker.
 #[derive(Debug, Args)]
 #[command(
@@ -321,7 +322,7 @@ pub(crate) struct Filter {
 /// What the order of the runs comes from.
 #[derive(Debug, Args)]
 pub(crate) struct Seed {
-    /// Order the runs by this seed, below 2^53 [default: random]
+    /// Shuffle the runs with this seed, below 2^53 [default: random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
           help_heading = STOPPING)]
     pub(crate) seed: Option<u64>,
@@ -330,9 +331,9 @@ pub(crate) struct Seed {
 /// Whether to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// However long it takes.
+    /// Always, however long it takes.
     Always,
-    /// Not even where it is cheap.
+    /// Never, even where it is quick.
     Never,
 }
 
@@ -351,7 +352,7 @@ pub(crate) enum ProgressForm {
     /// A line every few seconds, which stays.
     #[default]
     Plain,
-    /// Lines that are drawn over.
+    /// Lines that are redrawn in place.
     Live,
     /// Not at all.
     None,
@@ -428,13 +429,13 @@ pub(crate) struct Init {
           help_heading = OUTPUT)]
     pub(crate) shards: Option<u64>,
 
-    /// With --ci github: what starts the comparison of a pull request
+    /// With --ci github: let this start the comparison of a pull request
     #[arg(long, value_enum, value_name = "EVENT", default_value = "push", requires = "ci",
           help_heading = OUTPUT)]
     pub(crate) on: Trigger,
 
-    /// With --ci github: instead write a workflow that compares the default branch with
-    /// yesterday's each night, and opens an issue after a regression
+    /// With --ci github: write a workflow instead that compares the default branch
+    /// with yesterday's each night, and opens an issue after a regression
     #[arg(long, requires = "ci", conflicts_with_all = ["shards", "on"], help_heading = OUTPUT)]
     pub(crate) watch: bool,
 
@@ -463,7 +464,7 @@ pub(crate) enum Service {
 pub(crate) enum Trigger {
     /// Each push.
     Push,
-    /// The comment `/bench` of somebody with write access.
+    /// The comment `/bench` by somebody with write access.
     Comment,
     /// The label `bench`, and each push while it is set.
     Label,

@@ -79,7 +79,9 @@ impl Allocations {
                 return Ok(Some(Allocations { rustc, is_timed: false }));
             }
             Some(_) => ("allocations are counted on Linux only", None),
-            None => ("`rustc`, which makes what counts, is not on the PATH", Some("install Rust")),
+            None => {
+                ("`rustc`, which compiles the counter, is not on the PATH", Some("install Rust"))
+            }
         };
         let refusal = |metric: &&KnownMetric| Refusal {
             metric: metric.name,
@@ -135,7 +137,7 @@ impl Allocations {
     pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
         let files = take(folder)?;
         if files.is_empty() {
-            let why = "the program loads no libraries, being linked statically";
+            let why = "the program is linked statically, so it loads no libraries";
             return Err(Error::Unseen(why.to_owned()));
         }
         let parsed: Option<Vec<_>> = files.iter().map(|file| HeapCounts::parse(file)).collect();
@@ -151,7 +153,7 @@ impl Allocations {
         let timed = parsed.iter().filter_map(|(_, timed)| *timed).reduce(HeapCounts::plus);
         let own = match self.is_timed {
             true => timed.ok_or_else(|| {
-                Error::Unseen("the harness does not take the time of its benchmark".to_owned())
+                Error::Unseen("the harness was not seen to time its benchmark".to_owned())
             })?,
             false => all,
         };
@@ -267,7 +269,7 @@ mod tests {
         assert!(why(meter(false), &[]).contains("linked statically"));
         assert!(why(meter(false), &[file(0, 0)]).contains("0 were seen"));
         assert!(why(meter(true), &[file(20, 4)]).contains("20 were seen"));
-        assert!(why(meter(true), &[file(500, 3)]).contains("does not take the time"));
+        assert!(why(meter(true), &[file(500, 3)]).contains("was not seen to time"));
         assert!(why(meter(false), &[vec![1, 2, 3]]).contains("no count"));
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");

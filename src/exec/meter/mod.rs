@@ -74,7 +74,7 @@ pub(crate) enum Error {
     #[error("the allocations can't be counted: {0}")]
     Unseen(String),
     /// The compiler failed.
-    #[error("`rustc` could not make what counts allocations: {0}")]
+    #[error("`rustc` could not compile the counter of allocations: {0}")]
     NoCounter(String),
     /// Both sides run the same program, such as a shell, so its size is meaningless.
     #[error("`{metric}` is meaningless: both sides run `{}`", .program.display())]

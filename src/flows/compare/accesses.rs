@@ -122,7 +122,8 @@ impl<'a> Folders<'a> {
             files.filter(|path| path.is_file() && (has_all(path) || names_package(path)));
         match named.next() {
             Some(path) => Err(format!(
-                "it opens `{}`, which has the names of cargo's variables about the package, and these differ",
+                "it opens `{}`, which contains the names of cargo's variables for the package, \
+                 and their values differ",
                 path.display()
             )),
             None => Ok(()),

@@ -144,7 +144,7 @@ impl CostSearch<'_, '_> {
         reporter: &mut dyn Reporter,
     ) -> Result<Found, NotFound> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            let why = "which functions take longer was not found out in time".to_owned();
+            let why = "there was no time to find out which functions take longer".to_owned();
             return Err(NotFound::Because { why, hint: None });
         }
         let benchmark = &result.name;
@@ -188,7 +188,7 @@ impl CostSearch<'_, '_> {
             NotFound::Because { why, hint: hint.clone().or(other_hint) }
         };
         let Some(metric) = time_metric(result) else {
-            return Err(not_found("its regression is not one of a time", None));
+            return Err(not_found("what regressed is not a time", None));
         };
         let path = self.program.sides.head.path_variable();
         let sampler = Sampler::find(path.as_deref(), &Machine::read(Path::new("/")))

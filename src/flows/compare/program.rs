@@ -294,7 +294,7 @@ impl<'a> ComparedProgram<'a> {
                 Outputs::Same => None,
                 Outputs::Nothing => Some("it prints nothing".to_owned()),
                 Outputs::Vary(side, line) => {
-                    Some(format!("line {line} of the {side} is another one in each run"))
+                    Some(format!("line {line} of the {side} differs from run to run"))
                 }
                 Outputs::Differ => {
                     self.prints_something_else = true;
@@ -511,10 +511,10 @@ impl<'a> ComparedProgram<'a> {
         context: Context<'_>,
     ) -> Result<SampledRuns, Unknown> {
         if self.dialect() == Dialect::Gungraun {
-            return Err("they would be of valgrind, under which its harness runs it".into());
+            return Err("they would be valgrind's, under which its harness runs it".into());
         }
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else {
-            return Err("its harness does not run it alone".into());
+            return Err("its harness can't run it alone".into());
         };
         let length = self.unless_as_coded(SAMPLED);
         let program = &mut self.sides[side];

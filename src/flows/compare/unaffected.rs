@@ -32,7 +32,7 @@ use crate::workspace::{Moves, Preparation, functions};
 const PART: f64 = 0.1;
 
 /// What to do about a function that differs without an edit, in a crate of several codegen units.
-const UNITS: &str = "; if its source does not, `--codegen-units 1` may keep it as it is";
+const UNITS: &str = "; if its source is the same, `--codegen-units 1` may keep it unchanged";
 
 /// How many benchmarks are traced in one run at first.
 const PART_SIZE: usize = 16;
@@ -466,7 +466,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             both[side] = match watched {
                 Some(watched) => watched,
                 None if Instant::now() >= self.deadline => {
-                    return Err("the time for tracing was over".into());
+                    return Err("there was no time left for tracing".into());
                 }
                 None => return Err("it can't be traced".into()),
             };

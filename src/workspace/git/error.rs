@@ -90,6 +90,8 @@ pub enum Absence {
 impl Absence {
     fn hint(&self, name: &str) -> String {
         const BRANCHES: &str = "`git branch --all` lists the branches of this clone";
+        const DEFAULT: &str =
+            "`cargo cbdr compare` without a base finds the default branch, whatever its name";
         let (similar, remote) = match self {
             Absence::Ancestor { start, shallow: true } => {
                 return format!(
@@ -116,15 +118,13 @@ impl Absence {
             format!("run `git fetch {remote} {branch}` (or add `--fetch`) if the remote has it")
         });
         let known = match similar {
-            _ if ["main", "master"].contains(&name) => {
-                "`cargo cbdr compare` without a base finds the default branch, whatever its name"
-                    .to_owned()
-            }
+            _ if ["main", "master"].contains(&name) => DEFAULT.to_owned(),
             Some(similar) => format!("did you mean `{similar}`?"),
             None => BRANCHES.to_owned(),
         };
         match fetch {
             Some(fetch) if known.ends_with('?') => format!("{known} Or {fetch}"),
+            Some(fetch) if known == DEFAULT => format!("{known}; or {fetch}"),
             Some(fetch) => format!("{fetch}; {known}"),
             None => known,
         }

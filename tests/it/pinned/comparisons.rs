@@ -28,7 +28,7 @@ const UNSTABLE: [Unstable; 31] = [
     ("(after ", ")", "TIME"),
     (", after ", "s", "N"),
     (" pairs in ", ";", "TIME"),
-    (" pairs in ", ". Of many", "TIME"),
+    (" pairs in ", ". In the long", "TIME"),
     ("<li>time: <code>", "</code>", "TIMES"),
     ("<property name=\"time\" value=\"", "\"", "TIMES"),
     ("<dt>time</dt><dd>", "</dd>", "TIMES"),

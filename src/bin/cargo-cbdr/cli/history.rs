@@ -23,8 +23,8 @@ pub(crate) enum History {
     /// Check the latest result of a commit against earlier commits
     ///
     /// Computes the z-score: by how many standard deviations the best repetition
-    /// differs from what the results of the last 100 commits predict; positive
-    /// is better. Only results from the same machine, benchmark and build count.
+    /// is better than the results of the last 100 commits predict; negative is
+    /// worse. Only results from the same machine, benchmark and build count.
     #[command(after_help = CODES_OF_CHECK)]
     Check(Box<Check>),
     /// List the results of a commit and of those before it
@@ -224,7 +224,7 @@ pub(crate) struct Bisect {
     #[arg(long, help_heading = COMMITS)]
     pub(crate) all_parents: bool,
 
-    /// Ignore the results of an earlier search for the same
+    /// Start over: ignore the results of an earlier, identical search
     #[arg(long, help_heading = COMMITS)]
     pub(crate) restart: bool,
 

@@ -13,10 +13,10 @@ use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
 
 /// Run any commands in turn and print their measurements as CSV
 ///
-/// Runs each command once, unmeasured, and then in rounds, in random order, and
-/// prints a row for each run, in seconds and bytes. Stops at the limit, or when
-/// the reader closes the pipe, as `cargo cbdr analyze --threshold` does once it
-/// has a verdict.
+/// Runs each command once, unmeasured, then all of them in rounds, in random
+/// order, and prints a row for each run, in seconds and bytes. Stops at the
+/// limit, or when the reader closes the pipe, as `cargo cbdr analyze --threshold`
+/// does once it has a verdict.
 #[derive(Debug, Args)]
 pub(crate) struct Sample {
     /// A label, a colon, and a command, which is split into words as in a shell,
@@ -101,8 +101,8 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
     pub(crate) threshold: Vec<Written<Allowed>>,
 
-    /// Decide with this confidence, 1 minus the probability of a wrong verdict;
-    /// without a threshold, that of the intervals
+    /// Decide with this confidence: 1 minus the probability of a wrong verdict;
+    /// without a threshold, the confidence of the intervals
     #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = DECIDING)]
     pub(crate) confidence: Written<Confidence>,
 

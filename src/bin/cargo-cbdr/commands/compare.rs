@@ -40,7 +40,7 @@ pub(crate) fn run(
     match (samples, args.shard) {
         (Some(samples), Some(_)) => put_aside(samples, &mut ui)?,
         (None, Some(_)) => {
-            let what = "`--shard` needs `--samples FILE.csv`, which is all that it gives";
+            let what = "`--shard` needs `--samples FILE.csv`, the file that a shard hands on";
             return Err(Failure::Arguments(what.to_owned()));
         }
         (_, None) => {}
@@ -78,13 +78,13 @@ fn put_aside(samples: &Path, ui: &mut Ui) -> std::io::Result<()> {
         return Ok(());
     }
     if Companion::of_shard(&partial).is_err() {
-        let what = "that were measured by an earlier start, which did not end";
+        let what = "from an earlier run that did not finish";
         ui.status("Dropping", &format!("the pairs in `{}`, {what}", partial.display()));
         return Ok(());
     }
     let names = (1..).map(|start| samples.with_extension(format!("{start}.csv.partial")));
     let Some(aside) = names.into_iter().find(|path| !path.exists()) else { return Ok(()) };
-    ui.status("Keeping", &format!("the pairs of an earlier start, as `{}`", aside.display()));
+    ui.status("Keeping", &format!("the pairs of an earlier run, as `{}`", aside.display()));
     fs_err::rename(Companion::path(&partial), Companion::path(&aside))?;
     fs_err::rename(partial, aside)
 }
@@ -100,7 +100,7 @@ fn dry_run(
         Format::Human => render::preview::print,
         Format::Json => render::preview::print_json,
         _ => {
-            let what = "`--dry-run` prints `--format human` or `json` only";
+            let what = "`--dry-run` supports only `--format human` and `json`";
             return Err(Failure::Arguments(what.to_owned()));
         }
     };
@@ -172,7 +172,7 @@ fn refuse_builds(args: &Compare) -> Result<(), Failure> {
     match of_sides.map(str::to_owned).or_else(of_table) {
         None => Ok(()),
         Some(flag) => Err(Failure::Arguments(format!(
-            "`{flag}` belongs to `cargo cbdr pack`: what `--packed` measures is built"
+            "`{flag}` goes with `cargo cbdr pack`: what `--packed` measures is already built"
         ))),
     }
 }

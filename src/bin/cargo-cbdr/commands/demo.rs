@@ -40,9 +40,9 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind
     let mut out = anstream::stdout().lock();
     writeln!(
         out,
-        "A small repository: `main` counts words; the branch `clean` counts those with\n\
-         punctuation without it, too, which takes longer. The processor time of the\n\
-         benchmark `words` may grow by 5%. `cargo cbdr compare main` on that branch:\n"
+        "A small repository: `main` counts words; the branch `clean` also counts each word\n\
+         without its punctuation, which takes longer. The processor time of the benchmark\n\
+         `words` may grow by 5%. `cargo cbdr compare main` on that branch:\n"
     )?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
@@ -89,6 +89,6 @@ fn make(path: &Path) -> Result<(), Failure> {
     maker.commit("Count words").map_err(Error::from)?;
     maker.branch("clean").map_err(Error::from)?;
     fs_err::write(path.join("src/lib.rs"), SLOWER)?;
-    maker.commit("Count words with punctuation without it, too").map_err(Error::from)?;
+    maker.commit("Count each word without its punctuation, too").map_err(Error::from)?;
     Ok(())
 }

@@ -137,6 +137,7 @@ fn choose_values(
         let mut request = proposal.request(request);
         request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
         let trial = try_out(&request, time, context, &mut |event| ui.show_one_sided(&event))?;
+        ui.end();
         proposal.settle(&trial);
         show_trial(ui, &trial, &proposal.table);
         threshold = trial.metric().threshold;
@@ -195,8 +196,8 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
                 continue;
             }
             Standing::Noisy(Some(reach)) => format!(
-                "it is noisy: even with {} for it alone, only a change that is {} away from the \
-                 threshold can be detected",
+                "it is noisy: even with {} for it alone, a change has to be {} away from the \
+                 threshold to be detected",
                 text::roughly(trial.limit),
                 text::size(*reach)
             ),
@@ -235,11 +236,11 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     }
     if let Some(minutes) = minutes_needed(trial) {
         ui.warn(&format!(
-            "a verdict needs at least {least} of the {limit} available: the time limit is raised \
-             to {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
+            "a verdict needs at least {least}, and the time limit is {limit}: it is raised to \
+             {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
         ));
     } else {
-        ui.status("Expecting", &format!("a verdict after {least} at the earliest"));
+        ui.status("Expecting", &format!("a verdict after at least {least}"));
     }
     show_metrics(ui, &trial.metrics);
     let metric = trial.metric();
@@ -250,7 +251,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     let nine = if trial.benchmarks() > 1 { " for nine of ten benchmarks" } else { "" };
     let size = text::size(reach);
     let known = format!(
-        "at this noise, {limit} is enough{nine} to detect a change that is {size} away from it"
+        "at this noise, {limit} is enough{nine} to detect a change {size} above or below it"
     );
     let threshold = percent(metric.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {

@@ -24,7 +24,7 @@ pub(crate) fn run(
     mut ui: Ui,
 ) -> Result<ExitKind, Failure> {
     if !matches!(format, Format::Human | Format::Json) {
-        let what = "`--repeat` prints `--format human` or `json` only";
+        let what = "`--repeat` supports only `--format human` and `json`";
         return Err(Failure::Arguments(what.to_owned()));
     }
     let mut outcomes: Vec<Outcome> = Vec::new();

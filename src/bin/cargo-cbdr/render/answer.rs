@@ -121,7 +121,7 @@ fn identical(outcome: &Outcome) -> Answer {
     let is_nothing = |notice: &Notice| matches!(notice, Notice::NothingToCompare { .. });
     let why = match outcome.notices.iter().any(is_nothing) {
         true => "there is nothing to compare",
-        false => "nothing can have changed",
+        false => "both sides are the same program",
     };
     Answer::new(format!("identical: {why}"), Vec::new())
 }
@@ -400,7 +400,13 @@ fn stopped(outcome: &Outcome) -> String {
         }
         (StoppedBy::Interrupt, None) => "interrupted".to_owned(),
         (_, None) => "there are no more samples".to_owned(),
-        (StoppedBy::MaxPairs, _) => "the maximum number of pairs was reached".to_owned(),
+        (StoppedBy::MaxPairs, _) => {
+            let few = outcome.notices.iter().find_map(|notice| match notice {
+                Notice::TooFewPairs { least } => Some(format!(", but any verdict needs {least}")),
+                _ => None,
+            });
+            format!("the maximum number of pairs was reached{}", few.unwrap_or_default())
+        }
         (StoppedBy::Verdict, _) => "a benchmark could not be measured".to_owned(),
         _ => {
             let limit = time::exact(outcome.limits.time);

@@ -30,7 +30,7 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
         (Verdict::NoRegression, _) => {
             format!("{bad} is not slower than {good} by more than the threshold")
         }
-        _ => format!("whether {bad} is slower than {good} is undecided"),
+        _ => format!("it is undecided whether {bad} is slower than {good}"),
     };
     fold::print(&mut out, &format!("{style}{}{style:#}: {answer}", text::verdict(verdict)), 2)?;
     for guilty in &report.guilty {

@@ -141,9 +141,9 @@ impl Sentences {
             self.warn(
                 "limits",
                 format!(
-                    "the control group may use the time of {limit} processors and is stopped \
-                     when it is used up, as in a container with `--cpus`: runs then show steps \
-                     of some ten milliseconds"
+                    "the control group may use the time of {limit} processors and is paused when \
+                     that is used up, as in a container with `--cpus`: some runs then take tens \
+                     of milliseconds longer"
                 ),
             );
         }
@@ -235,7 +235,7 @@ impl Sentences {
         if let Some(step) = checkup.processor_clock_step {
             let text = format!("processor time steps by {}", text::value(step, &Unit::Seconds));
             if step > 0.5e-3 {
-                let advice = "too coarse for runs shorter than a hundred of them";
+                let advice = "too coarse for runs shorter than a hundred such steps";
                 self.warn("clock", format!("{text}: {advice}"));
             } else {
                 self.fine("clock", text);
@@ -263,7 +263,7 @@ impl Sentences {
             }
             shown.push(why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
-            self.warn("metrics", format!("not {}: {why}{hint}", names(Some(why))));
+            self.warn("metrics", format!("unavailable {}: {why}{hint}", names(Some(why))));
         }
     }
 
@@ -284,17 +284,15 @@ impl Sentences {
         );
         let of = |threshold: &LeastThreshold| {
             let least = text::size(threshold.least?);
-            Some(format!("of {least} in {}", text::roughly(threshold.seconds)))
+            Some(format!("{least} in {}", text::roughly(threshold.seconds)))
         };
         let thresholds: Vec<String> = noise.thresholds.iter().filter_map(of).collect();
         let thresholds = match thresholds.is_empty() {
-            true => {
-                "too little was measured to tell at which threshold an unchanged benchmark can be \
-                     decided: allow a longer `--time-limit`"
-                    .to_owned()
-            }
+            true => "too little was measured to tell the smallest threshold that can be decided: \
+                     allow a longer `--time-limit`"
+                .to_owned(),
             false => format!(
-                "an unchanged benchmark can be decided at a threshold {}, or at a larger one",
+                "the smallest threshold at which an unchanged benchmark can be decided is {}",
                 thresholds.join(", ")
             ),
         };

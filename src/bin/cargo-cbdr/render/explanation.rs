@@ -31,7 +31,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         }
         Cost::Seconds(_) => (
             Unit::Seconds,
-            "Time of an iteration spent in each function, by samples of perf: first those whose \
+            "Time of an iteration spent in each function, sampled by perf: first those whose \
              code differs.",
         ),
         Cost::Bytes(_) => (Unit::Bytes, "Machine code of each crate whose size differs."),
@@ -43,14 +43,14 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
             Cost::Instructions(_) => format!(
                 "`{benchmark}` executes the same {all} instructions on both sides, function by \
                  function: what differs is how long they take, because of memory, caches or \
-                 predicted branches"
+                 branch prediction"
             ),
             Cost::Seconds(_) => format!(
-                "samples of perf show no function of `{benchmark}` whose time differs by more than \
+                "the samples of perf show no function of `{benchmark}` whose time differs by more than \
                  it varies from run to run"
             ),
             Cost::Bytes(_) => {
-                format!("the executable of `{benchmark}` does not tell which crates its code is of")
+                format!("the executable of `{benchmark}` does not name the crates of its code")
             }
         };
         return Explained { title, caption, table: TextTable::default(), rest: None };
@@ -62,18 +62,18 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let title = match cost {
         Cost::Instructions(_) => {
             let more = if after < before { "fewer" } else { "more" };
-            format!("executed once, `{benchmark}` takes {change} {more} instructions, of {all}")
+            format!("one run of `{benchmark}` executes {change} {more} instructions (base: {all})")
         }
         Cost::Seconds(_) => {
             let longer = if after < before { "shorter" } else { "longer" };
             format!(
-                "by samples of perf, these functions of `{benchmark}` take {change} {longer}, \
-                 of {all} in all"
+                "sampled by perf, these functions of `{benchmark}` take {change} {longer}, out \
+                 of {all}"
             )
         }
         Cost::Bytes(_) => {
             let more = if after < before { "less" } else { "more" };
-            format!("these crates have {change} {more} code in `{benchmark}`, of {all} in all")
+            format!("these crates have {change} {more} code in `{benchmark}`, out of {all}")
         }
     };
     let is_code = matches!(cost, Cost::Bytes(_));
@@ -90,7 +90,7 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
             let sign = if head > base { '+' } else { '-' };
             format!("{sign}{}", number((head - base).abs()))
         })
-        .text("its code", |of| code(of).to_owned())
+        .text("code", |of| code(of).to_owned())
         .build();
     let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
     let rest = (rest > 0).then(|| {
@@ -106,9 +106,9 @@ fn code(function: &FunctionCost) -> &'static str {
         _ if base == 0.0 => "on the head only",
         _ if head == 0.0 => "on the base only",
         _ if matches!(function.cost, Cost::Bytes(_)) => "on both sides",
-        Some(true) => "differs",
-        Some(false) => "is the same",
-        None => "is not known",
+        Some(true) => "changed",
+        Some(false) => "unchanged",
+        None => "unknown",
     }
 }
 
@@ -145,15 +145,15 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "executed once, `print` takes 1.911 k more instructions, of 5.000 k"
+            "one run of `print` executes 1.911 k more instructions (base: 5.000 k)"
         );
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
-            "f0 | 1.000 k | 3.000 k | +2.000 k | differs",
+            "f0 | 1.000 k | 3.000 k | +2.000 k | changed",
             "f1 | 0 | 500 | +500 | on the head only",
             "f2 | 400 | 0 | -400 | on the base only",
-            "f3 | 300 | 100 | -200 | is the same",
-            "f4 | 10 | 20 | +10 | is not known",
+            "f3 | 300 | 100 | -200 | unchanged",
+            "f4 | 10 | 20 | +10 | unknown",
         ];
         assert_eq!(rows, expected);
         assert_eq!(explained.rest.as_deref(), Some("and 1 more function"));
@@ -183,14 +183,13 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "by samples of perf, these functions of `print` take 12.00 ns longer, of 40.00 ns in \
-             all"
+            "sampled by perf, these functions of `print` take 12.00 ns longer, out of 40.00 ns"
         );
-        assert!(explained.caption.contains("samples of perf"), "{}", explained.caption);
+        assert!(explained.caption.contains("sampled by perf"), "{}", explained.caption);
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
-            "hot | 30.00 ns | 42.00 ns | +12.00 ns | differs",
-            "shared | 2.000 ns | 1.000 ns | -1.000 ns | is the same",
+            "hot | 30.00 ns | 42.00 ns | +12.00 ns | changed",
+            "shared | 2.000 ns | 1.000 ns | -1.000 ns | unchanged",
             "new | 0 s | 1.000 ns | +1.000 ns | on the head only",
         ];
         assert_eq!(rows, expected);

@@ -97,7 +97,8 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     let seconds: f64 = outcomes.iter().filter_map(|outcome| outcome.elapsed_seconds).sum();
     let wrong = 100.0 * (1.0 - first.policy.confidence);
     let average = format!(
-        "On average {:.1} pairs in {}. Of many comparisons, at most {}% may end in a false alarm.",
+        "On average {:.1} pairs in {}. In the long run, at most {}% of such comparisons end in a \
+         false alarm.",
         pairs as f64 / all as f64,
         text::seconds(seconds / all as f64),
         text::rounded(wrong),

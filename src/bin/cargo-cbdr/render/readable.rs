@@ -362,7 +362,7 @@ pub(crate) fn confidence(outcome: &Outcome) -> String {
     let for_one_look = uses(Method::Paired) || uses(Method::Welch);
     let looks = match (outcome.rows.is_none() || uses(Method::Sequential), for_one_look) {
         _ if uses(Method::Judge) => return "none: the estimates alone decide".to_owned(),
-        (true, true) => "at every look where the rows pair, else for one look",
+        (true, true) => "at every look if the rows form pairs, else for a single look",
         (true, false) => "at every look",
         (false, _) => "for one look",
     };
@@ -425,7 +425,7 @@ pub(crate) fn listed(benchmarks: &[BenchmarkResult]) -> [(Status, &'static str);
     let is_lost =
         |one: &BenchmarkResult| one.status == Status::NotMeasured && one.needed_seconds.is_none();
     let why = match benchmarks.iter().any(is_lost) {
-        true => "not measured, because a machine is lost or the time limit leaves no room",
+        true => "not measured, because a machine was lost or the time limit leaves no room",
         false => "not measured, because the time limit leaves no room",
     };
     let unaffected = "unaffected, because none of the code that changed runs there";

@@ -310,7 +310,13 @@ impl Columns {
         let ends = [format!("-{end}"), format!("+{end}")];
         let long = [format!("{} ◂ {}", ends[0], words[0]), format!("{} ▸ {}", words[1], ends[1])];
         let fits = |ends: &[String; 2]| width::columns(&ends.concat()) + 4 <= self.scale;
-        let [left, right] = if fits(&long) { long } else { ends };
+        // Where the scale is too narrow for them, the words are beside it.
+        let is_wide = fits(&long);
+        let [good, bad] = match is_wide || !self.has_words {
+            true => [String::new(), String::new()],
+            false => [format!("{} ◂ ", words[0]), format!(" ▸ {}", words[1])],
+        };
+        let [left, right] = if is_wide { long } else { ends };
         let mut cells: Vec<char> = vec![' '; self.scale];
         let middle = (self.scale - 1).div_ceil(2);
         let ends = width::columns(&left).max(width::columns(&right));
@@ -333,7 +339,7 @@ impl Columns {
         let between: String = cells[first..last.max(first)].iter().collect();
         let interval = if self.interval > 0 { self.interval + 1 } else { 0 };
         let before = 2 + self.name + 1 + CHANGE + interval + 1;
-        format!("{DIM}{:before$}{left}{between}{right}{DIM:#}", "")
+        format!("{DIM}{good:>before$}{left}{between}{right}{bad}{DIM:#}")
     }
 }
 
@@ -458,7 +464,7 @@ fn times(snapshot: &Snapshot) -> [String; 2] {
 fn left(snapshot: &Snapshot) -> String {
     // Nothing takes longer than the limit.
     let to_limit = (snapshot.limit - snapshot.elapsed).max(0.0);
-    match snapshot.remaining.map(|seconds| seconds.min(to_limit)).filter(|left| *left > 0.0) {
+    match snapshot.remaining.map(|seconds| seconds.min(to_limit)).filter(|left| *left >= 0.5) {
         Some(seconds) => format!(", ~{} left", text::roughly(seconds)),
         None if snapshot.is_unlikely => ", unlikely within the limit".to_owned(),
         None => String::new(),
@@ -608,7 +614,7 @@ mod tests {
         let open = snapshot(Some(-0.03), 0.01, None);
         let expected = [
             "  wall_time   +1.00%     [≥ -3.00%]     ·······━━━0●┃╌╌╌╌╌╌╌╌ undecided",
-            "                                        -10%      0 ┃+2% +10%",
+            "                               faster ◂ -10%      0 ┃+2% +10% ▸ slower",
         ];
         assert_eq!(view(&open, 80), expected);
         let wide = view(&open, 110);

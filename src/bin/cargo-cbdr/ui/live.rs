@@ -222,8 +222,12 @@ impl Terminal {
             self.over_layouts.iter().for_each(|over| lines::overrule(&mut snapshot, over));
         }
         let (width, height) = terminal_size();
-        self.reach = self.reach.max(lines::reach(&snapshot));
-        self.show(lines::live(&snapshot, self.reach, width, height));
+        let reach = self.reach.max(lines::reach(&snapshot));
+        // What is measured again must not squeeze what comes after it.
+        if !is_over_layouts {
+            self.reach = reach;
+        }
+        self.show(lines::live(&snapshot, reach, width, height));
     }
 
     fn show(&mut self, View { lines, gauge }: View) {

@@ -290,7 +290,7 @@ impl Ui {
                     self.status("Counting", &format!("the instructions of `{benchmark}`"));
                 }
                 Evidence::Samples => {
-                    self.status("Profiling", &format!("`{benchmark}` with samples of perf"));
+                    self.status("Profiling", &format!("`{benchmark}` with perf"));
                 }
             },
             Event::Counting(benchmark, place) => {
@@ -303,7 +303,7 @@ impl Ui {
             Event::TryingLengths { group, groups, pair } => {
                 let what = format!("run lengths: {group} of {groups}");
                 let place = (*groups > 1).then_some((*group, *groups));
-                self.step(&format!("trying run lengths: pair {pair}"), place, "Trying", &what);
+                self.step(&format!("choosing run lengths: pair {pair}"), place, "Trying", &what);
             }
             Event::Sampling(plan) => {
                 self.live.end(false);
@@ -318,7 +318,7 @@ impl Ui {
             }
             Event::OverLayouts(plan) => {
                 let benchmarks = text::count(plan.benchmarks.len() as u64, "benchmark");
-                self.status("Sampling", &format!("{benchmarks} again, over random layouts"));
+                self.status("Sampling", &format!("{benchmarks} again, in random layouts"));
             }
             Event::Longer(plan) => {
                 let benchmarks = plan.benchmarks.iter().filter(|one| one.gates()).count() as u64;

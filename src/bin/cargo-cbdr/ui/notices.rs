@@ -64,7 +64,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         }
         Notice::Removed(removed) => self::removed(removed),
         Notice::OnlyBase { .. } => format!(
-            "the head no longer has the {} {of}, none of whose metrics gate",
+            "the head no longer has the {} {of}, but none of {its} metrics could fail the check",
             of.or("benchmark", "benchmarks")
         ),
         Notice::Functions { changed, .. } => functions(changed, of),
@@ -75,11 +75,14 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::Run(notice) => run(notice, of),
         Notice::Identical { moved, .. } => identical(*moved, of),
         Notice::SameProgram { why, .. } => {
-            format!("{of} {is_each} the same program on both sides, but measured: {why}")
+            format!("{of} {is_each} the same program on both sides, but measured anyway: {why}")
         }
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
-            format!("no verdict is possible with fewer than {least} pairs")
+            format!(
+                "`--max-pairs` is too small for any verdict: at least {least} pairs are \
+                needed"
+            )
         }
         Notice::NoMoreLayouts { layouts } => no_more_layouts(*layouts),
         Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
@@ -93,8 +96,8 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             format!("{of}: {why}{hint}")
         }
         Notice::NotLinked { why, .. } => format!(
-            "{of} can't be linked with {its} functions in another order ({why}); copies of {it} in \
-             other pages of memory are used instead, which vary only a part of the placement"
+            "{of} can't be linked with {its} functions in another order ({why}); copies of {it} \
+             in other memory pages are measured instead, which vary only part of the placement"
         ),
         Notice::NotAligned { why, .. } => not_aligned(of, why),
         Notice::LeftBehind { processes, .. } => left_behind(*processes, of),
@@ -147,8 +150,8 @@ fn no_more_layouts(layouts: u64) -> String {
 
 fn not_aligned(of: &Subjects, why: &str) -> String {
     format!(
-        "{of} can't be linked with what is the same on both sides at the same addresses ({why}); \
-         the executables as built are measured instead"
+        "{of} can't be linked with unchanged code and data at equal addresses ({why}); the \
+         executables are measured as built"
     )
 }
 
@@ -193,8 +196,8 @@ fn no_time(NoTime { benchmarks, wanted }: &NoTime) -> String {
         benchmarks.iter().map(|(name, seconds)| format!("`{name}` ({})", text::seconds(*seconds))),
     );
     format!(
-        "{} {are} not measured, because the time limit leaves no room for the about {} that {they} \
-         would need: {names}; `--time-limit {}` has room for all, and `--filter` selects some",
+        "{} {are} not measured: {they} would need about {}, for which the time limit leaves no \
+         room: {names}; allow `--time-limit {}`, or select some with `--filter`",
         count(benchmarks.len() as u64, "benchmark"),
         roughly(seconds),
         text::option(*wanted)
@@ -203,8 +206,8 @@ fn no_time(NoTime { benchmarks, wanted }: &NoTime) -> String {
 
 fn only_short(benchmarks: usize, example: &str, length: f64) -> String {
     format!(
-        "there was no time to run {} for {} as well, so code that only more iterations enter was \
-         not measured: raise `--time-limit`, or select fewer benchmarks with `--filter`",
+        "there was no time to run {} for {} as well, so code that runs only after more iterations \
+         was not measured: raise `--time-limit`, or select fewer benchmarks with `--filter`",
         and_others(benchmarks, example),
         text::length(length)
     )
@@ -254,8 +257,8 @@ fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
         args => format!("with `{}`", line(&args.join(" "))),
     });
     format!(
-        "{} {} built differently, since the manifests differ in which features and profiles there \
-         are or are required: the base {base}, the head {head}",
+        "{} {} built differently on the two sides, because their manifests define or require \
+         other features or profiles: the base {base}, the head {head}",
         code_list(benchmarks),
         if benchmarks.len() == 1 { "is" } else { "are" }
     )
@@ -309,19 +312,18 @@ pub(crate) fn removed(removed: &[Removed]) -> String {
     let kinds = [("has the ".to_owned() + noun, &benchmarks), ("measures".to_owned(), &metrics)];
     let sentences =
         kinds.into_iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
-            let gate = if removed.len() == 1 { "gates" } else { "gate" };
             let names = text::removed_names(removed, MOST);
-            format!("the head no longer {verb} {names}, which {gate} on the base")
+            format!("the head no longer {verb} {names}, which could fail this check")
         });
     sentences.collect::<Vec<_>>().join("; ")
 }
 
 fn pointers(side: Side, files: usize, example: &str) -> String {
     format!(
-        "{} of the {side}, such as `{example}`, {} of git-lfs without the content: `--fetch` \
-         downloads it if git-lfs is installed",
+        "{} of the {side}, such as `{example}`, {} without the content: `--fetch` downloads it if \
+         git-lfs is installed",
         count(files as u64, "file"),
-        if files == 1 { "is only a pointer" } else { "are only pointers" }
+        if files == 1 { "is only a git-lfs pointer" } else { "are only git-lfs pointers" }
     )
 }
 
@@ -403,7 +405,7 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             of.alone(format!(", in line {line}"))
         ),
         RunNotice::FewAllocations { calls, .. } => format!(
-            "of {of} {} seen: an allocator that does not use `malloc` is not seen",
+            "of {of}, {} seen: those of an allocator that does not use `malloc` are not counted",
             of.or(format!("only {calls} allocations were"), "hardly any allocations were")
         ),
         RunNotice::NamesVary { names, .. } => format!(
@@ -413,8 +415,7 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             code_list(names)
         ),
         RunNotice::Repeated { runs, .. } => format!(
-            "a run of {of} is too short for the clock of the gating metric: each measurement is the \
-             mean of {} runs",
+            "the clock is too coarse for one run of {of}: each measurement is the mean of {} runs",
             of.or(runs, "several")
         ),
     }
@@ -442,8 +443,8 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
 const FUNCTIONS: usize = 5;
 
 /// Why functions of unchanged crates differ.
-const LUCK: &str = "edited code is inlined into them, or the compiler partitioned or inlined \
-                    other code differently, which `--codegen-units 1` can prevent";
+const LUCK: &str = "either edited code is inlined into them, or the compiler split or inlined \
+    other code differently, which `--codegen-units 1` can prevent";
 
 fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     if changed.is_empty() {
@@ -458,7 +459,7 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     let differs = |all: &[_]| if all.len() == 1 { "differs" } else { "differ" };
     if own.is_empty() {
         return format!(
-            "{} of {of} {} between the sides, only of unchanged crates: {LUCK}: {}",
+            "{} of {of} {} between the sides, all in unchanged crates ({LUCK}): {}",
             count(others_code.len() as u64, "function"),
             differs(&others_code),
             named_functions(&others_code, FUNCTIONS)
@@ -560,7 +561,7 @@ fn advice(advice: &Advice) -> String {
     }
     match tried.is_empty() {
         true => format!(
-            "{open} undecided, and nothing that was tried would have changed that: \
+            "{open} undecided, and no other metric, threshold or time limit is known to help: \
              `cargo cbdr doctor` shows how noisy this machine is"
         ),
         false => format!("{open} undecided: {}", tried.join("; ")),
@@ -576,7 +577,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     };
     let reach = match reach {
         Some(reach) => format!(
-            "; in this time, only a change below {} or above {} can be distinguished from the threshold",
+            "; by then, only changes below {} or above {} can be told from the threshold",
             percent(limit - reach),
             percent(limit + reach)
         ),
@@ -584,7 +585,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     };
     let others = match others {
         0 => String::new(),
-        others => format!("; the same holds for {}", count(*others as u64, "other verdict")),
+        others => format!("; also true of {}", count(*others as u64, "other verdict")),
     };
     format!(
         "a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: \
@@ -613,7 +614,7 @@ mod tests {
         let nothing = Advice { open: 1, metric: None, threshold: None, time: None };
         assert_eq!(
             advice(&nothing),
-            "1 undecided, and nothing that was tried would have changed that: \
+            "1 undecided, and no other metric, threshold or time limit is known to help: \
              `cargo cbdr doctor` shows how noisy this machine is"
         );
         let it = Advice { threshold: Some((0.1, 1)), ..nothing };
@@ -639,7 +640,7 @@ mod tests {
         let only_those = functions(&changed[1..], &hex);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
         let begin =
-            "6 functions of `hex` differ between the sides, only of unchanged crates: edited";
+            "6 functions of `hex` differ between the sides, all in unchanged crates (either";
         assert!(only_those.starts_with(begin), "{only_those}");
         assert!(only_those.ends_with(" and 1 more"), "{only_those}");
     }

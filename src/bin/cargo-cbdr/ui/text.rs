@@ -33,8 +33,8 @@ pub(crate) fn layouts(number: u64, placing: Placing) -> String {
 pub(crate) fn percent(fraction: f64) -> String {
     let value = 100.0 * fraction;
     let digits = match value.abs() {
-        v if v < 10.0 => 2,
-        v if v < 1000.0 => 1,
+        v if v < 9.995 => 2,
+        v if v < 999.95 => 1,
         _ => 0,
     };
     // No "-0.00%".
@@ -362,6 +362,7 @@ mod tests {
             (0.012_34, "+1.23%"),
             (-0.1, "-10.0%"),
             (0.1999, "+20.0%"),
+            (0.09996, "+10.0%"),
             (12.0, "+1200%"),
         ];
         for (fraction, expected) in table {

@@ -72,7 +72,7 @@ fn progress_form(
         (None, None) => ProgressForm::Live,
         (None, Some(variable)) => {
             let name = variable.to_string_lossy();
-            let wrong = || format!("{VARIABLE} is `{name}`: plain, live and none are possible");
+            let wrong = || format!("{VARIABLE} is `{name}`, but must be plain, live or none");
             ProgressForm::named(&name).ok_or_else(|| Failure::Arguments(wrong()))?
         }
     };

@@ -34,7 +34,7 @@ fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str
     Ok(match service {
         Service::Github if args.watch => (".github/workflows/cbdr-watch.yml", GITHUB_WATCH),
         Service::Github if args.on != Trigger::Push && is_split => {
-            return refused("what a comment or a label starts is for one machine");
+            return refused("`--shards` needs `--on push`");
         }
         Service::Github => match args.on {
             Trigger::Comment => (github, GITHUB_COMMENT),
@@ -77,8 +77,8 @@ pub(super) fn change(
     let Some(folder) = proposal.folder.to_str().filter(|folder| folder.chars().all(is_plain))
     else {
         let what = format!(
-            "the folder `{}` has a name with odd characters: write the workflow by \
-                            hand, as docs/ci.md shows",
+            "the folder `{}` has unusual characters in its name: write the workflow by hand, as \
+             docs/ci.md shows",
             proposal.folder.display()
         );
         return Err(Failure::Refused(what));

@@ -77,7 +77,7 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             format!("{built}, {}: {end}", of.or(numbers, several))
         }
         Remark::Tail { average, typical } => format!(
-            "rare slow runs change the average {}; an average may change by {TAIL} times the \
+            "rare slow runs changed the average {}; an average may change by {TAIL} times the \
              threshold",
             of.or(
                 format!(
@@ -135,8 +135,8 @@ fn learnt(threshold: f64, Learnt { results, earlier }: &Learnt, of: &Subjects) -
 fn finding(finding: &Finding, of: &Subjects) -> String {
     match *finding {
         Finding::Outliers { one_in, share } => format!(
-            "{} of the variance; a mean needs many pairs to average them out; a median (`--estimator \
-             median`) does not, but misses a change of these runs alone",
+            "{} of the variance; a mean needs many pairs to average them out; a median \
+             (`--estimator median`) does not, but would not notice if only the slow runs changed",
             of.or(
                 format!(
                     "1 pair in {one_in:.0} is an outlier, and outliers cause {}",
@@ -207,8 +207,8 @@ fn finding(finding: &Finding, of: &Subjects) -> String {
             of.or(format!("a step of {:.2}%", 100.0 * step), "a step")
         ),
         Finding::NotNormal { fit } => format!(
-            "the differences are far from normal{}; a median may need far fewer pairs than a mean \
-             (`--estimator median`)",
+            "the differences are far from normally distributed{}; a median may need far fewer \
+             pairs than a mean (`--estimator median`)",
             of.alone(format!(" (fit {fit:.2})"))
         ),
     }
