@@ -203,14 +203,13 @@ pub(crate) struct Compare {
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
-    /// Measure what `cargo cbdr pack` has written to this file: neither the
-    /// repository nor Rust is needed
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "repeat"],
-          help_heading = SIDES)]
+    /// Measure the comparison that `cargo cbdr pack` wrote to this file, without
+    /// the repository and without Rust
+    #[arg(long, value_name = "FILE", conflicts_with = "repeat", help_heading = SIDES)]
     pub(crate) packed: Option<PathBuf>,
 
-    /// Measure the part of machine I of N; `analyze --combine` gives the verdict of
-    /// the N files; `auto` reads I and N from the variables of Slurm, Kubernetes,
+    /// Measure as machine I of N; `analyze --combine` turns the N files into one
+    /// verdict; `auto` reads I and N from the variables of Slurm, Kubernetes,
     /// GitLab, Buildkite or CircleCI
     #[arg(long, value_name = "I/N", value_parser = shard, help_heading = STOPPING,
           conflicts_with_all = ["repeat", "fail_fast"])]
@@ -271,10 +270,10 @@ pub(crate) struct SideFlags {
     pub(crate) always_run: bool,
 }
 
-/// Write all that a comparison needs to a file
+/// Build a comparison, and write it to a file for other machines
 ///
-/// Builds both sides. Any machine of this kind measures them with
-/// `compare --packed FILE`, without the repository, git, Rust or a linker.
+/// Any machine of the same kind can measure it with `compare --packed FILE`, without
+/// the repository, git, Rust or a linker.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "cargo cbdr pack [OPTIONS] [BASE] <FILE> [-- <ARGS>...]",
@@ -423,7 +422,7 @@ pub(crate) struct Init {
     #[arg(long, value_enum, value_name = "KIND", help_heading = OUTPUT)]
     pub(crate) ci: Option<Service>,
 
-    /// With --ci: split each comparison over this many machines
+    /// With --ci: divide each comparison among this many machines
     #[arg(long, value_name = "N", requires = "ci", value_parser = clap::value_parser!(u64).range(2..=256),
           help_heading = OUTPUT)]
     pub(crate) shards: Option<u64>,
@@ -450,6 +449,8 @@ pub(crate) enum Service {
     Github,
     /// GitLab CI: `.gitlab/cbdr.yml`, to be included.
     Gitlab,
+    /// Buildkite: `.buildkite/cbdr.yml`, to be uploaded.
+    Buildkite,
     /// Slurm: a script that submits an array, `ci/cbdr-slurm.sh`.
     Slurm,
     /// Kubernetes: an indexed job and its verdict, `ci/cbdr-kubernetes.yml`.
