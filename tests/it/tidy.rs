@@ -64,16 +64,16 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_920),
-    ("engine", 2_430),
+    ("bin", 10_975),
+    ("engine", 2_455),
     ("error", 130),
     ("exec", 6_460),
-    ("flows", 6_820),
-    ("model", 1_835),
-    ("samples", 2_175),
+    ("flows", 6_835),
+    ("model", 1_850),
+    ("samples", 2_250),
     ("settings", 1_820),
     ("stats", 2_360),
-    ("workspace", 11_450),
+    ("workspace", 11_500),
 ];
 
 fn root() -> PathBuf {
