@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::model::shard::{Shard, sharers};
+use cargo_cbdr::model::shard::{Divisible, Shard, sharers};
 use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
 use cargo_cbdr::stats::family::{SharedTest, alarms};
 
@@ -21,11 +21,44 @@ const BENCHMARKS: usize = 3000;
 /// One in so many is unaffected.
 const UNAFFECTED: usize = 3;
 
-/// The machines, and how many of them are lost.
-const PARKS: [(usize, &[usize]); 4] = [(1, &[0]), (2, &[0]), (8, &[0, 1]), (64, &[0, 3])];
+/// Machines, and what they measure. If there are more shards than machines, each machine measures
+/// the next one when it is free.
+struct Park {
+    machines: usize,
+    shards: usize,
+    /// Whether all are as fast as the first.
+    are_alike: bool,
+    /// Whether a pack has the times of the benchmarks.
+    has_times: bool,
+    /// How many shards are lost.
+    lost: &'static [usize],
+}
+
+const fn park(machines: usize, shards: usize, lost: &'static [usize]) -> Park {
+    Park { machines, shards, are_alike: false, has_times: true, lost }
+}
+
+const PARKS: [Park; 8] = [
+    park(1, 1, &[0]),
+    park(2, 2, &[0]),
+    Park { are_alike: true, ..park(8, 8, &[0]) },
+    Park { has_times: false, ..park(8, 8, &[0]) },
+    park(8, 8, &[0, 1]),
+    park(8, 32, &[0]),
+    park(16, 64, &[0]),
+    park(64, 64, &[0, 3]),
+];
 
 /// How long the same takes on each machine.
 const SPEEDS: [f64; 8] = [1.0, 1.7, 0.6, 2.5, 1.2, 0.8, 3.0, 1.5];
+
+/// How long it takes to unpack and to run each program once, for each shard, and to trace an
+/// unaffected benchmark, seconds.
+const START: f64 = 10.0;
+const TRACE: f64 = 0.075;
+
+/// How well a single pair tells how long others take: the deviation of the logarithm.
+const KNOWN: f64 = 0.3;
 
 /// How many benchmarks are slower, and by how much.
 const SLOWER: (usize, f64) = (20, 0.05);
@@ -37,7 +70,7 @@ const NOISE: Noise = Noise::Normal(0.03);
 
 /// What a machine found of one benchmark.
 struct Found {
-    machine: usize,
+    shard: usize,
     is_slower: bool,
     /// By the machine itself.
     decision: Option<Decision>,
@@ -60,12 +93,12 @@ struct Told {
 
 /// A benchmark: how long a pair of it takes on the first machine, seconds.
 fn seconds_of_pair(random: &mut Random) -> f64 {
-    (0.04 * random.normal().exp()).clamp(0.01, 1.0)
+    (0.015 * random.normal().exp()).clamp(0.01, 1.0)
 }
 
 /// Measures all benchmarks, of which `slower` are slower by a part; the others' change is `change`.
 fn measured(
-    machines: usize,
+    &Park { shards: of, has_times, .. }: &Park,
     slower: (usize, f64),
     change: f64,
     most: u32,
@@ -73,23 +106,29 @@ fn measured(
 ) -> Vec<Found> {
     let random = &mut Random::seeded(seed);
     let source = &mut Source::new(NOISE);
-    let names: Vec<String> = (0..BENCHMARKS).map(|number| format!("benchmark {number}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let shards = Shard::allot(&names, &seed.to_string(), machines as u64);
+    let seconds: Vec<f64> = (0..BENCHMARKS).map(|_| seconds_of_pair(random)).collect();
+    let benchmarks: Vec<Divisible> = (0..BENCHMARKS)
+        .map(|number| {
+            let benchmark = format!("benchmark {number}");
+            let pairs = if number.is_multiple_of(UNAFFECTED) { 1.0 } else { 14.0 };
+            let known = pairs * seconds[number] * (KNOWN * random.normal()).exp();
+            let together = benchmark.clone();
+            Divisible { benchmark, together, seconds: if has_times { known } else { 0.0 } }
+        })
+        .collect();
+    let shard = Shard::divide(&benchmarks, &seed.to_string(), of as u64).unwrap_or_default();
+    let shard: Vec<usize> = shard.iter().map(|shard| *shard as usize - 1).collect();
     let affected: Vec<usize> =
         (0..BENCHMARKS).filter(|number| !number.is_multiple_of(UNAFFECTED)).collect();
-    let of = |machine: usize| move |number: &&usize| number == &&machine;
-    let count = |all: &[usize], machine| all.iter().filter(of(machine)).count();
-    let machine: Vec<usize> = shards.iter().map(|shard| *shard as usize - 1).collect();
-    let left: Vec<usize> = affected.iter().map(|number| machine[*number]).collect();
-    let sharing: Vec<usize> = (0..machines)
-        .map(|one| sharers(BENCHMARKS, count(&machine, one), count(&left, one)))
-        .collect();
+    let count = |all: &[usize], one| all.iter().filter(|shard| **shard == one).count();
+    let left: Vec<usize> = affected.iter().map(|number| shard[*number]).collect();
+    let sharing: Vec<usize> =
+        (0..of).map(|one| sharers(BENCHMARKS, count(&shard, one), count(&left, one))).collect();
     let mut all = Vec::new();
     for (place, number) in affected.into_iter().enumerate() {
-        let machine = machine[number];
+        let shard = shard[number];
         let change = if place < slower.0 { slower.1 } else { change };
-        let levels = Levels::new(1.0 - LEVEL, sharing[machine]);
+        let levels = Levels::new(1.0 - LEVEL, sharing[shard]);
         let mut running = Running::new(Estimator::Robust, Better::Lower, levels);
         running.track(THRESHOLD);
         let (mut decision, mut pairs) = (None, 0);
@@ -105,24 +144,25 @@ fn measured(
             _ => running.alarm_among(THRESHOLD, 1.0 - LEVEL),
         };
         all.push(Found {
-            machine,
+            shard,
             is_slower: change > THRESHOLD,
             decision,
-            test: SharedTest { share: 1.0 / sharing[machine] as f64, alarm_among },
-            seconds: f64::from(pairs) * seconds_of_pair(random) * SPEEDS[machine % SPEEDS.len()],
+            test: SharedTest { share: 1.0 / sharing[shard] as f64, alarm_among },
+            seconds: f64::from(pairs) * seconds[number],
         });
     }
     all
 }
 
-/// What the machines say after the first `lost` of them were lost.
-fn told(all: &[Found], machines: usize, lost: usize) -> Told {
-    let kept: Vec<&Found> = all.iter().filter(|found| found.machine >= lost).collect();
+/// What the machines say after the first `lost` shards were lost.
+fn told(all: &[Found], park: &Park, lost: usize) -> Told {
+    let kept: Vec<&Found> = all.iter().filter(|found| found.shard >= lost).collect();
     let mut tests: Vec<SharedTest> = kept.iter().map(|found| found.test).collect();
-    let of_lost = all.iter().filter(|found| found.machine < lost).map(|found| found.test.share);
+    let of_lost = all.iter().filter(|found| found.shard < lost).map(|found| found.test.share);
     tests.push(SharedTest { share: of_lost.sum(), alarm_among: 0 });
     let mut told = Told { not_measured: all.len() - kept.len(), ..Told::default() };
-    let mut seconds = vec![0.0; machines];
+    let trace = TRACE * BENCHMARKS as f64 / UNAFFECTED as f64 / park.shards as f64;
+    let mut seconds = vec![START + trace; park.shards];
     for (found, among) in kept.into_iter().zip(alarms(&tests)) {
         let is_own = found.decision == Some(Decision::Regression);
         assert!(!is_own || among.is_some(), "what a machine found is found together");
@@ -131,24 +171,43 @@ fn told(all: &[Found], machines: usize, lost: usize) -> Told {
         told.wrong_clears += usize::from(is_clear && found.is_slower);
         told.by_machines += usize::from(is_own && found.is_slower);
         told.together += usize::from(among.is_some() && found.is_slower);
-        seconds[found.machine] += found.seconds;
+        seconds[found.shard] += found.seconds;
     }
-    told.seconds = seconds.into_iter().fold(0.0, f64::max);
+    told.seconds = last_end(&seconds, park);
     told
+}
+
+/// When the last machine ends; each takes the next shard when it is free.
+fn last_end(shards: &[f64], park: &Park) -> f64 {
+    let mut free = vec![0.0; park.machines];
+    for shard in shards {
+        let first = |one: &usize, other: &usize| f64::total_cmp(&free[*one], &free[*other]);
+        let machine = (0..park.machines).min_by(first).unwrap_or(0);
+        let speed = if park.are_alike { 1.0 } else { SPEEDS[machine % SPEEDS.len()] };
+        free[machine] += speed * shard;
+    }
+    free.into_iter().fold(0.0, f64::max)
+}
+
+/// A mean; nothing if there is none.
+fn number(digits: usize, mean: f64) -> String {
+    if mean.is_nan() { String::new() } else { format!("{mean:.digits$}") }
 }
 
 /// The table.
 pub fn table(size: &Size, seed: u64) -> String {
-    let runs = u64::from(size.runs / 20).max(1);
-    let clear = runs.div_ceil(8);
+    let runs = u64::from(size.runs / 40).max(1);
+    let clear = runs.div_ceil(4);
     let mut out = String::new();
     let _ = writeln!(
         out,
         "# Benchmarks divided among machines\n\nMade by `cargo run --release --example error-rates \
          -- --divided`, seed {seed}: {BENCHMARKS} benchmarks, one in {UNAFFECTED} of them \
          unaffected, divided as `compare --shard` does, and combined as `analyze --combine` does. \
-         Pairs have normal noise of 3 % and take 10 ms to 1 s on the first machine; the others are \
-         0.6 to 3 times as slow. The threshold is 2 %.\n\n\
+         Pairs have normal noise of 3 % and take 10 ms to 1 s on the first machine, so that a \
+         benchmark takes about one second, as in [real suites](real-suites.md), where it was 0.3 to \
+         1.6. A shard takes {START:.0} s more to begin, and {TRACE} s for each unaffected benchmark. \
+         The other machines take 0.6 to 3 times as long. The threshold is 2 %.\n\n\
          *Nothing is slower*: {clear} comparisons without any change, until each benchmark has its \
          verdict. *Some are slower*: {runs} comparisons in which {} are slower by {:.0} % and all \
          others by exactly the threshold, so that any alarm about them is wrong, after {} pairs of \
@@ -160,6 +219,9 @@ pub fn table(size: &Size, seed: u64) -> String {
     );
     let columns = [
         "machines",
+        "as fast",
+        "shards",
+        "divided by",
         "lost",
         "nothing is slower: seconds to the verdict",
         "any alarm, %",
@@ -170,9 +232,9 @@ pub fn table(size: &Size, seed: u64) -> String {
         "not measured",
     ];
     head(&mut out, "Means of all comparisons", &words(&columns));
-    for (machines, lost) in PARKS {
+    for park in &PARKS {
         let simulated = |runs: u64, slower, change, most| -> Vec<Vec<Found>> {
-            let one = |run| measured(machines, slower, change, most, seed + run);
+            let one = |run| measured(park, slower, change, most, seed + run);
             std::thread::scope(|scope| {
                 let half = scope.spawn(|| (0..runs / 2).map(one).collect::<Vec<_>>());
                 let rest: Vec<_> = (runs / 2..runs).map(one).collect();
@@ -180,10 +242,16 @@ pub fn table(size: &Size, seed: u64) -> String {
             })
         };
         let none = simulated(clear, (0, 0.0), 0.0, PAIRS[1]);
+        // Machines change nothing about errors, but shards do.
+        let runs = if park.machines == park.shards && !park.are_alike && park.has_times {
+            runs
+        } else {
+            0
+        };
         let some = simulated(runs, SLOWER, THRESHOLD, PAIRS[0]);
-        for lost in lost {
+        for lost in park.lost {
             let tell = |all: &[Vec<Found>]| -> Vec<Told> {
-                all.iter().map(|found| told(found, machines, *lost)).collect()
+                all.iter().map(|found| told(found, park, *lost)).collect()
             };
             let (none, some) = (tell(&none), tell(&some));
             let mean = |all: &[Told], of: fn(&Told) -> f64| {
@@ -194,15 +262,18 @@ pub fn table(size: &Size, seed: u64) -> String {
             row(
                 &mut out,
                 [
-                    machines.to_string(),
+                    park.machines.to_string(),
+                    if park.are_alike { "yes" } else { "no" }.to_owned(),
+                    park.shards.to_string(),
+                    if park.has_times { "times" } else { "names" }.to_owned(),
                     lost.to_string(),
                     format!("{:.0}", mean(&none, |told| told.seconds)),
                     format!("{:.1}", mean(&none, any)),
-                    format!("{:.1}", mean(&some, any)),
-                    format!("{:.1}", mean(&some, share)),
-                    format!("{:.1}", mean(&some, |told| told.by_machines as f64)),
-                    format!("{:.1}", mean(&some, |told| told.together as f64)),
-                    format!("{:.0}", mean(&some, |told| told.not_measured as f64)),
+                    number(1, mean(&some, any)),
+                    number(1, mean(&some, share)),
+                    number(1, mean(&some, |told| told.by_machines as f64)),
+                    number(1, mean(&some, |told| told.together as f64)),
+                    number(0, mean(&some, |told| told.not_measured as f64)),
                 ],
             );
         }

@@ -265,7 +265,8 @@ impl Experiment {
                 tests.map(move |(place, (_, test))| ((BenchmarkId(id), place), test))
             })
             .unzip();
-        tests.extend(self.suite.iter_mut().map(SuiteTest::test_mut));
+        let suite = self.suite.iter_mut().filter(|number| !number.is_part());
+        tests.extend(suite.map(SuiteTest::test_mut));
         let more = step_down(&mut self.family, &mut tests);
         let of_suite: Vec<usize> =
             more.iter().filter_map(|number| number.checked_sub(ids.len())).collect();
@@ -470,10 +471,11 @@ impl Experiment {
         };
         let benchmarks = self.benchmarks.iter().map(|one| one.results(end)).collect();
         let likely_slower = self.likely_slower().map(str::to_owned);
-        let suite = (!self.suite.is_empty()).then(|| Suite {
-            benchmarks: self.suite.iter().map(SuiteTest::benchmarks).max().unwrap_or(0),
+        let numbers = || self.suite.iter().filter(|number| !number.is_part());
+        let suite = numbers().map(SuiteTest::benchmarks).max().map(|benchmarks| Suite {
+            benchmarks,
             unaffected: self.plan.unaffected,
-            numbers: self.suite.iter().map(SuiteTest::result).collect(),
+            numbers: numbers().map(SuiteTest::result).collect(),
         });
         let (evidence, elapsed) = (self.evidence(), self.elapsed);
         Sampled { benchmarks, suite, stopped_by, likely_slower, evidence, elapsed }

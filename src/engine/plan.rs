@@ -232,7 +232,7 @@ impl Plan {
 
     /// The numbers of the suite that gate.
     pub(crate) fn suite_gates(&self) -> impl Iterator<Item = &PlannedNumber> {
-        self.suite.iter().filter(|number| number.gate.is_some())
+        self.suite.iter().filter(|number| number.gate.is_some() && !number.is_part)
     }
 
     /// The least number of pairs with which any test can be decided.

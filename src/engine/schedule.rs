@@ -6,7 +6,7 @@
 //! order would follow from the first, and noise by which a fast run tends to follow a slow
 //! one would add up: 5.7 % instead of 5 % wrong verdicts on recorded timings.
 
-use crate::model::shard::Shard;
+use crate::model::shard::{Divisible, Shard};
 use crate::model::side::Side;
 
 impl Shard {
@@ -17,16 +17,36 @@ impl Shard {
         scramble(scramble(seed) ^ self.number) >> 11
     }
 
-    /// The number of the shard for each of these names, all of them different: the same on every
-    /// machine, and for each shard as many, up to one. `key` is what all machines know.
-    pub fn allot(names: &[&str], key: &str, of: u64) -> Vec<u64> {
+    /// The number of the shard for each of these benchmarks: the same on every machine. `None` if
+    /// there are fewer parts than machines. `key` is what all machines know.
+    pub fn divide(benchmarks: &[Divisible], key: &str, of: u64) -> Option<Vec<u64>> {
+        let parts: Vec<&[Divisible]> =
+            benchmarks.chunk_by(|one, other| one.together == other.together).collect();
+        let seconds = |part: &&[Divisible]| part.iter().map(|one| one.seconds).sum();
+        let named: Vec<(&str, f64)> =
+            parts.iter().map(|part| (part[0].together.as_str(), seconds(part))).collect();
+        let shards = parts.iter().zip(Self::allot(&named, key, of));
+        let of_benchmarks = shards.flat_map(|(part, shard)| part.iter().map(move |_| shard));
+        (parts.len() as u64 >= of).then(|| of_benchmarks.collect())
+    }
+
+    /// The number of the shard for each of these names, all of them different, of which each takes
+    /// so many seconds. The longest comes first, and each goes to the shard with the least to do;
+    /// where no times are known, all shards get as many, up to one.
+    fn allot(parts: &[(&str, f64)], key: &str, of: u64) -> Vec<u64> {
         let hash = |text: &str| text.bytes().fold(0, |hash, byte| scramble(hash ^ u64::from(byte)));
         let key = hash(key);
-        let mut order: Vec<usize> = (0..names.len()).collect();
-        order.sort_by_key(|one| (scramble(key ^ hash(names[*one])), names[*one]));
-        let mut shards = vec![0; names.len()];
-        for (place, one) in (0..of).cycle().zip(order) {
-            shards[one] = place + 1;
+        let mut order: Vec<usize> = (0..parts.len()).collect();
+        order.sort_by_key(|one| (scramble(key ^ hash(parts[*one].0)), parts[*one].0));
+        order.sort_by(|one, other| parts[*other].1.total_cmp(&parts[*one].1));
+        let mut loads = vec![0.0; of as usize];
+        let mut shards = vec![0; parts.len()];
+        for one in order {
+            let by_load = |one: &usize, other: &usize| f64::total_cmp(&loads[*one], &loads[*other]);
+            let least = (0..loads.len()).min_by(by_load).unwrap_or(0);
+            // Of what takes no known time, the number counts.
+            loads[least] += parts[one].1.max(1e-9);
+            shards[one] = least as u64 + 1;
         }
         shards
     }
@@ -169,7 +189,7 @@ mod tests {
     #[test]
     fn each_name_has_one_shard_whatever_the_order_and_all_shards_have_as_many() {
         let names: Vec<String> = (0..300).map(|number| format!("group/{number}")).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let names: Vec<(&str, f64)> = names.iter().map(|name| (name.as_str(), 0.0)).collect();
         let shards = Shard::allot(&names, "commits", 8);
         let count = |shard: u64| shards.iter().filter(|one| **one == shard).count();
         assert!((1..=8).all(|shard| [37, 38].contains(&count(shard))), "{shards:?}");
@@ -180,8 +200,29 @@ mod tests {
         assert_eq!(again, shards);
         assert_ne!(Shard::allot(&names, "others", 8), shards);
         // On all machines and in all versions.
-        assert_eq!(Shard::allot(&["a", "b", "c", "d"], "x", 2), [2, 1, 2, 1]);
-        assert_eq!(Shard::allot(&["a"], "x", 1), [1]);
+        let four = ["a", "b", "c", "d"].map(|name| (name, 0.0));
+        assert_eq!(Shard::allot(&four, "x", 2), [2, 1, 2, 1]);
+        assert_eq!(Shard::allot(&four[..1], "x", 1), [1]);
+    }
+
+    #[test]
+    fn where_times_are_known_all_shards_have_as_much_to_do() {
+        let one = |name: &str, together: &str, seconds| Divisible {
+            benchmark: name.to_owned(),
+            together: together.to_owned(),
+            seconds,
+        };
+        let all = [
+            one("a", "a", 1.0),
+            one("b", "b", 5.0),
+            one("c", "same", 1.0),
+            one("d", "same", 2.0),
+            one("e", "e", 1.0),
+        ];
+        let shards = Shard::divide(&all, "x", 2).unwrap();
+        let other = 3 - shards[1];
+        assert_eq!(shards, [other, shards[1], other, other, other]);
+        assert_eq!(Shard::divide(&all, "x", 5), None, "two of them stay together");
     }
 
     #[test]

@@ -270,7 +270,9 @@ impl Stages {
         let most = asked.into_iter().chain(self.plan.most_layouts).min();
         let mut over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
         if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
-            over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
+            let is_whole = |number: &usize| !self.plan.suite[*number].is_part;
+            over =
+                over.with_suite(&self.plan, (0..self.plan.suite.len()).filter(is_whole).collect());
         }
         let noise = over.plan.benchmarks.iter().map(noise).collect();
         self.add_test(over, noise);

@@ -28,6 +28,9 @@ pub(crate) struct PlannedNumber {
     pub(crate) number: SuiteNumber,
     pub(crate) metric: Metric,
     pub(crate) gate: Option<Gate>,
+    /// Whether the suite is divided among machines: then the number of one says only how long it
+    /// has to measure, and that of all together is computed from their samples.
+    pub(crate) is_part: bool,
 }
 
 impl Plan {
@@ -42,7 +45,8 @@ impl Plan {
                 let asked = asked.filter(|asked| asked.number == number && gating > 0);
                 let gate = asked.map(|asked| Gate::new(&metric.name, asked.threshold));
                 if gating >= LEAST_BENCHMARKS || gate.is_some() {
-                    self.suite.push(PlannedNumber { number, metric: metric.clone(), gate });
+                    let metric = metric.clone();
+                    self.suite.push(PlannedNumber { number, metric, gate, is_part: false });
                 }
             }
         }
@@ -62,11 +66,13 @@ pub(crate) struct SuiteTest {
     rounds: Rounds,
     /// Whether a value was not positive, so that there is no geometric mean.
     is_undefined: bool,
+    /// See [`PlannedNumber::is_part`].
+    is_part: bool,
 }
 
 impl SuiteTest {
-    pub(super) fn new(plan: &Plan, planned: &PlannedNumber) -> Self {
-        let PlannedNumber { number, metric, gate } = planned;
+    pub(crate) fn new(plan: &Plan, planned: &PlannedNumber) -> Self {
+        let PlannedNumber { number, metric, gate, is_part } = planned;
         let place = plan.metrics.iter().position(|known| known.name == metric.name);
         let id = MetricId(place.unwrap_or(plan.metrics.len()));
         let all = plan.benchmarks.iter().enumerate();
@@ -86,12 +92,13 @@ impl SuiteTest {
             waiting,
             rounds: Rounds::default(),
             is_undefined: false,
+            is_part: *is_part,
         }
     }
 
     /// Adds a pair of a benchmark, and each round that it completes. Returns whether that was a
     /// regression at last.
-    pub(super) fn push(&mut self, id: BenchmarkId, base: &Row, head: &Row) -> bool {
+    pub(crate) fn push(&mut self, id: BenchmarkId, base: &Row, head: &Row) -> bool {
         let values = base.get(self.metric).zip(head.get(self.metric));
         let (Some(own), Some((base, head))) = (self.waiting.get_mut(&id), values) else {
             return false;
@@ -106,7 +113,7 @@ impl SuiteTest {
                 self.test.push(base, head, Side::Base);
             }
         }
-        !was_known && self.test.is_regression()
+        !was_known && self.test.is_regression() && !self.is_part
     }
 
     /// The pair of the suite after one more pair of each benchmark, if that completes a round.
@@ -143,13 +150,17 @@ impl SuiteTest {
         &mut self.test
     }
 
-    pub(super) fn benchmarks(&self) -> usize {
+    pub(super) fn is_part(&self) -> bool {
+        self.is_part
+    }
+
+    pub(crate) fn benchmarks(&self) -> usize {
         self.waiting.len()
     }
 
     /// The result so far. With unaffected benchmarks, which have no values, only the change of the
     /// geometric mean means something.
-    pub(super) fn result(&self) -> BenchmarkResult {
+    pub(crate) fn result(&self) -> BenchmarkResult {
         let mut metric = MetricResult { mean: None, ..self.test.result() };
         if self.number == SuiteNumber::Geomean {
             let pairs = self.rounds.pairs();

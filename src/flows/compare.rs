@@ -120,9 +120,6 @@ pub fn compare(
         Some(file) => Pack::unpack(file, &options.request, context.interrupt, reporter)?,
         None => prepare(&options.request, context, reporter)?,
     };
-    if options.shard.is_some() && preparation.settings.policy.suite.is_some() {
-        return Err(FlowError::SuiteOfShard.into());
-    }
     same::confirm(&mut preparation, options, context, reporter)?;
     let mut programs =
         program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
@@ -165,6 +162,11 @@ pub fn preview(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Preview, Error> {
     let reporter = &mut Recorder::new(on_event);
+    if let Some(file) = &options.packed {
+        let preview = Pack::preview(file, &options.request)?;
+        preview.notices.iter().for_each(|notice| reporter.notice(notice.clone()));
+        return Ok(preview);
+    }
     let preview = workspace::preview(&options.request, helper, interrupt, reporter)?;
     Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
 }
@@ -252,6 +254,9 @@ fn planned(
     let settings = &preparation.settings;
     let mut division = division::divide(session.programs, found, preparation, options);
     let way = match (options.shard, &division) {
+        (Some(_), None) if settings.policy.suite.is_some() => {
+            return Err(FlowError::SuiteByPairs.into());
+        }
         (Some(_), None) => Way::ByPairs,
         _ => Way::ToVerdict,
     };

@@ -71,8 +71,8 @@ pub(crate) enum FlowError {
         "no verdict is possible over {number} layouts: at least {least} of each side are needed"
     )]
     TooFewLayouts { number: u32, least: u64 },
-    #[error("a shard has no verdict on the whole suite")]
-    SuiteOfShard,
+    #[error("shards by pairs give no verdict on the whole suite")]
+    SuiteByPairs,
     #[error("no bench target can be tried: {0}")]
     NothingToTry(String),
     #[error("can't annotate: {0}")]
@@ -148,7 +148,9 @@ impl Advise for FlowError {
             Self::Output { .. } => {
                 "let the benchmark write what should be equal into the file that CBDR_OUTPUT names"
             }
-            Self::SuiteOfShard => "compare on one machine, or with `--suite off`",
+            Self::SuiteByPairs => {
+                "use no more machines than there are benchmarks, or `--suite off`"
+            }
             Self::Omitted { .. } => {
                 "make every run report the same, or leave the benchmark out with `--filter`"
             }
@@ -331,7 +333,7 @@ mod tests {
                 newer: None,
             },
             FlowError::TooFewLayouts { number: 1, least: 9 },
-            FlowError::SuiteOfShard,
+            FlowError::SuiteByPairs,
             FlowError::NothingToTry(text()),
             FlowError::Annotation(text()),
             FlowError::Manifest { path: "a".into(), why: text() },

@@ -46,6 +46,11 @@ pub struct Sides {
 }
 
 impl Sides {
+    /// What the machines of one comparison have in common.
+    pub(crate) fn key(&self) -> String {
+        format!("{} {}", self.base.commit, self.head.commit)
+    }
+
     /// The revision of a side.
     pub(crate) fn of(&self, side: Side) -> &Revision {
         match side {

@@ -1,11 +1,13 @@
 //! The parts of a comparison over several machines.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::gate::Gate;
+use crate::model::suite::SuiteGate;
 use crate::model::words::words;
 
 /// What is divided among several machines.
@@ -26,11 +28,24 @@ words!(ShardBy { Benchmarks = "benchmarks", Pairs = "pairs" });
 pub struct Division {
     /// All benchmarks that both sides have, in their order: the same on all machines.
     pub(crate) benchmarks: Vec<AllottedBenchmark>,
+    /// The number of the whole suite that decides, too.
+    pub(crate) suite: Option<SuiteGate>,
     /// Each test of this machine has the error of the comparison divided by this.
     pub(crate) sharing: usize,
     /// The evidence that a benchmark of this machine is slower, as its part of the average of
     /// all machines.
     pub(crate) evidence: f64,
+}
+
+/// What is divided among machines: a benchmark that both sides have.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Divisible {
+    /// Its name.
+    pub benchmark: String,
+    /// Equal for benchmarks that stay on one machine, which are consecutive.
+    pub together: String,
+    /// How long it takes at least, seconds; 0 if that is unknown.
+    pub seconds: f64,
 }
 
 /// A benchmark, and the machine that measures it.
@@ -59,8 +74,14 @@ impl Division {
     /// How many tests these machines were allotted, and how many there are.
     fn tests_of(&self, shards: &[u64]) -> [usize; 2] {
         let own = self.benchmarks.iter().filter(|one| shards.contains(&one.shard));
-        let all = self.benchmarks.iter();
-        [own.map(|one| one.gates.len()).sum(), all.map(|one| one.gates.len()).sum()]
+        [own.map(|one| one.gates.len()).sum(), self.tests()]
+    }
+
+    /// How many tests there are: those of all benchmarks, and those of the suite.
+    pub(crate) fn tests(&self) -> usize {
+        let gates = || self.benchmarks.iter().flat_map(|one| &one.gates);
+        let metrics: BTreeSet<&str> = gates().map(|gate| gate.metric.as_str()).collect();
+        gates().count() + self.suite.map_or(0, |_| metrics.len())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::words::words;
 pub(crate) const LEAST_BENCHMARKS: usize = 3;
 
 /// How the values of the benchmarks become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SuiteNumber {
     /// Their geometric mean: each change counts the same.
     Geomean,
@@ -32,7 +32,7 @@ impl SuiteNumber {
 words!(SuiteNumber { Geomean = "geomean", Sum = "sum" });
 
 /// The number that gates, and the largest change of it that passes, a fraction.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteGate {
     pub(crate) number: SuiteNumber,
     pub(crate) threshold: f64,

@@ -9,14 +9,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::companion::Companion;
 use super::shards::ShardPart;
+use crate::engine::plan::Plan;
+use crate::engine::suite::SuiteTest;
+use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
-use crate::model::metric::Better;
+use crate::model::metric::{Better, Metric};
 use crate::model::notice::{Notice, Weight};
 use crate::model::outcome::{
     BenchmarkResult, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
 };
+use crate::model::row::Row;
 use crate::model::shard::Division;
+use crate::model::side::Side;
+use crate::model::suite::Suite;
 use crate::stats::estimator::TAIL;
 use crate::stats::family::{Family, SharedTest, alarms};
 
@@ -90,14 +97,17 @@ impl OwnPart {
 pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome {
     let (first, own) = parts[0];
     let mut benchmarks = all_results(parts, missing);
-    step_down(parts, missing, &mut benchmarks);
+    let mut suite = suite(parts, &benchmarks);
+    step_down(parts, missing, &mut benchmarks, &mut suite.numbers);
     let likely_slower = likely_slower(parts, &benchmarks);
-    let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
+    let all = benchmarks.iter().chain(&suite.numbers);
+    let verdict = Verdict::of_benchmarks(all, likely_slower.as_deref());
     let outcomes = || parts.iter().map(|(_, own)| &own.outcome);
     let longest =
         |seconds: fn(&Outcome) -> Option<f64>| outcomes().filter_map(seconds).reduce(f64::max);
     let mut policy = first.companion.policy();
     policy.layouts = own.layouts;
+    policy.suite = own.division.suite;
     let mut notices = unaffected(&benchmarks);
     let sentences = parts.iter().flat_map(|(_, own)| &own.notices);
     for (weight, text) in sentences {
@@ -108,7 +118,7 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
     }
     Outcome {
         verdict: Some(verdict),
-        stopped_by: stopped_by(parts, &benchmarks),
+        stopped_by: stopped_by(parts, benchmarks.iter().chain(&suite.numbers)),
         elapsed_seconds: longest(|one| one.elapsed_seconds),
         prepare_seconds: longest(|one| one.prepare_seconds),
         seed: own.outcome.seed.filter(|seed| outcomes().all(|one| one.seed == Some(*seed))),
@@ -117,6 +127,7 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
         limits: first.companion.limits(),
         policy,
         benchmarks,
+        suite: (!suite.numbers.is_empty()).then_some(suite),
         likely_slower,
         notices,
         ..own.outcome.clone()
@@ -162,12 +173,66 @@ fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<Benchma
     results
 }
 
+/// The numbers of the suite, from the pairs as built of all machines.
+fn suite(parts: &[(&ShardPart, &OwnPart)], benchmarks: &[BenchmarkResult]) -> Suite {
+    let (first, own) = parts[0];
+    let Companion { confidence, estimator, .. } = first.companion;
+    let mut plan = Plan::new(confidence, estimator, 0);
+    plan.of_tests = Some(own.division.tests());
+    let mut all = Vec::new();
+    for (ShardPart { companion, recording, .. }, _) in parts {
+        let gates = companion.gates.chunk_by(|one, other| one.benchmark == other.benchmark);
+        // One of them has no pair, so that there is no round.
+        if recording.comparisons().len() < gates.clone().count() {
+            return Suite::default();
+        }
+        for gates in gates {
+            let name = &gates[0].benchmark;
+            let Some(recorded) = recording.comparison(name) else { return Suite::default() };
+            let gates: Vec<Gate> = gates.iter().map(|one| one.gate.clone()).collect();
+            plan.add_group(0, true, 0.0);
+            let id = plan.add_benchmark(name, recording.metrics(), gates);
+            let metrics = plan.benchmarks[id.0].gating().map(|(metric, Metric { name, .. }, _)| {
+                (metric, recording.pairs(recorded, name).map(|(_, pair)| pair).collect())
+            });
+            all.push((id, metrics.collect::<Vec<(_, Vec<_>)>>()));
+        }
+    }
+    let is_unaffected = |one: &&BenchmarkResult| one.status == Status::Unaffected;
+    let unaffected = benchmarks.iter().filter(is_unaffected).count();
+    plan.add_suite(own.division.suite, unaffected);
+    let mut tests: Vec<SuiteTest> =
+        plan.suite.iter().map(|number| SuiteTest::new(&plan, number)).collect();
+    let pairs = all.iter().flat_map(|(_, metrics)| metrics.iter().map(|(_, pairs)| pairs.len()));
+    for pair in 0..pairs.min().unwrap_or(0) {
+        // The last one first: until then, a test sees at once that a round is not complete.
+        for (benchmark, metrics) in all.iter().rev() {
+            let values =
+                |side| metrics.iter().map(|(id, pairs)| (*id, pairs[pair][side])).collect();
+            let row = |side| Row { benchmark: *benchmark, side, values: values(side) };
+            let (base, head) = (row(Side::Base), row(Side::Head));
+            for test in &mut tests {
+                test.push(*benchmark, &base, &head);
+            }
+        }
+    }
+    let result = |test: &SuiteTest| {
+        let mut result = test.result();
+        let among = test.test().alarm_among(confidence);
+        result.metrics.iter_mut().for_each(|metric| metric.alarm_among = among);
+        result
+    };
+    let benchmarks = tests.iter().map(SuiteTest::benchmarks).max().unwrap_or(0);
+    Suite { benchmarks, unaffected, numbers: tests.iter().map(result).collect() }
+}
+
 /// Passes the error of regressions on to the undecided tests of all machines. Those of the `missing`
 /// shards keep their share, so that nothing that is found without them is lost with them.
 fn step_down(
     parts: &[(&ShardPart, &OwnPart)],
     missing: &[u64],
     benchmarks: &mut [BenchmarkResult],
+    suite: &mut [BenchmarkResult],
 ) {
     let mut shares: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for (part, own) in parts {
@@ -176,10 +241,14 @@ fn step_down(
             shares.insert(test, 1.0 / own.division.sharing as f64);
         }
     }
+    let of_suite = 1.0 / parts[0].1.division.tests() as f64;
+    let numbers = suite.iter_mut().map(|number| (number, Some(of_suite)));
     let mut metrics = Vec::new();
-    for BenchmarkResult { name, metrics: all, .. } in benchmarks {
-        metrics.extend(all.iter_mut().filter_map(|metric| {
-            let share = *shares.get(&(name.as_str(), metric.name.as_str()))?;
+    for (of, share) in benchmarks.iter_mut().map(|of| (of, None)).chain(numbers) {
+        let BenchmarkResult { name, metrics: all, .. } = of;
+        metrics.extend(all.iter_mut().filter(|metric| metric.gates).filter_map(|metric| {
+            let known = shares.get(&(name.as_str(), metric.name.as_str())).copied();
+            let share = share.or(known)?;
             Some((SharedTest { share, alarm_among: metric.alarm_among }, metric))
         }));
     }
@@ -230,13 +299,16 @@ fn likely_slower(
 }
 
 /// Why sampling stopped, of all machines.
-fn stopped_by(parts: &[(&ShardPart, &OwnPart)], benchmarks: &[BenchmarkResult]) -> StoppedBy {
+fn stopped_by<'a>(
+    parts: &[(&ShardPart, &OwnPart)],
+    mut results: impl Iterator<Item = &'a BenchmarkResult>,
+) -> StoppedBy {
     let is_open = |one: &BenchmarkResult| {
         let mut metrics = one.metrics.iter();
         one.status == Status::NotMeasured
             || metrics.any(|metric| metric.verdict == Some(Verdict::Inconclusive))
     };
-    if !benchmarks.iter().any(is_open) {
+    if !results.any(is_open) {
         return StoppedBy::Verdict;
     }
     let mut ends = parts.iter().map(|(_, own)| own.outcome.stopped_by);

@@ -31,7 +31,7 @@ pub enum Misfit {
         .files[1])]
     Copy { files: [String; 2] },
     /// Shards are missing.
-    #[error("of {of} shards {} missing{}", are(.numbers), with_them(.benchmarks))]
+    #[error("{} of {of} {} missing{}", shards(.numbers), are(.numbers.len()), with_them(.benchmarks))]
     Missing {
         numbers: Vec<u64>,
         of: u64,
@@ -60,8 +60,8 @@ impl Misfit {
             }
             Misfit::Twice { .. } | Misfit::Copy { .. } => "name each shard's file once",
             Misfit::Missing { .. } => {
-                "find out why those machines failed and run them again, or add `--allow-missing`; one \
-                 that was stopped has left FILE.csv.partial, which counts: name it, or the folder"
+                "find out why those machines failed and run them again, or add `--allow-missing`; an \
+                 interrupted run leaves FILE.csv.partial, which counts if you name it or its folder"
             }
             Misfit::Nothing { .. } => "measure anyway: `compare --always-run`",
             Misfit::Rows { .. } | Misfit::Unpaired { .. } => {
@@ -75,17 +75,21 @@ impl Misfit {
     }
 }
 
-/// `1, 2 and 5 are`, `3 is`.
-fn are(numbers: &[u64]) -> String {
+/// `shards 1, 2 and 5`, or `shard 3`.
+fn shards(numbers: &[u64]) -> String {
     let text = |number: &u64| number.to_string();
     match numbers {
-        [] => "none is".to_owned(),
-        [only] => format!("{only} is"),
+        [] => "no shard".to_owned(),
+        [only] => format!("shard {only}"),
         [most @ .., last] => {
             let most: Vec<String> = most.iter().map(text).collect();
-            format!("{} and {last} are", most.join(", "))
+            format!("shards {} and {last}", most.join(", "))
         }
     }
+}
+
+fn are(number: usize) -> &'static str {
+    if number == 1 { "is" } else { "are" }
 }
 
 /// `; not measured: `a`, `b` and 3 more`.

@@ -127,7 +127,7 @@ fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
     };
     for part in parts.drain(..) {
         if part.is_stopped() && is_other(&part) {
-            leave_out(&part, "it was stopped, and is about other commits");
+            leave_out(&part, "its run was interrupted, and compared other commits");
             continue;
         }
         let is_again = |known: &ShardPart| {
@@ -136,10 +136,12 @@ fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
         };
         match kept.last_mut().filter(|known| is_again(known)) {
             Some(known) if known.is_stopped() => {
-                leave_out(known, "its benchmarks were measured again");
+                leave_out(known, "a later run measured its benchmarks again");
                 *known = part;
             }
-            Some(_) if part.is_stopped() => leave_out(&part, "its benchmarks were measured again"),
+            Some(_) if part.is_stopped() => {
+                leave_out(&part, "a later run measured its benchmarks again")
+            }
             _ => kept.push(part),
         }
     }
@@ -151,7 +153,7 @@ fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
 /// it is checked.
 fn shared(companion: &Companion) -> [(&'static str, Value); 14] {
     let Companion { base, head, own, .. } = companion;
-    let allotted = own.as_ref().map(|own| &own.division.benchmarks);
+    let allotted = own.as_ref().map(|own| (&own.division.benchmarks, own.division.suite));
     // Each machine has those of its own benchmarks; together they are in the division.
     let (gates, units) = match own {
         Some(_) => (Value::Null, Value::Null),

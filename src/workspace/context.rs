@@ -133,6 +133,7 @@ impl<'a> PrepareContext<'a> {
             benchmarks: Vec::new(),
             removed: Vec::new(),
             changed_crates: None,
+            costs: Vec::new(),
             toolchain: None,
             must_run: false,
             cache,

@@ -55,7 +55,7 @@ pub(crate) use identical::{Moves, SameRun, names_package, replace};
 pub(crate) use lock_file::Versions;
 pub(crate) use prepare::{prepare, prepare_one};
 pub(crate) use preview::preview;
-pub use preview::{Preview, PreviewedBenchmark};
+pub use preview::{Preview, PreviewedBenchmark, PreviewedShard};
 pub use relink::record::record_link;
 pub(crate) use settings::with_folder_hint;
 pub use tools::{Captured, Tools};
@@ -63,6 +63,7 @@ pub use tools::{Captured, Tools};
 use crate::exec::program::Program;
 use crate::model::outcome::{Removed, SameReason};
 use crate::model::revision::{Revision, Sides};
+use crate::model::shard::Divisible;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
 use crate::settings::policy::Settings;
@@ -123,6 +124,8 @@ pub(crate) struct Preparation {
     /// The names of the crates with a file that differs between the sides; `None` if
     /// unknown.
     pub(crate) changed_crates: Option<BTreeSet<String>>,
+    /// How long benchmarks took where they were packed.
+    pub(crate) costs: Vec<Divisible>,
     /// The compiler of the head, if something was built.
     pub(crate) toolchain: Option<String>,
     /// Whether all is measured, although both sides may be the same.

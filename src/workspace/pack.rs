@@ -25,7 +25,7 @@ use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
 use super::identical::{Moves, SameRun};
 use super::lock_file::Versions;
-use super::{Preparation, Prepared, Request, SourceFile, State, environment};
+use super::{Preparation, Prepared, Preview, Request, SourceFile, State, environment, preview};
 use crate::engine::event::{Event, Reporter};
 use crate::error::{Advise, Error, Help};
 use crate::exec::process::Interrupt;
@@ -35,6 +35,7 @@ use crate::model::gate::LearntThreshold;
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::revision::Sides;
+use crate::model::shard::{Divisible, ShardBy};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{self, Benchmark, Subject};
 use crate::settings::policy::Settings;
@@ -114,6 +115,7 @@ pub(crate) struct Pack {
     changed_crates: Option<BTreeSet<String>>,
     toolchain: Option<String>,
     must_run: bool,
+    pub(crate) costs: Vec<Divisible>,
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -176,6 +178,7 @@ impl Pack {
             changed_crates: preparation.changed_crates.clone(),
             toolchain: preparation.toolchain.clone(),
             must_run: preparation.must_run,
+            costs: Vec::new(),
             notices: notices.to_vec(),
         }
     }
@@ -274,13 +277,7 @@ impl Pack {
         let start = Instant::now();
         let mut archive = Archive::new(GzDecoder::new(open(file)?));
         let mut archive = files::Reader::new(file, &mut archive)?;
-        let pack: Pack = serde_json::from_slice(&archive.first()?)
-            .map_err(|error| PackError::damaged(file, error.into()))?;
-        if pack.machine != machine() {
-            let packed = pack.machine;
-            return Err(PackError::Machine { file: file.to_owned(), packed }.into());
-        }
-        pack.check(file)?;
+        let pack = Pack::read(file, &mut archive)?;
         let cache = pack.place()?;
         let purpose = format!("measuring {}", file.display());
         let (lock, scratch) = lock_cache(&cache, &purpose, interrupt, reporter)?;
@@ -310,11 +307,61 @@ impl Pack {
             removed: pack.removed,
             moves: pack.moves,
             changed_crates: pack.changed_crates,
+            costs: pack.costs,
             toolchain: pack.toolchain,
             must_run: pack.must_run,
             cache,
             scratch,
             _lock: Some(lock),
+        })
+    }
+
+    /// Reads what the files of a pack are.
+    fn read<R: Read>(file: &Path, archive: &mut files::Reader<'_, R>) -> Result<Self, Error> {
+        let pack: Pack = serde_json::from_slice(&archive.first()?)
+            .map_err(|error| PackError::damaged(file, error.into()))?;
+        if pack.machine != machine() {
+            let packed = pack.machine;
+            return Err(PackError::Machine { file: file.to_owned(), packed }.into());
+        }
+        pack.check(file)?;
+        Ok(pack)
+    }
+
+    /// What measuring a pack would do.
+    ///
+    /// # Errors
+    /// If it is no intact pack of this version and this kind of machine.
+    pub(crate) fn preview(file: &Path, request: &Request) -> Result<Preview, Error> {
+        let mut archive = Archive::new(GzDecoder::new(open(file)?));
+        let pack = Pack::read(file, &mut files::Reader::new(file, &mut archive)?)?;
+        let mut sides = pack.sides;
+        Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects;
+        let benchmarks = pack.benchmarks.into_iter().map(|one| one.prepared(request, &[]));
+        let benchmarks = benchmarks.collect::<Result<Vec<Prepared>, Error>>()?;
+        let table = match benchmarks.first() {
+            Some(first) => first.benchmark.table.clone(),
+            None => request.flags.clone().over(pack.table),
+        };
+        let (policy, limits) = options::limits(&table)?;
+        let previewed = |one: &Prepared| {
+            let is_new = matches!(one.state, State::NoBaseline);
+            let is_new = is_new.then(|| "it is not on the base".to_owned());
+            preview::previewed(&one.benchmark, Pair::default(), is_new)
+        };
+        Ok(Preview {
+            sides,
+            toolchain: pack.toolchain,
+            target: Some(pack.machine),
+            folder: Some(pack.root),
+            programs: benchmarks.iter().flat_map(|one| preview::programs(&one.benchmark)).collect(),
+            time_limit: limits.time,
+            policy_from: request.policy_from,
+            settings: table.common_settings(),
+            benchmarks: benchmarks.iter().map(previewed).collect(),
+            removed: pack.removed,
+            costs: Some(pack.costs).filter(|_| policy.shard_by == ShardBy::Benchmarks),
+            notices: pack.notices,
         })
     }
 

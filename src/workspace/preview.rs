@@ -2,7 +2,7 @@
 //! are read: nothing is built.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Request;
@@ -18,6 +18,7 @@ use crate::model::gate::{Gate, Waiver};
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::revision::Sides;
+use crate::model::shard::{Divisible, Shard};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::origin::ResolvedSetting;
@@ -31,6 +32,8 @@ pub struct Preview {
     pub toolchain: Option<String>,
     /// The compiler's host; `None` if there is nothing to compare.
     pub target: Option<String>,
+    /// The folder in which a pack has to be.
+    pub folder: Option<PathBuf>,
     /// The programs besides the benchmarks that a machine needs to measure them.
     pub programs: BTreeSet<String>,
     /// How long sampling may take.
@@ -43,6 +46,9 @@ pub struct Preview {
     pub benchmarks: Vec<PreviewedBenchmark>,
     /// What gates on the base and is not on the head.
     pub removed: Vec<Removed>,
+    /// What can be divided among machines, and how long each takes; `None` before the benchmarks
+    /// have run.
+    pub costs: Option<Vec<Divisible>>,
     /// What the user should know about it.
     pub notices: Vec<Notice>,
 }
@@ -68,6 +74,31 @@ pub struct PreviewedBenchmark {
     pub settings: Vec<ResolvedSetting>,
 }
 
+/// What one machine would measure.
+#[derive(Clone, Debug, Default)]
+pub struct PreviewedShard {
+    /// The names of its benchmarks.
+    pub benchmarks: Vec<String>,
+    /// How long sampling takes at least, on a machine as fast as the one that packed, seconds.
+    pub least_seconds: f64,
+}
+
+impl Preview {
+    /// What each of so many machines would measure; `None` if that is unknown, or if all of them
+    /// measure all benchmarks.
+    pub fn shards(&self, of: u64) -> Option<Vec<PreviewedShard>> {
+        let costs = self.costs.as_ref()?;
+        let mut shards = vec![PreviewedShard::default(); of as usize];
+        let numbers = Shard::divide(costs, &self.sides.key(), of)?;
+        for (one, number) in costs.iter().zip(numbers) {
+            let shard = &mut shards[number as usize - 1];
+            shard.benchmarks.push(one.benchmark.clone());
+            shard.least_seconds += one.seconds;
+        }
+        Some(shards)
+    }
+}
+
 /// Resolves a comparison as [`prepare`](super::prepare) does, up to its first build. The
 /// `reporter` has its notices.
 ///
@@ -86,12 +117,14 @@ pub(crate) fn preview(
             sides,
             toolchain: None,
             target: None,
+            folder: None,
             programs: BTreeSet::new(),
             time_limit: settings.limits.time,
             policy_from,
             settings: settings.table.common_settings(),
             benchmarks: Vec::new(),
             removed: Vec::new(),
+            costs: None,
             notices: Vec::new(),
         },
         SetUp::Compared { sides, setup, .. } => {
@@ -103,12 +136,14 @@ pub(crate) fn preview(
                 sides,
                 toolchain: setup.head.rustc.lines().next().map(str::to_owned),
                 target: host(&setup.head.rustc).map(str::to_owned),
+                folder: None,
                 programs: benchmarks.clone().flat_map(programs).collect(),
                 time_limit: setup.settings.limits.time,
                 policy_from,
-                benchmarks: benchmarks.map(|benchmark| previewed(&setup, benchmark)).collect(),
+                benchmarks: benchmarks.map(|benchmark| resolved(&setup, benchmark)).collect(),
                 settings: setup.settings.table.common_settings(),
                 removed,
+                costs: None,
                 notices: Vec::new(),
             }
         }
@@ -116,7 +151,7 @@ pub(crate) fn preview(
 }
 
 /// The programs that runs of a benchmark look up in the `PATH`.
-fn programs(benchmark: &Benchmark) -> Vec<String> {
+pub(super) fn programs(benchmark: &Benchmark) -> Vec<String> {
     let Hooks { prepare, setup, cleanup } = &benchmark.measuring.hooks;
     let command = match &benchmark.subject {
         Subject::Command { words, .. } => Some(words),
@@ -129,12 +164,12 @@ fn programs(benchmark: &Benchmark) -> Vec<String> {
     called.chain(is_simulated.then(|| "valgrind".to_owned())).collect()
 }
 
-fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
+fn resolved(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
     let sides = setup.sides();
-    let (command, build, is_on_base) = match &benchmark.subject {
-        Subject::Command { words, build } => {
+    let (build, is_on_base) = match &benchmark.subject {
+        Subject::Command { build, .. } => {
             let is_on_base = sides.base.package(&benchmark.package).map(drop);
-            (Some(words.clone()), Pair::both(|_| build.clone()), is_on_base)
+            (Pair::both(|_| build.clone()), is_on_base)
         }
         Subject::Target(target, options) => {
             let words = |side: &SideSetup| -> Option<Vec<String>> {
@@ -152,8 +187,20 @@ fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
                 Some(std::iter::once("cargo".to_owned()).chain(args).collect())
             };
             let is_on_base = sides.base.folder_of(benchmark, target).map(drop);
-            (None, Pair { base: words(sides.base), head: words(sides.head) }, is_on_base)
+            (Pair { base: words(sides.base), head: words(sides.head) }, is_on_base)
         }
+    };
+    previewed(benchmark, build, is_on_base.err())
+}
+
+pub(super) fn previewed(
+    benchmark: &Benchmark,
+    build: Pair<Option<Vec<String>>>,
+    is_new: Option<String>,
+) -> PreviewedBenchmark {
+    let command = match &benchmark.subject {
+        Subject::Command { words, .. } => Some(words.clone()),
+        Subject::Target(..) => None,
     };
     let gate = |gate: &Gate| {
         let is_its = |waiver: &&Waiver| waiver.metric == gate.metric;
@@ -164,7 +211,7 @@ fn previewed(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
         package: benchmark.package.clone(),
         command,
         build,
-        is_new: is_on_base.err(),
+        is_new,
         gates: benchmark.gates.iter().map(gate).collect(),
         gates_are_default: benchmark.gates_are_default,
         settings: benchmark.table.own_settings(),

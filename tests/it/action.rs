@@ -484,6 +484,9 @@ fn the_words_of_a_pack_are_those_that_it_takes() {
     job.set("inputs.pack", "");
     job.set("inputs.packed", "a pack");
     job.set("inputs.args", "");
+    // Its artifact has expired.
+    job.run_anywhere("Compare").code(101).says("Re-run all jobs");
+    std::fs::write(job.path("temp/a pack"), "").unwrap();
     job.run_anywhere("Compare").code(0);
     let words = job.read("cargo-cbdr.log");
     let (file, report) = (job.path("temp/cbdr/samples.csv"), job.path("temp/cbdr/report.html"));

@@ -63,9 +63,12 @@ fn a_dry_run_writes_nothing_and_prints_a_patch_of_the_same() {
         "github --shards 3",
         "github --on comment",
         "github --on label",
+        "github --on comment --shards 3",
+        "github --on label --shards 3",
         "github --watch",
         "gitlab",
         "gitlab --shards 3",
+        "buildkite",
         "slurm",
         "kubernetes",
         "script",
@@ -109,7 +112,8 @@ fn the_documentation_shows_what_is_written() {
 
 #[track_caller]
 fn assert_no_placeholder(written: &str) {
-    for placeholder in ["@FOLDER@", "@UP@", "@VERSION@", "@SHARDS@", "@NUMBERS@"] {
+    let words = ["@FOLDER@", "@UP@", "@VERSION@", "@SHARDS@", "@NUMBERS@", "@OPTIONS@", "@JOBS@"];
+    for placeholder in words.iter().chain(&["@if ", "@end@"]) {
         assert!(!written.contains(placeholder), "{written}");
     }
 }
@@ -121,6 +125,7 @@ fn engines_with_several_machines_get_as_many_as_are_asked_for() {
         ("github", ".github/workflows/cbdr.yml", "        shard: [1, 2, 3]\n"),
         ("gitlab", ".gitlab/cbdr.yml", "  parallel: 3\n"),
         ("gitlab", ".gitlab/cbdr.yml", "  needs: [cbdr-pack]\n"),
+        ("buildkite", ".buildkite/cbdr.yml", "    parallelism: 3\n"),
         ("slurm", "ci/cbdr-slurm.sh", "\nshards=3\n"),
         ("kubernetes", "ci/cbdr-kubernetes.yml", "  completions: 3\n  parallelism: 3\n"),
     ];
@@ -142,7 +147,6 @@ fn engines_with_several_machines_get_as_many_as_are_asked_for() {
     }
     init(&repo, "--try-for 0s --ci script --shards 3").code(2).says("is for one machine");
     init(&repo, "--try-for 0s --shards 3").code(2).says("--ci");
-    init(&repo, "--try-for 0s --ci github --on label --shards 3").code(2).says("--on push");
     for options in ["gitlab --on comment", "script --watch"] {
         init(&repo, &format!("--try-for 0s --ci {options}")).code(2).says("`--ci github`");
     }
@@ -182,6 +186,7 @@ fn a_workflow_of_a_crate_in_a_folder_goes_there() {
             "          working-directory: deep/crate\n",
         ),
         ("gitlab", ".gitlab/cbdr.yml", "    - cd deep/crate\n"),
+        ("buildkite", ".buildkite/cbdr.yml", "      cd deep/crate\n"),
         ("slurm", "ci/cbdr-slurm.sh", "\")/../deep/crate\"\n"),
         ("kubernetes", "ci/cbdr-kubernetes.yml", "              cd deep/crate\n"),
         ("script", "ci/cbdr.sh", "cd \"$(dirname \"$0\")/../deep/crate\"\n"),

@@ -196,9 +196,9 @@ fn options_that_shape_builds_belong_to_pack() {
         ("-- --x", "-- ARGS"),
     ] {
         let ran = repo.cbdr(&format!("compare --packed x {args}")).run().code(2);
-        ran.says(&format!("`{flag}` belongs to `cargo cbdr pack`"));
+        ran.says(&format!("`{flag}` is an option of `cargo cbdr pack`"));
     }
-    repo.cbdr("compare --packed x --dry-run").run().code(2);
+    repo.cbdr("compare --packed gone --dry-run").run().code(101).says("could not read `gone`");
     repo.cbdr("compare --packed gone").run().code(101).says("could not read `gone`");
     repo.cbdr("compare --packed Cargo.toml").run().code(101).says("`Cargo.toml` is not a pack");
     repo.cbdr("pack main /dev/stdout").run().code(101).says("can't be replaced by a pack");

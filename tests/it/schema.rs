@@ -109,7 +109,7 @@ impl Schema {
     }
 
     #[track_caller]
-    fn holds(&self, value: &Value) {
+    pub(crate) fn holds(&self, value: &Value) {
         let mut known = Vec::new();
         let errors = self.errors(&self.root, value, "", &mut known);
         assert!(errors.is_empty(), "{errors:#?}");

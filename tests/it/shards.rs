@@ -89,9 +89,9 @@ fn several_machines_come_to_one_verdict() {
     let junit = machines.combine(files, "--format junit").code(100).stdout;
     assert!(junit.contains(" type=\"regression\">"), "{junit}");
 
-    machines.combine("1.csv 3.csv", "").code(101).says("of 3 shards 2 is missing");
+    machines.combine("1.csv 3.csv", "").code(101).says("shard 2 of 3 is missing");
     let fewer = machines.combine("1.csv 3.csv", "--allow-missing").code(100);
-    fewer.says("does not include the missing shards: 2");
+    fewer.says("shard 2 is missing from the verdict");
     machines.combine("1.csv 2.csv 1.csv", "").code(101).says("are both shard 1/3");
     in_a_folder(&machines);
     refused(&machines);
@@ -110,7 +110,7 @@ fn in_a_folder(machines: &Machines) {
     copy("1.csv", "1.csv");
     copy("2.csv", "2.csv.partial");
     machines.combine("all/1.csv", "").code(101).says("FILE.csv.partial, which counts");
-    machines.combine("all", "").code(101).says("of 3 shards 3 is missing");
+    machines.combine("all", "").code(101).says("shard 3 of 3 is missing");
     copy("3.csv", "3.csv");
     std::fs::write(machines.file("all/other.csv"), "benchmark,wall_time\n").unwrap();
     std::fs::write(machines.file("all/slurm-1.out"), "").unwrap();
@@ -257,13 +257,17 @@ fn machines_with_benchmarks_of_their_own_give_the_outcome_of_one() {
     assert_eq!(measured, names, "each on one of them");
     let ran = repo.cbdr("analyze --combine s --format json").run().code(100);
     let combined = ran.json();
-    // Only where one machine measures all of them is there a number for all.
-    let one = {
-        let mut one = one;
-        assert!(one.as_object_mut().unwrap().remove("suite").is_some());
-        one
-    };
     assert_eq!((answers(&combined), keys(&combined)), (answers(&one), keys(&one)));
+    assert_eq!(keys(&combined["suite"]), keys(&one["suite"]));
+    let geomean = |object: &Value| {
+        let number = &object["suite"]["numbers"][0];
+        assert_eq!(
+            (&number["name"], &object["suite"]["benchmarks"]),
+            (&json!("suite geomean"), &json!(3))
+        );
+        number["metrics"][0]["change"].as_f64().unwrap()
+    };
+    assert!((geomean(&combined) - geomean(&one)).abs() < 0.01, "{combined}");
     let metrics = |object: &Value| object["benchmarks"][1]["metrics"][0].clone();
     assert_eq!(keys(&metrics(&combined)), keys(&metrics(&one)));
     for key in ["base", "head", "merge_base", "toolchain", "seed", "shard", "stopped_by"] {
@@ -297,7 +301,7 @@ fn lost(repo: &Repo) {
     about["head"]["commit"] = json!("0000");
     std::fs::write(old(".json"), about.to_string()).unwrap();
     let ran = repo.cbdr("analyze --combine s").run().code(101);
-    ran.says(&format!("of 2 shards {without} is missing; not measured: `")).says("third");
+    ran.says(&format!("shard {without} of 2 is missing; not measured: `")).says("third");
     let call = "analyze --combine s --allow-missing --fail-on inconclusive --format json";
     let object = repo.cbdr(call).run().code(100).json();
     Schema::published().holds_and_reads(&object);
@@ -308,11 +312,14 @@ fn lost(repo: &Repo) {
     );
     assert!(found.contains(&[json!("third"), json!("not-measured"), Value::Null]), "{found:?}");
     let notices = object["notices"].to_string();
-    assert!(notices.contains("partial` is left out: it was stopped, and is about"), "{notices}");
+    assert!(notices.contains("partial` is left out: its run was interrupted"), "{notices}");
     let human = repo.cbdr("analyze --combine s --allow-missing").run().code(100).stdout;
-    assert!(human.contains("not measured (") && human.contains(" of lost machines)"), "{human}");
+    assert!(
+        human.contains("not measured (") && human.contains(" on machines that were lost)"),
+        "{human}"
+    );
     let junit = repo.cbdr("analyze --combine s --allow-missing --format junit").run().code(100);
-    assert!(junit.stdout.contains("not measured: its machine is lost"), "{}", junit.stdout);
+    assert!(junit.stdout.contains("not measured: its machine was lost"), "{}", junit.stdout);
     // Without the one that is slower, nothing is known.
     std::fs::rename(number(with), number(without)).unwrap();
     let mut about: Value = serde_json::from_slice(&std::fs::read(json(with)).unwrap()).unwrap();
@@ -323,6 +330,70 @@ fn lost(repo: &Repo) {
     std::fs::remove_file(json(with)).unwrap();
     let ran = repo.cbdr("analyze --combine s --allow-missing --fail-on inconclusive").run();
     ran.code(102);
+}
+
+#[test]
+fn a_suite_of_several_machines_is_slower_though_no_benchmark_is() {
+    let repo = suite();
+    std::fs::create_dir(repo.path().join("s")).unwrap();
+    let suite = "--threshold 90% --suite geomean=1%";
+    for number in 1..=2 {
+        let part = format!("{suite} --shard {number}/2 --samples s/{number}.csv");
+        let part = compare_suite(&repo, &part);
+        assert_eq!((&part["suite"], &part["stopped_by"]), (&Value::Null, &json!("verdict")));
+    }
+    let combined = repo.cbdr("analyze --combine s --format json").run().code(100).json();
+    Schema::published().holds_and_reads(&combined);
+    let found = answers(&combined);
+    assert!(found.iter().all(|[.., verdict]| verdict == "no-regression"), "{found:?}");
+    let numbers = combined["suite"]["numbers"].as_array().unwrap();
+    let verdicts = numbers.iter().map(|one| [&one["name"], &one["metrics"][0]["verdict"]]);
+    let expected = [json!("suite geomean"), json!("regression"), json!("suite sum"), Value::Null];
+    assert!(verdicts.flatten().eq(&expected), "{numbers:?}");
+    let human = repo.cbdr("analyze --combine s").run().code(100).stdout;
+    assert!(human.starts_with("REGRESSION: suite geomean is "), "{human}");
+    // Another number, or none, is another comparison.
+    compare_suite(&repo, "--threshold 90% --shard 2/2 --samples s/2.csv");
+    repo.cbdr("analyze --combine s").run().code(101).says("have different divisions");
+    let pairs = format!("compare main --shard 1/4 --samples p.csv {suite}");
+    let runs = repo.around().join("runs");
+    repo.cbdr(&pairs).env("RUNS", runs).run().code(101).says("by pairs give no verdict");
+}
+
+#[test]
+fn a_pack_shows_what_each_machine_would_measure_and_for_how_long() {
+    let repo = suite();
+    let dry = |args: &str| repo.cbdr(&format!("compare {args} --dry-run")).run().code(0);
+    let unknown = dry("main --shard 1/2 --format json").json();
+    Schema::published().holds(&unknown);
+    assert_eq!((&unknown["shards"], &unknown["needs"]["folder"]), (&Value::Null, &Value::Null));
+    let human = dry("main --shard 1/2").stdout;
+    assert!(human.contains("is not known before the benchmarks have run"), "{human}");
+    let pack = repo.cbdr("pack main change.pack --layouts off --time-limit 40s");
+    pack.env("RUNS", repo.around().join("runs")).run().code(0);
+    let known = dry("--packed change.pack --shard 1/2 --format json").json();
+    Schema::published().holds(&known);
+    assert_eq!((&known["verdict"], &known["time_limit"]), (&Value::Null, &json!(40.0)));
+    assert!(known["needs"]["folder"].is_string(), "{known}");
+    let shards = known["shards"].as_array().unwrap();
+    assert_eq!(shards.len(), 2);
+    for shard in shards {
+        assert!(shard["least_seconds"].as_f64().unwrap() > 0.0, "{known}");
+    }
+    // Each machine measures what was shown.
+    for shard in shards {
+        let number = &shard["number"];
+        let args = format!("--packed change.pack --shard {number}/2 --samples {number}.csv");
+        let call = repo.cbdr(&format!("compare {args} --max-pairs 2 --seed 3 --format json"));
+        let part = call.env("RUNS", repo.around().join("runs")).run().code(0).json();
+        let names = part["benchmarks"].as_array().unwrap().iter().map(|one| &one["name"]);
+        assert!(names.eq(shard["benchmarks"].as_array().unwrap()), "{part}");
+    }
+    let human = dry("--packed change.pack --shard 1/2").stdout;
+    assert!(human.contains("samples for 40s at most") && human.contains("at least"), "{human}");
+    // Each machine would measure all of them.
+    let pairs = dry("--packed change.pack --shard 1/4 --format json").json();
+    assert_eq!(pairs["shards"], Value::Null);
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]

@@ -11,6 +11,16 @@ use crate::support::{Repo, skipped};
 const BASE: &str = "1111111111111111111111111111111111111111";
 const HEAD: &str = "2222222222222222222222222222222222222222";
 
+const WORKFLOWS: [&str; 7] = [
+    "",
+    "--on comment",
+    "--on label",
+    "--watch",
+    "--shards 3",
+    "--on comment --shards 3",
+    "--on label --shards 3",
+];
+
 /// The workflow that `init --ci github` writes with these options.
 fn written(options: &str) -> String {
     let repo = Repo::new("steady");
@@ -46,7 +56,7 @@ fn rights<'a>(workflow: &'a Yaml, job: &'a Yaml) -> (Vec<&'a str>, usize) {
 
 #[test]
 fn what_can_write_runs_no_code_of_the_repository_and_what_runs_it_can_only_read() {
-    for options in ["", "--on comment", "--on label", "--watch", "--shards 3"] {
+    for options in WORKFLOWS {
         let text = written(options);
         let workflow = parsed(&text);
         assert!(!text.contains("pull_request_target") && !text.contains("secrets"), "{options}");
@@ -75,13 +85,35 @@ fn what_can_write_runs_no_code_of_the_repository_and_what_runs_it_can_only_read(
 
 #[test]
 fn several_machines_measure_what_one_has_built() {
-    let workflow = parsed(&written("--shards 3"));
-    let needs = |job: &str| workflow["jobs"][job]["needs"].as_str().map(str::to_owned);
-    assert_eq!(needs("pack"), None);
-    assert_eq!(needs("measure").as_deref(), Some("pack"));
-    assert_eq!(needs("verdict").as_deref(), Some("measure"));
-    // A skipped job counts as passed.
-    assert_eq!(workflow["jobs"]["verdict"]["if"].as_str(), Some("${{ always() }}"));
+    for on in ["push", "comment", "label"] {
+        is_measured_by_several(on);
+    }
+}
+
+fn is_measured_by_several(on: &str) {
+    let workflow = parsed(&written(&format!("--on {on} --shards 3")));
+    let needs = |job: &str| {
+        let needs = &workflow["jobs"][job]["needs"];
+        let all = needs.as_vec().cloned().unwrap_or_else(|| vec![needs.clone()]);
+        all.iter().filter_map(|job| job.as_str().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let first: &[&str] = if on == "comment" { &["request"] } else { &[] };
+    assert_eq!(needs("pack"), first);
+    assert_eq!(needs("measure"), [first, &["pack"]].concat());
+    assert_eq!(needs("verdict"), ["pack", "measure"]);
+    // A skipped job counts as passed: it is skipped only if nothing was asked for.
+    let condition = workflow["jobs"]["verdict"]["if"].as_str().unwrap();
+    assert!(condition.starts_with("${{ always() "), "{condition}");
+    assert_eq!(condition.contains("needs.pack.result != 'skipped'"), on != "push");
+    let name = workflow["jobs"]["verdict"]["name"].as_str();
+    assert_eq!(name, (on == "label").then_some("${{ github.workflow }}"));
+    if on == "comment" {
+        assert_eq!(needs("answer"), ["request", "verdict"]);
+        let answer = step(&workflow, "Answer");
+        assert_eq!(answer["env"]["CODE"].as_str(), Some("${{ needs.verdict.outputs.code }}"));
+        let checkout = &workflow["jobs"]["pack"]["steps"][0]["with"]["ref"];
+        assert_eq!(checkout.as_str(), Some("${{ needs.request.outputs.head }}"));
+    }
     let with = |job: &str, action: &str| {
         let (_, _, steps) = jobs(&workflow).find(|(name, _, _)| *name == job).unwrap();
         let mut steps = steps.iter();
@@ -159,7 +191,7 @@ fn every_script_of_a_workflow_is_one_that_shellcheck_accepts() {
     if Command::new("shellcheck").arg("--version").stdout(Stdio::null()).status().is_err() {
         return skipped("shellcheck is not installed");
     }
-    for options in ["--on comment", "--watch"] {
+    for options in WORKFLOWS {
         let workflow = parsed(&written(options));
         for script in jobs(&workflow).flat_map(|(_, _, steps)| steps) {
             let Some(script) = script["run"].as_str() else { continue };
@@ -250,12 +282,12 @@ impl Runner {
 #[test]
 fn a_comment_is_read_as_data() {
     let Some(runner) = Runner::new("--on comment") else { return };
-    let outputs = |args: &str, status: &str| {
-        format!("base=main\nhead={HEAD}\nargs={args}\nstatus={status}\n")
+    let outputs = |args: &str, target: &str, status: &str| {
+        format!("base=main\nhead={HEAD}\nargs={args}\ntarget={target}\nstatus={status}\n")
     };
     for body in ["/bench", "/bench\r\n$(touch hit)", "/bench  \n--threshold 99%"] {
         let (is_done, output, calls) = runner.request("writer", body);
-        assert!(is_done && output == outputs("", "cbdr"), "{body}: {output}");
+        assert!(is_done && output == outputs("", "", "cbdr"), "{body}: {output}");
         let pending =
             format!("<repos/owner/crate/statuses/{HEAD}><--silent><--raw-field><state=pending>");
         assert!(calls.contains(&pending) && calls.lines().count() == 1, "{calls}");
@@ -263,7 +295,8 @@ fn a_comment_is_read_as_data() {
     // What measures less, or less long, does not count as the whole.
     let (_, output, _) =
         runner.request("writer", "/bench -p a-b --filter x/y_1.2:z  --time-limit 9m");
-    assert_eq!(output, outputs("-p a-b --filter x/y_1.2:z --time-limit 9m ", "cbdr (part)"));
+    let args = "--filter x/y_1.2:z --time-limit 9m ";
+    assert_eq!(output, outputs(args, "-p a-b ", "cbdr (part)"));
     for body in [
         "/bench $(touch hit)",
         "/bench `touch hit`",
@@ -302,7 +335,10 @@ fn an_entry_of_a_merge_queue_needs_no_comment() {
     let Some(runner) = Runner::new("--on comment") else { return };
     let (is_done, output, calls) =
         runner.run("Read the request", &[("GITHUB_EVENT_NAME", "merge_group")]);
-    assert!(is_done && output == format!("base=\nhead={HEAD}\nargs=\nstatus=cbdr\n"), "{output}");
+    assert!(
+        is_done && output == format!("base=\nhead={HEAD}\nargs=\ntarget=\nstatus=cbdr\n"),
+        "{output}"
+    );
     assert!(calls.contains("<context=cbdr>"), "{calls}");
     let (_, _, calls) = runner.run("Answer", &[("CODE", "0"), ("HEAD", HEAD), ("STATUS", "cbdr")]);
     assert!(calls.contains("<state=success>") && !calls.contains("comments"), "{calls}");

@@ -206,8 +206,7 @@ pub(crate) struct Compare {
 
     /// Measure what `cargo cbdr pack` wrote to this file; needs neither the
     /// repository nor Rust
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "repeat"],
-          help_heading = SIDES)]
+    #[arg(long, value_name = "FILE", conflicts_with = "repeat", help_heading = SIDES)]
     pub(crate) packed: Option<PathBuf>,
 
     /// Measure part I of N, one part on each machine; `analyze --combine` gives
@@ -272,10 +271,10 @@ pub(crate) struct SideFlags {
     pub(crate) always_run: bool,
 }
 
-/// Write everything that a comparison needs to a file
+/// Build a comparison, and write it to a file for other machines
 ///
-/// Builds both sides. Any machine of the same kind can then measure them with
-/// `compare --packed FILE`, without the repository, git, Rust or a linker.
+/// Any machine of the same kind can measure it with `compare --packed FILE`, without
+/// the repository, git, Rust or a linker.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "cargo cbdr pack [OPTIONS] [BASE] <FILE> [-- <ARGS>...]",
@@ -424,7 +423,7 @@ pub(crate) struct Init {
     #[arg(long, value_enum, value_name = "KIND", help_heading = OUTPUT)]
     pub(crate) ci: Option<Service>,
 
-    /// With --ci: split each comparison over this many machines
+    /// With --ci: divide each comparison among this many machines
     #[arg(long, value_name = "N", requires = "ci", value_parser = clap::value_parser!(u64).range(2..=256),
           help_heading = OUTPUT)]
     pub(crate) shards: Option<u64>,
@@ -451,6 +450,8 @@ pub(crate) enum Service {
     Github,
     /// GitLab CI: `.gitlab/cbdr.yml`, to be included.
     Gitlab,
+    /// Buildkite: `.buildkite/cbdr.yml`, to be uploaded.
+    Buildkite,
     /// Slurm: a script that submits an array, `ci/cbdr-slurm.sh`.
     Slurm,
     /// Kubernetes: an indexed job and its verdict, `ci/cbdr-kubernetes.yml`.

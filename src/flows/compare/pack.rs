@@ -1,12 +1,14 @@
 //! `pack`: everything up to the first measured run, for `compare` on other machines.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::discovery::Discovery;
 use super::layouts::seeds;
 use super::program::ComparedProgram;
 use super::session::Session;
-use super::{Options, Planned, aligned, planned, prepare, program, same, warm_up};
+use super::{Options, Planned, aligned, division, planned, prepare, program, same, warm_up};
 use crate::engine::event::{Event, Recorder};
 use crate::engine::plan::Plan;
 use crate::engine::stages::PATIENCE;
@@ -16,6 +18,7 @@ use crate::exec::program::LinkedElsewhere;
 use crate::flows::hooks::with_hooks;
 use crate::model::layouts::Layouts;
 use crate::model::notice::Notice;
+use crate::model::shard::Divisible;
 use crate::model::side::{Pair, Side};
 use crate::workspace::Preparation;
 use crate::workspace::pack::Pack;
@@ -85,7 +88,10 @@ fn link(
         let session = &mut Session { programs, context, start, reporter: &mut *reporter };
         let filter = options.request.filter.as_deref();
         let mut found = warm_up::discover(session, preparation, filter)?;
+        let mut costs = division::divisible(session.programs, &found, preparation);
         let Planned { mut plan, .. } = planned(session, &mut found, preparation, options)?;
+        set_seconds(&mut costs, &plan, &found);
+        pack.costs = costs;
         match layouts {
             Layouts::Auto => {}
             wanted => plan.layouts = wanted,
@@ -124,6 +130,23 @@ fn link(
         }
     }
     Ok(())
+}
+
+/// Sets how long each benchmark takes at least. What is unaffected is only traced again.
+fn set_seconds(costs: &mut [Divisible], plan: &Plan, found: &[Discovery]) {
+    let mut seconds: BTreeMap<&str, f64> = BTreeMap::new();
+    for found in found {
+        let own = found.pair_seconds / found.most_reported() as f64;
+        seconds.extend(found.unaffected.iter().map(|(name, _)| (name.as_str(), own)));
+    }
+    for group in &plan.groups {
+        let least = plan.least_pairs_in(group).unwrap_or(0) as f64 * group.pair_seconds;
+        let own = &plan.benchmarks[group.benchmarks.clone()];
+        seconds.extend(own.iter().map(|one| (one.name.as_str(), least / own.len() as f64)));
+    }
+    for one in costs {
+        one.seconds = seconds.get(one.benchmark.as_str()).copied().unwrap_or(0.0);
+    }
 }
 
 /// How many layouts are linked: as many as a test over them has before it waits for the pairs as

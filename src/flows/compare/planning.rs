@@ -45,10 +45,13 @@ pub(super) fn plan(
         plan_groups(program, number, discovery, &mut plan, session.context)
             .map_err(Stop::into_error)?;
     }
-    // A shard has a part of the pairs or of the benchmarks only.
-    if options.shard.is_none() {
+    if decides {
         let unaffected = discoveries.iter().map(|found| found.unaffected.len()).sum();
         plan.add_suite(settings.policy.suite, unaffected);
+        if options.shard.is_some() {
+            plan.suite.retain(|number| number.gate.is_some());
+            plan.suite.iter_mut().for_each(|number| number.is_part = true);
+        }
     }
     Ok(plan)
 }

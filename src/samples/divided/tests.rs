@@ -60,8 +60,12 @@ fn parts(tests: [Option<Test>; 4], evidence: f64) -> Vec<ShardPart> {
             notices: vec![Notice::New { benchmark: "suite/new".to_owned() }],
             ..Outcome::of_samples(None, policy(), StoppedBy::TimeLimit, 0)
         };
-        let division =
-            Division { benchmarks: benchmarks.clone(), sharing: 2 * sampled.len(), evidence };
+        let division = Division {
+            benchmarks: benchmarks.clone(),
+            suite: None,
+            sharing: 2 * sampled.len(),
+            evidence,
+        };
         let gates = sampled.iter().map(|place| {
             json!({"benchmark": benchmarks[*place].benchmark, "metric": "t", "threshold": 0.02,
                 "warn": null, "waiver": null})
@@ -163,7 +167,7 @@ fn what_a_lost_machine_had_is_not_measured() {
         combine(parts, allowed)
     };
     let error = lost(false).unwrap_err().to_string();
-    assert_eq!(error, "of 2 shards 2 is missing; not measured: `suite/b`, `suite/d`");
+    assert_eq!(error, "shard 2 of 2 is missing; not measured: `suite/b`, `suite/d`");
     let outcome = lost(true).unwrap();
     let statuses: Vec<Status> = outcome.benchmarks.iter().map(|one| one.status).collect();
     use Status::{Compared, New, NotMeasured};
@@ -191,9 +195,10 @@ fn what_was_stopped_is_left_out_if_it_is_old_or_was_measured_again() {
         }
     };
     for file in ["1.1.csv.partial", "1.csv.partial"] {
-        let again = format!("{file} is left out: its benchmarks were measured again");
+        let again = format!("{file} is left out: a later run measured its benchmarks again");
         assert_eq!(with(file, &|_| {}), again);
-        let old = format!("{file} is left out: it was stopped, and is about other commits");
+        let old =
+            format!("{file} is left out: its run was interrupted, and compared other commits");
         assert_eq!(with(file, &|part| part.companion.head.commit = "older".to_owned()), old);
     }
 }

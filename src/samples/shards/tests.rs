@@ -116,7 +116,7 @@ fn what_is_missing_is_named_and_may_be_allowed() {
         misfit(parts()),
         Misfit::Missing { numbers: vec![1, 3, 4], of: 4, benchmarks: Vec::new() }
     );
-    assert_eq!(misfit(parts()).to_string(), "of 4 shards 1, 3 and 4 are missing");
+    assert_eq!(misfit(parts()).to_string(), "shards 1, 3 and 4 of 4 are missing");
     let outcome = combine(parts(), true).unwrap();
     assert_eq!(outcome.verdict, Some(Verdict::NoRegression));
     assert_eq!(outcome.notices[0], Notice::MissingShards { numbers: vec![1, 3, 4] });

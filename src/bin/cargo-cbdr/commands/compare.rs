@@ -40,7 +40,7 @@ pub(crate) fn run(
     match (samples, args.shard) {
         (Some(samples), Some(_)) => put_aside(samples, &mut ui)?,
         (None, Some(_)) => {
-            let what = "`--shard` needs `--samples FILE.csv`, the file that a shard hands on";
+            let what = "`--shard` needs `--samples FILE.csv`: the file is what it contributes to the verdict";
             return Err(Failure::Arguments(what.to_owned()));
         }
         (_, None) => {}
@@ -78,13 +78,16 @@ fn put_aside(samples: &Path, ui: &mut Ui) -> std::io::Result<()> {
         return Ok(());
     }
     if Companion::of_shard(&partial).is_err() {
-        let what = "from an earlier run that did not finish";
-        ui.status("Dropping", &format!("the pairs in `{}`, {what}", partial.display()));
+        let what = "an earlier run of this shard was killed before it could describe them";
+        ui.status("Dropping", &format!("the pairs in `{}`: {what}", partial.display()));
         return Ok(());
     }
     let names = (1..).map(|start| samples.with_extension(format!("{start}.csv.partial")));
     let Some(aside) = names.into_iter().find(|path| !path.exists()) else { return Ok(()) };
-    ui.status("Keeping", &format!("the pairs of an earlier run, as `{}`", aside.display()));
+    ui.status(
+        "Keeping",
+        &format!("the pairs of an earlier run of this shard, as `{}`", aside.display()),
+    );
     fs_err::rename(Companion::path(&partial), Companion::path(&aside))?;
     fs_err::rename(partial, aside)
 }
@@ -172,7 +175,7 @@ fn refuse_builds(args: &Compare) -> Result<(), Failure> {
     match of_sides.map(str::to_owned).or_else(of_table) {
         None => Ok(()),
         Some(flag) => Err(Failure::Arguments(format!(
-            "`{flag}` goes with `cargo cbdr pack`: what `--packed` measures is already built"
+            "`{flag}` is an option of `cargo cbdr pack`: what is in the pack has been built already"
         ))),
     }
 }

@@ -359,7 +359,7 @@ impl NotMeasured {
     /// `they need about 8m more; --time-limit 13m`
     fn needed(&self) -> String {
         if self.lost > 0 {
-            return format!("{} of lost machines", self.lost);
+            return format!("{} on machines that were lost", self.lost);
         }
         let they = if self.benchmarks == 1 { "it needs" } else { "they need" };
         let wanted = self.wanted.as_ref();

@@ -78,9 +78,10 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
             Some(if gates { doubtful(outcome, Doubt::Removed, why) } else { skipped(why) })
         }
         (Status::NotMeasured, _) => {
-            let why = benchmark.needed_seconds.map_or("its machine is lost".to_owned(), |needed| {
-                format!("the time limit leaves no room for {}", text::seconds(needed))
-            });
+            let why =
+                benchmark.needed_seconds.map_or("its machine was lost".to_owned(), |needed| {
+                    format!("the time limit leaves no room for {}", text::seconds(needed))
+                });
             Some(doubtful(outcome, Doubt::Inconclusive, format!("not measured: {why}")))
         }
         (Status::DifferentOutput, _) => {

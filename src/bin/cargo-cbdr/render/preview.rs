@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::settings::origin::{Layer, ResolvedSetting};
-use cargo_cbdr::workspace::{Preview, PreviewedBenchmark};
+use cargo_cbdr::workspace::{Preview, PreviewedBenchmark, PreviewedShard};
 use serde_json::{Map, Value, json};
 
 use super::escape::line;
@@ -23,6 +23,14 @@ pub(crate) fn print(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
         fold::print(&mut out, &format!("The head's compiler is {}.", line(toolchain)), 2)?;
     }
     if !preview.benchmarks.is_empty() {
+        fold::print(&mut out, &duration(preview), 2)?;
+    }
+    let of = shard.map_or(1, |shard| shard.of);
+    if let Some(shards) = preview.shards(of) {
+        writeln!(out)?;
+        grid::print(&mut out, &machines(&shards))?;
+    }
+    if !preview.benchmarks.is_empty() {
         writeln!(out)?;
         grid::print(&mut out, &benchmarks(preview))?;
         writeln!(out)?;
@@ -36,6 +44,28 @@ pub(crate) fn print(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
         fold::print(&mut out, &format!("Removed: {}.", line(&names)), 2)?;
     }
     Ok(())
+}
+
+/// How long it takes.
+fn duration(preview: &Preview) -> String {
+    let limit = text::seconds(preview.time_limit.as_secs_f64());
+    let known = match preview.costs {
+        Some(_) => "the times below are the least, on a machine as fast as the one that packed",
+        None => {
+            "how long verdicts take is not known before the benchmarks have run: \
+             `cargo cbdr pack FILE` runs them, and `compare --packed FILE --dry-run` shows it"
+        }
+    };
+    format!("Each machine samples for {limit} at most; {known}.")
+}
+
+fn machines(shards: &[PreviewedShard]) -> TextTable {
+    let shards: Vec<_> = (1..).zip(shards).collect();
+    TextTable::of(&shards)
+        .numbers("machine", |(number, _): &(u64, _)| number.to_string())
+        .numbers("benchmarks", |(_, shard)| shard.benchmarks.len().to_string())
+        .numbers("at least", |(_, shard)| text::seconds(shard.least_seconds))
+        .build()
 }
 
 fn benchmarks(preview: &Preview) -> TextTable {
@@ -130,13 +160,24 @@ fn origin(setting: &ResolvedSetting) -> String {
 /// Prints it as one JSON object.
 pub(crate) fn print_json(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
     let sides = serde_json::to_value(&preview.sides)?;
+    let shards = preview.shards(shard.map_or(1, |shard| shard.of));
+    let shards = shards.map(|shards| {
+        let one = |(number, shard): (u64, &PreviewedShard)| {
+            let PreviewedShard { benchmarks, least_seconds } = shard;
+            json!({ "number": number, "benchmarks": benchmarks, "least_seconds": least_seconds })
+        };
+        (1..).zip(&shards).map(one).collect::<Vec<_>>()
+    });
     let mut object = json!({
         "schema": 1,
         "dry_run": true,
         "shard": shard,
         "toolchain": preview.toolchain,
         "time_limit": preview.time_limit.as_secs_f64(),
-        "needs": { "target": preview.target, "programs": preview.programs },
+        "shards": shards,
+        "needs": {
+            "target": preview.target, "folder": preview.folder, "programs": preview.programs,
+        },
         "policy_from": preview.policy_from,
         "settings": object_of(&preview.settings),
         "benchmarks": preview.benchmarks.iter().map(benchmark).collect::<Vec<_>>(),

@@ -122,11 +122,16 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              sequential verdict"
         ),
         Notice::FixedOrder { benchmark, first, pairs } => fixed_order(benchmark, first, *pairs),
-        Notice::MissingShards { numbers } => {
-            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-            format!("the verdict does not include the missing shards: {}", numbers.join(", "))
-        }
+        Notice::MissingShards { numbers } => missing_shards(numbers),
         Notice::OneLook => ONE_LOOK.to_owned(),
+    }
+}
+
+fn missing_shards(numbers: &[u64]) -> String {
+    let all = list(numbers.iter().map(u64::to_string));
+    match numbers.len() {
+        1 => format!("shard {all} is missing from the verdict"),
+        _ => format!("shards {all} are missing from the verdict"),
     }
 }
 

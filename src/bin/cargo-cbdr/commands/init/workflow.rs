@@ -8,11 +8,12 @@ use crate::ui::Failure;
 
 const GITHUB: &str = include_str!("../../ci/github.yml");
 const GITHUB_COMMENT: &str = include_str!("../../ci/github-comment.yml");
-const GITHUB_LABEL: &str = include_str!("../../ci/github-label.yml");
+/// What both have in common.
+const GITHUB_JOBS: &str = include_str!("../../ci/github-jobs.yml");
 const GITHUB_WATCH: &str = include_str!("../../ci/github-watch.yml");
-const GITHUB_SHARDS: &str = include_str!("../../ci/github-shards.yml");
 const GITLAB: &str = include_str!("../../ci/gitlab.yml");
 const GITLAB_SHARDS: &str = include_str!("../../ci/gitlab-shards.yml");
+const BUILDKITE: &str = include_str!("../../ci/buildkite.yml");
 const SLURM: &str = include_str!("../../ci/slurm.sh");
 const KUBERNETES: &str = include_str!("../../ci/kubernetes.yml");
 const SCRIPT: &str = include_str!("../../ci/script.sh");
@@ -33,17 +34,11 @@ fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str
     }
     Ok(match service {
         Service::Github if args.watch => (".github/workflows/cbdr-watch.yml", GITHUB_WATCH),
-        Service::Github if args.on != Trigger::Push && is_split => {
-            return refused("`--shards` needs `--on push`");
-        }
-        Service::Github => match args.on {
-            Trigger::Comment => (github, GITHUB_COMMENT),
-            Trigger::Label => (github, GITHUB_LABEL),
-            Trigger::Push if is_split => (github, GITHUB_SHARDS),
-            Trigger::Push => (github, GITHUB),
-        },
+        Service::Github if args.on == Trigger::Comment => (github, GITHUB_COMMENT),
+        Service::Github => (github, GITHUB),
         Service::Gitlab if is_split => (".gitlab/cbdr.yml", GITLAB_SHARDS),
         Service::Gitlab => (".gitlab/cbdr.yml", GITLAB),
+        Service::Buildkite => (".buildkite/cbdr.yml", BUILDKITE),
         Service::Slurm => ("ci/cbdr-slurm.sh", SLURM),
         Service::Kubernetes => ("ci/cbdr-kubernetes.yml", KUBERNETES),
         Service::Script if is_split => {
@@ -83,22 +78,54 @@ pub(super) fn change(
         );
         return Err(Failure::Refused(what));
     };
+    let template = template.replace("@JOBS@\n", GITHUB_JOBS);
     let mut after = String::new();
+    let mut is_wanted = true;
     for line in template.split_inclusive('\n') {
+        if let Some(words) = condition(line) {
+            is_wanted = words.iter().all(|word| is_so(word, args));
         // In the root, there is no folder to enter.
-        if !(folder.is_empty() && line.contains("@FOLDER@")) {
+        } else if is_wanted && !(folder.is_empty() && line.contains("@FOLDER@")) {
             after += line;
         }
     }
+    let on = match args.on {
+        Trigger::Push => String::new(),
+        Trigger::Comment => " --on comment".to_owned(),
+        Trigger::Label => " --on label".to_owned(),
+    };
+    let split = args.shards.map_or(String::new(), |shards| format!(" --shards {shards}"));
     let numbers: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
     let up = if folder.is_empty() { "..".to_owned() } else { format!("../{folder}") };
     let after = after
         .replace("@FOLDER@", folder)
         .replace("@UP@", &up)
+        .replace("@OPTIONS@", &(on + &split))
         .replace("@SHARDS@", &shards.to_string())
         .replace("@NUMBERS@", &numbers.join(", "))
         .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     Ok(FileChange { path, before: None, after })
+}
+
+/// The words of a line of a template after which lines are written only if all of them hold:
+/// `@if WORDS@`, or `@end@`.
+fn condition(line: &str) -> Option<Vec<&str>> {
+    let words = line.trim_end().strip_prefix("@if ").and_then(|rest| rest.strip_suffix('@'));
+    let words = words.map(|words| words.split(' ').collect());
+    words.or_else(|| (line == "@end@\n").then(Vec::new))
+}
+
+fn is_so(word: &str, args: &Init) -> bool {
+    let is_split = args.shards.is_some();
+    match word {
+        "one" => !is_split,
+        "shards" => is_split,
+        "push" => args.on == Trigger::Push,
+        "label" => args.on == Trigger::Label,
+        "comment" => args.on == Trigger::Comment,
+        // On one machine, and not after a comment.
+        _ => !is_split && args.on != Trigger::Comment,
+    }
 }
 
 /// What is left for the user to do.
@@ -113,6 +140,7 @@ pub(super) fn next(service: Service, args: &Init) -> &'static str {
         }
         Service::Github => "commit the workflow; the next pull request is compared",
         Service::Gitlab => "`include: [{ local: .gitlab/cbdr.yml }]` in `.gitlab-ci.yml`",
+        Service::Buildkite => "`buildkite-agent pipeline upload .buildkite/cbdr.yml` in a step",
         Service::Slurm => "commit the script; `ci/cbdr-slurm.sh submit` on the cluster",
         Service::Kubernetes => "name your image and volume in `ci/cbdr-kubernetes.yml`",
         Service::Script => "let the CI run `ci/cbdr.sh`",
