@@ -196,7 +196,7 @@ fn options_that_shape_builds_belong_to_pack() {
         ("-- --x", "-- ARGS"),
     ] {
         let ran = repo.cbdr(&format!("compare --packed x {args}")).run().code(2);
-        ran.says(&format!("`{flag}` belongs to `cargo cbdr pack`"));
+        ran.says(&format!("`{flag}` goes with `cargo cbdr pack`"));
     }
     repo.cbdr("compare --packed x --dry-run").run().code(2);
     repo.cbdr("compare --packed gone").run().code(101).says("could not read `gone`");
