@@ -19,7 +19,7 @@ fn the_table_it_writes_is_all_that_a_comparison_needs() {
     let before = read(&repo, "Cargo.toml");
     let ran = init(&repo, "--metric cpu_time --try-for 1s").code(0);
     let ran = ran.says("Choosing bench `work` (plain) of `steady`: ").says(" runs of ");
-    ran.says("Expecting a verdict after").says("Wrote `Cargo.toml`").says("Next commit");
+    ran.says("Expecting the first verdict after").says("Wrote `Cargo.toml`").says("Next commit");
     let after = read(&repo, "Cargo.toml");
     let added: String = after.lines().filter(|line| !before.contains(line)).collect();
     assert!(added.starts_with("# What `cargo cbdr compare` runs"), "{after}");

@@ -236,7 +236,7 @@ fn an_output_that_cannot_be_written_costs_no_measurement() {
         ("--export bencher=.", 101, "can't write `.`"),
         ("--export bensher=f", 2, "did you mean `bencher`?"),
         ("--export bencher=f --samples f", 2, "`f` would be written twice"),
-        ("--aa --repeat 2 --format markdown", 2, "`--format human` or `json` only"),
+        ("--aa --repeat 2 --format markdown", 2, "only `--format human` and `json`"),
     ];
     for (args, code, what) in table {
         let base = if args.contains("--aa") { "" } else { "main" };

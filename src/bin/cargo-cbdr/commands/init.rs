@@ -224,7 +224,7 @@ fn runs(tried: &Tried) -> String {
 fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     show_tried(ui, trial);
     let limit = text::roughly(trial.limit);
-    let least = text::roughly(trial.least);
+    let least = text::roughly(trial.least.max(1.0));
     for tried in trial.chosen().filter(|tried| tried.harness == Dialect::Plain) {
         if tried.run < SHORT {
             let run = text::value(tried.run, &Unit::Seconds);
@@ -240,7 +240,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
              {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
         ));
     } else {
-        ui.status("Expecting", &format!("a verdict after at least {least}"));
+        ui.status("Expecting", &format!("the first verdict after {least}"));
     }
     show_metrics(ui, &trial.metrics);
     let metric = trial.metric();

@@ -79,10 +79,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         }
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
-            format!(
-                "`--max-pairs` is too small for any verdict: at least {least} pairs are \
-                needed"
-            )
+            format!("`--max-pairs` allows no verdict: at least {least} pairs are needed")
         }
         Notice::NoMoreLayouts { layouts } => no_more_layouts(*layouts),
         Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
