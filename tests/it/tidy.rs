@@ -64,16 +64,16 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_020),
+    ("bin", 11_050),
     ("engine", 2_475),
     ("error", 130),
-    ("exec", 6_490),
-    ("flows", 6_955),
+    ("exec", 6_530),
+    ("flows", 6_985),
     ("model", 1_890),
     ("samples", 2_250),
     ("settings", 1_855),
     ("stats", 2_425),
-    ("workspace", 11_500),
+    ("workspace", 11_510),
 ];
 
 fn root() -> PathBuf {
