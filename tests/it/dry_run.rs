@@ -117,6 +117,9 @@ fn bad_settings_are_the_errors_of_a_comparison() {
             "{args}"
         );
     }
-    repo.cbdr("compare main --dry-run --format junit").run().code(2).says("`--dry-run` prints");
+    repo.cbdr("compare main --dry-run --format junit")
+        .run()
+        .code(2)
+        .says("`--dry-run` supports only");
     repo.cbdr("compare main --dry-run --samples x.csv").run().code(2).says("cannot be used with");
 }

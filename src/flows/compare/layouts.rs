@@ -114,7 +114,11 @@ pub(super) fn measure(
     let is_at_hand = number < program.layouts_at_hand();
     let seeds = seeds(plan.seed, of, number);
     program.place(placing, (number as usize, seeds), turn.first, context)?;
-    let links = begin.elapsed().as_secs_f64();
+    if !is_at_hand {
+        program.link_seconds = begin.elapsed().as_secs_f64();
+    }
+    let links = program.link_seconds;
+    // Also of a layout that is at hand: it is shared by as many pairs as one that has to be linked.
     let link_seconds = links / turn.wanted.len().max(1) as f64;
     let mut unit = Unit { test, turn, program, link_seconds, deadline, context };
     let mut rows = Vec::new();

@@ -65,6 +65,8 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) reported: Pair<usize>,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
     pub(super) start_up: f64,
+    /// How long it took to link the latest layout of both sides, seconds.
+    pub(super) link_seconds: f64,
     /// The source of the head's target, if any.
     pub(super) source: Option<&'a SourceFile>,
     pub(super) cases: Cases,
@@ -146,6 +148,7 @@ impl<'a> ComparedProgram<'a> {
             part,
             reported: Pair::default(),
             start_up: 0.0,
+            link_seconds: 0.0,
             source: prepared.source.as_ref(),
             cases: Cases::default(),
             aligned: None,
