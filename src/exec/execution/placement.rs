@@ -24,7 +24,7 @@ const ENDING: &str = "layout";
 const ALIGNED: &str = "aligned";
 
 /// The maximum size of the linked layouts of one side that are kept, bytes.
-const MOST_KEPT: u64 = 1 << 30;
+const MOST_KEPT: u64 = 256 << 20;
 
 /// The variable that moves the stack, and by how many bytes at most.
 const STACK: &str = "CBDR_STACK";
@@ -44,7 +44,7 @@ pub(super) struct Placement {
     relink: Result<Relink, String>,
     /// The first linked layouts, in order.
     kept: Vec<PathBuf>,
-    /// Their maximum size, bytes, without those that are kept.
+    /// How many more bytes of layouts are kept.
     left: u64,
 }
 
