@@ -149,7 +149,8 @@ impl Advise for FlowError {
                 "let the benchmark write what should be equal into the file that CBDR_OUTPUT names"
             }
             Self::SuiteByPairs => {
-                "use no more machines than there are benchmarks, or `--suite off`"
+                "divide by benchmarks, among no more machines than there are benchmarks, or use \
+                 `--suite off`"
             }
             Self::Omitted { .. } => {
                 "make every run report the same, or leave the benchmark out with `--filter`"

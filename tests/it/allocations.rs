@@ -89,7 +89,10 @@ fn one_allocation_more_is_found_in_eight_pairs_and_counted_as_the_program_does()
     let object = repo.cbdr(args).run().code(100).json();
     assert_eq!(object["verdict"], "regression");
     assert_eq!(object["benchmarks"][0]["pairs"], 8, "{object}");
-    assert!(object["notices"].to_string().contains("does not use `malloc` are not counted"), "{object}");
+    assert!(
+        object["notices"].to_string().contains("does not use `malloc` are not counted"),
+        "{object}"
+    );
     for (counted, own, by) in [("allocations", "calls", 1.0), ("allocated_bytes", "bytes", 140.0)] {
         let ([base, head], [own_base, own_head]) = (both(&object, counted), both(&object, own));
         // The mean of equal counts is not exactly that count.

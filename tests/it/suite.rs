@@ -97,8 +97,9 @@ fn the_bases_table_decides_about_the_suite() {
     let ran = compare(&repo, "").run().code(100);
     ran.says("base and head set `suite` differently; the base's value is used");
     compare(&repo, "--policy-from head").run().code(0);
-    let ran = compare(&repo, "--shard 1/2 --samples 1.csv").run().code(101);
-    ran.says("a shard has no verdict on the whole suite").says("hint: compare on one machine");
+    let ran = compare(&repo, "--shard 1/2 --shard-by pairs --samples 1.csv").run().code(101);
+    ran.says("shards by pairs give no verdict on the whole suite")
+        .says("hint: divide by benchmarks");
     let ran = compare(&repo, "--suite mean=1%").run().code(2);
     ran.says("bad suite `mean=1%`: it must be `geomean`, `sum` or `off`");
 }
