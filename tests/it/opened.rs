@@ -199,7 +199,7 @@ fn an_unchanged_program_is_measured_if_it_may_find_something_else() {
     repo.write("data.txt", "more");
     repo.commit("data");
     let ran = compare(&repo, "");
-    let notice = "but measured: it opens `data.txt`, which differs";
+    let notice = "but measured anyway: it opens `data.txt`, which differs";
     let object = ran.says(notice).json();
     assert!(object["notices"].to_string().contains(notice), "{object}");
     assert_eq!(statuses(&object), ["unaffected", "compared"]);
