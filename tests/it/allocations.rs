@@ -49,11 +49,20 @@ fn main() {
     if args.iter().any(|arg| arg.contains("no benchmark")) {
         return;
     }
+    // Others than that which is timed may read the clock.
+    std::hint::black_box((Instant::now(), vec![1; 700], Instant::now()));
+    let tests = args.iter().any(|arg| arg == "--test");
+    if tests {
+        println!("Testing one");
+    }
     let (_before, start) = (Instant::now(), Instant::now());
     let done = std::hint::black_box(work());
     let (taken, _after) = (start.elapsed(), Instant::now());
     drop(done);
-    if !args.iter().any(|arg| arg == "--test") {
+    if tests {
+        println!("Success");
+        std::hint::black_box((vec![1; 700], Instant::now()));
+    } else {
         let time = format!("{:.3} us", taken.as_secs_f64() * 1e6);
         println!("one  time:   [{time} {time} {time}]");
     }

@@ -2,8 +2,8 @@
 //! of `malloc`. The program runs at about its usual speed, and has the same counts in every
 //! run that does the same work.
 //!
-//! Of a benchmark that a harness executes once, only that counts which happens while its time
-//! is taken: the harness reads the clock twice before and twice after. Of any other program
+//! Of a benchmark that criterion executes once, only that counts which happens while its time
+//! is taken: criterion reads the clock twice before and twice after. Of any other program
 //! all counts, and that of the programs that it starts.
 
 use std::ffi::{OsStr, OsString};
@@ -46,6 +46,10 @@ const ALLOCATORS: [(&str, &[&str]); 2] =
 
 /// How executables begin.
 const ELF: &[u8; 4] = b"\x7fELF";
+
+/// How often the clock is read for a benchmark that is executed once. If it is read more often, it is
+/// not known which of the readings are those around what is timed.
+const READINGS: u64 = 4;
 
 /// A harness alone allocates many times this often before it runs a benchmark.
 const LEAST_OF_HARNESS: u64 = 100;
@@ -150,12 +154,18 @@ impl Allocations {
             );
             return Err(Error::Unseen(why));
         }
-        let timed = parsed.iter().filter_map(|(_, timed)| *timed).reduce(HeapCounts::plus);
-        let own = match self.is_timed {
-            true => timed.ok_or_else(|| {
-                Error::Unseen("the harness was not seen to time its benchmark".to_owned())
-            })?,
-            false => all,
+        let timed = parsed.iter().map(|(_, timed)| timed).find(|timed| timed.readings > 0);
+        let own = match (self.is_timed, timed) {
+            (true, Some(TimedCounts { counts, readings: READINGS })) => *counts,
+            (true, Some(TimedCounts { readings: READINGS.., .. })) => {
+                let why = "the benchmark reads the clock itself, so it is not known what is timed";
+                return Err(Error::Unseen(why.to_owned()));
+            }
+            (true, _) => {
+                let why = "the harness was not seen to time its benchmark";
+                return Err(Error::Unseen(why.to_owned()));
+            }
+            (false, _) => all,
         };
         let values =
             [(ALLOCATIONS, own.calls), (ALLOCATED_BYTES, own.bytes), (PEAK_HEAP_BYTES, own.peak)];
@@ -200,8 +210,8 @@ struct HeapCounts {
 }
 
 impl HeapCounts {
-    /// What a file has: the counts of a process, and of what is timed in it, if anything is.
-    fn parse(file: &[u8]) -> Option<(Self, Option<Self>)> {
+    /// What a file has: the counts of a process, and of what is timed in it.
+    fn parse(file: &[u8]) -> Option<(Self, TimedCounts)> {
         let number = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.try_into().ok()?));
         let numbers: Vec<u64> = file.chunks(8).map(number).collect::<Option<_>>()?;
         let [calls, bytes, _, _, peak, readings, marks @ ..] = numbers.as_slice() else {
@@ -209,12 +219,12 @@ impl HeapCounts {
         };
         let process = HeapCounts { calls: *calls, bytes: *bytes, peak: *peak };
         let [begin, end, _] = marks.as_chunks::<4>().0 else { return None };
-        let timed = (*readings >= 4).then(|| HeapCounts {
+        let counts = HeapCounts {
             calls: end[0].saturating_sub(begin[0]),
             bytes: end[1].saturating_sub(begin[1]),
             peak: end[3].saturating_sub(begin[2]),
-        });
-        Some((process, timed))
+        };
+        Some((process, TimedCounts { counts, readings: *readings }))
     }
 
     fn plus(self, other: HeapCounts) -> HeapCounts {
@@ -224,6 +234,13 @@ impl HeapCounts {
             peak: self.peak.max(other.peak),
         }
     }
+}
+
+/// What was counted between the second reading of the clock and the last but one.
+#[derive(Clone, Copy, Debug)]
+struct TimedCounts {
+    counts: HeapCounts,
+    readings: u64,
 }
 
 #[cfg(test)]
@@ -270,6 +287,7 @@ mod tests {
         assert!(why(meter(false), &[file(0, 0)]).contains("0 were seen"));
         assert!(why(meter(true), &[file(20, 4)]).contains("20 were seen"));
         assert!(why(meter(true), &[file(500, 3)]).contains("was not seen to time"));
+        assert!(why(meter(true), &[file(500, 5)]).contains("reads the clock itself"));
         assert!(why(meter(false), &[vec![1, 2, 3]]).contains("no count"));
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
