@@ -67,7 +67,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_050),
     ("engine", 2_475),
     ("error", 130),
-    ("exec", 6_530),
+    ("exec", 6_550),
     ("flows", 6_985),
     ("model", 1_890),
     ("samples", 2_250),

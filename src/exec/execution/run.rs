@@ -68,7 +68,8 @@ impl Runs<'_> {
             let (command, stderr) = (command.shown(), stderr_tail(&stderr));
             return Err(failed(FailedRun { fault, command, stderr }).into());
         }
-        Ok(self.meters.read(pass, &outcome, folder).map_err(Error::from)?)
+        let read = self.meters.read(pass, &outcome, folder);
+        Ok(read.map_err(|error| Error::from(error.of_command(&command)))?)
     }
 }
 

@@ -158,8 +158,7 @@ impl Allocations {
         let own = match (self.is_timed, timed) {
             (true, Some(TimedCounts { counts, readings: READINGS })) => *counts,
             (true, Some(TimedCounts { readings: READINGS.., .. })) => {
-                let why = "the benchmark reads the clock itself, so it is not known what is timed";
-                return Err(Error::Unseen(why.to_owned()));
+                return Err(Error::ReadsClock(String::new()));
             }
             (true, _) => {
                 let why = "the harness was not seen to time its benchmark";

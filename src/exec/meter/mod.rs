@@ -73,6 +73,12 @@ pub(crate) enum Error {
     /// The program allocates, but not with `malloc`.
     #[error("the allocations can't be counted: {0}")]
     Unseen(String),
+    /// The benchmark of this command does more with the clock than its harness.
+    #[error(
+        "the allocations of `{0}` can't be counted: the benchmark reads the clock itself, so it is not \
+         known what is timed"
+    )]
+    ReadsClock(String),
     /// The compiler failed.
     #[error("`rustc` could not compile the counter of allocations: {0}")]
     NoCounter(String),
@@ -89,6 +95,14 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// The error of a run of this command.
+    pub(crate) fn of_command(self, command: &Command) -> Self {
+        match self {
+            Error::ReadsClock(_) => Error::ReadsClock(command.shown()),
+            other => other,
+        }
+    }
+
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -102,6 +116,9 @@ impl Error {
             Error::Unseen(_) => {
                 "measure a program that is linked dynamically and has the default allocator, or \
                  divan's benchmarks with its `AllocProfiler` around the allocator"
+            }
+            Error::ReadsClock(_) => {
+                "leave it out with `--filter`, or let divan's `AllocProfiler` count"
             }
             Error::NoCounter(_) => "check that `rustc` and its linker work here",
             Error::SameProgram { .. } | Error::NoText { .. } => {
