@@ -22,12 +22,14 @@ impl Shard {
     pub fn divide(benchmarks: &[Divisible], key: &str, of: u64) -> Option<Vec<u64>> {
         let parts: Vec<&[Divisible]> =
             benchmarks.chunk_by(|one, other| one.together == other.together).collect();
+        if (parts.len() as u64) < of {
+            return None;
+        }
         let seconds = |part: &&[Divisible]| part.iter().map(|one| one.seconds).sum();
         let named: Vec<(&str, f64)> =
             parts.iter().map(|part| (part[0].together.as_str(), seconds(part))).collect();
         let shards = parts.iter().zip(Self::allot(&named, key, of));
-        let of_benchmarks = shards.flat_map(|(part, shard)| part.iter().map(move |_| shard));
-        (parts.len() as u64 >= of).then(|| of_benchmarks.collect())
+        Some(shards.flat_map(|(part, shard)| part.iter().map(move |_| shard)).collect())
     }
 
     /// The number of the shard for each of these names, all of them different, of which each takes
@@ -223,6 +225,7 @@ mod tests {
         let other = 3 - shards[1];
         assert_eq!(shards, [other, shards[1], other, other, other]);
         assert_eq!(Shard::divide(&all, "x", 5), None, "two of them stay together");
+        assert_eq!(Shard::divide(&all, "x", u64::MAX), None);
     }
 
     #[test]

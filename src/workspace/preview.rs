@@ -88,8 +88,8 @@ impl Preview {
     /// measure all benchmarks.
     pub fn shards(&self, of: u64) -> Option<Vec<PreviewedShard>> {
         let costs = self.costs.as_ref()?;
-        let mut shards = vec![PreviewedShard::default(); of as usize];
         let numbers = Shard::divide(costs, &self.sides.key(), of)?;
+        let mut shards = vec![PreviewedShard::default(); of as usize];
         for (one, number) in costs.iter().zip(numbers) {
             let shard = &mut shards[number as usize - 1];
             shard.benchmarks.push(one.benchmark.clone());
