@@ -25,11 +25,10 @@ impl Shard {
         if (parts.len() as u64) < of {
             return None;
         }
-        let seconds = |part: &&[Divisible]| part.iter().map(|one| one.seconds).sum();
-        let named: Vec<(&str, f64)> =
-            parts.iter().map(|part| (part[0].together.as_str(), seconds(part))).collect();
-        let shards = parts.iter().zip(Self::allot(&named, key, of));
-        Some(shards.flat_map(|(part, shard)| part.iter().map(move |_| shard)).collect())
+        let seconds = |part: &[Divisible]| part.iter().map(|one| one.seconds).sum();
+        let named = parts.iter().map(|part| (part[0].together.as_str(), seconds(part)));
+        let shards = Self::allot(&named.collect::<Vec<_>>(), key, of);
+        Some(parts.iter().zip(shards).flat_map(|(part, shard)| vec![shard; part.len()]).collect())
     }
 
     /// The number of the shard for each of these names, all of them different, of which each takes
