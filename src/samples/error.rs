@@ -56,14 +56,17 @@ impl Misfit {
     fn hint(&self) -> &'static str {
         match self {
             Misfit::Differ { .. } => {
-                "use the same commits, toolchain, configuration and options on every machine"
+                "remove the files of other runs; if there are none, use the same commits, toolchain, \
+                 configuration and options on every machine"
             }
             Misfit::Twice { .. } | Misfit::Copy { .. } => "name each shard's file once",
             Misfit::Missing { .. } => {
                 "find out why those machines failed and run them again, or add `--allow-missing`; an \
                  interrupted run leaves FILE.csv.partial, which counts if you name it or its folder"
             }
-            Misfit::Nothing { .. } => "measure anyway: `compare --always-run`",
+            Misfit::Nothing { .. } => {
+                "remove the files of other runs; if there are none, add `--always-run` to `compare`"
+            }
             Misfit::Rows { .. } | Misfit::Unpaired { .. } => {
                 "the file is not as it was written: download it again"
             }
@@ -76,7 +79,7 @@ impl Misfit {
 }
 
 /// `shards 1, 2 and 5`, or `shard 3`.
-fn shards(numbers: &[u64]) -> String {
+pub(super) fn shards(numbers: &[u64]) -> String {
     let text = |number: &u64| number.to_string();
     match numbers {
         [] => "no shard".to_owned(),

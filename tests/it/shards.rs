@@ -147,7 +147,10 @@ fn refused(machines: &Machines) {
         write("2.csv.json", &about.to_string());
     };
     beside(&|about| about["head"]["commit"] = json!("0000"));
-    all().code(101).says("have different head commits").says("hint: use the same");
+    all()
+        .code(101)
+        .says("have different head commits")
+        .says("hint: remove the files of other runs");
     beside(&|about| about["gates"][0]["threshold"] = json!(0.5));
     all().code(101).says("have different metrics or thresholds");
     beside(&|about| about["shard"]["seed"] = machines.about("1.csv")["shard"]["seed"].clone());
