@@ -30,7 +30,6 @@ use super::suite::SuiteTest;
 use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
-use crate::model::metric::Metric;
 use crate::model::notice::{Advice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy};
 use crate::model::row::{BenchmarkId, MetricId, Row};
@@ -265,8 +264,9 @@ impl Experiment {
                 tests.map(move |(place, (_, test))| ((BenchmarkId(id), place), test))
             })
             .unzip();
-        let suite = self.suite.iter_mut().filter(|number| !number.is_part());
-        tests.extend(suite.map(SuiteTest::test_mut));
+        if !self.plan.is_suite_divided {
+            tests.extend(self.suite.iter_mut().map(SuiteTest::test_mut));
+        }
         let more = step_down(&mut self.family, &mut tests);
         let of_suite: Vec<usize> =
             more.iter().filter_map(|number| number.checked_sub(ids.len())).collect();
@@ -337,7 +337,8 @@ impl Experiment {
 
     /// Whether the latest pair revealed a regression after which sampling was not resumed.
     pub(crate) fn has_just_found(&self) -> bool {
-        self.ended(MetricTest::is_regression).next().is_some() || !self.suite_found.is_empty()
+        let is_suite = !(self.suite_found.is_empty() || self.plan.is_suite_divided);
+        is_suite || self.ended(MetricTest::is_regression).next().is_some()
     }
 
     /// The tests of which this holds, among those that have just ended.
@@ -368,9 +369,9 @@ impl Experiment {
         &self.suite_found
     }
 
-    /// The metric of a number of the suite.
-    pub(crate) fn suite_metric(&self, number: usize) -> &Metric {
-        self.suite[number].test().metric()
+    /// The numbers of the suite.
+    pub(crate) fn suite(&self) -> &[SuiteTest] {
+        &self.suite
     }
 
     /// Continues although the latest pair showed that the suite is a regression.
@@ -471,11 +472,11 @@ impl Experiment {
         };
         let benchmarks = self.benchmarks.iter().map(|one| one.results(end)).collect();
         let likely_slower = self.likely_slower().map(str::to_owned);
-        let numbers = || self.suite.iter().filter(|number| !number.is_part());
-        let suite = numbers().map(SuiteTest::benchmarks).max().map(|benchmarks| Suite {
+        let most = self.suite.iter().map(SuiteTest::benchmarks).max();
+        let suite = most.filter(|_| !self.plan.is_suite_divided).map(|benchmarks| Suite {
             benchmarks,
             unaffected: self.plan.unaffected,
-            numbers: numbers().map(SuiteTest::result).collect(),
+            numbers: self.suite.iter().map(SuiteTest::result).collect(),
         });
         let (evidence, elapsed) = (self.evidence(), self.elapsed);
         Sampled { benchmarks, suite, stopped_by, likely_slower, evidence, elapsed }

@@ -103,6 +103,7 @@ impl LayoutPlan {
             gives_up: plan.gives_up,
             of_tests: Some(plan.sharing()),
             is_over_layouts: true,
+            is_suite_divided: plan.is_suite_divided,
             ..Plan::new(plan.confidence, plan.estimator, plan.seed ^ (SEED + number))
         };
         let mut of: Vec<BenchmarkId> = Vec::new();

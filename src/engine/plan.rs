@@ -26,6 +26,9 @@ pub struct Plan {
     pub(crate) groups: Vec<Group>,
     /// The numbers of all benchmarks together.
     pub(crate) suite: Vec<PlannedNumber>,
+    /// Whether the suite is divided among machines: then the numbers of one say only how much it has
+    /// to measure, and those of all together are computed from their pairs.
+    pub(crate) is_suite_divided: bool,
     /// The number of benchmarks that are not measured because they do the same on both sides.
     pub(crate) unaffected: usize,
     /// 1 minus the probability of a wrong verdict.
@@ -114,6 +117,7 @@ impl Plan {
             benchmarks: Vec::new(),
             groups: Vec::new(),
             suite: Vec::new(),
+            is_suite_divided: false,
             unaffected: 0,
             confidence,
             estimator,
@@ -227,12 +231,13 @@ impl Plan {
     /// the suite.
     pub fn tests(&self) -> usize {
         let own: usize = self.benchmarks.iter().map(|benchmark| benchmark.gates.len()).sum();
-        own + self.suite_gates().count()
+        let suite = if self.is_suite_divided { 0 } else { self.suite_gates().count() };
+        own + suite
     }
 
     /// The numbers of the suite that gate.
     pub(crate) fn suite_gates(&self) -> impl Iterator<Item = &PlannedNumber> {
-        self.suite.iter().filter(|number| number.gate.is_some() && !number.is_part)
+        self.suite.iter().filter(|number| number.gate.is_some())
     }
 
     /// The least number of pairs with which any test can be decided.

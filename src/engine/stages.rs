@@ -270,9 +270,7 @@ impl Stages {
         let most = asked.into_iter().chain(self.plan.most_layouts).min();
         let mut over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
         if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
-            let is_whole = |number: &usize| !self.plan.suite[*number].is_part;
-            over =
-                over.with_suite(&self.plan, (0..self.plan.suite.len()).filter(is_whole).collect());
+            over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
         }
         let noise = over.plan.benchmarks.iter().map(noise).collect();
         self.add_test(over, noise);
@@ -302,7 +300,7 @@ impl Stages {
     /// executables can have other ones.
     fn tests_suite_again(&self, number: usize) -> bool {
         let can_be = self.can_be_placed.iter().all(|can_be| *can_be);
-        can_be && (self.depends_on_layout)(self.as_built.suite_metric(number))
+        can_be && (self.depends_on_layout)(self.as_built.suite()[number].test().metric())
     }
 
     /// Moves the alarms that share layouts with the largest one to the front. Returns for how

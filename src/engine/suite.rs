@@ -28,9 +28,6 @@ pub(crate) struct PlannedNumber {
     pub(crate) number: SuiteNumber,
     pub(crate) metric: Metric,
     pub(crate) gate: Option<Gate>,
-    /// Whether the suite is divided among machines: then the number of one says only how long it
-    /// has to measure, and that of all together is computed from their samples.
-    pub(crate) is_part: bool,
 }
 
 impl Plan {
@@ -46,7 +43,7 @@ impl Plan {
                 let gate = asked.map(|asked| Gate::new(&metric.name, asked.threshold));
                 if gating >= LEAST_BENCHMARKS || gate.is_some() {
                     let metric = metric.clone();
-                    self.suite.push(PlannedNumber { number, metric, gate, is_part: false });
+                    self.suite.push(PlannedNumber { number, metric, gate });
                 }
             }
         }
@@ -66,13 +63,13 @@ pub(crate) struct SuiteTest {
     rounds: Rounds,
     /// Whether a value was not positive, so that there is no geometric mean.
     is_undefined: bool,
-    /// See [`PlannedNumber::is_part`].
-    is_part: bool,
+    /// The pairs of its benchmarks, round by round, if they are judged with those of other machines.
+    kept: Option<Vec<Vec<Pair<f64>>>>,
 }
 
 impl SuiteTest {
     pub(crate) fn new(plan: &Plan, planned: &PlannedNumber) -> Self {
-        let PlannedNumber { number, metric, gate, is_part } = planned;
+        let PlannedNumber { number, metric, gate } = planned;
         let place = plan.metrics.iter().position(|known| known.name == metric.name);
         let id = MetricId(place.unwrap_or(plan.metrics.len()));
         let all = plan.benchmarks.iter().enumerate();
@@ -92,7 +89,7 @@ impl SuiteTest {
             waiting,
             rounds: Rounds::default(),
             is_undefined: false,
-            is_part: *is_part,
+            kept: (plan.is_over_layouts && plan.is_suite_divided).then(Vec::new),
         }
     }
 
@@ -112,8 +109,9 @@ impl SuiteTest {
             if let Some((base, head)) = self.together(&round).filter(|_| !self.is_undefined) {
                 self.test.push(base, head, Side::Base);
             }
+            self.kept.iter_mut().for_each(|kept| kept.push(round.clone()));
         }
-        !was_known && self.test.is_regression() && !self.is_part
+        !was_known && self.test.is_regression()
     }
 
     /// The pair of the suite after one more pair of each benchmark, if that completes a round.
@@ -150,8 +148,12 @@ impl SuiteTest {
         &mut self.test
     }
 
-    pub(super) fn is_part(&self) -> bool {
-        self.is_part
+    /// The pairs that were kept, of each benchmark.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (BenchmarkId, Vec<Pair<f64>>)> {
+        self.kept.iter().flat_map(|rounds| {
+            let of = |place| rounds.iter().map(|round| round[place]).collect();
+            self.waiting.keys().enumerate().map(move |(place, id)| (*id, of(place)))
+        })
     }
 
     pub(crate) fn benchmarks(&self) -> usize {

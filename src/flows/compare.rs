@@ -206,7 +206,7 @@ fn measure(
     };
     let sampled = sample();
     session.programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
-    let (prepare_seconds, mut sampled) = sampled?;
+    let (prepare_seconds, (mut sampled, over_layouts)) = sampled?;
     if sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit {
         return Err(FlowError::NoPair(plan.time_limit).into());
     }
@@ -224,6 +224,7 @@ fn measure(
     });
     if let Some(division) = &mut division {
         division.evidence = sampled.evidence;
+        division.over_layouts = over_layouts;
     }
     Ok(Measured {
         programs: found,

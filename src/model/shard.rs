@@ -7,6 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::model::gate::Gate;
+use crate::model::layouts::Placing;
+use crate::model::side::Pair;
 use crate::model::suite::SuiteGate;
 use crate::model::words::words;
 
@@ -35,6 +37,18 @@ pub struct Division {
     /// The evidence that a benchmark of this machine is slower, as its part of the average of
     /// all machines.
     pub(crate) evidence: f64,
+    /// What this machine has measured over layouts for the number of the suite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) over_layouts: Vec<SuitePairs>,
+}
+
+/// The pairs over layouts of a benchmark, for the number of a suite that is divided among machines.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct SuitePairs {
+    pub(crate) benchmark: String,
+    pub(crate) metric: String,
+    pub(crate) placing: Placing,
+    pub(crate) pairs: Vec<Pair<f64>>,
 }
 
 /// What is divided among machines: a benchmark that both sides have.

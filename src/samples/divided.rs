@@ -10,18 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::companion::Companion;
+use super::error::shards;
 use super::shards::ShardPart;
+use crate::engine::layouts::combined;
 use crate::engine::plan::Plan;
 use crate::engine::suite::SuiteTest;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
-use crate::model::metric::{Better, Metric};
+use crate::model::metric::Better;
 use crate::model::notice::{Notice, Weight};
 use crate::model::outcome::{
     BenchmarkResult, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
 };
 use crate::model::row::Row;
-use crate::model::shard::Division;
+use crate::model::shard::{Division, SuitePairs};
 use crate::model::side::Side;
 use crate::model::suite::Suite;
 use crate::stats::estimator::TAIL;
@@ -97,7 +99,8 @@ impl OwnPart {
 pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome {
     let (first, own) = parts[0];
     let mut benchmarks = all_results(parts, missing);
-    let mut suite = suite(parts, &benchmarks);
+    let mut suite = suite(parts, &benchmarks, false);
+    let as_built = test_again(parts, &benchmarks, &mut suite);
     step_down(parts, missing, &mut benchmarks, &mut suite.numbers);
     let likely_slower = likely_slower(parts, &benchmarks);
     let all = benchmarks.iter().chain(&suite.numbers);
@@ -109,6 +112,7 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
     policy.layouts = own.layouts;
     policy.suite = own.division.suite;
     let mut notices = unaffected(&benchmarks);
+    notices.extend(as_built);
     let sentences = parts.iter().flat_map(|(_, own)| &own.notices);
     for (weight, text) in sentences {
         let notice = Notice::OfShard { text: text.clone(), weight: *weight };
@@ -173,14 +177,49 @@ fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<Benchma
     results
 }
 
-/// The numbers of the suite, from the pairs as built of all machines.
-fn suite(parts: &[(&ShardPart, &OwnPart)], benchmarks: &[BenchmarkResult]) -> Suite {
+/// Tests what is a regression of the suite as built again, with the pairs over layouts of those
+/// machines that have some, and says which have none.
+fn test_again(
+    parts: &[(&ShardPart, &OwnPart)],
+    benchmarks: &[BenchmarkResult],
+    as_built: &mut Suite,
+) -> Option<Notice> {
+    let is_again = |number: &BenchmarkResult| match parts[0].1.layouts {
+        Layouts::Off => false,
+        Layouts::Auto => number.has_regressed(),
+        Layouts::Number(_) => number.metrics[0].gates,
+    };
+    let title = as_built.numbers.iter().find(|one| is_again(one))?.name.clone();
+    let placing =
+        parts.iter().find_map(|(_, own)| Some(own.division.over_layouts.first()?.placing));
+    let aligned = benchmarks.iter().any(|one| one.aligned.is_some());
+    let over = suite(parts, benchmarks, true).numbers;
+    for (number, over) in as_built.numbers.iter_mut().zip(over).filter(|(one, _)| is_again(one)) {
+        if let (Some(placing), metric) = (placing, &mut number.metrics[0]) {
+            *metric = combined(metric, &over.metrics[0], placing, aligned);
+        }
+    }
+    let none = parts.iter().filter(|(part, own)| {
+        own.division.over_layouts.is_empty() && !part.companion.gates.is_empty()
+    });
+    let none: Vec<u64> = none.map(|(part, _)| part.shard.shard.number).collect();
+    let text = format!("`{title}` is about the executables as built on {}", shards(&none));
+    (!none.is_empty()).then_some(Notice::OfShard { text, weight: Weight::Note })
+}
+
+/// The numbers of the suite, from the pairs as built of all machines; if `over_layouts`, from those
+/// over layouts of the machines that have some.
+fn suite(
+    parts: &[(&ShardPart, &OwnPart)],
+    benchmarks: &[BenchmarkResult],
+    over_layouts: bool,
+) -> Suite {
     let (first, own) = parts[0];
     let Companion { confidence, estimator, .. } = first.companion;
     let mut plan = Plan::new(confidence, estimator, 0);
     plan.of_tests = Some(own.division.tests());
     let mut all = Vec::new();
-    for (ShardPart { companion, recording, .. }, _) in parts {
+    for (ShardPart { companion, recording, .. }, own) in parts {
         let gates = companion.gates.chunk_by(|one, other| one.benchmark == other.benchmark);
         // One of them has no pair, so that there is no round.
         if recording.comparisons().len() < gates.clone().count() {
@@ -192,8 +231,11 @@ fn suite(parts: &[(&ShardPart, &OwnPart)], benchmarks: &[BenchmarkResult]) -> Su
             let gates: Vec<Gate> = gates.iter().map(|one| one.gate.clone()).collect();
             plan.add_group(0, true, 0.0);
             let id = plan.add_benchmark(name, recording.metrics(), gates);
-            let metrics = plan.benchmarks[id.0].gating().map(|(metric, Metric { name, .. }, _)| {
-                (metric, recording.pairs(recorded, name).map(|(_, pair)| pair).collect())
+            let metrics = plan.benchmarks[id.0].gating().map(|(metric, of, _)| {
+                let is_it = |one: &&SuitePairs| one.benchmark == *name && one.metric == of.name;
+                let over = own.division.over_layouts.iter().filter(|_| over_layouts).find(is_it);
+                let as_built = || recording.pairs(recorded, &of.name).map(|(_, pair)| pair);
+                (metric, over.map_or_else(|| as_built().collect(), |over| over.pairs.clone()))
             });
             all.push((id, metrics.collect::<Vec<(_, Vec<_>)>>()));
         }
@@ -218,8 +260,10 @@ fn suite(parts: &[(&ShardPart, &OwnPart)], benchmarks: &[BenchmarkResult]) -> Su
     }
     let result = |test: &SuiteTest| {
         let mut result = test.result();
-        let among = test.test().alarm_among(confidence);
-        result.metrics.iter_mut().for_each(|metric| metric.alarm_among = among);
+        // What is tested again is not a finding yet.
+        if over_layouts || own.layouts == Layouts::Off {
+            result.metrics[0].alarm_among = test.test().alarm_among(confidence);
+        }
         result
     };
     let benchmarks = tests.iter().map(SuiteTest::benchmarks).max().unwrap_or(0);

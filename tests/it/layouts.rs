@@ -13,23 +13,24 @@ use crate::support::{RELEASES, Ran, Repo, metric};
 /// keeps the times from being equal; a hundred-thousandth of them changes no digit shown.
 fn repo(built: &str, elsewhere: &str) -> Repo {
     let repo = Repo::new("steady");
-    let source = |built: &str, elsewhere: &str| {
-        format!(
-            "fn main() {{\n    \
-                 let built = !std::env::args().next().unwrap().ends_with(\".layout\");\n    \
-                 let clock = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();\n    \
-                 let noise = 1.0 + f64::from(clock % 1000) * 1e-8;\n    \
-                 let time = if built {{ {built} }} else {{ {elsewhere} }};\n    \
-                 println!(\"{{{{\\\"place\\\": {{{{\\\"wall_time\\\": {{}}}}}}}}}}\", time * noise);\n\
-             }}\n"
-        )
-    };
     repo.write("benches/work.rs", &source("1e-3", "1e-3"));
     repo.commit("base");
     repo.branch("feature");
     repo.write("benches/work.rs", &source(built, elsewhere));
     repo.commit("head");
     repo
+}
+
+fn source(built: &str, elsewhere: &str) -> String {
+    format!(
+        "fn main() {{\n    \
+             let built = !std::env::args().next().unwrap().ends_with(\".layout\");\n    \
+             let clock = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();\n    \
+             let noise = 1.0 + f64::from(clock % 1000) * 1e-8;\n    \
+             let time = if built {{ {built} }} else {{ {elsewhere} }};\n    \
+             println!(\"{{{{\\\"place\\\": {{{{\\\"wall_time\\\": {{}}}}}}}}}}\", time * noise);\n\
+         }}\n"
+    )
 }
 
 fn compare(repo: &Repo, args: &str) -> Ran {
@@ -252,6 +253,56 @@ fn a_shard_samples_as_built() {
     let repo = repo("1.2e-3", "1e-3");
     let object = json(&repo, 0, "--shard 1/2 --max-pairs 20 --samples shard.csv");
     assert_eq!(layouts(&object), Value::Null);
+}
+
+/// The number of a suite of two programs, of one machine and of two with one program each; and what
+/// is said about the latter. The first program is slower by a fifth as built.
+fn suite_of_machines(first_elsewhere: &str, second: [&str; 2]) -> ([Value; 2], String) {
+    let repo = repo("1.2e-3", first_elsewhere);
+    repo.git(&["checkout", "--quiet", "main"]);
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let other = "\n[[bench]]\nname = \"other\"\nharness = false\n";
+    repo.write("Cargo.toml", &format!("{manifest}{other}"));
+    repo.write("benches/other.rs", &source("1e-3", "1e-3"));
+    repo.commit("another");
+    repo.git(&["checkout", "--quiet", "feature"]);
+    repo.git(&["merge", "--quiet", "--no-edit", "main"]);
+    repo.write("benches/other.rs", &source(second[0], second[1]));
+    repo.commit("slower");
+    std::fs::create_dir(repo.around().join("s")).unwrap();
+    let gate = "--threshold 90% --suite geomean=5%";
+    for number in 1..=2 {
+        compare(&repo, &format!("{gate} --shard {number}/2 --samples ../s/{number}.csv")).code(0);
+    }
+    let alone = compare(&repo, &format!("{gate} --format json")).json();
+    let combined = repo.cbdr("analyze --combine ../s --format json").run().json();
+    let notices = combined["notices"].to_string();
+    let number = |object: Value| {
+        assert_eq!(object["benchmarks"].as_array().unwrap().len(), 2, "{object}");
+        assert_eq!(object["verdict"], object["suite"]["numbers"][0]["metrics"][0]["verdict"]);
+        object["suite"]["numbers"][0]["metrics"][0].clone()
+    };
+    ([alone, combined].map(number), notices)
+}
+
+#[test]
+fn an_alarm_of_the_suite_of_several_machines_is_tested_over_layouts() {
+    let cases = [
+        ("1e-3", ["1.2e-3", "1e-3"], "no-regression", false),
+        ("1.2e-3", ["1.2e-3", "1.2e-3"], "regression", false),
+        // A machine on which nothing is slower has nothing to measure again.
+        ("1e-3", ["1.001e-3", "1e-3"], "no-regression", true),
+    ];
+    for (first, second, verdict, is_partly_as_built) in cases {
+        let (numbers, notices) = suite_of_machines(first, second);
+        for number in &numbers {
+            let verdicts = [&number["as_built"]["verdict"], &number["verdict"]];
+            assert_eq!(verdicts, ["regression", verdict]);
+            assert!(number["layouts"]["number"].as_u64().unwrap() > 5, "{number}");
+        }
+        let said = "`suite geomean` is about the executables as built on shard";
+        assert_eq!(notices.contains(said), is_partly_as_built, "{notices}");
+    }
 }
 
 /// A benchmark that reports as its times where in their pages it finds a function, a constant

@@ -56,5 +56,5 @@ pub(super) fn divide(
         found.benchmarks.retain(|_| allotted.next().is_some_and(|one| one.shard == number));
     }
     let suite = preparation.settings.policy.suite;
-    Some(Division { benchmarks, suite, sharing: 0, evidence: 0.0 })
+    Some(Division { benchmarks, suite, sharing: 0, evidence: 0.0, over_layouts: Vec::new() })
 }

@@ -7,7 +7,7 @@ use super::lengths::ratios;
 use super::program::ComparedProgram;
 use crate::engine::event::Reporter;
 use crate::engine::experiment::Turn;
-use crate::engine::layouts::{combined, median_rows};
+use crate::engine::layouts::{LayoutPlan, combined, median_rows};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::schedule::Schedule;
 use crate::engine::stages::{LayoutTest, first_gate};
@@ -20,6 +20,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::BenchmarkResult;
 use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
+use crate::model::shard::SuitePairs;
 use crate::model::side::Pair;
 use crate::model::suite::Suite;
 
@@ -74,6 +75,23 @@ pub(super) fn suite_combined_with(
         }
     }
     Some(suite)
+}
+
+/// The pairs of a suite that is divided among machines.
+pub(super) fn suite_pairs(tests: &[LayoutTest], placings: &[Option<Placing>]) -> Vec<SuitePairs> {
+    let mut all = Vec::new();
+    for LayoutTest { over: LayoutPlan { plan, .. }, experiment, .. } in tests {
+        let placing = plan.groups.iter().find_map(|group| placings[group.program]);
+        for number in experiment.suite() {
+            all.extend(number.kept().map(|(id, pairs)| SuitePairs {
+                benchmark: plan.benchmarks[id.0].name.clone(),
+                metric: number.test().metric().name.clone(),
+                placing: placing.unwrap_or(Placing::Copied),
+                pairs,
+            }));
+        }
+    }
+    all
 }
 
 /// Whether a metric depends on the placement of code and is measured by running the program.

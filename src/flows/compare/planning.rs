@@ -50,7 +50,7 @@ pub(super) fn plan(
         plan.add_suite(settings.policy.suite, unaffected);
         if options.shard.is_some() {
             plan.suite.retain(|number| number.gate.is_some());
-            plan.suite.iter_mut().for_each(|number| number.is_part = true);
+            plan.is_suite_divided = true;
         }
     }
     Ok(plan)

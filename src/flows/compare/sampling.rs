@@ -15,14 +15,15 @@ use crate::model::layouts::Placing;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
 use crate::model::row::Row;
+use crate::model::shard::SuitePairs;
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
-/// for `longest` where nothing has regressed.
+/// for `longest` where nothing has regressed. Also returns the pairs of a suite that is divided.
 pub(super) fn sample(
     session: &mut Session<'_, '_>,
     plan: &Plan,
     longest: Duration,
-) -> Result<Sampled, Error> {
+) -> Result<(Sampled, Vec<SuitePairs>), Error> {
     if plan.tests() > 0 {
         session.reporter.event(Event::Sampling(plan));
     }
@@ -63,7 +64,7 @@ pub(super) fn sample(
         suite,
     };
     report(session, plan, &stages, &sampled);
-    Ok(sampled)
+    Ok((sampled, layouts::suite_pairs(stages.tests(), &placings)))
 }
 
 /// Samples as built, and alarms over layouts. Also returns, for each program, how its layouts

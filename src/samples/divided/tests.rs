@@ -65,6 +65,7 @@ fn parts(tests: [Option<Test>; 4], evidence: f64) -> Vec<ShardPart> {
             suite: None,
             sharing: 2 * sampled.len(),
             evidence,
+            over_layouts: Vec::new(),
         };
         let gates = sampled.iter().map(|place| {
             json!({"benchmark": benchmarks[*place].benchmark, "metric": "t", "threshold": 0.02,
