@@ -405,12 +405,9 @@ impl<'a> Execution<'a> {
             }
             let report = sampler.report(&program.command, &folder);
             let outcome = context.helper.run(&report, context.interrupt).map_err(Stop::from)?;
-            let samples = match outcome.fault(self.benchmark.run_timeout) {
-                None => sampler.read(&folder),
-                Some(_) => None,
-            };
-            let Some(samples) = samples else { return Err("perf wrote no report".into()) };
-            all.add(samples);
+            let has_failed = outcome.fault(self.benchmark.run_timeout).is_some();
+            let samples = (!has_failed).then(|| sampler.read(&folder)).flatten();
+            all.add(samples.ok_or("perf wrote no report")?);
             if all.count >= WANTED_SAMPLES {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let reported = (!values.is_empty()).then_some(mean);

@@ -295,6 +295,31 @@ fn what_is_slower_in_longer_runs_only_does_not_pass() {
 }
 
 #[test]
+fn what_an_old_divan_does_not_count_is_not_zero() {
+    let repo = suite();
+    let rows = r#"10 │ 10");
+        if *name == "second" {
+            println!("   alloc: │ │ │ │ │\n   2 │ 2 │ 2 │ 2 │ │\n   64 B │ 64 B │ 64 B │ 64 B │ │");
+        }"#;
+    repo.replace("benches/suite.rs", "10 │ 10\");", rows);
+    write_suite(&repo, "divan", &SAME);
+    repo.branch("next");
+    write_suite(&repo, "divan", &[SAME[0], SAME[1], ("third", 30.01)]);
+    let args = "compare feature --harness divan --metric allocations --seed 3 --format json";
+    let ran = repo.cbdr(args).env("RUNS", repo.around().join("runs")).run().code(0).json();
+    for benchmark in ran["benchmarks"].as_array().unwrap() {
+        let value = |name: &str| {
+            let mut metrics = benchmark["metrics"].as_array().unwrap().iter();
+            metrics.find(|one| one["name"] == name).and_then(|one| one["head"].as_f64())
+        };
+        let (calls, bytes) =
+            if benchmark["name"] == "suite::second" { (2.0, 64.0) } else { (0.0, 0.0) };
+        assert_eq!([value("allocations"), value("allocated_bytes")], [Some(calls), Some(bytes)]);
+        assert_eq!(value("peak_heap_bytes"), None, "{benchmark}");
+    }
+}
+
+#[test]
 fn runs_that_would_never_end_are_capped() {
     let repo = suite();
     write_suite(&repo, "divan", &[("inputs", 100.0), ("quiet", 100.0)]);

@@ -1,5 +1,6 @@
 //! The program of one side, and how it is called and parsed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,8 +46,8 @@ pub(crate) struct SideProgram {
     pub(crate) executable: PathBuf,
     /// How its executable is given another layout.
     pub(super) placement: Option<Placement>,
-    /// Whether one of its runs printed allocations.
-    counts_allocations: bool,
+    /// The metrics of allocations that its runs have printed.
+    counted: BTreeSet<&'static str>,
 }
 
 impl SideProgram {
@@ -118,7 +119,7 @@ impl SideProgram {
             paths,
             folder,
             varying: VaryingNames::default(),
-            counts_allocations: false,
+            counted: BTreeSet::new(),
             hooks,
             identity: program.identity.clone(),
             home: program.home.clone(),
@@ -217,17 +218,13 @@ impl SideProgram {
     }
 
     /// Adds zeros where nothing is printed of allocations because there were none. That others
-    /// have some shows that they are counted.
+    /// have some shows that they are counted; old versions of divan don't count the peak.
     fn add_no_allocations(&mut self, readings: &mut [Reading]) {
-        self.counts_allocations |= readings
-            .iter()
-            .any(|reading| reading.values.metrics().iter().any(|metric| is_of_allocations(metric)));
-        for reading in readings.iter_mut().filter(|_| self.counts_allocations) {
-            reading.values.extend(
-                KnownMetric::from(MetricSource::Allocations)
-                    .map(|known| (known.name, 0.0))
-                    .collect(),
-            );
+        let metrics = KnownMetric::from(MetricSource::Allocations).map(|known| known.name);
+        let has = |name| readings.iter().any(|one: &Reading| one.values.get(name).is_some());
+        self.counted.extend(metrics.filter(|&name| has(name)));
+        for reading in readings {
+            reading.values.extend(self.counted.iter().map(|&name| (name, 0.0)).collect());
         }
     }
 

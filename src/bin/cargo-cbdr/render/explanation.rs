@@ -59,20 +59,18 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
     let sum = |side: Side| functions.iter().map(|function| function.cost.values()[side]).sum();
     let (before, after): (f64, f64) = (sum(Side::Base), sum(Side::Head));
     let change = number((after - before).abs());
+    let word = |less, more| if after < before { less } else { more };
     let title = match cost {
         Cost::Instructions(_) => {
-            let more = if after < before { "fewer" } else { "more" };
+            let more = word("fewer", "more");
             format!("one run of `{benchmark}` executes {change} {more} instructions (base: {all})")
         }
-        Cost::Seconds(_) => {
-            let longer = if after < before { "shorter" } else { "longer" };
-            format!(
-                "sampled by perf, these functions of `{benchmark}` take {change} {longer}, out \
-                 of {all}"
-            )
-        }
+        Cost::Seconds(_) => format!(
+            "sampled by perf, these functions of `{benchmark}` take {change} {}, out of {all}",
+            word("shorter", "longer")
+        ),
         Cost::Bytes(_) => {
-            let more = if after < before { "less" } else { "more" };
+            let more = word("less", "more");
             format!("these crates have {change} {more} code in `{benchmark}`, out of {all}")
         }
     };

@@ -138,6 +138,8 @@ pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Op
     options.image_width = Some(width);
     // A pixel.
     options.min_width = 100.0 / width as f64;
+    // That of a letter, and of the margins that inferno does not count.
+    options.font_width = 0.66;
     options.no_javascript = true;
     let file = draw(&mut options, &lines);
     // The rest of the file is a style that would hold for the whole page, and buttons that do
@@ -147,7 +149,8 @@ pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Op
         .parse()
         .ok()?;
     let (_, frames) = file.split_once("<svg id=\"frames\"")?;
-    let (above, below) = (3 * options.font_size, 2 * options.font_size + 10);
+    // The lowest frame is that of all, without a name.
+    let (above, below) = (3 * options.font_size, 2 * options.font_size + 10 + options.frame_height);
     let height = height.checked_sub(above + below)?;
     Some(format!(
         "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 {above} {width} {height}\"><svg{frames}"
@@ -258,9 +261,9 @@ mod tests {
     #[test]
     fn a_picture_in_a_page_has_nothing_but_frames() {
         let picture = picture(&parser(), Side::Head, 350).unwrap();
-        // The frame of all and three levels, 16 pixels each.
+        // Three levels, 16 pixels each.
         assert!(
-            picture.starts_with("<svg width=\"350\" height=\"64\" viewBox=\"0 36 350 64\"><svg")
+            picture.starts_with("<svg width=\"350\" height=\"48\" viewBox=\"0 36 350 48\"><svg")
         );
         for foreign in ["<script", "<style", "id=", "Search"] {
             assert!(!picture.contains(foreign), "{foreign}: {picture}");
