@@ -272,9 +272,9 @@ fn what_a_flag_says_is_no_difference_of_the_tables() {
 #[test]
 fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
     let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
-    let notice = "only the head has a table for cargo cbdr, so that table is used; base and head \
-        differ in what is run: they set `command` differently";
-    let line = "base and head differ in what is run: `command`";
+    let notice = "the base has no table for cargo cbdr yet, so the head's is used until it is \
+        merged; it sets `command` (`command`: base not set, head `true`)";
+    let line = "only the head has a table, which sets `command`";
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
     assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));

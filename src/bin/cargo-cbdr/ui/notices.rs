@@ -235,21 +235,25 @@ fn policy_differs(keys: &[String], from: Side) -> String {
 fn run_differs(differs: &RunDiffers) -> String {
     let only_side = match differs.only_side {
         Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used",
-        Some(Side::Head) => "only the head has a table for cargo cbdr, so that table is used",
+        Some(Side::Head) => {
+            "the base has no table for cargo cbdr yet, so the head's is used until it is merged"
+        }
         None => "",
     };
     if differs.keys.is_empty() {
         return only_side.to_owned();
     }
-    let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
-    let values: Vec<String> = differs.keys.iter().map(different).collect();
+    let values = differs.keys.iter().map(different).collect::<Vec<_>>().join("; ");
+    if differs.only_side == Some(Side::Head) {
+        return format!("{only_side}; it sets {keys} ({values})");
+    }
+    let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
     format!(
         "{only_side}base and head differ in what is run: they set {keys} differently, and the \
-         head's value is used ({})",
-        values.join("; ")
+         head's value is used ({values})"
     )
 }
 
