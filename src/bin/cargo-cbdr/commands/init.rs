@@ -92,12 +92,8 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     }
     if has_new_table {
         let table = proposal.owner.table();
-        ui.status(
-            "Next",
-            &format!(
-                "commit [{table}] to the default branch; then, on a branch: `cargo cbdr compare`"
-            ),
-        );
+        let next = "on the default branch; on others: `cargo cbdr compare`";
+        ui.status("Next", &format!("commit [{table}] {next}"));
     }
     if let Some(service) = args.ci {
         ui.status("Then", workflow::next(service, args));

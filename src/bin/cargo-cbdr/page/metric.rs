@@ -55,10 +55,7 @@ pub(super) fn article(
                 (answer(&row))
             }
             @if let Some(before) = &row.before {
-                p.small {
-                    "The runs below were measured first (" (before.name) "); the verdict is that of "
-                    (row.cells.measured) "."
-                }
+                p.small { "Runs below: " (before.name) "; verdict: over " (row.cells.measured) }
             }
             div.figures {
                 (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {

@@ -9,7 +9,6 @@ use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
     BenchmarkResult, Doubt, MetricResult, Outcome, Removed, Status, StoppedBy, Summary, Verdict,
 };
-use cargo_cbdr::model::side::Side;
 use cargo_cbdr::model::time;
 use cargo_cbdr::stats::estimator::TAIL;
 
@@ -92,11 +91,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
     }
     if !outcome.selecting.is_empty() {
         let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
-        let is_new = |notice: &Notice| matches!(notice, Notice::RunDiffers(it) if it.only_side == Some(Side::Head));
-        answer.besides.push(match outcome.notices.iter().any(is_new) {
-            true => format!("only the head has a table, which sets {keys}"),
-            false => format!("base and head differ in what is run: {keys}"),
-        });
+        answer.besides.push(format!("the branch changes what is run: {keys}"));
     }
     answer
 }

@@ -125,11 +125,8 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 }
 
 fn missing_shards(numbers: &[u64]) -> String {
-    let all = list(numbers.iter().map(u64::to_string));
-    match numbers.len() {
-        1 => format!("shard {all} is missing from the verdict"),
-        _ => format!("shards {all} are missing from the verdict"),
-    }
+    let (shards, are) = if numbers.len() == 1 { ("shard", "is") } else { ("shards", "are") };
+    format!("{shards} {} {are} missing from the verdict", list(numbers.iter().map(u64::to_string)))
 }
 
 /// Names as code: `a`, `b` and `c`.
@@ -234,27 +231,27 @@ fn policy_differs(keys: &[String], from: Side) -> String {
 /// All keys come first, since a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
     let only_side = match differs.only_side {
-        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used",
+        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used; ",
         Some(Side::Head) => {
-            "the base has no table for cargo cbdr yet, so the head's is used until it is merged"
+            "the base has no table for cargo cbdr yet, so the head's is used until it is merged; "
         }
         None => "",
     };
     if differs.keys.is_empty() {
-        return only_side.to_owned();
+        return only_side.trim_end_matches("; ").to_owned();
     }
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
     let values = differs.keys.iter().map(different).collect::<Vec<_>>().join("; ");
-    if differs.only_side == Some(Side::Head) {
-        return format!("{only_side}; it sets {keys} ({values})");
-    }
-    let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
-    format!(
-        "{only_side}base and head differ in what is run: they set {keys} differently, and the \
-         head's value is used ({values})"
-    )
+    let set = match differs.only_side {
+        Some(Side::Head) => format!("it sets {keys}"),
+        _ => format!(
+            "base and head differ in what is run: they set {keys} differently, and the head's \
+             value is used"
+        ),
+    };
+    format!("{only_side}{set} ({values})")
 }
 
 fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
@@ -435,11 +432,10 @@ fn these(versions: &[String]) -> String {
 }
 
 fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String {
-    let folders: Vec<_> = folders.iter().map(|folder| format!("`{folder}`")).collect();
     let differing = differing.map_or(String::new(), |path| {
         format!("; the {}'s sources differ, in {path}", side.other())
     });
-    let folders = folders.join(", ");
+    let folders = code_list(folders);
     format!(
         "both sides are built with {folders} of the {side}, but each with its own Cargo.toml{differing}"
     )
