@@ -278,6 +278,7 @@ impl Notice {
             | Notice::NotLinked { benchmark, .. }
             | Notice::NotAligned { benchmark, .. }
             | Notice::LeftBehind { benchmark, .. }
+            | Notice::FixedOrder { benchmark, .. }
             | Notice::Run(
                 RunNotice::BenchChanged { benchmark, .. }
                 | RunNotice::HarnessChanged { benchmark, .. }

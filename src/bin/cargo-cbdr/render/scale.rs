@@ -169,8 +169,10 @@ mod tests {
     fn ends_that_there_are_none_of_are_dashed_and_those_far_away_arrows() {
         let open = drawn(&result(0.01, None, Some(f64::INFINITY)));
         assert!(open[1].starts_with("t  ╌") && open[1].ends_with('╌'), "{open:#?}");
-        let far = drawn(&result(0.01, Some(-0.5), Some(50.0)));
-        assert!(far[1].contains('◂') && far[1].contains('▸'), "{far:#?}");
+        let far = drawn(&result(0.01, Some(-0.05), Some(50.0)));
+        assert!(!far[1].contains('◂') && far[1].contains('▸'), "{far:#?}");
+        let far = drawn(&result(0.01, Some(-0.9), Some(0.05)));
+        assert!(far[1].contains('◂') && !far[1].contains('▸'), "{far:#?}");
     }
 
     #[test]

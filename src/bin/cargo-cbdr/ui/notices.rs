@@ -118,7 +118,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "the rows of {benchmark} do not form pairs from line {line} on, so there is no \
              sequential verdict"
         ),
-        Notice::FixedOrder { benchmark, first, pairs } => fixed_order(benchmark, first, *pairs),
+        Notice::FixedOrder { first, pairs, .. } => fixed_order(of, first, *pairs),
         Notice::MissingShards { numbers } => missing_shards(numbers),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
@@ -170,11 +170,11 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
     )
 }
 
-fn fixed_order(benchmark: &str, first: &str, pairs: u64) -> String {
+fn fixed_order(of: &Subjects, first: &str, pairs: u64) -> String {
     format!(
-        "`{first}` comes first in all {pairs} pairs of {benchmark}: whatever makes second runs \
-         slower or faster counts as a change, so the error rate is not guaranteed; `cargo cbdr \
-         sample` shuffles the order"
+        "{} of {of}: whatever makes second runs slower or faster counts as a change, so the error \
+         rate is not guaranteed; `cargo cbdr sample` shuffles the order",
+        of.or(format!("`{first}` comes first in all {pairs} pairs"), "one side comes first in all pairs")
     )
 }
 
