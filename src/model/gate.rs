@@ -50,8 +50,8 @@ impl Gate {
     /// The change that the verdict is about: the threshold, or the ceiling of the
     /// waiver if that is larger.
     pub(crate) fn limit(&self) -> f64 {
-        let ceiling = self.waiver.as_ref().map(|waiver| waiver.ceiling);
-        ceiling.map_or(self.threshold, |ceiling| ceiling.max(self.threshold))
+        let least = self.threshold;
+        self.waiver.as_ref().map_or(least, |waiver| waiver.ceiling.max(least))
     }
 
     /// The waiver as part of a result.

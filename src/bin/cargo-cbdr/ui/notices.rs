@@ -174,7 +174,10 @@ fn fixed_order(of: &Subjects, first: &str, pairs: u64) -> String {
     format!(
         "{} of {of}: whatever makes second runs slower or faster counts as a change, so the error \
          rate is not guaranteed; `cargo cbdr sample` shuffles the order",
-        of.or(format!("`{first}` comes first in all {pairs} pairs"), "one side comes first in all pairs")
+        of.or(
+            format!("`{first}` comes first in all {pairs} pairs"),
+            "one side comes first in all pairs"
+        )
     )
 }
 
