@@ -171,13 +171,11 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
 }
 
 fn fixed_order(of: &Subjects, first: &str, pairs: u64) -> String {
+    let alone = format!("`{first}` comes first in all {pairs} pairs");
+    let comes = of.or(alone, "one side comes first in all pairs");
     format!(
-        "{} of {of}: whatever makes second runs slower or faster counts as a change, so the error \
-         rate is not guaranteed; `cargo cbdr sample` shuffles the order",
-        of.or(
-            format!("`{first}` comes first in all {pairs} pairs"),
-            "one side comes first in all pairs"
-        )
+        "{comes} of {of}: whatever makes second runs slower or faster counts as a change, so the \
+         error rate is not guaranteed; `cargo cbdr sample` shuffles the order"
     )
 }
 
