@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use super::test::MetricTest;
+use crate::model::gate::THRESHOLD;
 use crate::model::notice::Advice;
-use crate::settings::table::THRESHOLD;
 use crate::stats::forecast::Forecast;
 
 /// The thresholds that are suggested, fractions.
-pub(crate) const SUGGESTED_THRESHOLDS: [f64; 5] = [THRESHOLD.0, 0.03, 0.05, 0.1, 0.2];
+pub(crate) const SUGGESTED_THRESHOLDS: [f64; 5] = [THRESHOLD, 0.03, 0.05, 0.1, 0.2];
 
 /// A forecast is rough: the suggested time is longer by this factor.
 const ROOM: f64 = 1.25;

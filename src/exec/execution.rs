@@ -40,7 +40,6 @@ use crate::model::notice::{Notice, RunNotice};
 use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
 use crate::settings::options::Benchmark;
-use crate::settings::table::THRESHOLD;
 use crate::settings::values::Repetitions;
 
 /// Samples wanted: enough to know a share of 10 % to ±2 points.
@@ -482,7 +481,7 @@ pub(crate) fn of_benchmark(benchmark: &Benchmark, mut gate: Gate, names: &[&str]
     if !benchmark.own_thresholds.contains(&gate.metric)
         && let Some(threshold) = BenchmarkThreshold::of(&benchmark.by_pattern, &names)
     {
-        gate = gate.allowing(threshold, THRESHOLD.0);
+        gate = gate.allowing(threshold);
     }
     let is_its = |one: &&LearntThreshold| {
         one.metric == gate.metric && names.contains(&one.benchmark.as_str())

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The largest change that passes by default, a fraction.
+pub const THRESHOLD: f64 = 0.02;
+
 /// A metric that gates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
@@ -47,8 +50,8 @@ impl Gate {
     /// The change that the verdict is about: the threshold, or the ceiling of the
     /// waiver if that is larger.
     pub(crate) fn limit(&self) -> f64 {
-        let ceiling = self.waiver.as_ref().map(|waiver| waiver.ceiling);
-        ceiling.map_or(self.threshold, |ceiling| ceiling.max(self.threshold))
+        let least = self.threshold;
+        self.waiver.as_ref().map_or(least, |waiver| waiver.ceiling.max(least))
     }
 
     /// The waiver as part of a result.
@@ -59,9 +62,9 @@ impl Gate {
 
     /// The same gate with this threshold, or with the default until one is learnt.
     #[must_use]
-    pub(crate) fn allowing(self, allowed: Option<f64>, default: f64) -> Self {
+    pub(crate) fn allowing(self, allowed: Option<f64>) -> Self {
         let learnt = allowed.is_none().then(Learnt::default);
-        Gate { threshold: allowed.unwrap_or(default), learnt, ..self }
+        Gate { threshold: allowed.unwrap_or(THRESHOLD), learnt, ..self }
     }
 
     /// The same gate for another metric.

@@ -73,11 +73,16 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// Whether it matters to an estimator. The median uses signs only, and does not
-    /// depend on the shape of the noise.
+    /// Whether it matters to an estimator. The median uses signs only, and does not depend on the
+    /// shape of the noise; of `robust`, only the guard does, to which outliers matter.
     pub(crate) fn matters_to(&self, estimator: Estimator) -> bool {
-        let of_means = matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. });
-        !(of_means && estimator == Estimator::Median)
+        match self {
+            Finding::Outliers { .. } => estimator != Estimator::Median,
+            Finding::NotNormal { .. } => {
+                !matches!(estimator, Estimator::Median | Estimator::Robust)
+            }
+            _ => true,
+        }
     }
 
     /// Whether it questions a premise of all verdicts: that no run depends on those before it, and

@@ -91,13 +91,9 @@ pub enum Notice {
     /// Something about what the runs did, and whether it was the same on both
     /// sides.
     Run(RunNotice),
-    /// Both sides of this benchmark are the same program.
-    Identical {
-        benchmark: String,
-        /// In how many places the two differ only in source locations, such as line
-        /// numbers.
-        moved: usize,
-    },
+    /// Both sides of this benchmark are the same program, apart from source locations, such as line
+    /// numbers, in so many places.
+    Identical { benchmark: String, moved: usize },
     /// Both sides of this benchmark are the same program, which may do something else on each
     /// because of other files that differ, so it is measured.
     SameProgram {
@@ -107,11 +103,8 @@ pub enum Notice {
     },
     /// Files of a side are pointers of git-lfs, without their content.
     Pointers { side: Side, count: usize, example: String },
-    /// `--max-pairs` is smaller than the minimum for a verdict.
-    TooFewPairs {
-        /// The minimum number of pairs for a verdict.
-        least: u64,
-    },
+    /// `--max-pairs` is smaller than the least number of pairs for a verdict.
+    TooFewPairs { least: u64 },
     /// A test over layouts had all that the pack has, and no verdict.
     NoMoreLayouts { layouts: u64 },
     /// The time limit came before all benchmarks had the minimum number of pairs for a verdict.
@@ -278,6 +271,7 @@ impl Notice {
             | Notice::NotLinked { benchmark, .. }
             | Notice::NotAligned { benchmark, .. }
             | Notice::LeftBehind { benchmark, .. }
+            | Notice::FixedOrder { benchmark, .. }
             | Notice::Run(
                 RunNotice::BenchChanged { benchmark, .. }
                 | RunNotice::HarnessChanged { benchmark, .. }
@@ -354,12 +348,8 @@ pub enum Remark {
     Learnt { threshold: f64, learnt: Learnt },
     /// The estimate comes from a slow tail, not from the typical run.
     Tail { average: f64, typical: f64 },
-    /// Many pairs have exactly the change of the threshold.
-    Ties {
-        ties: u64,
-        /// How many pairs there are.
-        pairs: u64,
-    },
+    /// Many of the pairs have exactly the change of the threshold.
+    Ties { ties: u64, pairs: u64 },
     /// The noise has a property that matters.
     Noise(Finding),
     /// Another estimator would have needed less than half of the pairs.
@@ -384,12 +374,9 @@ pub struct AtLength {
 /// What the runs did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RunNotice {
-    /// The source of the benchmark itself differs between the sides.
-    BenchChanged {
-        benchmark: String,
-        /// A file of it that differs, relative to the root.
-        path: String,
-    },
+    /// The source of the benchmark itself differs between the sides, such as in this file,
+    /// relative to the root.
+    BenchChanged { benchmark: String, path: String },
     /// Both sides were built with the benchmark sources of one.
     BenchFrom {
         side: Side,
@@ -406,11 +393,7 @@ pub enum RunNotice {
         versions: Pair<Vec<String>>,
     },
     /// The sides have different harnesses.
-    HarnessesDiffer {
-        benchmark: String,
-        /// The harness of each side.
-        dialects: Pair<Dialect>,
-    },
+    HarnessesDiffer { benchmark: String, dialects: Pair<Dialect> },
     /// The whole process of a bench target is measured, since its harness is unknown,
     /// although the target measures times itself.
     OwnTiming {
@@ -455,12 +438,8 @@ pub enum RunNotice {
     },
     /// Names of benchmarks change with every run, and are replaced by stable ones.
     NamesVary { benchmark: String, names: Vec<String> },
-    /// A run is too short for the clock of a metric, and was repeated.
-    Repeated {
-        benchmark: String,
-        /// How many runs make a measurement.
-        runs: u32,
-    },
+    /// A run is too short for the clock of a metric, so a measurement is made of several.
+    Repeated { benchmark: String, runs: u32 },
 }
 
 /// How the tables of the two sides differ in what is run. The head's settings

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::Layer;
-use super::table::{THRESHOLD, Table, WrittenUnit};
+use super::table::{Table, WrittenUnit};
 use super::values::{Aslr, CheckOutput, Cpus, FailOn, Repetitions, SuiteChoice, Words};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
-use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold, Waiver};
+use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold, THRESHOLD, Waiver};
 use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
 use crate::model::outcome::{Doubt, Limits, Policy};
 use crate::model::side::Side;
@@ -285,7 +285,7 @@ pub fn limits(table: &Table) -> Result<(Policy, Limits), Error> {
 /// The number of the suite that gates. Without a threshold of its own it has that of the benchmarks.
 fn suite(table: &Table) -> Result<Option<SuiteGate>, Error> {
     let Some(SuiteChoice(Some((number, own)))) = table.suite()? else { return Ok(None) };
-    let shared = || Ok(table.threshold()?.0.unwrap_or(THRESHOLD.0));
+    let shared = || Ok(table.threshold()?.0.unwrap_or(THRESHOLD));
     let threshold = own.map_or_else(shared, |own| Ok(own.0))?;
     Ok(Some(SuiteGate { number, threshold }))
 }
@@ -332,8 +332,7 @@ pub fn gates(table: &Table) -> Result<Vec<Gate>, Error> {
     for name in names {
         if gates.iter().all(|gate| gate.metric != name) {
             let allowed = own.get(&name).unwrap_or(&common).0;
-            let gate = Gate { warn, ..Gate::new(&name, THRESHOLD.0) };
-            gates.push(gate.allowing(allowed, THRESHOLD.0));
+            gates.push(Gate { warn, ..Gate::new(&name, THRESHOLD).allowing(allowed) });
         }
     }
     if let Some(written) = &table.warn

@@ -21,6 +21,7 @@ use super::values::{
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
+use crate::model::gate::THRESHOLD;
 use crate::model::layouts::Layouts;
 use crate::model::shard::ShardBy;
 use crate::model::side::Side;
@@ -74,9 +75,6 @@ const BUILDS: [&str; 7] = [
 
 /// Clears the flag's long name: the argument is positional.
 const POSITIONAL: Resettable<Str> = Resettable::Reset;
-
-/// The largest change that passes by default.
-pub const THRESHOLD: Threshold = Threshold(0.02);
 
 // In the order in which a table is written. Settings with a display order come first under
 // their heading.
@@ -152,9 +150,9 @@ settings! {
         "show" Informs show: Vec<String>, POLICY DECIDING
             [.value_name("NAMES").value_delimiter(',').display_order(5)];
 
-        /// Allow changes up to this, for all metrics or for one; auto: as stored
-        /// results show that noise allows
-        "threshold" Gates threshold: Written<Allowed> = Allowed(Some(THRESHOLD.0)), POLICY DECIDING
+        /// Allow changes up to this, for all metrics or for one; auto: up to what
+        /// the noise of stored results allows
+        "threshold" Gates threshold: Written<Allowed> = Allowed(Some(THRESHOLD)), POLICY DECIDING
             [.value_name("[METRIC=]PERCENT|auto").action(ArgAction::Append).display_order(1)];
 
         /// Allowed changes of single metrics, by the flag of threshold
@@ -196,7 +194,7 @@ settings! {
             [.value_name("RESULTS").hide_possible_values(false)];
 
         /// Measure in N random layouts of code, data and heap; auto: only what
-        /// regressed with unchanged code at equal addresses; off: nothing
+        /// looks slower without them; off: nothing
         "layouts" Judges layouts: Written<Layouts> = Layouts::Auto, LAYOUTS DECIDING [];
 
         /// Let --shard divide the benchmarks, or the pairs of all of them if there

@@ -214,12 +214,12 @@ fn what_needs_a_release_is_marked_and_addresses_are_known() {
 
 /// Options of cargo, git, harnesses, the examples and other tools.
 #[rustfmt::skip]
-const OTHERS: [&str; 33] = [
-    "all-targets", "array", "bundle", "cap-add", "cases", "config", "error-on-alert",
+const OTHERS: [&str; 31] = [
+    "array", "bundle", "cap-add", "cases", "config", "error-on-alert",
     "fail-threshold", "iterate", "jq", "lib", "locked", "max-time", "measurement-time",
     "method", "minutes", "noplot", "nresamples", "paginate", "path", "quick", "release",
-    "repo", "sample-count", "sample-size", "skip-ext-time", "stdio", "symbol", "target",
-    "test", "timeout", "timings", "warm-up-time",
+    "repo", "sample-count", "sample-size", "skip-ext-time", "stdio", "symbol", "test",
+    "timeout", "timings", "warm-up-time",
 ];
 
 /// The help of a subcommand, and of those below it.

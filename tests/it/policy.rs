@@ -131,7 +131,7 @@ fn a_table_that_is_deleted_still_decides() {
              `true`, head not set)",
             "the head no longer has the benchmark `true`, which could fail this check",
         ],
-        &["1 benchmark removed: `true`; base and head differ in what is run: `command`"],
+        &["1 benchmark removed: `true`; the branch changes what is run: `command`"],
         [0, 102],
     );
     let found = object(&repo, "");
@@ -172,7 +172,7 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
             "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
             "the head no longer has the benchmarks `large`, `small`, which could fail this check",
         ],
-        &["2 benchmarks removed: `large`, `small`; base and head differ in what is run: \
+        &["2 benchmarks removed: `large`, `small`; the branch changes what is run: \
              `bench` \
            and `benchmarks`"],
         [0, 102],
@@ -200,7 +200,7 @@ fn a_named_benchmark_that_hides_the_one_of_the_table_removes_it() {
             "`benchmarks`: base not set, head `[\"quick\"]`",
             "the head no longer has the benchmark `true`, which could fail this check",
         ],
-        &["1 benchmark removed: `true`; base and head differ in what is run: `benchmarks`"],
+        &["1 benchmark removed: `true`; the branch changes what is run: `benchmarks`"],
         [0, 102],
     );
     assert_eq!(statuses(&object(&repo, "")), ["quick compared", "true removed"]);
@@ -227,7 +227,7 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
                 "`args`: base `[\"100\"]`, head `[\"1\"]`",
                 "`harness`: base `json`, head not set",
             ],
-            "base and head differ in what is run: `args`, `command` and `harness`",
+            "the branch changes what is run: `args`, `command` and `harness`",
         ),
         (
             "bench = \"work\"\nfeatures = [\"all\"]\nrun-timeout = \"1m\"\nprepare = \"true\"",
@@ -237,7 +237,7 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
                 "`bench-from`: base not set, head `head`",
                 "`features`: base `[\"all\"]`, head not set",
             ],
-            "base and head differ in what is run: `bench-from`",
+            "the branch changes what is run: `bench-from`",
         ),
     ];
     for (base, head, notices, line) in cases {
@@ -272,9 +272,9 @@ fn what_a_flag_says_is_no_difference_of_the_tables() {
 #[test]
 fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
     let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
-    let notice = "only the head has a table for cargo cbdr, so that table is used; base and head \
-        differ in what is run: they set `command` differently";
-    let line = "base and head differ in what is run: `command`";
+    let notice = "the base has no table for cargo cbdr yet, so the head's is used until it is \
+        merged; it sets `command` (`command`: base not set, head `true`)";
+    let line = "the branch changes what is run: `command`";
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
     assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
@@ -448,7 +448,7 @@ fn shards_tell_their_verdict_what_was_removed() {
         let said = if format == "human" { &ran.stderr } else { &out };
         assert!(said.contains("the head no longer measures `a` of `sh`"), "{format}: {said}");
         assert!(said.contains("`args`: base `[\"1\"]`, head `[\"2\"]`"), "{format}: {said}");
-        let line = "1 metric removed: `a` of `sh`; base and head differ in what is run: `args`";
+        let line = "1 metric removed: `a` of `sh`; the branch changes what is run: `args`";
         assert!(["json", "junit"].contains(&format) || out.contains(line), "{format}: {out}");
     }
     let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();

@@ -406,14 +406,14 @@ fn fitting(reach: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::gate::THRESHOLD;
     use crate::model::metric::Unit;
-    use crate::settings::table::THRESHOLD;
 
     #[test]
     fn the_threshold_leaves_room_and_is_never_below_the_usual_one() {
         let table = [
-            (None, THRESHOLD.0),
-            (Some(0.001), THRESHOLD.0),
+            (None, THRESHOLD),
+            (Some(0.001), THRESHOLD),
             (Some(0.02), 0.03),
             (Some(0.079), 0.1),
             (Some(9.0), 0.1),
@@ -478,7 +478,7 @@ mod tests {
         let quiet = samples("quiet", 0.1, &[("wall_time", 0.001), ("min_time", 0.001)]);
         let trial = choose(&[quiet], 300.0, None);
         assert_eq!((&*trial.metric().name, trial.is_unusual), ("wall_time", false));
-        assert_eq!(trial.metric().threshold, THRESHOLD.0);
+        assert_eq!(trial.metric().threshold, THRESHOLD);
         let noise = [("wall_time", 1.5), ("median_time", 1.0), ("min_time", 0.01)];
         let noisy = || samples("noisy", 0.1, &noise);
         let trial = choose(&[noisy()], 300.0, None);

@@ -48,7 +48,7 @@ fn every_key_is_documented_with_its_default() {
     for (key, default) in Table::defaults() {
         assert_eq!(documented[key], format!("`{default}`"), "{key}");
     }
-    let threshold = format!("({} % by default)", 100.0 * THRESHOLD.0);
+    let threshold = format!("({} % by default)", 100.0 * THRESHOLD);
     assert!(documentation("README.md").contains(&threshold), "{threshold}");
 }
 

@@ -118,7 +118,9 @@ impl Absence {
             format!("run `git fetch {remote} {branch}` (or add `--fetch`) if the remote has it")
         });
         let known = match similar {
-            _ if ["main", "master"].contains(&name) => DEFAULT.to_owned(),
+            _ if matches!(name.split(['~', '^']).next(), Some("main" | "master")) => {
+                DEFAULT.to_owned()
+            }
             Some(similar) => format!("did you mean `{similar}`?"),
             None => BRANCHES.to_owned(),
         };

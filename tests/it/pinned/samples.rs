@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -43,6 +44,22 @@ fn suite(count: usize) -> String {
             let base = format!("{name}/base,{base},{},{}\n", 1e6 / base, memory(0));
             let head = format!("{name}/head,{head},{},{}\n", 1e6 / head, memory(1));
             rows += &if number % 2 == 0 { base + &head } else { head + &base };
+        }
+    }
+    rows
+}
+
+/// Samples of `count` benchmarks, of which every 29th is slower on the head.
+fn many(count: usize) -> String {
+    let pairs = trace("sha", 24);
+    let mut rows = "benchmark,wall_time\n".to_owned();
+    for at in 0..pairs.len() {
+        for number in 0..count {
+            let factor = if number % 29 == 3 { 1.3 } else { 1.0 };
+            let [base, head] = pairs[(at + number) % pairs.len()];
+            let base = format!("work/{number:03}/base,{base}\n");
+            let head = format!("work/{number:03}/head,{}\n", head * factor);
+            rows += &if at % 2 == 0 { base + &head } else { head + &base };
         }
     }
     rows
@@ -132,6 +149,47 @@ fn analyze_with_a_threshold() {
     ];
     for (name, call) in others {
         outputs.add(name, scene.transcript(call, &[]));
+    }
+    outputs.check();
+}
+
+/// What a terminal with so many columns and 24 rows shows of a call, without colours.
+fn on_terminal(folder: &Path, columns: usize, call: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_cargo-cbdr");
+    let line = format!("stty cols {columns} rows 24; '{program}' {call}");
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--command", &line, "/dev/null"]).current_dir(folder);
+    script.env("CBDR_PROGRESS", "none").env("NO_COLOR", "1").stdin(Stdio::null());
+    let shown = String::from_utf8(script.output().unwrap().stdout).unwrap().replace('\r', "");
+    format!("$ cargo cbdr {call}\n{shown}\n")
+}
+
+#[test]
+fn terminals_of_three_widths() {
+    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return crate::support::skipped("script is not installed");
+    }
+    let (folder, _) = recorded();
+    for count in [30, 300] {
+        std::fs::write(folder.path().join(format!("{count}.csv")), many(count)).unwrap();
+    }
+    let mut outputs = Outputs::new("terminal");
+    for columns in [60, 80, 120] {
+        let calls = [
+            "slower.csv --threshold 2%",
+            "same.csv --threshold 5%",
+            "few.csv --threshold 2%",
+            "suite.csv --threshold 3% --metric wall_time,throughput,max_rss",
+            "30.csv --threshold 10%",
+            "300.csv --threshold 10%",
+        ];
+        let shown = calls
+            .map(|call| on_terminal(folder.path(), columns, &format!("analyze {call}")))
+            .concat();
+        let widest = shown.lines().filter(|line| !line.starts_with('$'));
+        let widest = widest.map(|line| line.chars().count()).max();
+        assert!(widest <= Some(columns), "{shown}");
+        outputs.add(&columns.to_string(), shown);
     }
     outputs.check();
 }

@@ -12,9 +12,10 @@ use cargo_cbdr::flows::init::{
     Candidate, Proposal, Standing, Trial, Tried, TriedMetric, propose, try_out, write,
 };
 use cargo_cbdr::model::dialect::Dialect;
+use cargo_cbdr::model::gate::THRESHOLD;
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::settings::Written;
-use cargo_cbdr::settings::table::{THRESHOLD, Table};
+use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::text_diff::unified;
 
@@ -91,7 +92,8 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     }
     if has_new_table {
         let table = proposal.owner.table();
-        ui.status("Next", &format!("commit [{table}]; on a branch: `cargo cbdr compare`"));
+        let next = "on the default branch; on others: `cargo cbdr compare`";
+        ui.status("Next", &format!("commit [{table}] {next}"));
     }
     if let Some(service) = args.ci {
         ui.status("Then", workflow::next(service, args));
@@ -128,7 +130,7 @@ fn choose_values(
     context: Context<'_>,
     ui: &mut Ui,
 ) -> Result<(), Failure> {
-    let mut threshold = THRESHOLD.0;
+    let mut threshold = THRESHOLD;
     if time.is_zero() {
         if let Some(chosen) = &proposal.chosen {
             show_chosen(ui, chosen, &proposal.others);

@@ -54,6 +54,9 @@ pub(super) fn article(
                 code { (line(name)) }
                 (answer(&row))
             }
+            @if let Some(before) = &row.before {
+                p.small { "Runs below: " (before.name) "; verdict: over " (row.cells.measured) }
+            }
             div.figures {
                 (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins."
@@ -130,8 +133,10 @@ fn numbers(
     pairs: u64,
 ) -> Markup {
     let ResultRow { metric: result, cells, before, .. } = row;
+    let decided = decided.filter(|_| before.is_none());
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
+        false if before.is_some() => "estimate, over layouts",
         false => "estimate",
     };
     let names = ["runs", "mean", "median", "min", "max", "std dev"];

@@ -91,7 +91,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
     }
     if !outcome.selecting.is_empty() {
         let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
-        answer.besides.push(format!("base and head differ in what is run: {keys}"));
+        answer.besides.push(format!("the branch changes what is run: {keys}"));
     }
     answer
 }

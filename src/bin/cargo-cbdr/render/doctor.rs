@@ -3,6 +3,7 @@
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
+use cargo_cbdr::model::gate::THRESHOLD;
 use cargo_cbdr::model::metric::{Metric, Unit};
 use serde_json::{Value, json};
 
@@ -61,9 +62,6 @@ fn object(checkup: &Checkup) -> Value {
         "warnings": warnings.map(|sentence| sentence.text).collect::<Vec<_>>(),
     })
 }
-
-/// The threshold that is the default.
-const USUAL_THRESHOLD: f64 = 0.02;
 
 /// A sentence about one thing.
 struct Sentence {
@@ -299,7 +297,7 @@ impl Sentences {
         let longest = noise.thresholds.last().and_then(|threshold| threshold.least);
         self.add(
             "verdicts",
-            longest.is_none_or(|least| least > USUAL_THRESHOLD),
+            longest.is_none_or(|least| least > THRESHOLD),
             format!("for runs of {run}, {thresholds}"),
         );
     }
@@ -318,7 +316,7 @@ impl Sentences {
         let (least_shown, time) = (text::size(least), text::roughly(seconds));
         self.add(
             "conclusion",
-            least > USUAL_THRESHOLD,
+            least > THRESHOLD,
             format!("fit for thresholds of {least_shown} or more, in {time} for each benchmark"),
         );
     }

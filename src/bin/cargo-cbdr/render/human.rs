@@ -190,11 +190,11 @@ fn values<'a>(
         .leaves(4)
         .numbers(&format!("{base} → {head}"), |line| line.cell(|cells| &cells.both))
         .replaces(4)
-        .leaves(1)
+        .leaves(2)
         .numbers("change", |line| line.cell(|cells| &cells.change))
         .intervals("interval", |line| line.cell(|cells| &cells.interval))
         .shown_if(!judges)
-        .leaves(2)
+        .leaves(1)
         .styled(style)
 }
 

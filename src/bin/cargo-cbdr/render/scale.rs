@@ -1,6 +1,7 @@
 //! Intervals and their thresholds on one scale, as text.
 
 use cargo_cbdr::model::outcome::MetricResult;
+use cargo_cbdr::stats::empirical::sorted;
 
 use crate::ui::text::percent;
 use crate::ui::width;
@@ -24,19 +25,26 @@ impl ChangeScale {
         let limits = || results.iter().filter_map(|result| result.limit());
         let changes = results.iter().filter_map(|result| result.summary.change);
         let (mut from, mut to) = (0.0_f64, 0.0_f64);
-        for value in limits().chain(changes) {
+        for value in limits().chain(changes.clone()) {
             (from, to) = (from.min(value), to.max(value));
         }
-        let core = (to - from).max(0.001);
-        let ends = |r: &&MetricResult| [r.summary.lower, r.summary.upper];
-        for end in results.iter().flat_map(ends).flatten().filter(|end| end.is_finite()) {
+        let ends = |r: &MetricResult| {
+            [r.summary.lower, r.summary.upper].into_iter().flatten().filter(|end| end.is_finite())
+        };
+        // Of an interval around no change, the nearer end is within.
+        let nearer = results.iter().filter_map(|r| ends(r).map(f64::abs).reduce(f64::min));
+        let core = nearer.fold((to - from).max(0.001), f64::max);
+        for end in results.iter().flat_map(|r| ends(r)) {
             from = from.min(end.max(from - core));
             to = to.max(end.min(to + core));
         }
-        // One metric that is far off must not squeeze the others.
+        // One metric that is far off must not squeeze the others, but most may be.
         let largest = limits().map(f64::abs).fold(0.0, f64::max);
         if results.len() > 1 && largest > 0.0 {
-            (from, to) = (from.max(-FAR * largest), to.min(FAR * largest));
+            let sizes = sorted(changes.map(f64::abs));
+            let usual = sizes.get(sizes.len().saturating_sub(1) / 2).copied().unwrap_or_default();
+            let most = (FAR * largest).max(1.25 * usual);
+            (from, to) = (from.max(-most), to.min(most));
         }
         let margin = 0.04 * (to - from).max(0.001);
         ChangeScale { from: from - margin, to: to + margin }
@@ -161,8 +169,20 @@ mod tests {
     fn ends_that_there_are_none_of_are_dashed_and_those_far_away_arrows() {
         let open = drawn(&result(0.01, None, Some(f64::INFINITY)));
         assert!(open[1].starts_with("t  ╌") && open[1].ends_with('╌'), "{open:#?}");
-        let far = drawn(&result(0.01, Some(-0.5), Some(50.0)));
-        assert!(far[1].contains('◂') && far[1].contains('▸'), "{far:#?}");
+        let far = drawn(&result(0.01, Some(-0.05), Some(50.0)));
+        assert!(!far[1].contains('◂') && far[1].contains('▸'), "{far:#?}");
+        let far = drawn(&result(0.01, Some(-0.9), Some(0.05)));
+        assert!(far[1].contains('◂') && !far[1].contains('▸'), "{far:#?}");
+    }
+
+    #[test]
+    fn an_interval_around_no_change_fits_and_so_do_results_that_are_all_far_off() {
+        let open = result(0.0, Some(-0.22), Some(0.43));
+        let scale = ChangeScale::of(&[&open]);
+        assert!(scale.holds(-0.22) && scale.holds(0.22));
+        let far = [0.3, 0.31, 0.12].map(|change| result(change, Some(change - 0.05), None));
+        let scale = ChangeScale::of(&far.iter().collect::<Vec<_>>());
+        assert!(scale.holds(0.31));
     }
 
     #[test]

@@ -277,10 +277,11 @@ impl Columns {
         let mut line = format!(
             "  {name_style}{}{name_style:#} {style}{:>CHANGE$}{style:#}",
             width::padded(name, self.name),
-            change(metric)
+            text::change(&metric.summary)
         );
         if self.interval > 0 {
-            line += &format!(" {:^INTERVAL$}", bounds(metric));
+            let Summary { lower, upper, .. } = metric.summary;
+            line += &format!(" {:^INTERVAL$}", text::bounds(lower, upper));
         }
         if self.scale > 0 {
             line += &format!(" {}", scale(metric, self.scale, self.reach));
@@ -481,19 +482,6 @@ fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     }
 }
 
-fn change(metric: &MetricResult) -> String {
-    text::change(&metric.summary)
-}
-
-fn interval(metric: &MetricResult) -> String {
-    text::interval(metric.summary.lower, metric.summary.upper)
-}
-
-/// The interval, to be put right after the change.
-fn bounds(metric: &MetricResult) -> String {
-    text::bounds(metric.summary.lower, metric.summary.upper)
-}
-
 /// The text after the interval: pairs, the time spent, and the time left or the verdict.
 fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     let end = match metric.verdict {
@@ -507,7 +495,9 @@ fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
 fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
     let (benchmark, metric) = gating;
     let threshold = metric.limit().map_or(String::new(), text::limit);
-    let (name, change, interval) = (name(snapshot, gating), change(metric), interval(metric));
+    let Summary { lower, upper, .. } = metric.summary;
+    let (change, interval) = (text::change(&metric.summary), text::interval(lower, upper));
+    let name = name(snapshot, gating);
     let known = format!("{name} {change}, interval {interval}, threshold {threshold}");
     let text = format!("{known}; {}", tail(snapshot, gating));
     // A verdict stays as it is, however many pairs the others need.

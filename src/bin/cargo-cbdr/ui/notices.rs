@@ -118,18 +118,15 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "the rows of {benchmark} do not form pairs from line {line} on, so there is no \
              sequential verdict"
         ),
-        Notice::FixedOrder { benchmark, first, pairs } => fixed_order(benchmark, first, *pairs),
+        Notice::FixedOrder { first, pairs, .. } => fixed_order(of, first, *pairs),
         Notice::MissingShards { numbers } => missing_shards(numbers),
         Notice::OneLook => ONE_LOOK.to_owned(),
     }
 }
 
 fn missing_shards(numbers: &[u64]) -> String {
-    let all = list(numbers.iter().map(u64::to_string));
-    match numbers.len() {
-        1 => format!("shard {all} is missing from the verdict"),
-        _ => format!("shards {all} are missing from the verdict"),
-    }
+    let (shards, are) = if numbers.len() == 1 { ("shard", "is") } else { ("shards", "are") };
+    format!("{shards} {} {are} missing from the verdict", list(numbers.iter().map(u64::to_string)))
 }
 
 /// Names as code: `a`, `b` and `c`.
@@ -173,11 +170,12 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
     )
 }
 
-fn fixed_order(benchmark: &str, first: &str, pairs: u64) -> String {
+fn fixed_order(of: &Subjects, first: &str, pairs: u64) -> String {
+    let alone = format!("`{first}` comes first in all {pairs} pairs");
+    let comes = of.or(alone, "one side comes first in all pairs");
     format!(
-        "`{first}` comes first in all {pairs} pairs of {benchmark}: whatever makes second runs \
-         slower or faster counts as a change, so the error rate is not guaranteed; `cargo cbdr \
-         sample` shuffles the order"
+        "{comes} of {of}: whatever makes second runs slower or faster counts as a change, so the \
+         error rate is not guaranteed; `cargo cbdr sample` shuffles the order"
     )
 }
 
@@ -234,23 +232,27 @@ fn policy_differs(keys: &[String], from: Side) -> String {
 /// All keys come first, since a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
     let only_side = match differs.only_side {
-        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used",
-        Some(Side::Head) => "only the head has a table for cargo cbdr, so that table is used",
+        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used; ",
+        Some(Side::Head) => {
+            "the base has no table for cargo cbdr yet, so the head's is used until it is merged; "
+        }
         None => "",
     };
     if differs.keys.is_empty() {
-        return only_side.to_owned();
+        return only_side.trim_end_matches("; ").to_owned();
     }
-    let only_side = if only_side.is_empty() { String::new() } else { format!("{only_side}; ") };
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
-    let values: Vec<String> = differs.keys.iter().map(different).collect();
-    format!(
-        "{only_side}base and head differ in what is run: they set {keys} differently, and the \
-         head's value is used ({})",
-        values.join("; ")
-    )
+    let values = differs.keys.iter().map(different).collect::<Vec<_>>().join("; ");
+    let set = match differs.only_side {
+        Some(Side::Head) => format!("it sets {keys}"),
+        _ => format!(
+            "base and head differ in what is run: they set {keys} differently, and the head's \
+             value is used"
+        ),
+    };
+    format!("{only_side}{set} ({values})")
 }
 
 fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
@@ -431,11 +433,10 @@ fn these(versions: &[String]) -> String {
 }
 
 fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String {
-    let folders: Vec<_> = folders.iter().map(|folder| format!("`{folder}`")).collect();
     let differing = differing.map_or(String::new(), |path| {
         format!("; the {}'s sources differ, in {path}", side.other())
     });
-    let folders = folders.join(", ");
+    let folders = code_list(folders);
     format!(
         "both sides are built with {folders} of the {side}, but each with its own Cargo.toml{differing}"
     )

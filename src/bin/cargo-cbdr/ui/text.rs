@@ -257,7 +257,7 @@ pub(crate) fn plan(plan: &Plan) -> String {
     if !plan.decides {
         let most = plan.max_pairs.map_or(String::new(), |most| format!("{most} pairs or "));
         let time = time::exact(plan.time_limit);
-        return format!("in pairs, to the limit of {most}{time}, seed {seed}");
+        return format!("in pairs, up to {most}{time}, seed {seed}");
     }
     let verdicts = plan.tests();
     if verdicts == 1 {
