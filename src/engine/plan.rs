@@ -81,6 +81,8 @@ pub(crate) struct Group {
     pub(crate) pair_seconds: f64,
     /// Whether that is the time of other groups, since none of its own pairs was timed.
     pub(crate) is_guessed: bool,
+    /// Whether that is what an earlier comparison found, maybe while the machine did less.
+    pub(crate) is_stored: bool,
     /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
     /// The pairs with which lengths were tried. They count like all others.
@@ -145,6 +147,7 @@ impl Plan {
             can_select_benchmarks,
             pair_seconds,
             is_guessed: false,
+            is_stored: false,
             length,
             tried: Vec::new(),
         });

@@ -256,6 +256,28 @@ fn lengths_that_were_not_tried_are_tried_by_the_next_comparison() {
 }
 
 #[test]
+fn times_of_a_quieter_hour_do_not_fill_the_limit_with_what_can_not_be_decided() {
+    let repo = suite();
+    let all = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    write_suite(&repo, "divan", &all.map(|name| (name, 100.0)));
+    repo.branch("next");
+    write_suite(&repo, "divan", &all.map(|name| (name, 130.0)));
+    let args = "compare feature --harness divan --seed 3 --layouts off --format json --time-limit";
+    let compare = |limit: &str, slowly: &str| {
+        let compare = repo.cbdr(args).args([limit]).env("RUNS", repo.around().join("runs"));
+        compare.env("SLOWLY", slowly).run().code(100).json()
+    };
+    let measured = |object: &Value| {
+        let all = object["benchmarks"].as_array().unwrap().iter();
+        all.filter(|one| one["status"] == "compared").count()
+    };
+    assert_eq!(measured(&compare("5m", "15")), 8);
+    // Then the machine is busy: the least number of pairs takes 16 s.
+    let busy = compare("8s", "100");
+    assert!((1..8).contains(&measured(&busy)), "{busy}");
+}
+
+#[test]
 fn what_is_slower_in_longer_runs_only_does_not_pass() {
     let repo = suite();
     let evicting = |time: f64| [("cache", 100.0), ("evict", time), ("quiet", 100.0)];

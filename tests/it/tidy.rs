@@ -68,7 +68,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_485),
     ("error", 130),
     ("exec", 6_550),
-    ("flows", 7_005),
+    ("flows", 7_040),
     ("model", 1_900),
     ("samples", 2_290),
     ("settings", 1_855),

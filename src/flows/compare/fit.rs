@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::cases::Cases;
 use super::discovery::Discovery;
+use super::lengths::bit_reversed_order;
 use super::session::Session;
 use crate::engine::event::Event;
 use crate::engine::plan::{Group, Plan, TriedPair};
@@ -23,6 +24,11 @@ use crate::model::side::Side;
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
 /// addition to it: once for the groups, and once for their benchmarks.
 const TIMING: f64 = 0.1;
+
+/// Stored times of pairs are checked if the least number of pairs takes more than this part of the
+/// time limit, by pairs that are timed for up to another part of it.
+const CHECKED: f64 = 0.125;
+const CHECKING: f64 = 0.05;
 
 /// No benchmark of a group takes more than this part of the time in which all are timed: what is
 /// longer is known well enough by what the others leave of the time of the group.
@@ -55,6 +61,7 @@ pub(super) fn into_limit(
         session.reporter.notice(Notice::TooFewPairs { least });
         return Ok(());
     }
+    check_stored(session, plan).map_err(Stop::into_error)?;
     time_again(session, plan).map_err(Stop::into_error)?;
     if plan.least_time() <= plan.time_limit {
         return Ok(());
@@ -67,6 +74,34 @@ pub(super) fn into_limit(
     }
     leave_out(session, plan, discoveries, &costs, &kept);
     report(session, discoveries, &costs, to_pass);
+    Ok(())
+}
+
+/// Times a pair of some groups whose times are stored, and corrects all stored times by what these
+/// pairs took longer or shorter: the machine may be busier than it was.
+fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
+    let (limit, begin) = (plan.time_limit, Instant::now());
+    let groups = plan.groups.iter().enumerate();
+    let stored = groups.filter(|(_, group)| group.is_stored && group.pair_seconds > 0.0);
+    let stored: Vec<usize> = stored.map(|(number, _)| number).collect();
+    if plan.least_time() <= limit.mul_f64(CHECKED) {
+        return Ok(());
+    }
+    let (mut earlier, mut now) = (0.0, 0.0);
+    for (done, index) in bit_reversed_order(stored.len()).enumerate() {
+        if begin.elapsed() > limit.mul_f64(CHECKING) {
+            break;
+        }
+        let group = &plan.groups[stored[index]];
+        session.reporter.event(Event::Timing((done + 1, stored.len())));
+        let most = limit.div_f64(plan.least_pairs_in(group).unwrap_or(1) as f64);
+        let timed = time_pair(session, group, group.benchmarks.clone(), most)?;
+        earlier += group.pair_seconds;
+        now += timed.unwrap_or(most.as_secs_f64());
+    }
+    if earlier > 0.0 {
+        stored.iter().for_each(|&number| plan.groups[number].pair_seconds *= now / earlier);
+    }
     Ok(())
 }
 

@@ -92,6 +92,7 @@ impl Lengths<'_, '_> {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let known = Known::new(known, &parts);
         let stored = known.read().filter(|all: &Vec<_>| all.len() == self.groups.len());
+        let is_stored = stored.is_some();
         let mut lengths = stored.unwrap_or_else(|| vec![None; self.groups.len()]);
         if lengths.contains(&None) {
             self.try_missing(&mut lengths, plan, deadline, reporter).map_err(Stop::into_error)?;
@@ -100,7 +101,7 @@ impl Lengths<'_, '_> {
         let usual = usual(&lengths);
         for (&group, length) in self.groups.iter().zip(lengths) {
             let group = &mut plan.groups[group];
-            group.is_guessed = length.is_none();
+            (group.is_guessed, group.is_stored) = (length.is_none(), is_stored);
             let length = length.unwrap_or(usual);
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;

@@ -101,7 +101,7 @@ fn link(
         aligned::align(session, &plan)?;
         Ok(plan)
     })?;
-    packed.layouts = number_of_layouts(&plan);
+    packed.layouts = number_of_layouts(&plan, packed.affected + packed.unaffected);
     for (number, program) in programs.iter().enumerate() {
         // Stored with the builds, which are packed.
         let _ = program.changed_functions();
@@ -150,12 +150,15 @@ fn set_seconds(costs: &mut [Divisible], plan: &Plan, found: &[Discovery]) {
 }
 
 /// How many layouts are linked: as many as a test over them has before it waits for the pairs as
-/// built.
-fn number_of_layouts(plan: &Plan) -> u64 {
+/// built, also where all of so many benchmarks are measured.
+fn number_of_layouts(plan: &Plan, benchmarks: usize) -> u64 {
     match plan.layouts {
         Layouts::Off => 0,
         Layouts::Number(number) => number.into(),
         Layouts::Auto if plan.tests() == 0 => 0,
-        Layouts::Auto => PATIENCE * plan.least_pairs(),
+        Layouts::Auto => {
+            let of_tests = Some(benchmarks.max(plan.tests()));
+            PATIENCE * Plan { of_tests, ..plan.clone() }.least_pairs()
+        }
     }
 }

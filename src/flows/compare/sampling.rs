@@ -209,7 +209,6 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
         }
     }
     if let Some(layouts) = plan.most_layouts
-        && sampled.verdict() == Verdict::Inconclusive
         && stages.tests().iter().any(|test| test.stopped_by() == StoppedBy::MaxPairs)
     {
         session.reporter.notice(Notice::NoMoreLayouts { layouts });

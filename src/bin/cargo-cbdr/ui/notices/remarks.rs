@@ -57,7 +57,7 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             let built = of.or(built, &format!("slower {label}"));
             let end = match verdict {
                 Verdict::NoRegression => "placement, not your change",
-                _ => "it may be placement; a longer `--time-limit` would decide",
+                _ => "it may be placement; more layouts would decide",
             };
             if layouts.number == 0 {
                 return format!(
