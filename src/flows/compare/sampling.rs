@@ -203,8 +203,9 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     if sampled.verdict() == Verdict::Inconclusive {
         let unlikely = as_built.foreseen().cloned().map(Notice::Unlikely);
         unlikely.into_iter().for_each(|notice| session.reporter.record(notice));
-        if stages.has_given_up() && sampled.stopped_by == StoppedBy::TimeLimit {
-            let after = Duration::from_secs_f64(sampled.elapsed);
+        let after = Duration::from_secs_f64(sampled.elapsed);
+        let is_early = sampled.stopped_by == StoppedBy::TimeLimit && after < plan.time_limit;
+        if stages.has_given_up() && is_early {
             session.reporter.notice(Notice::GaveUp { after, limit: plan.time_limit });
         }
     }
