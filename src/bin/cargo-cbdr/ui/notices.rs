@@ -232,27 +232,27 @@ fn policy_differs(keys: &[String], from: Side) -> String {
 /// All keys come first, since a comment may cut what follows.
 fn run_differs(differs: &RunDiffers) -> String {
     let only_side = match differs.only_side {
-        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used; ",
+        Some(Side::Base) => "only the base has a table for cargo cbdr, and that table is used",
         Some(Side::Head) => {
-            "the base has no table for cargo cbdr yet, so the head's is used until it is merged; "
+            "the base has no table for cargo cbdr yet, so the head's is used until it is merged"
         }
         None => "",
     };
     if differs.keys.is_empty() {
-        return only_side.trim_end_matches("; ").to_owned();
+        return only_side.to_owned();
     }
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
     let values = differs.keys.iter().map(different).collect::<Vec<_>>().join("; ");
-    let set = match differs.only_side {
-        Some(Side::Head) => format!("it sets {keys}"),
-        _ => format!(
-            "base and head differ in what is run: they set {keys} differently, and the head's \
-             value is used"
-        ),
-    };
-    format!("{only_side}{set} ({values})")
+    if differs.only_side == Some(Side::Head) {
+        return format!("{only_side}; it sets {keys} ({values})");
+    }
+    let separator = if only_side.is_empty() { "" } else { "; " };
+    format!(
+        "{only_side}{separator}base and head differ in what is run: they set {keys} differently, \
+         and the head's value is used ({values})"
+    )
 }
 
 fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {

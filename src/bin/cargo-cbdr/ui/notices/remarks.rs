@@ -62,7 +62,7 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             if layouts.number == 0 {
                 return format!(
                     "{built}, but the time limit was reached before other layouts of the code \
-                     could be sampled: {end}"
+                     could be sampled: it may be placement; a longer `--time-limit` would decide"
                 );
             }
             let numbers = format!(
