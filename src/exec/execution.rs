@@ -30,7 +30,9 @@ pub(crate) use watching::Watching;
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, CallStack, Meters, Pass, PerfSamples, Profiler, Sampler};
+use crate::exec::meter::{
+    self, Counted, CountedCode, Disassembler, Meters, Pass, PerfSamples, Profiler, Sampler,
+};
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
 use crate::model::dialect::Dialect;
@@ -365,19 +367,32 @@ impl<'a> Execution<'a> {
         Ok(ran.then(|| watching.watched(&program.command, begin.elapsed())).flatten())
     }
 
-    /// Runs a program once, with the benchmarks that are selected, and counts the instructions
-    /// of its call stacks. `None` if that is impossible, or not finished before the deadline.
+    /// Runs a program once, with the benchmarks that are selected, and counts its instructions. `None` if that is impossible, or not finished before the deadline.
     pub(crate) fn profile(
         &mut self,
         program: &mut SideProgram,
         profiler: &Profiler,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Option<BTreeMap<CallStack, u64>>, Stop> {
+    ) -> Result<Option<Counted>, Stop> {
         let folder = program.folder.clone();
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
         let ran = self.run_instead(program, command, deadline, context)?;
-        Ok(ran.then(|| profiler.stacks(&folder).ok()).flatten())
+        Ok(ran.then(|| profiler.counted(&folder).ok()).flatten())
+    }
+
+    /// The text of the instructions of a function of `object`, by their addresses, as far as it
+    /// is known.
+    pub(crate) fn disassemble(
+        &self,
+        program: &SideProgram,
+        disassembler: &Disassembler,
+        (object, code): (&str, &CountedCode),
+        context: Context<'_>,
+    ) -> Result<BTreeMap<u64, String>, Stop> {
+        let command = disassembler.command(object, code, &program.command, &program.folder);
+        context.helper.run(&command, context.interrupt).map_err(Stop::from)?;
+        Ok(disassembler.read(&program.folder))
     }
 
     /// Takes samples of a program that runs one benchmark, in as many processes as it takes to

@@ -15,9 +15,32 @@ pub struct Explanation {
     /// The functions whose cost differs by more than from run to run, those that differ most
     /// first; the crates, if the cost is the code.
     pub functions: Vec<FunctionCost>,
+    /// Where in a function the instructions are that were added, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotLines>,
     /// What each call stack costs, if that is known.
     #[serde(skip)]
     pub stacks: Vec<StackCost>,
+}
+
+/// The lines of the function that grew most which are executed more often.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HotLines {
+    /// The name of the function.
+    pub function: String,
+    /// At most ten of its lines, in their order.
+    pub lines: Vec<LineCost>,
+}
+
+/// How often the instructions of a line of source code, or one instruction, are executed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LineCost {
+    /// Where it is: `src/lib.rs:12`, or the distance from the start of the function, `+0x1f`.
+    pub place: String,
+    /// The line, or the instruction; the place if it can't be read.
+    pub text: String,
+    /// On both sides. The base's are 0 if it has no such line there.
+    pub instructions: Pair<u64>,
 }
 
 /// What a function costs when it is called through certain others.

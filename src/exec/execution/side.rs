@@ -37,7 +37,7 @@ pub(crate) struct SideProgram {
     /// A name for what is run.
     pub(crate) identity: String,
     /// The side's own folder in the cache, whose name may appear in its output.
-    pub(super) home: PathBuf,
+    pub(crate) home: PathBuf,
     /// A folder for information about the program.
     pub(super) records: Option<PathBuf>,
     /// Its names that change with every run.

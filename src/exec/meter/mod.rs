@@ -14,6 +14,7 @@ mod allocations;
 mod cachegrind;
 mod callgrind;
 mod counters;
+mod disassembly;
 mod perf;
 mod rusage;
 mod size;
@@ -24,8 +25,9 @@ use std::path::{Path, PathBuf};
 
 use allocations::Allocations;
 use cachegrind::Cachegrind;
-pub(crate) use callgrind::Profiler;
+pub(crate) use callgrind::{Counted, CountedCode, Profiler};
 use counters::CounterMeter;
+pub(crate) use disassembly::Disassembler;
 pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{TEXT, functions as sizes_of_functions, program, size, sizes};
 

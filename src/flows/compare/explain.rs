@@ -2,6 +2,8 @@
 //! valgrind while the benchmark is executed once in each of a few runs; or else, those that
 //! take more time, by samples that perf takes of a few runs. Of code that has grown, the crates.
 
+mod hot_lines;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Sampling, SideProgram, Stop, Unknown};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, CallStack, Profiler, Sampler};
+use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
 use crate::model::explanation::{
     Cost, Evidence, Explain, Explanation, FunctionCost, StackCost, StackFrame,
 };
@@ -65,6 +67,9 @@ enum Found {
 struct FoundCosts {
     functions: Pair<Costs>,
     stacks: Stacks,
+    /// How often the instructions of each function are executed in all runs together, if they
+    /// are counted: by the file and the linker's name.
+    code: Pair<BTreeMap<(String, String), CountedCode>>,
     runs: usize,
     /// Names of linkers as people read them: most occur in many stacks.
     shown: BTreeMap<String, String>,
@@ -109,12 +114,17 @@ pub(super) fn explain(
         let Session { programs, context, reporter, .. } = session;
         let program = &mut programs[number];
         let mut search = CostSearch { program, inner, deadline, context: *context };
-        match search.find_why(result, *reporter) {
-            Ok(found) => {
-                let differing =
-                    differing_in.entry(number).or_insert_with(|| differing(&programs[number]));
-                explanations.push(found.explanation(&result.name, differing.as_ref()));
-            }
+        let explained = search.find_why(result, *reporter).and_then(|found| {
+            let program = &programs[number];
+            let differing = differing_in.entry(number).or_insert_with(|| differing(program));
+            let mut explanation = found.explanation(&result.name, differing.as_ref());
+            let lines = hot_lines::find(program, &found, &explanation, *context)
+                .map(|hot| explanation.hot = hot);
+            explanations.push(explanation);
+            lines
+        });
+        match explained {
+            Ok(()) => {}
             Err(NotFound::Because { why, hint }) if is_requested => {
                 let benchmark = result.name.clone();
                 reporter.notice(Notice::NotMeasured { benchmark, why, hint });
@@ -217,8 +227,11 @@ impl CostSearch<'_, '_> {
                 reporter.event(Event::Counting(benchmark, place));
                 let counts = program.profile(side, *inner, profiler, *deadline, *context)?;
                 let Some(counts) = counts else { return Ok(None) };
-                for (stack, instructions) in counts {
+                for (stack, instructions) in counts.stacks {
                     both.add(&stack, side, run, instructions as f64);
+                }
+                for (function, code) in counts.functions {
+                    both.add_code(function, side, code);
                 }
             }
         }
@@ -268,6 +281,15 @@ impl FoundCosts {
         // What calls `main` is the same in every stack.
         names.drain(..names.iter().position(|name| name == "main").unwrap_or(0));
         self.stacks.entry(names).or_default()[side] += cost;
+    }
+
+    /// Adds how often the instructions of a function are executed in a run.
+    fn add_code(&mut self, function: (String, String), side: Side, code: CountedCode) {
+        let known = self.code[side].entry(function).or_default();
+        for (address, instruction) in code {
+            let count = instruction.count;
+            known.entry(address).and_modify(|known| known.count += count).or_insert(instruction);
+        }
     }
 }
 
@@ -319,7 +341,7 @@ fn sizes_of_crates(benchmark: &str, sides: &Pair<SideProgram>) -> Option<Explana
     });
     let benchmark = benchmark.to_owned();
     let cost = Cost::Bytes(total);
-    Some(Explanation { benchmark, cost, functions: crates, stacks: Vec::new() })
+    Some(Explanation { benchmark, cost, functions: crates, hot: None, stacks: Vec::new() })
 }
 
 /// The first crate in the name of a function; nothing for functions of other languages.
@@ -382,7 +404,8 @@ impl Found {
         };
         let functions = changed.into_iter().map(function).collect();
         let stacks = self.stacks(total, differing);
-        Explanation { benchmark: benchmark.to_owned(), cost: self.cost(total), functions, stacks }
+        let (benchmark, cost) = (benchmark.to_owned(), self.cost(total));
+        Explanation { benchmark, cost, functions, hot: None, stacks }
     }
 
     fn costs(&self) -> &FoundCosts {

@@ -1,6 +1,5 @@
 //! The program of a benchmark on both sides, and how its runs become rows.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use crate::exec::execution::{
     Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
     VaryingNames, Watching, check_output, of_benchmark, tune_repetitions,
 };
-use crate::exec::meter::{self, CallStack, Profiler};
+use crate::exec::meter::{self, Counted, Profiler};
 use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
 use crate::flows::error::FlowError;
@@ -487,7 +486,8 @@ impl<'a> ComparedProgram<'a> {
         stdin.cloned().into_iter().chain(runner).map(|path| folder.join(path))
     }
 
-    /// The instructions of each call stack of a side that executes a benchmark once. `None` where that can't be counted, or not until the deadline.
+    /// The instructions of a side that executes a benchmark once. `None` where that can't be
+    /// counted, or not until the deadline.
     pub(super) fn profile(
         &mut self,
         side: Side,
@@ -495,7 +495,7 @@ impl<'a> ComparedProgram<'a> {
         profiler: &Profiler,
         deadline: Option<Instant>,
         context: Context<'_>,
-    ) -> Result<Option<BTreeMap<CallStack, u64>>, Stop> {
+    ) -> Result<Option<Counted>, Stop> {
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else { return Ok(None) };
         let program = &mut self.sides[side];
         match program.select_once(arguments) {

@@ -147,11 +147,12 @@ fn notices(notices: &[NoticeLine]) -> Markup {
 fn explanations(outcome: &Outcome) -> Markup {
     html! {
         @for explanation in &outcome.explanations {
-            @let Explained { title, caption, table, rest } = explanation::explained(explanation);
             section {
-                p { (sentence(&title)) }
-                @if !table.rows.is_empty() { (named_rows(caption, &table)) }
-                @if let Some(rest) = rest { p.small { (rest) } }
+                @for Explained { title, caption, table, rest } in explanation::tables(explanation) {
+                    p { (sentence(&title)) }
+                    @if !table.rows.is_empty() { (named_rows(caption, &table)) }
+                    @if let Some(rest) = rest { p.small { (rest) } }
+                }
                 (flame_graph(explanation, Side::Head))
                 @if !explanation.stacks.is_empty() {
                     details {

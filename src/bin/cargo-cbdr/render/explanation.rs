@@ -1,10 +1,10 @@
 //! Why a benchmark regressed, as a table of functions, for all formats.
 
-use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
+use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost, HotLines, LineCost};
 use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::model::side::{Pair, Side};
 
-use super::table::TextTable;
+use super::table::{Building, TextTable};
 use crate::ui::text;
 
 /// The number of functions to name; the rest is only counted.
@@ -17,13 +17,18 @@ pub(crate) struct Explained {
     pub(crate) title: String,
     /// What its numbers are: a sentence.
     pub(crate) caption: &'static str,
-    /// A row for each function.
+    /// A row for each function, or line.
     pub(crate) table: TextTable,
     /// What is left out, if anything is.
     pub(crate) rest: Option<String>,
 }
 
-pub(crate) fn explained(explanation: &Explanation) -> Explained {
+/// The tables of an explanation: the functions, and the lines of the one that grew most.
+pub(crate) fn tables(explanation: &Explanation) -> impl Iterator<Item = Explained> {
+    std::iter::once(explained(explanation)).chain(explanation.hot.as_ref().map(lines))
+}
+
+fn explained(explanation: &Explanation) -> Explained {
     let Explanation { benchmark, cost, functions, .. } = explanation;
     let (unit, caption) = match cost {
         Cost::Instructions(_) => {
@@ -75,26 +80,54 @@ pub(crate) fn explained(explanation: &Explanation) -> Explained {
         }
     };
     let is_code = matches!(cost, Cost::Bytes(_));
-    let value = |side: Side| move |of: &FunctionCost| number(of.cost.values()[side]);
-    let table = TextTable::of(&functions[..functions.len().min(FUNCTIONS)])
-        .text(if is_code { "crate" } else { "function" }, |of| match of.name.as_str() {
-            "" => "other languages".to_owned(),
-            name => name.to_owned(),
-        })
-        .numbers("base", value(Side::Base))
-        .numbers("head", value(Side::Head))
-        .numbers("change", |of| {
-            let Pair { base, head } = of.cost.values();
-            let sign = if head > base { '+' } else { '-' };
-            format!("{sign}{}", number((head - base).abs()))
-        })
-        .text("code", |of| code(of).to_owned())
-        .build();
+    let shown = &functions[..functions.len().min(FUNCTIONS)];
+    let table =
+        TextTable::of(shown).text(if is_code { "crate" } else { "function" }, |of| {
+            match of.name.as_str() {
+                "" => "other languages".to_owned(),
+                name => name.to_owned(),
+            }
+        });
+    let table =
+        costs(table, &unit, |of| of.cost.values()).text("code", |of| code(of).to_owned()).build();
     let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
     let rest = (rest > 0).then(|| {
         format!("and {}", text::count(rest, if is_code { "more crate" } else { "more function" }))
     });
     Explained { title, caption, table, rest }
+}
+
+/// The lines of a function that are executed more often.
+fn lines(hot: &HotLines) -> Explained {
+    let HotLines { function, lines } = hot;
+    let title = format!("these lines of `{function}` are executed more often, or are new");
+    let table = TextTable::of(lines).text("line", |LineCost { place, text, .. }| {
+        if place == text { text.clone() } else { format!("{place}  {text}") }
+    });
+    let values = |line: &LineCost| line.instructions.map(|count| count as f64);
+    Explained {
+        title,
+        caption: "Instructions of each line.",
+        table: costs(table, &Unit::Count, values).build(),
+        rest: None,
+    }
+}
+
+/// Adds the columns of a cost on both sides.
+fn costs<'a, R>(
+    table: Building<'a, R>,
+    unit: &'a Unit,
+    values: impl Fn(&R) -> Pair<f64> + Copy + 'a,
+) -> Building<'a, R> {
+    let number = move |value: f64| text::value(value, unit);
+    table
+        .numbers("base", move |of| number(values(of).base))
+        .numbers("head", move |of| number(values(of).head))
+        .numbers("change", move |of| {
+            let Pair { base, head } = values(of);
+            let sign = if head > base { '+' } else { '-' };
+            format!("{sign}{}", number((head - base).abs()))
+        })
 }
 
 /// On which sides a function runs, and whether its code differs between them.
@@ -122,13 +155,13 @@ mod tests {
         let cost = Cost::Instructions(Pair { base: 5000, head: 7000 });
         let benchmark = "print".to_owned();
         let functions = functions.collect();
-        explained(&Explanation { benchmark, cost, functions, stacks: Vec::new() })
+        explained(&Explanation { benchmark, cost, functions, hot: None, stacks: Vec::new() })
     }
 
     fn sampled(functions: Vec<FunctionCost>) -> Explained {
         let cost = Cost::Seconds(Pair { base: 40e-9, head: 52e-9 });
         let benchmark = "print".to_owned();
-        explained(&Explanation { benchmark, cost, functions, stacks: Vec::new() })
+        explained(&Explanation { benchmark, cost, functions, hot: None, stacks: Vec::new() })
     }
 
     #[test]

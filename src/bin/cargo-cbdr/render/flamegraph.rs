@@ -212,6 +212,7 @@ mod tests {
             benchmark: "words".to_owned(),
             cost: Cost::Instructions(Pair::default()),
             functions: Vec::new(),
+            hot: None,
             stacks: stacks.collect(),
         }
     }

@@ -64,8 +64,8 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
 }
 
 fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
-    for explanation in &outcome.explanations {
-        let Explained { title, table, rest, .. } = explanation::explained(explanation);
+    for explained in outcome.explanations.iter().flat_map(explanation::tables) {
+        let Explained { title, table, rest, .. } = explained;
         fold::print(out, &line(&title), CONTINUED)?;
         if !table.rows.is_empty() {
             grid::print(out, &table)?;

@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write};
 
-use cargo_cbdr::model::explanation::Explanation;
 use cargo_cbdr::model::notice::Weight;
 use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 
@@ -97,8 +96,8 @@ impl Comment<'_> {
             writeln!(out, "<p>{}</p>\n", self.prose(suite))?;
         }
         self.benchmarks(out)?;
-        for explanation in &outcome.explanations {
-            self.explain(out, explanation)?;
+        for explained in outcome.explanations.iter().flat_map(explanation::tables) {
+            self.explain(out, explained)?;
         }
         if !folded.is_empty() {
             let gates = folded.iter().filter(|row| row.metric.gates).count();
@@ -165,9 +164,9 @@ impl Comment<'_> {
         if is_first { Ok(()) } else { writeln!(out) }
     }
 
-    /// Which functions make a benchmark slower.
-    fn explain(&self, out: &mut String, explanation: &Explanation) -> fmt::Result {
-        let Explained { title, table, rest, .. } = explanation::explained(explanation);
+    /// Which functions or lines make a benchmark slower.
+    fn explain(&self, out: &mut String, explained: Explained) -> fmt::Result {
+        let Explained { title, table, rest, .. } = explained;
         writeln!(out, "<p>{}</p>\n", self.prose(&title))?;
         if table.rows.is_empty() {
             return Ok(());
