@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::machine::Machine;
 use crate::exec::meter::{
-    self, Counted, CountedCode, Disassembler, Meters, Pass, PerfSamples, Profiler, Sampler,
+    self, Counted, CountedCode, Meters, Pass, PerfSamples, Profiler, Sampler,
 };
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
@@ -381,18 +381,22 @@ impl<'a> Execution<'a> {
         Ok(ran.then(|| profiler.counted(&folder).ok()).flatten())
     }
 
-    /// The text of the instructions of a function of `object`, by their addresses, as far as it
-    /// is known.
+    /// The text of the instructions of a function of `object`, by their addresses, as far as
+    /// objdump knows them; `None` where there is none.
     pub(crate) fn disassemble(
         &self,
         program: &SideProgram,
-        disassembler: &Disassembler,
-        (object, code): (&str, &CountedCode),
+        object: &str,
+        code: &CountedCode,
         context: Context<'_>,
-    ) -> Result<BTreeMap<u64, String>, Stop> {
-        let command = disassembler.command(object, code, &program.command, &program.folder);
+    ) -> Result<Option<BTreeMap<u64, String>>, Stop> {
+        let listing = program.folder.join("objdump.txt");
+        let command = meter::disassembly(object, code, &program.command, listing.clone());
+        let Some(command) = command else { return Ok(None) };
         context.helper.run(&command, context.interrupt).map_err(Stop::from)?;
-        Ok(disassembler.read(&program.folder))
+        let text = std::fs::read(&listing).unwrap_or_default();
+        let _ = std::fs::remove_file(listing);
+        Ok(Some(meter::instructions(&String::from_utf8_lossy(&text))))
     }
 
     /// Takes samples of a program that runs one benchmark, in as many processes as it takes to

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::meter::{has_perf, has_valgrind};
+use crate::meter::{has_objdump, has_perf, has_valgrind};
 use crate::support::{LIBTEST_NAMES, Repo, static_linking};
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
@@ -111,6 +111,61 @@ fn the_function_whose_code_differs_comes_first_and_then_what_executes_more() {
     let functions = explained(&self::repo(library, &library.replace("4096", "64"), ""));
     assert_eq!(functions[0], ("deep::work".to_owned(), Some(true)), "{functions:?}");
     assert!(functions.contains(&("deep::fill".to_owned(), Some(false))), "{functions:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_lines_that_are_executed_more_often_are_printed() {
+    if !has_valgrind() || !has_objdump() {
+        return;
+    }
+    let base = "#[inline(never)]
+pub fn work(x: u64) -> u64 {
+    let mut all = x;
+    for n in 0..1000 {
+        all = std::hint::black_box(all ^ n);
+    }
+    all
+}
+";
+    let head =
+        base.replace(" ^ n);", " ^ n);\n        all = std::hint::black_box(all.rotate_left(7));");
+    let call = "compare main --harness json --layouts off --seed 5 --explain";
+    let lines = |repo: &Repo, more: &str| {
+        let object = repo.cbdr(&format!("{call} --format json {more}")).run().code(100).json();
+        let hot = object["explanations"][0]["hot"].clone();
+        assert_eq!(hot["function"], "deep::work", "{object}");
+        hot["lines"].as_array().unwrap().clone()
+    };
+    let is_new = |line: &Value| {
+        let count = |side: &str| line["instructions"][side].as_u64().unwrap();
+        count("base") == 0 && (1000..9000).contains(&count("head"))
+    };
+    let repo = repo(base, &head, "");
+    let found = lines(&repo, "");
+    assert!((1..=10).contains(&found.len()) && found.iter().any(is_new), "{found:?}");
+    if cfg!(target_arch = "x86_64") {
+        let rotates = |line: &&Value| line["text"].as_str().unwrap().starts_with("rol ");
+        assert!(found.iter().find(rotates).is_some_and(is_new), "{found:?}");
+        let said = repo.cbdr(call).run().code(100).stdout;
+        assert!(said.contains("these lines of `deep::work`") && said.contains("  rol "), "{said}");
+    }
+    // Without objdump, the functions are still named.
+    let path = path_without(&repo.around().join("path"), &["objdump"]);
+    let said =
+        repo.cbdr(&format!("{call} --format json")).env("PATH", &path).run().code(100).json();
+    assert_eq!(said["explanations"][0]["functions"][0]["name"], "deep::work", "{said}");
+    assert!(said["explanations"][0].get("hot").is_none(), "{said}");
+    assert!(said["notices"].to_string().contains("`objdump` is not on the PATH"), "{said}");
+    // With line tables, they are those of the source.
+    let debug = "[profile.bench]\ndebug = \"line-tables-only\"\n";
+    let repo = self::repo(base, &head, debug);
+    let found = lines(&repo, "--report ../page.html");
+    let planted = found.iter().find(|line| line["place"] == "deep/src/lib.rs:7").unwrap();
+    let text = "all = std::hint::black_box(all.rotate_left(7));";
+    assert!(is_new(planted) && planted["text"] == text, "{found:?}");
+    let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
+    assert!(page.contains(&format!("<code>deep/src/lib.rs:7  {text}</code>")), "{page}");
 }
 
 /// Benchmarks of libtest's form, which repeat a function for a while and print what an iteration

@@ -25,6 +25,14 @@ pub(crate) fn has_valgrind() -> bool {
     found
 }
 
+pub(crate) fn has_objdump() -> bool {
+    let found = in_path("objdump").is_some();
+    if !found {
+        skipped("objdump is not in the PATH (it comes with binutils)");
+    }
+    found
+}
+
 /// Whether perf is there and may take samples.
 pub(crate) fn has_perf() -> bool {
     let folder = crate::support::scratch();

@@ -27,7 +27,7 @@ use allocations::Allocations;
 use cachegrind::Cachegrind;
 pub(crate) use callgrind::{Counted, CountedCode, Profiler};
 use counters::CounterMeter;
-pub(crate) use disassembly::Disassembler;
+pub(crate) use disassembly::{disassembly, instructions};
 pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{TEXT, functions as sizes_of_functions, program, size, sizes};
 

@@ -67,8 +67,8 @@ enum Found {
 struct FoundCosts {
     functions: Pair<Costs>,
     stacks: Stacks,
-    /// How often the instructions of each function are executed in all runs together, if they
-    /// are counted: by the file and the linker's name.
+    /// How often the instructions of each function are executed in the first run, if they are
+    /// counted: by the file and the linker's name.
     code: Pair<BTreeMap<(String, String), CountedCode>>,
     runs: usize,
     /// Names of linkers as people read them: most occur in many stacks.
@@ -118,7 +118,7 @@ pub(super) fn explain(
             let program = &programs[number];
             let differing = differing_in.entry(number).or_insert_with(|| differing(program));
             let mut explanation = found.explanation(&result.name, differing.as_ref());
-            let lines = hot_lines::find(program, &found, &explanation, *context)
+            let lines = hot_lines::find(program, found.costs(), &explanation, *context)
                 .map(|hot| explanation.hot = hot);
             explanations.push(explanation);
             lines
@@ -230,8 +230,8 @@ impl CostSearch<'_, '_> {
                 for (stack, instructions) in counts.stacks {
                     both.add(&stack, side, run, instructions as f64);
                 }
-                for (function, code) in counts.functions {
-                    both.add_code(function, side, code);
+                if run == 0 {
+                    both.code[side] = counts.functions;
                 }
             }
         }
@@ -281,15 +281,6 @@ impl FoundCosts {
         // What calls `main` is the same in every stack.
         names.drain(..names.iter().position(|name| name == "main").unwrap_or(0));
         self.stacks.entry(names).or_default()[side] += cost;
-    }
-
-    /// Adds how often the instructions of a function are executed in a run.
-    fn add_code(&mut self, function: (String, String), side: Side, code: CountedCode) {
-        let known = self.code[side].entry(function).or_default();
-        for (address, instruction) in code {
-            let count = instruction.count;
-            known.entry(address).and_modify(|known| known.count += count).or_insert(instruction);
-        }
     }
 }
 

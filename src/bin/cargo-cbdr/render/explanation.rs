@@ -100,7 +100,7 @@ fn explained(explanation: &Explanation) -> Explained {
 /// The lines of a function that are executed more often.
 fn lines(hot: &HotLines) -> Explained {
     let HotLines { function, lines } = hot;
-    let title = format!("these lines of `{function}` are executed more often, or are new");
+    let title = format!("these lines of `{function}` are executed more often");
     let table = TextTable::of(lines).text("line", |LineCost { place, text, .. }| {
         if place == text { text.clone() } else { format!("{place}  {text}") }
     });
@@ -108,7 +108,13 @@ fn lines(hot: &HotLines) -> Explained {
     Explained {
         title,
         caption: "Instructions of each line.",
-        table: costs(table, &Unit::Count, values).build(),
+        table: costs(table, &Unit::Count, values)
+            .text("code", |line| match line.instructions.base {
+                0 => "on the head only".to_owned(),
+                _ => "on both sides".to_owned(),
+            })
+            .leaves(1)
+            .build(),
         rest: None,
     }
 }
@@ -188,6 +194,21 @@ mod tests {
         ];
         assert_eq!(rows, expected);
         assert_eq!(explained.rest.as_deref(), Some("and 1 more function"));
+    }
+
+    #[test]
+    fn each_line_is_shown_with_its_place() {
+        let line = |place: &str, text: &str, base, head| LineCost {
+            place: place.to_owned(),
+            text: text.to_owned(),
+            instructions: Pair { base, head },
+        };
+        let unread = "library/core/src/hint.rs:482";
+        let lines = vec![line("+0x1f", "rol rax,7", 0, 1000), line(unread, unread, 20, 300)];
+        let explained = super::lines(&HotLines { function: "f".to_owned(), lines });
+        let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
+        let unread = format!("{unread} | 20 | 300 | +280 | on both sides");
+        assert_eq!(rows, ["+0x1f  rol rax,7 | 0 | 1.000 k | +1.000 k | on the head only", &unread]);
     }
 
     #[test]

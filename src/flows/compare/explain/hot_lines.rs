@@ -2,12 +2,13 @@
 //! line tables, or else its instructions.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::{Found, FoundCosts, NotFound};
-use crate::exec::execution::{Context, SideProgram};
-use crate::exec::meter::{CountedCode, Disassembler};
+use super::{FoundCosts, NotFound};
+use crate::exec::execution::Context;
+use crate::exec::meter::CountedCode;
 use crate::flows::compare::program::ComparedProgram;
 use crate::model::explanation::{Explanation, FunctionCost, HotLines, LineCost};
 use crate::model::side::{Pair, Side};
@@ -23,74 +24,46 @@ const LEAST: f64 = 0.01;
 /// Two functions with more pairs of lines are not compared.
 const MOST_PAIRS: usize = 1 << 25;
 
-/// What one or several instructions cost in all runs.
-#[derive(Clone, Debug)]
-struct Line {
-    place: String,
-    text: String,
-    count: u64,
-}
-
-impl Line {
-    /// What is the same on the other side if the line is: not the registers and constants of an
-    /// instruction.
-    fn key(&self) -> &str {
-        match self.place.starts_with('+') {
-            true => self.text.split(' ').next().unwrap_or_default(),
-            false => &self.text,
-        }
-    }
-}
-
 /// The lines that make the largest difference in the function that grew most.
 ///
 /// # Errors
 /// If its instructions can't be disassembled.
 pub(super) fn find(
     program: &ComparedProgram<'_>,
-    found: &Found,
+    costs: &FoundCosts,
     explanation: &Explanation,
     context: Context<'_>,
 ) -> Result<Option<HotLines>, NotFound> {
-    let Found::Instructions(costs) = found else { return Ok(None) };
-    let growth = |function: &FunctionCost| {
-        let Pair { base, head } = function.cost.values();
-        head - base
-    };
-    let functions = explanation.functions.iter().filter(|function| growth(function) > 0.0);
-    let Some(hot) = functions.max_by(|one, other| growth(one).total_cmp(&growth(other))) else {
-        return Ok(None);
-    };
+    let growth = |one: &FunctionCost| one.cost.values().head - one.cost.values().base;
+    let by_growth =
+        |one: &&FunctionCost, other: &&FunctionCost| growth(one).total_cmp(&growth(other));
+    let Some(hot) = explanation.functions.iter().max_by(by_growth) else { return Ok(None) };
     let code = Pair::both(|side| costs.code_of(side, &hot.name));
     if code.head.is_none() {
         return Ok(None);
     }
     let of_source = Pair::both(|side| match code[side] {
-        Some((_, _, code)) => source_lines(code, &program.sides[side]),
+        Some((_, _, code)) => source_lines(code, &program.sides[side].home.join(TREE)),
         None => Some(Vec::new()),
     });
     let lines = match of_source {
         Pair { base: Some(base), head: Some(head) } => Pair { base, head },
-        _ => {
-            let path = program.sides.head.path_variable();
-            let disassembler = Disassembler::find(path.as_deref()).map_err(|refusal| {
-                let why = format!(
-                    "which instructions of `{}` are executed more often is not known: {}",
-                    hot.name, refusal.why
-                );
-                NotFound::Because { why, hint: refusal.hint }
+        _ => Pair::try_both(|side| {
+            let Some((object, name, code)) = code[side] else { return Ok(Vec::new()) };
+            let texts =
+                program.execution.disassemble(&program.sides[side], object, code, context)?;
+            let texts = texts.ok_or_else(|| NotFound::Because {
+                why: format!(
+                    "which instructions of `{}` are executed more often is not known: `objdump` is \
+                     not on the PATH",
+                    hot.name
+                ),
+                hint: Some("install it, for example with `apt-get install binutils`".to_owned()),
             })?;
-            Pair::try_both(|side| -> Result<Vec<Line>, NotFound> {
-                let Some((object, name, code)) = code[side] else { return Ok(Vec::new()) };
-                let function = (object, code);
-                let side = &program.sides[side];
-                let texts =
-                    program.execution.disassemble(side, &disassembler, function, context)?;
-                Ok(instructions(name, code, &texts))
-            })?
-        }
+            Ok::<_, NotFound>(instructions(name, code, &texts))
+        })?,
     };
-    let lines = hottest(&lines, growth(hot), costs.runs as u64);
+    let lines = hottest(&lines.base, lines.head, growth(hot));
     Ok((!lines.is_empty()).then(|| HotLines { function: hot.name.clone(), lines }))
 }
 
@@ -107,29 +80,29 @@ impl FoundCosts {
     }
 }
 
+/// A line of the head, of which the base's count is not known yet.
+fn line(place: String, text: String, count: u64) -> LineCost {
+    LineCost { place, text, instructions: Pair { base: 0, head: count } }
+}
+
 /// The lines of source code that a function executes, if they are known of most instructions.
-fn source_lines(code: &CountedCode, program: &SideProgram) -> Option<Vec<Line>> {
-    let mut counts = BTreeMap::<(&str, u64), u64>::new();
-    let mut unknown = 0;
+fn source_lines(code: &CountedCode, tree: &Path) -> Option<Vec<LineCost>> {
+    let mut counts = BTreeMap::<Option<&(String, u64)>, u64>::new();
     for instruction in code.values() {
-        match &instruction.source {
-            Some((file, line)) => *counts.entry((file, *line)).or_default() += instruction.count,
-            None => unknown += instruction.count,
-        }
+        *counts.entry(instruction.source.as_ref()).or_default() += instruction.count;
     }
-    if counts.values().sum::<u64>() <= unknown {
-        return None;
-    }
+    let unknown = counts.remove(&None).unwrap_or_default();
     let mut files = HashMap::<&str, String>::new();
-    let mut lines = Vec::new();
-    for ((file, line), count) in counts {
+    let (mut lines, mut known) = (Vec::new(), 0);
+    for (source, count) in counts {
+        let (file, number) = source?;
         let read = || std::fs::read_to_string(file).unwrap_or_default();
-        let text = files.entry(file).or_insert_with(read).lines().nth(line as usize - 1);
-        let place = format!("{}:{line}", short(file, &program.home.join(TREE)));
-        let text = text.map_or(place.clone(), |text| text.trim().to_owned());
-        lines.push(Line { place, text, count });
+        let text = files.entry(file).or_insert_with(read).lines().nth(*number as usize - 1);
+        let place = format!("{}:{number}", short(file, tree));
+        lines.push(line(place.clone(), text.map_or(place, |text| text.trim().to_owned()), count));
+        known += count;
     }
-    Some(lines)
+    (known > unknown).then_some(lines)
 }
 
 /// The path of a source file from the root of its worktree, package or toolchain.
@@ -142,15 +115,13 @@ fn short<'f>(file: &'f str, tree: &Path) -> Cow<'f, str> {
 }
 
 /// The instructions that a function executes, with where they are in it.
-fn instructions(name: &str, code: &CountedCode, texts: &BTreeMap<u64, String>) -> Vec<Line> {
+fn instructions(name: &str, code: &CountedCode, texts: &BTreeMap<u64, String>) -> Vec<LineCost> {
     let first = code.keys().next().copied().unwrap_or_default();
-    let known = code.iter().filter_map(|(at, counted)| Some((at, counted.count, texts.get(at)?)));
-    let line = |(at, count, text): (&u64, u64, &String)| Line {
-        place: format!("+{:#x}", at - first),
-        text: with_target(text, name),
-        count,
-    };
-    known.map(line).collect()
+    let known = code.iter().filter_map(|(at, counted)| {
+        let text = with_target(texts.get(at)?, name);
+        Some(line(format!("+{:#x}", at - first), text, counted.count))
+    });
+    known.collect()
 }
 
 /// An instruction with a target such as `1240 <name+0xc>` as people read it.
@@ -167,56 +138,54 @@ fn with_target(text: &str, function: &str) -> String {
     }
 }
 
-/// The lines that are executed more often, on average of the runs, in their order. `growth` is
-/// that of the function.
-fn hottest(lines: &Pair<Vec<Line>>, growth: f64, runs: u64) -> Vec<LineCost> {
-    let Pair { base, head } = lines;
+/// The lines that are executed more often, in their order. `growth` is that of the function.
+fn hottest(base: &[LineCost], mut head: Vec<LineCost>, growth: f64) -> Vec<LineCost> {
     if base.len() * head.len() > MOST_PAIRS {
         return Vec::new();
     }
-    let keys = lines.as_ref().map(|lines| lines.iter().map(Line::key).collect::<Vec<_>>());
-    let mut before = vec![0; head.len()];
-    for (one, other) in common(&keys.base, &keys.head) {
-        before[other] = base[one].count;
+    for (one, other) in common(base, &head) {
+        head[other].instructions.base = base[one].instructions.head;
     }
-    let gain = |at: &usize| head[*at].count.saturating_sub(before[*at]);
-    let least = (LEAST * growth * runs as f64) as u64;
-    let mut hot: Vec<usize> = (0..head.len()).filter(|at| gain(at) > least).collect();
-    hot.sort_by_key(|at| std::cmp::Reverse(gain(at)));
+    let gain = |line: &LineCost| line.instructions.head as f64 - line.instructions.base as f64;
+    let mut hot: Vec<(usize, LineCost)> =
+        head.into_iter().enumerate().filter(|(_, line)| gain(line) > LEAST * growth).collect();
+    hot.sort_by_key(|(_, line)| Reverse(gain(line) as u64));
     hot.truncate(MOST);
-    hot.sort_unstable();
-    let line = |at: usize| {
-        let Line { place, text, count } = head[at].clone();
-        let instructions = Pair { base: before[at] / runs, head: count / runs };
-        LineCost { place, text, instructions }
-    };
-    hot.into_iter().map(line).collect()
+    hot.sort_by_key(|(at, _)| *at);
+    hot.into_iter().map(|(_, line)| line).collect()
+}
+
+/// What is the same on the other side if a line is: of an instruction not the registers and
+/// constants, which change with all that is around it.
+fn key(line: &LineCost) -> &str {
+    match line.place.starts_with('+') {
+        true => line.text.split(' ').next().unwrap_or_default(),
+        false => &line.text,
+    }
 }
 
 /// The places of a longest common subsequence.
-fn common(base: &[&str], head: &[&str]) -> Vec<(usize, usize)> {
+fn common(base: &[LineCost], head: &[LineCost]) -> Vec<(usize, usize)> {
+    let [base, head] = [base, head].map(|lines| lines.iter().map(key).collect::<Vec<_>>());
     let width = head.len() + 1;
     // The length of that of what begins at two places.
     let mut lengths = vec![0_u32; (base.len() + 1) * width];
-    for one in (0..base.len()).rev() {
-        for other in (0..head.len()).rev() {
-            let at = one * width + other;
-            lengths[at] = match base[one] == head[other] {
-                true => lengths[at + width + 1] + 1,
-                false => lengths[at + width].max(lengths[at + 1]),
-            };
-        }
+    for at in (0..base.len() * width).rev().filter(|at| at % width < head.len()) {
+        lengths[at] = match base[at / width] == head[at % width] {
+            true => lengths[at + width + 1] + 1,
+            false => lengths[at + width].max(lengths[at + 1]),
+        };
     }
-    let (mut one, mut other, mut found) = (0, 0, Vec::new());
-    while one < base.len() && other < head.len() {
-        let at = one * width + other;
-        if base[one] == head[other] {
+    let (mut at, mut found) = (0, Vec::new());
+    while at / width < base.len() {
+        let (one, other) = (at / width, at % width);
+        if other == head.len() {
+            break;
+        } else if base[one] == head[other] {
             found.push((one, other));
-            (one, other) = (one + 1, other + 1);
-        } else if lengths[at + width] >= lengths[at + 1] {
-            one += 1;
+            at += width + 1;
         } else {
-            other += 1;
+            at += if lengths[at + width] >= lengths[at + 1] { width } else { 1 };
         }
     }
     found
@@ -226,11 +195,9 @@ fn common(base: &[&str], head: &[&str]) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn lines(all: &[(&str, u64)]) -> Vec<Line> {
-        let line = |(at, (text, count)): (usize, &(&str, u64))| Line {
-            place: format!("+{at:#x}"),
-            text: (*text).to_owned(),
-            count: *count,
+    fn lines(all: &[(&str, u64)]) -> Vec<LineCost> {
+        let line = |(at, (text, count)): (usize, &(&str, u64))| {
+            super::line(format!("+{at:#x}"), (*text).to_owned(), *count)
         };
         all.iter().enumerate().map(line).collect()
     }
@@ -245,17 +212,16 @@ mod tests {
             ("jne +0x1", 900),
             ("ret", 3),
         ];
-        let both = Pair { base: lines(&base), head: lines(&head) };
-        let hot = hottest(&both, 700.0, 3);
+        let hot = hottest(&lines(&base), lines(&head), 2100.0);
         let shown: Vec<_> = hot
             .iter()
             .map(|line| (&*line.text, line.instructions.base, line.instructions.head))
             .collect();
-        let expected = [("mov ecx,1", 100, 300), ("imul ecx,ecx", 0, 300), ("jne +0x1", 100, 300)];
+        let expected = [("mov ecx,1", 300, 900), ("imul ecx,ecx", 0, 900), ("jne +0x1", 300, 900)];
         assert_eq!(shown, expected);
         // Of many that are equally hot, the first.
         let many: Vec<_> = (0..20).map(|_| ("nop", 90)).collect();
-        let hot = hottest(&Pair { base: Vec::new(), head: lines(&many) }, 600.0, 3);
+        let hot = hottest(&[], lines(&many), 1800.0);
         assert_eq!((hot.len(), &*hot[9].place), (MOST, "+0x9"));
     }
 
