@@ -64,12 +64,12 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_050),
+    ("bin", 11_085),
     ("engine", 2_485),
     ("error", 130),
-    ("exec", 6_550),
-    ("flows", 7_040),
-    ("model", 1_900),
+    ("exec", 6_625),
+    ("flows", 7_205),
+    ("model", 1_905),
     ("samples", 2_290),
     ("settings", 1_855),
     ("stats", 2_425),

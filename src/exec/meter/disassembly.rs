@@ -28,7 +28,7 @@ pub(crate) fn disassembly(
 }
 
 /// The instructions in a listing by their addresses, without comments, from lines such as
-/// `  1234:	jne    1240 <name+0x10>`.
+/// `  1234:  jne    1240 <name+0x10>`, with a tab after the colon.
 pub(crate) fn instructions(listing: &str) -> BTreeMap<u64, String> {
     let instruction = |line: &str| {
         let (address, text) = line.split_once(":\t")?;

@@ -37,11 +37,9 @@ pub(super) fn find(
     let growth = |one: &FunctionCost| one.cost.values().head - one.cost.values().base;
     let by_growth =
         |one: &&FunctionCost, other: &&FunctionCost| growth(one).total_cmp(&growth(other));
-    let Some(hot) = explanation.functions.iter().max_by(by_growth) else { return Ok(None) };
+    let grown = explanation.functions.iter().filter(|one| growth(one) > 0.0);
+    let Some(hot) = grown.max_by(by_growth) else { return Ok(None) };
     let code = Pair::both(|side| costs.code_of(side, &hot.name));
-    if code.head.is_none() {
-        return Ok(None);
-    }
     let of_source = Pair::both(|side| match code[side] {
         Some((_, _, code)) => source_lines(code, &program.sides[side].home.join(TREE)),
         None => Some(Vec::new()),
