@@ -214,11 +214,11 @@ fn what_needs_a_release_is_marked_and_addresses_are_known() {
 
 /// Options of cargo, git, harnesses, the examples and other tools.
 #[rustfmt::skip]
-const OTHERS: [&str; 31] = [
+const OTHERS: [&str; 29] = [
     "array", "bundle", "cap-add", "cases", "config", "error-on-alert",
     "fail-threshold", "iterate", "jq", "lib", "locked", "max-time", "measurement-time",
     "method", "minutes", "noplot", "nresamples", "paginate", "path", "quick", "release",
-    "repo", "sample-count", "sample-size", "skip-ext-time", "stdio", "symbol", "test",
+    "repo", "sample-count", "sample-size", "skip-ext-time", "test",
     "timeout", "timings", "warm-up-time",
 ];
 
