@@ -20,7 +20,8 @@ use super::unix::{self, Child, Fork};
 use super::wire::{LaunchError, Message, Reply, RunRequest, receive, send};
 use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, RunError, RunOutcome, Sink};
 
-/// How much time a process group has between SIGTERM and SIGKILL.
+/// How much time a process group has between SIGTERM and SIGKILL, and how much later than the
+/// program this process may get the signal that all processes of a job get.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long the helper may be late, before it is continued, then its program ended, and then
@@ -78,6 +79,9 @@ impl Helper {
         let reply: Reply = receive(&mut &self.socket)
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
             .map_err(|error| self.lost(error))?;
+        if reply.as_ref().is_ok_and(|outcome| outcome.exit.is_request_to_end()) {
+            interrupt.wait(GRACE).map_err(RunError::Helper)?;
+        }
         interrupt.check()?;
         reply.map_err(|error| match error {
             LaunchError::Spawn(number) => {

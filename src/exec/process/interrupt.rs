@@ -73,6 +73,11 @@ impl Interrupt {
         self.wake.as_fd()
     }
 
+    /// Waits so long for a signal.
+    pub(super) fn wait(&self, patience: Duration) -> io::Result<()> {
+        unix::poll_two(self.fd(), self.fd(), Some(patience)).map(drop)
+    }
+
     /// Waits until `source` can be read without blocking or is at its end.
     /// Returns false if a signal comes first.
     ///

@@ -173,6 +173,11 @@ impl Exit {
     pub fn success(self) -> bool {
         self == Exit::Code(0)
     }
+
+    /// Whether it is by a signal that asks to end.
+    fn is_request_to_end(self) -> bool {
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(Exit::Signal).contains(&self)
+    }
 }
 
 impl std::fmt::Display for Exit {
