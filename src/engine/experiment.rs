@@ -169,7 +169,7 @@ impl Experiment {
         if self.has_given_up {
             return Err(StoppedBy::TimeLimit);
         }
-        let left = self.plan.time_limit.as_secs_f64() - self.reserved - begin;
+        let left = self.plan.left(begin) - self.reserved;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
         let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
         let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;

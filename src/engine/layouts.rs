@@ -100,6 +100,7 @@ impl LayoutPlan {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
             time_limit: plan.time_limit,
+            kept: plan.kept,
             gives_up: plan.gives_up,
             of_tests: Some(plan.sharing()),
             is_over_layouts: true,

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use super::plan::Plan;
+use super::plan::{Group, Plan};
 use super::test::MetricTest;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
@@ -24,6 +24,10 @@ const LENGTHS: [u64; 6] = [500, 200, 100, 50, 20, 10];
 /// How long the least number of pairs of all benchmarks may take, as a fraction of the time
 /// limit.
 const PART: f64 = 0.05;
+
+/// The fraction of the time limit that is kept for longer runs: those of what differs take more
+/// pairs.
+const KEPT: f64 = 0.1;
 
 pub(crate) const LEAST_PAIRS: u64 = 2;
 
@@ -48,6 +52,20 @@ pub(crate) fn length(limit: Duration, benchmarks: usize) -> Duration {
     Duration::from_millis(longest.unwrap_or(LENGTHS[LENGTHS.len() - 1]))
 }
 
+/// The time to keep for runs of this length: less where the least number of pairs needs it.
+pub(crate) fn kept(plan: &Plan, length: Duration) -> Duration {
+    if !plan.decides || !plan.groups.iter().any(|group| is_longer(group, length)) {
+        return Duration::ZERO;
+    }
+    let spare = Duration::try_from_secs_f64(plan.left(plan.least_time().as_secs_f64()));
+    spare.unwrap_or_default().min(plan.time_limit.mul_f64(KEPT))
+}
+
+/// Whether runs of this length are longer than those of a group.
+fn is_longer(group: &Group, length: Duration) -> bool {
+    group.length.and_then(RunLength::time).is_some_and(|time| length > time)
+}
+
 /// The plan of the longer runs of what has not regressed, with the same ids. `None` if
 /// nothing can run longer than it did.
 pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -> Option<Plan> {
@@ -55,6 +73,7 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
         confidence: 1.0 - RESERVED * (1.0 - plan.confidence),
         of_tests: Some(plan.sharing()),
         is_longer: true,
+        kept: Duration::ZERO,
         max_pairs: None,
         fail_fast: false,
         // Most of its tests are to end without a verdict.
@@ -65,7 +84,7 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
         ..plan.clone()
     };
     for group in &mut longer.groups {
-        let is_longer = group.length.and_then(RunLength::time).is_some_and(|time| length > time);
+        let is_longer = is_longer(group, length);
         let range = group.benchmarks.clone();
         for (benchmark, result) in longer.benchmarks[range.clone()].iter_mut().zip(&results[range])
         {
@@ -219,6 +238,19 @@ mod tests {
         let parts = [short.levels().alarm, longer.levels().alarm / (1.0 - RESERVED)];
         assert!((6.0 * parts.into_iter().sum::<f64>() - 0.05).abs() < 1e-9);
         assert!(plan(&short, &results[..], Duration::from_millis(1)).is_none());
+    }
+
+    #[test]
+    fn a_tenth_of_the_time_limit_or_what_the_least_pairs_leave_is_kept_for_longer_runs() {
+        let run = RunLength::Time(Duration::from_millis(1));
+        let (mut short, _) = short(&[(run, 1e-6, Verdict::NoRegression)]);
+        let least = short.least_time().as_secs_f64();
+        for (limit, expected) in [(10.0, 1.0), (1.01 * least, 0.01 * least), (0.9 * least, 0.0)] {
+            short.time_limit = Duration::from_secs_f64(limit);
+            let kept = kept(&short, Duration::from_millis(2)).as_secs_f64();
+            assert!((kept - expected).abs() < 1e-6, "{limit}: {kept}");
+        }
+        assert_eq!(kept(&short, Duration::from_millis(1)), Duration::ZERO);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Plan {
     pub(crate) estimator: Estimator,
     /// How long sampling may take.
     pub time_limit: Duration,
+    /// The part of the time limit that is kept for longer runs.
+    pub(crate) kept: Duration,
     /// The maximum number of pairs of each benchmark.
     pub max_pairs: Option<u64>,
     /// Whether the first regression ends sampling.
@@ -124,6 +126,7 @@ impl Plan {
             confidence,
             estimator,
             time_limit: Duration::MAX,
+            kept: Duration::ZERO,
             max_pairs: None,
             fail_fast: false,
             gives_up: false,
@@ -135,6 +138,11 @@ impl Plan {
             most_layouts: None,
             seed,
         }
+    }
+
+    /// The time that is left after `elapsed` seconds without longer runs, seconds.
+    pub(crate) fn left(&self, elapsed: f64) -> f64 {
+        self.time_limit.saturating_sub(self.kept).as_secs_f64() - elapsed
     }
 
     /// Adds an empty group of program number `program`.

@@ -319,7 +319,7 @@ impl Stages {
         // Stable: each part keeps its order by size.
         self.waiting.sort_by_key(others);
         let same = self.waiting.iter().filter(|alarm| !others(alarm)).count();
-        let left = self.plan.time_limit.as_secs_f64() - (now - self.start);
+        let left = self.plan.left(now - self.start);
         (1..=same).rev().find(|count| self.needed(*count) <= left).unwrap_or(1)
     }
 

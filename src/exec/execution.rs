@@ -367,7 +367,8 @@ impl<'a> Execution<'a> {
         Ok(ran.then(|| watching.watched(&program.command, begin.elapsed())).flatten())
     }
 
-    /// Runs a program once, with the benchmarks that are selected, and counts its instructions. `None` if that is impossible, or not finished before the deadline.
+    /// Runs a program once, with the benchmarks that are selected, and counts its instructions.
+    /// `None` if that is impossible, or not finished before the deadline.
     pub(crate) fn profile(
         &mut self,
         program: &mut SideProgram,

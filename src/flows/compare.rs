@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::engine::event::{Event, Recorder, Reporter};
-use crate::engine::longer::length as longest_run;
+use crate::engine::longer::{kept as kept_for_longer_runs, length as longest_run};
 use crate::engine::plan::Plan;
 use crate::engine::remarks::remarks;
 use crate::error::Error;
@@ -201,6 +201,7 @@ fn measure(
         aligned::align(session, &plan)?;
         lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
         fit::into_limit(session, &mut plan, &mut found, preparation.settings.policy.layouts)?;
+        plan.kept = kept_for_longer_runs(&plan, longest);
         let prepare_seconds = session.seconds();
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
     };

@@ -77,7 +77,7 @@ impl BenchmarkState {
 impl Experiment {
     /// Whether no further verdict is expected within the time limit.
     pub(super) fn is_hopeless(&self, elapsed: f64) -> bool {
-        let left = self.plan.time_limit.as_secs_f64() - elapsed;
+        let left = self.plan.left(elapsed);
         let is_hopeless = |number: usize| {
             let group = &self.groups[number];
             let further = left / group.pair_seconds;
@@ -112,7 +112,7 @@ impl Experiment {
 
     fn unlikely_in(&self, number: usize) -> Vec<Unlikely> {
         let group = &self.groups[number];
-        let left = self.plan.time_limit.as_secs_f64() - self.elapsed;
+        let left = self.plan.left(self.elapsed);
         let in_time = group.pairs.saturating_add((left / group.pair_seconds).max(0.0) as u64);
         let affordable = self.plan.max_pairs.map_or(in_time, |most| most.min(in_time));
         let open = self
@@ -152,7 +152,7 @@ impl Experiment {
         let left = self.groups.iter().filter(|group| group.is_open);
         let left = left.map(|group| most.saturating_sub(group.pairs) as f64 * group.pair_seconds);
         let left: f64 = left.sum();
-        Some(left.min(self.plan.time_limit.as_secs_f64() - self.elapsed).max(0.0))
+        Some(left.min(self.plan.left(self.elapsed)).max(0.0))
     }
 
     /// The outlook of a group, all of which is measured until the suite has its verdict. Otherwise

@@ -146,6 +146,9 @@ fn the_limits_leave_it_open() {
     let (sampled, order) = feed(&by_time, at_threshold());
     assert_eq!(sampled.stopped_by, StoppedBy::TimeLimit);
     assert_eq!((sampled.pairs(), order.len(), sampled.elapsed), (4, 8, 8.0));
+    // With a part kept for longer runs, three.
+    let (sampled, _) = feed(&Plan { kept: Duration::from_secs(2), ..by_time }, at_threshold());
+    assert_eq!((sampled.stopped_by, sampled.pairs()), (StoppedBy::TimeLimit, 3));
 }
 
 /// A pair in which the base takes a second.

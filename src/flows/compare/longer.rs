@@ -13,10 +13,6 @@ use crate::model::notice::{AtLength, Notice, Remark};
 use crate::model::outcome::{BenchmarkResult, Sampled, Verdict};
 use crate::model::row::BenchmarkId;
 
-/// How long these runs may take, as a fraction of the time limit, in addition to what is left
-/// of it.
-const PART: f64 = 0.1;
-
 /// Tests with runs of the length `longest` what has not regressed in those of the comparison
 /// `short`, which began at the time `began`, and replaces the results that do not hold there.
 /// Returns all but these, with the time since `began`; `None` if there is nothing to test.
@@ -31,8 +27,7 @@ pub(super) fn sample(
         return Ok(None);
     };
     let spent = Duration::from_secs_f64(session.seconds() - began);
-    let left = short.time_limit.saturating_sub(spent);
-    plan.time_limit = left.saturating_add(short.time_limit.mul_f64(PART));
+    plan.time_limit = short.time_limit.saturating_sub(spent);
     session.reporter.event(Event::Longer(&plan));
     let Session { programs, context, start, reporter } = session;
     let clock = || start.elapsed().as_secs_f64();
