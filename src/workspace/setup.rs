@@ -226,11 +226,16 @@ pub(super) fn set_up(
     let user_root = &user.workspace.root;
     let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
     let renamed = manifests.renamed(&context.cache);
-    let mut complete = |worktree: Worktree, workspace: Result<Workspace, String>| {
+    let mut complete = |worktree: Worktree, workspace: Result<_, String>, known: Option<String>| {
         let side = worktree.side;
         let renamed = if side == Side::Base { renamed.clone() } else { BTreeMap::new() };
         let toolchain = toolchains[side].clone();
-        let rustc = rustc_version(context, &worktree.path, toolchain.as_deref())?;
+        // A toolchain that is named is the same in both worktrees.
+        let is_one = toolchain.is_some() && toolchains.base == toolchains.head;
+        let rustc = match known.filter(|_| is_one) {
+            Some(rustc) => rustc,
+            None => rustc_version(context, &worktree.path, toolchain.as_deref())?,
+        };
         let mut identity = worktree.identity();
         if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
             identity = format!("{identity} with benchmarks {contents}");
@@ -252,8 +257,8 @@ pub(super) fn set_up(
             renamed,
         })
     };
-    let base = base.map(|worktree| complete(worktree, manifests.base)).transpose()?;
-    let head = complete(head, Ok(manifests.head))?;
+    let base = base.map(|worktree| complete(worktree, manifests.base, None)).transpose()?;
+    let head = complete(head, Ok(manifests.head), base.as_ref().map(|base| base.rustc.clone()))?;
     Ok(Setup { settings, removed, gated, base, head })
 }
 

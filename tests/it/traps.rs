@@ -142,13 +142,21 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_side_runs_its_own_helpers_and_reads_its_own_data_also_from_the_cache() {
+fn each_side_runs_its_own_helpers_and_reads_its_own_data_also_from_the_cache_and_after_a_swap() {
     let repo = a_and_b();
     let both = compare(&repo, "main");
     both.base.assert_is("A");
     both.head.assert_is("B");
     let both = compare(&repo, "main");
     both.ran.says("Fresh base").says("Fresh head").never_says("Compiling");
+    both.base.assert_is("A");
+    both.head.assert_is("B");
+    // The sides change places, and back again.
+    let both = compare(&repo, "feature --exact-base --head main");
+    both.base.assert_is("B");
+    both.head.assert_is("A");
+    let both = compare(&repo, "main");
+    both.ran.says("Fresh base").says("Fresh head");
     both.base.assert_is("A");
     both.head.assert_is("B");
     // Another commit comes between, and is built where B was.
@@ -167,19 +175,6 @@ fn each_side_runs_its_own_helpers_and_reads_its_own_data_also_from_the_cache() {
     both.ran.says("Building head");
     both.base.assert_is("A");
     both.head.assert_is("A");
-}
-
-#[test]
-fn the_sides_may_change_places() {
-    let repo = a_and_b();
-    compare(&repo, "main");
-    let both = compare(&repo, "feature --exact-base --head main");
-    both.base.assert_is("B");
-    both.head.assert_is("A");
-    let both = compare(&repo, "main");
-    both.ran.says("Fresh base").says("Fresh head");
-    both.base.assert_is("A");
-    both.head.assert_is("B");
 }
 
 #[test]
@@ -271,11 +266,14 @@ fn version(seen: &Seen) -> &str {
 }
 
 #[test]
-fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept() {
+fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_are_compiled_once()
+{
     let repo = without_lock();
     let both = compare(&repo, "main");
     both.base.assert_is("A");
     assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+    let count = |word| both.ran.stderr.matches(word).count();
+    assert_eq!((count("Compiling dep v1.0.0"), count("Compiling witness v0.1.0")), (1, 2));
     // A version that appears between two comparisons changes neither side.
     vendor(&repo, "1.1.0");
     becomes(&repo, "B", "C");
@@ -341,14 +339,6 @@ fn cargos_configuration_around_the_repository_holds_although_the_cache_is_elsewh
     both.base.assert_is("A");
     both.head.assert_is("B");
     assert!(!shared.exists());
-}
-
-#[test]
-fn dependencies_are_compiled_once_for_both_sides() {
-    let repo = without_lock();
-    let both = compare(&repo, "main");
-    let count = |word| both.ran.stderr.matches(word).count();
-    assert_eq!((count("Compiling dep v1.0.0"), count("Compiling witness v0.1.0")), (1, 2));
 }
 
 #[test]

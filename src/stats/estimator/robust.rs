@@ -600,11 +600,11 @@ mod tests {
         let mut noise = TestNoise::seeded(53);
         let levels = Levels { alarm: 0.01, clear: 0.05 };
         let mut decided = 0;
-        for round in 0..12 {
+        for round in 0..6 {
             let mut sums = Robust::new(Better::Lower, levels.alarm);
             sums.track(0.02, levels);
             for _ in 0..50 {
-                let effect = 0.01 * f64::from(round % 6);
+                let effect = 0.01 * f64::from(round);
                 sums.push(1.0 + 0.02 * noise.normal(), 1.0 + effect + 0.02 * noise.normal());
                 let mut asked = sums.clone();
                 asked.tracked.clear();
@@ -613,7 +613,7 @@ mod tests {
                 decided += usize::from(sums.decide(0.02, levels).is_some());
             }
         }
-        assert!(decided > 80, "{decided}");
+        assert!(decided > 40, "{decided}");
     }
 
     #[test]

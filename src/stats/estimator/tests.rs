@@ -136,7 +136,7 @@ fn directly(
 fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
     let mut noise = TestNoise::seeded(21);
     let mut decided = 0;
-    for round in 0..300 {
+    for round in 0..120 {
         let estimator = Estimator::ALL[round % 5];
         let direction = BOTH[round / 5 % 2];
         let questions = 1 + 6 * (round / 10 % 2);
@@ -157,14 +157,14 @@ fn deciding_by_the_bounds_is_deciding_by_the_evidence() {
             decided += usize::from(actual.is_some());
         }
     }
-    assert!(decided > 2_500, "{decided}");
+    assert!(decided > 1_000, "{decided}");
 }
 
 #[test]
 fn the_bounds_say_what_the_verdict_says() {
     let mut noise = TestNoise::seeded(26);
     let mut decided = 0;
-    for round in 0..150 {
+    for round in 0..60 {
         let direction = BOTH[round / 5 % 2];
         let mut running = running(Estimator::ALL[round % 5], direction, 1 + round % 3);
         let (threshold, tail) = (0.1 * noise.uniform(), noise.uniform());
@@ -184,7 +184,7 @@ fn the_bounds_say_what_the_verdict_says() {
             decided += usize::from(expected.is_some());
         }
     }
-    assert!(decided > 1_000, "{decided}");
+    assert!(decided > 400, "{decided}");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_slow_tail_is_a_regression_though_the_typical_run_is_not_slower() {
 #[test]
 fn the_estimate_lies_between_its_bounds() {
     let mut noise = TestNoise::seeded(22);
-    for round in 0..200 {
+    for round in 0..90 {
         let mut running = running(Estimator::ALL[round % 5], BOTH[round / 5 % 2], 3);
         let offset = [0.01, 1.0, 1e9][round % 3];
         for _ in 0..40 {
