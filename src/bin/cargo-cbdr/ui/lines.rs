@@ -822,4 +822,76 @@ mod tests {
         let red = verdict_style(Verdict::Regression);
         assert!(lines[0].starts_with(&format!("  {red}slow")), "{lines:?}");
     }
+
+    /// A frame as a terminal of so many columns shows it, without colours.
+    fn frame(snapshot: &Snapshot, width: usize) -> String {
+        let View { mut lines, gauge } = live(snapshot, reach(snapshot), width, 24);
+        let Gauge { before, done, of, after } = gauge.unwrap();
+        let bar = Gauge { before: before.clone(), done, of, after: after.clone() };
+        let bar = bar.bar(width.saturating_sub(2)).unwrap_or(0);
+        let filled = (bar as u64 * done / of.max(1)) as usize;
+        let bar = "█".repeat(filled) + &"░".repeat(bar - filled);
+        lines.push(format!("  {before} {bar} {after}"));
+        lines.iter().map(|line| plain(line).trim_end().to_owned() + "\n").collect()
+    }
+
+    #[test]
+    fn the_frames_of_three_widths_are_as_pinned() {
+        let at = |pairs: u64, lower, change, upper| {
+            let mut snapshot = snapshot(lower, change, upper);
+            snapshot.benchmarks[0].pairs = pairs;
+            snapshot.benchmarks[0].metrics[0].summary.pairs = pairs;
+            (snapshot.elapsed, snapshot.remaining) = (0.3 * pairs as f64, Some(6.0));
+            snapshot
+        };
+        let mut frames = vec![
+            ("one benchmark", at(2, None, 0.16, None)),
+            ("one benchmark", at(7, Some(-0.01), 0.13, None)),
+            ("one benchmark", at(12, Some(0.01), 0.118, Some(0.26))),
+            ("one benchmark", at(20, Some(0.018), 0.112, Some(0.19))),
+        ];
+        let mut three = at(12, Some(-0.01), 0.008, Some(0.031));
+        let metrics = &mut three.benchmarks[0].metrics;
+        metrics.extend([metrics[0].clone(), metrics[0].clone()]);
+        (metrics[1].name, metrics[2].name) = ("cpu_time".to_owned(), "max_rss".to_owned());
+        metrics[1].verdict = Some(Verdict::NoRegression);
+        metrics[2].summary.change = Some(0.08);
+        (metrics[2].summary.lower, metrics[2].summary.upper) = (Some(0.05), Some(0.11));
+        metrics[2].verdict = Some(Verdict::Regression);
+        frames.push(("three metrics", three));
+        for pairs in [3, 16] {
+            let bounds = |width| (pairs > 12).then_some(width);
+            let mut many = at(pairs, bounds(-0.04), 0.0, bounds(0.05));
+            many.benchmarks = (0..30)
+                .map(|number| {
+                    let mut one = many.benchmarks[0].clone();
+                    one.name = format!("parse/number {number}");
+                    one.metrics[0].summary.change = Some(0.001 * f64::from(number));
+                    if number % 4 > 0 && pairs > 12 {
+                        one.metrics[0].verdict = Some(Verdict::NoRegression);
+                    }
+                    one
+                })
+                .collect();
+            many.least_pairs = 12;
+            frames.push(("30 benchmarks", many));
+        }
+        let mut shown = String::new();
+        for width in [60, 80, 120] {
+            for (name, snapshot) in &frames {
+                let frame = frame(snapshot, width);
+                assert!(frame.lines().all(|line| width::columns(line) < width), "{frame}");
+                shown += &format!("{width} columns, {name}\n{frame}\n");
+            }
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin/cargo-cbdr/ui/frames.txt");
+        if std::env::var_os("CBDR_BLESS").is_some() {
+            std::fs::write(path, &shown).unwrap();
+        }
+        let pinned = std::fs::read_to_string(path).unwrap();
+        assert!(
+            shown == pinned,
+            "{shown}\nIf meant: CBDR_BLESS=1 cargo test --bin cargo-cbdr frames"
+        );
+    }
 }
