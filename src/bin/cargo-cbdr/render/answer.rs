@@ -425,7 +425,7 @@ fn against_base(outcome: &Outcome, (benchmark, metric): Of<'_>, change: f64) -> 
     let what = what(benchmark, metric);
     let base = match (&benchmark.labels, &outcome.sides) {
         (Some(_), _) => readable::sides(benchmark).base,
-        (None, Some(sides)) => line(&sides.base.rev),
+        (None, Some(sides)) => line(text::name(&sides.base)),
         (None, None) => "base".to_owned(),
     };
     match (is_time(metric), change < 0.0) {

@@ -16,7 +16,7 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     let verdict = report.verdict;
     let style = verdict_style(verdict);
-    let (good, bad) = (line(&report.good.rev), line(&report.bad.rev));
+    let (good, bad) = (line(text::name(&report.good)), line(text::name(&report.bad)));
     let answer = match (verdict, report.guilty.as_slice()) {
         (Verdict::Regression, [only]) => {
             format!("{} introduced it", line(&described(only)))

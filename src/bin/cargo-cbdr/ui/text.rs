@@ -304,25 +304,33 @@ pub(crate) fn rounded(percent: f64) -> f64 {
     (percent * 1e6).round() / 1e6
 }
 
+/// The name of a commit as it was given; if that is a hash, its first digits.
+pub(crate) fn name(revision: &Revision) -> &str {
+    let rev = &revision.rev;
+    let is_whole = rev.len() == revision.commit.len() && rev.bytes().all(|c| c.is_ascii_hexdigit());
+    match revision.commit.starts_with(rev) {
+        true => abbreviated(&revision.commit),
+        false if is_whole => abbreviated(rev),
+        false => rev,
+    }
+}
+
 /// A commit by its name and its first digits.
 pub(crate) fn revision(revision: &Revision) -> String {
-    let short = abbreviated(&revision.commit);
+    let (name, short) = (name(revision), abbreviated(&revision.commit));
     let dirty = if revision.dirty { " with the changes of the working tree" } else { "" };
-    if revision.commit.starts_with(&revision.rev) {
-        format!("{short}{dirty}")
-    } else {
-        format!("{} ({short}){dirty}", revision.rev)
-    }
+    if name == short { format!("{short}{dirty}") } else { format!("{name} ({short}){dirty}") }
 }
 
 /// Which commits are compared, and why.
 pub(crate) fn sides(sides: &Sides) -> String {
     let head = revision(&sides.head);
     let short = abbreviated(&sides.base.commit);
-    let name = &sides.base.rev;
+    let name = name(&sides.base);
     let base = match sides.rule {
         BaseRule::Itself => return format!("{head} with itself, built twice"),
-        BaseRule::Exact => format!("{name} itself ({short})"),
+        BaseRule::Exact => revision(&sides.base),
+        BaseRule::MergeBase if name == short => format!("its ancestor {short}"),
         BaseRule::MergeBase => format!("its merge-base with {name} ({short})"),
         BaseRule::FirstParent => format!("the commit of {name} that it was merged onto ({short})"),
     };
@@ -332,7 +340,8 @@ pub(crate) fn sides(sides: &Sides) -> String {
         Origin::Variable(variable) => format!("; {name} comes from {variable}"),
         Origin::Usual => format!("; {name} is the default"),
     };
-    format!("{head} with {base}{origin}")
+    let directly = if sides.rule == BaseRule::Exact { " directly" } else { "" };
+    format!("{head}{directly} with {base}{origin}")
 }
 
 /// The result of a metric of two labels so far.
@@ -367,6 +376,27 @@ mod tests {
         ];
         for (fraction, expected) in table {
             assert_eq!(percent(fraction), expected);
+        }
+    }
+
+    #[test]
+    fn a_commit_that_was_given_by_its_hash_is_named_once_and_short() {
+        let [a, b] = ["a", "b"].map(|letter| letter.repeat(40));
+        let said = |base: &str, is_merge_base: bool| {
+            let revision = |rev: &str, commit: &str| serde_json::json!({"rev": rev, "commit": commit, "tree": "", "dirty": false});
+            let base = revision(base, &a);
+            let head = revision("feature", &"f".repeat(40));
+            let all = serde_json::json!({"base": base, "head": head, "merge_base": is_merge_base});
+            sides(&serde_json::from_value(all).unwrap())
+        };
+        for (base, is_merge_base, expected) in [
+            ("main", false, "directly with main (aaaaaaaaaa)"),
+            (&a, false, "directly with aaaaaaaaaa"),
+            ("main", true, "with its merge-base with main (aaaaaaaaaa)"),
+            ("aaaaaa", true, "with its ancestor aaaaaaaaaa"),
+            (&b, true, "with its merge-base with bbbbbbbbbb (aaaaaaaaaa)"),
+        ] {
+            assert_eq!(said(base, is_merge_base), format!("feature (ffffffffff) {expected}"));
         }
     }
 
