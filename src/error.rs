@@ -91,7 +91,7 @@ impl Error {
     }
 
     /// The error of one room, if it is of this type.
-    pub(crate) fn as_kind<E: Advise + 'static>(&self) -> Option<&E> {
+    pub fn as_kind<E: Advise + 'static>(&self) -> Option<&E> {
         let error: &(dyn StdError + 'static) = &*self.0;
         error.downcast_ref()
     }

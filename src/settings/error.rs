@@ -24,6 +24,9 @@ pub enum Error {
     /// A value can't be parsed.
     #[error("bad {what} `{value}`: {why}")]
     Bad { what: &'static str, value: String, why: String },
+    /// Fewer pairs are allowed than any verdict needs.
+    #[error("bad max-pairs `{most}`: no verdict is possible with fewer than {least} pairs")]
+    TooFewPairs { most: u64, least: u64 },
     /// A package that the workspace does not have.
     #[error("the workspace has no package `{name}`")]
     NoPackage {
@@ -55,9 +58,11 @@ impl Error {
     }
 
     /// The same error, attributed to a side.
-    pub(super) fn of(self, side: Side) -> Self {
+    pub(crate) fn of(self, side: Side) -> Self {
         match self {
-            error @ Error::Bad { .. } => Error::OfSide { side, error: Box::new(error) },
+            error @ (Error::Bad { .. } | Error::TooFewPairs { .. }) => {
+                Error::OfSide { side, error: Box::new(error) }
+            }
             error => error,
         }
     }
@@ -66,6 +71,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::BadType { .. } | Error::Bad { .. } => None,
+            Error::TooFewPairs { least, .. } => Some(format!(
+                "raise `max-pairs` to at least {least}, or use `--time-limit` or `cargo cbdr \
+                 sample` to measure fewer pairs"
+            )),
             Error::TwoTargets(_) => Some("keep one of them".to_owned()),
             Error::UnknownKey { hint, .. }
             | Error::NoPackage { hint, .. }

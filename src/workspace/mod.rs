@@ -90,6 +90,8 @@ pub struct Request {
     pub fetch: bool,
     /// Compare the head with itself, built twice.
     pub aa: bool,
+    /// Its own pairs are to give a verdict, without those of other machines or commits.
+    pub decides: bool,
     /// Measure although both sides are the same program.
     pub always_run: bool,
     /// Also measure unaffected benchmarks.

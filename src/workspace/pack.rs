@@ -25,6 +25,7 @@ use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
 use super::identical::{Moves, SameRun};
 use super::lock_file::Versions;
+use super::settings::check_pairs;
 use super::{Preparation, Prepared, Preview, Request, SourceFile, State, environment, preview};
 use crate::engine::event::{Event, Reporter};
 use crate::error::{Advise, Error, Help};
@@ -297,12 +298,14 @@ impl Pack {
             None => request.flags.clone().over(pack.table),
         };
         let (policy, limits) = options::limits(&table)?;
+        let all = benchmarks.iter().map(|prepared| prepared.benchmark.clone()).collect();
+        let settings = Settings { benchmarks: all, policy, limits, table };
+        check_pairs(request, &settings)?;
         reporter
             .event(Event::Prepared { seconds: start.elapsed().as_secs_f64(), cache: cache.path() });
-        let all = benchmarks.iter().map(|prepared| prepared.benchmark.clone()).collect();
         Ok(Preparation {
             sides,
-            settings: Settings { benchmarks: all, policy, limits, table },
+            settings,
             benchmarks,
             removed: pack.removed,
             moves: pack.moves,

@@ -8,6 +8,7 @@ use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
 use super::inputs::toolchain::ToolchainFingerprint;
+use super::settings::check_pairs;
 use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::{Preparation, PreparedSide, Request};
@@ -70,6 +71,7 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
         let table = flags.clone().over(table.unwrap_or_default());
         let (policy, limits) = options::limits(&table)?;
         let settings = Settings { benchmarks: Vec::new(), policy, limits, table };
+        check_pairs(context.request, &settings)?;
         return Ok(SetUp::NothingToCompare { sides, settings: Box::new(settings) });
     }
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Request;
 use crate::error::Error;
+use crate::exec::meter::is_size;
+use crate::model::outcome::Policy;
 use crate::settings;
 use crate::settings::choice::Choice;
-use crate::settings::policy::SideTable;
+use crate::settings::policy::{Settings, SideTable};
 use crate::settings::table::Table;
+use crate::stats::estimator::Levels;
 use crate::workspace::cargo::Workspace;
 
 /// The choice of packages in the folder `inside` of a workspace.
@@ -26,6 +30,29 @@ pub(super) fn side_table<'a>(
     flags: &Table,
 ) -> Result<SideTable<'a>, Error> {
     Ok(SideTable::read(&workspace.metadata, choice(workspace, inside), flags)?)
+}
+
+/// Checks that a request allows the pairs that the verdict of one benchmark needs.
+///
+/// # Errors
+/// If it does not: a flag is an error of the command line, a key one of its table.
+pub(super) fn check_pairs(request: &Request, settings: &Settings) -> Result<(), Error> {
+    let Policy { confidence, estimator, .. } = settings.policy;
+    let least = estimator.least_pairs(Levels::new(confidence, 1));
+    let gates = settings.benchmarks.iter().flat_map(|one| &one.gates);
+    // Sizes are known without any pair.
+    let has_size = gates.into_iter().any(|gate| is_size(&gate.metric));
+    match (settings.limits.pairs, least) {
+        (Some(most), Some(least)) if request.decides && most < least && !has_size => {
+            let error = settings::Error::TooFewPairs { most, least };
+            let all = settings.table.common_settings();
+            match all.iter().find(|one| one.key == "max-pairs").and_then(|one| one.side) {
+                Some(side) => Err(error.of(side).into()),
+                None => Err(error.into()),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How many levels of folders are searched for packages of their own.

@@ -208,6 +208,7 @@ pub(super) fn set_up(
     let Resolved { mut settings, removed, gated, notices } =
         manifests.resolve(context, &folders, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
+    settings::check_pairs(context.request, &settings)?;
     let nightly = toolchains.head.as_deref();
     unstable::leave_out(context, &mut settings.benchmarks, &manifests, &folders.head, nightly)?;
     let mut overlaid = None;

@@ -157,7 +157,17 @@ impl World {
         for (name, value) in &self.env {
             cbdr = cbdr.env(name, value);
         }
-        let args = ["compare", &self.base, "--always-run", "--warmup", "0", "--max-pairs", "1"];
+        let args = [
+            "compare",
+            &self.base,
+            "--always-run",
+            "--warmup",
+            "0",
+            "--max-pairs",
+            "6",
+            "--threshold",
+            "900%",
+        ];
         cbdr.args(args).args(["--layouts", self.layouts]).args(&self.args)
     }
 

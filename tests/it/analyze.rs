@@ -107,7 +107,7 @@ fn samples_of_a_comparison_give_its_verdict_and_its_numbers() {
     repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
     let decides = "--threshold 10% --metric cpu_time,max_rss --format json";
-    for (extra, code) in [("--max-pairs 4", 0), ("", 100)] {
+    for (extra, code) in [("--max-pairs 6", 0), ("", 100)] {
         let args = format!("compare main --layouts off {decides} {extra} --samples out.csv");
         let compared = repo.cbdr(&args).run().code(code).json();
         let analyzed = repo.cbdr(&format!("analyze out.csv {decides}")).run().code(code).json();

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, Repo};
 
-/// One pair; with a command such as `true` nothing is built.
-const QUICK: &str = "--format json --max-pairs 1 --warmup 0";
+/// The fewest pairs with which a verdict of this confidence is possible, and none by chance; with
+/// a command such as `true` nothing is built.
+const QUICK: &str = "--format json --max-pairs 12 --confidence 99.9% --warmup 0";
 
 /// Writes `table` behind the manifest of a folder and commits it on `main`.
 fn configure(repo: &Repo, manifest: &str, table: &str) {
@@ -51,7 +52,7 @@ fn the_table_says_what_runs_and_what_decides() {
         "[package.metadata.cbdr]\ncommand = \"true 'one word'\"\nargs = [\"more\"]\n\
          metrics = [\"cpu_time\", \"max_rss\"]\nthreshold = \"3%\"\n\
          thresholds = { max_rss = \"7%\" }\nconfidence = \"99%\"\nestimator = \"median\"\n\
-         max-pairs = 3\nwarmup = 0\nfail-on = [\"inconclusive\"]",
+         max-pairs = 9\nwarmup = 0\nfail-on = [\"inconclusive\"]",
     );
     let ran = repo.cbdr("compare main --format json").run().code(102);
     let object = ran.json();
@@ -59,7 +60,7 @@ fn the_table_says_what_runs_and_what_decides() {
     assert_eq!((&object["verdict"], names(&object)), (&json!("inconclusive"), vec!["true"]));
     assert_eq!(object["stopped_by"], "max-pairs");
     let benchmark = &object["benchmarks"][0];
-    assert_eq!(benchmark["pairs"], 3);
+    assert_eq!(benchmark["pairs"], 9);
     assert_eq!(gates(benchmark), BTreeMap::from([("cpu_time", 0.03), ("max_rss", 0.07)]));
 }
 
@@ -70,37 +71,38 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
         &repo,
         "Cargo.toml",
         "[workspace.metadata.cbdr]\ncommand = \"true workspace\"\nthreshold = \"1%\"\n\
-         confidence = \"91%\"\nthresholds = { sys_time = \"11%\" }\nfail-on = [\"inconclusive\"]",
+         confidence = \"99.91%\"\nthresholds = { sys_time = \"11%\" }\nfail-on = [\"inconclusive\"]",
     );
-    let table = "[package.metadata.cbdr]\nthreshold = \"2%\"\nconfidence = \"92%\"\n\
+    let table = "[package.metadata.cbdr]\nthreshold = \"2%\"\nconfidence = \"99.92%\"\n\
                  thresholds = { max_rss = \"22%\" }";
     configure(&repo, "one/Cargo.toml", table);
     repo.branch("feature");
     repo.write("words.md", "words");
     repo.commit("words");
+    let args = "--format json --max-pairs 14 --warmup 0";
+    let quick = |more: &str| repo.cbdr(&format!("compare main {args} {more}")).run();
     // The workspace alone, from its other member.
-    let object = quick(&repo, "-p two").code(102).json();
+    let object = quick("-p two").code(102).json();
     let first = &object["benchmarks"][0];
     assert_eq!(gates(first), BTreeMap::from([("wall_time", 0.01), ("sys_time", 0.11)]));
-    assert_eq!(object["confidence"], 0.91);
+    assert_eq!(object["confidence"], 0.9991);
     // The package over it, and what it leaves open from there.
-    let by_name = quick(&repo, "-p one").code(102).json();
-    let by_folder =
-        repo.cbdr(&format!("compare main {QUICK}")).folder(&repo.path().join("one/src"));
+    let by_name = quick("-p one").code(102).json();
+    let by_folder = repo.cbdr(&format!("compare main {args}")).folder(&repo.path().join("one/src"));
     for object in [by_name, by_folder.run().code(102).json()] {
         let expected = [("wall_time", 0.02), ("sys_time", 0.11), ("max_rss", 0.22)];
         assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
-        assert_eq!(object["confidence"], 0.92);
+        assert_eq!(object["confidence"], 0.9992);
     }
     // And the flags over both.
-    let flags = "-p one --threshold 4% --threshold max_rss=44% --confidence 94% \
+    let flags = "-p one --threshold 4% --threshold max_rss=44% --confidence 99.94% \
                  --fail-on none";
-    let object = quick(&repo, flags).code(0).never_says("differently").json();
+    let object = quick(flags).code(0).never_says("differently").json();
     let expected = [("wall_time", 0.04), ("sys_time", 0.11), ("max_rss", 0.44)];
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
-    assert_eq!(object["confidence"], 0.94);
+    assert_eq!(object["confidence"], 0.9994);
     // Metrics that are named replace those of the table.
-    let object = quick(&repo, "-p two --metric cpu_time,sys_time").code(102).json();
+    let object = quick("-p two --metric cpu_time,sys_time").code(102).json();
     let expected = BTreeMap::from([("cpu_time", 0.01), ("sys_time", 0.11)]);
     assert_eq!(gates(&object["benchmarks"][0]), expected);
 }
@@ -147,20 +149,21 @@ fn named_benchmarks_are_measured_under_their_names() {
     let object = ran.json();
     assert_eq!(names(&object), ["built", "large", "small"]);
     for (benchmark, threshold) in object["benchmarks"].as_array().unwrap().iter().zip([3, 3, 4]) {
-        assert_eq!((&benchmark["status"], &benchmark["pairs"]), (&json!("compared"), &json!(1)));
+        assert_eq!((&benchmark["status"], &benchmark["pairs"]), (&json!("compared"), &json!(12)));
         assert_eq!(gates(benchmark)["wall_time"], f64::from(threshold) / 100.0);
     }
     let text = std::fs::read_to_string(rows).unwrap();
     let mut labels: Vec<&str> =
         text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
     labels.sort_unstable();
+    labels.dedup();
     let expected =
         ["built/base", "built/head", "large/base", "large/head", "small/base", "small/head"];
     assert_eq!(labels, expected);
     // Without that the one that cargo builds is the same program.
     let object = quick(&repo, "").code(0).says("`built` is the same program on both").json();
     assert_eq!(object["benchmarks"][0]["pairs"], 0);
-    assert_eq!(object["benchmarks"][1]["pairs"], 1);
+    assert_eq!(object["benchmarks"][1]["pairs"], 12);
     assert_eq!(object["verdict"], "inconclusive");
 }
 
@@ -196,7 +199,7 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
         repo.git(&["checkout", "--quiet", "main"]);
         repo.git(&["checkout", "--quiet", "-B", "feature"]);
         configure(&repo, "Cargo.toml", table);
-        quick(&repo, "").code(101)
+        repo.cbdr("compare main").run().code(101)
     };
     let ran = refused("[package.metadata.cbdr]\ntreshold = \"2%\"");
     let ran = ran.says("error: unknown key `treshold` in [package.metadata.cbdr]\n");
@@ -290,26 +293,26 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
     configure(
         &repo,
         "Cargo.toml",
-        "[package.metadata.cbdr]\ncommand = \"true\"\nmetrics = [\"max_rss\"]\n\
-         thresholds = { max_rss = \"90%\" }\nconfidence = \"51%\"\nestimator = \"median\"\n\
-         time-limit = \"1s\"\nmax-pairs = 2\nwarmup = 0\n\
+        "[package.metadata.cbdr]\ncommand = \"true\"\nmetrics = [\"cpu_time\"]\n\
+         thresholds = { cpu_time = \"0%\" }\nconfidence = \"99.99%\"\nestimator = \"median\"\n\
+         time-limit = \"1s\"\nmax-pairs = 16\nwarmup = 0\n\
          fail-on = [\"inconclusive\", \"no-baseline\", \"removed\"]",
     );
-    let args = format!("compare main {QUICK}");
-    let ran = repo.cbdr(&args).run().code(0);
+    let args = "compare main --format json --max-pairs 16 --warmup 0";
+    let ran = repo.cbdr(args).run();
     // A flag limits the number of pairs.
     let keys = "`confidence`, `estimator`, `fail-on`, `metrics`, `thresholds` and `time-limit`";
     let object = ran.says(&format!("warning: base and head set {keys} differently")).json();
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", THRESHOLD)]));
     assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.95), &json!("robust")));
     let object = repo.cbdr(&format!("{args} --policy-from head")).run().code(102).json();
-    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("max_rss", 0.9)]));
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.0)]));
     // A base without a table has no policy to set against the head's.
     let args = args.replace("main", "main~1 --exact-base");
     let ran = repo.cbdr(&args).run().code(102).never_says("the base's value is used");
     let ran = ran
         .says("the base has no table for cargo cbdr yet, so the head's is used until it is merged");
-    assert_eq!(ran.json()["confidence"], 0.51);
+    assert_eq!(ran.json()["confidence"], 0.9999);
 }
 
 #[test]
@@ -332,7 +335,7 @@ fn a_bad_value_on_the_head_is_an_error_before_it_is_merged() {
     after("typo", "mend", "abc", "3%");
     let ran = repo.cbdr("compare main").run().code(101);
     ran.says("(in the configuration of the base)").says("`--policy-from head`");
-    repo.cbdr("compare main --policy-from head --max-pairs 1").run().code(0);
+    repo.cbdr("compare main --policy-from head --max-pairs 6 --threshold 900%").run().code(0);
 }
 
 #[test]

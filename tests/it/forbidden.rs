@@ -28,7 +28,8 @@ fn with_compiler(repo: &Repo, side: &str, text: &str) -> Cbdr {
         "case \"$PWD $*\" in */{side}/*\"--crate-name steady\"*) {text} ;; esac\nexec \"$@\""
     );
     let wrapper = script(repo, "compiler", &text);
-    repo.cbdr("compare main --max-pairs 1 --warmup 0").env("RUSTC_WRAPPER", wrapper)
+    repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0")
+        .env("RUSTC_WRAPPER", wrapper)
 }
 
 #[test]
@@ -94,7 +95,8 @@ fn a_build_that_fails_once_is_tried_again() {
 fn a_build_command_blames_the_base_in_a_compilers_words_only() {
     let repo = branched();
     let run = |build: &str| {
-        let cbdr = repo.cbdr("compare main --max-pairs 1 --warmup 0 --command true");
+        let cbdr =
+            repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0 --command true");
         cbdr.args(["--build-command", build]).run()
     };
     let at = |what: &str| format!("sh -c 'case $PWD in */base/*) {what} ;; esac'");
@@ -173,7 +175,7 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
         drop(reader);
         command.stdout(writer).stderr(Stdio::null()).status().unwrap().code()
     };
-    let compare = "compare main --max-pairs 1 --warmup 0 --fail-on inconclusive";
+    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0 --fail-on inconclusive";
     assert_eq!(code(compare), Some(102));
     assert_eq!(code(&format!("{compare} --format json")), Some(102));
     assert_eq!(code("cache list"), Some(0));
@@ -185,7 +187,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
         return skipped("no /dev/full here");
     }
     let repo = branched();
-    let compare = "compare main --max-pairs 2 --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
     for (option, file) in
         [("--samples", "/dev/full"), ("--report", "/dev/full"), ("--export", "bencher=/dev/full")]
     {
@@ -194,7 +196,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
         ran.says("error: can't write `/dev/full`: No space left on device").says("hint: make room");
         // What was measured is in the cache all the same.
         let kept = repo.cached().join("samples.csv");
-        assert_eq!(std::fs::read_to_string(&kept).unwrap().lines().count(), 5, "{option}");
+        assert_eq!(std::fs::read_to_string(&kept).unwrap().lines().count(), 13, "{option}");
         std::fs::remove_file(kept).unwrap();
     }
     let mut command = repo.cbdr(compare).into_command();
@@ -208,7 +210,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
 #[test]
 fn a_cache_of_somebody_else_is_not_trusted() {
     let repo = branched();
-    let compare = "compare main --max-pairs 1 --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
     std::fs::create_dir_all(repo.cache()).unwrap();
     // All may write to the place itself, as to `/tmp`, but not to what is made there.
     let all = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
@@ -251,7 +253,7 @@ fn limited(repo: &Repo, limit: &str, args: &str) -> Ran {
 #[test]
 fn too_few_file_descriptors_are_an_error_that_says_so() {
     let repo = branched();
-    let compare = "compare main --max-pairs 1 --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
     for count in [5, 6, 8, 10, 12, 13, 15] {
         let ran = limited(&repo, &format!("-n {count}"), compare).code(101);
         assert_eq!(ran.stdout, "", "{count}");
@@ -280,7 +282,7 @@ fn builds(repo: &Repo) -> Vec<(String, usize)> {
 #[test]
 fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
     let repo = branched();
-    let compare = "compare main --max-pairs 1 --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
     repo.cbdr(compare).run().code(0);
     let before = builds(&repo);
     assert_eq!(before.len(), 2);
@@ -454,7 +456,7 @@ fn a_full_disk_is_an_error_in_every_phase() {
         return skipped("no file system can be mounted here");
     }
     let before = repo.git(&["status", "--porcelain"]);
-    let compare = "\"$0\" compare main --max-pairs 1 --warmup 0";
+    let compare = "\"$0\" compare main --max-pairs 6 --threshold 900% --warmup 0";
     // Full, then with room: what was left incomplete is built again.
     let more = format!(
         "{compare}; code=$?; mount -o remount,size=64m '{}'; {compare} >&2 && exit $code",
@@ -484,7 +486,7 @@ fn a_clock_that_was_set_back_between_the_builds_does_not_make_one_side_the_other
     repo.branch("feature");
     repo.replace("src/lib.rs", "2_000_000", "2_020_000");
     repo.commit("change the work");
-    let ran = repo.cbdr("compare main --max-pairs 1 --warmup 0").run().code(0);
+    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0").run().code(0);
     ran.says("/head/tree)").never_says("the same program");
 }
 
@@ -508,7 +510,7 @@ fn a_repository_that_can_only_be_read_is_compared_and_what_writes_to_it_says_so_
         [repo.path().to_owned(), repo.path().join(".git"), repo.path().join(".git/objects")];
     let closed = folders.iter().filter(|folder| is_closed(folder)).count();
     if closed == folders.len() {
-        repo.cbdr("compare main --max-pairs 1 --warmup 0").run().code(0);
+        repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0").run().code(0);
         let ran = repo.cbdr("history record --runs 2").run().code(101).never_says("Building");
         ran.says("error: could not store results in `").says("Permission denied");
         let ran = repo.cbdr("init").run().code(101).never_says("Building");

@@ -194,10 +194,12 @@ fn main() {
     let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
     repo.write("Cargo.toml", &format!("{manifest}{tables}"));
     repo.commit("another");
-    let ran = compare(&repo, "--max-pairs 2 --bench-from head").run();
+    let ran = compare(&repo, "--max-pairs 6 --threshold 900% --bench-from head").run();
     let ran = ran.says("`suite` is left out: the results of tango can't be read");
     ran.says("loop");
-    let ran = compare(&repo, "--max-pairs 2 --bench-from head --bench suite").run().code(101);
+    let ran = compare(&repo, "--max-pairs 6 --threshold 900% --bench-from head --bench suite")
+        .run()
+        .code(101);
     ran.says("error: `suite` can't be measured: the results of tango can't be read");
     std::fs::remove_file(repo.path().join("benches/loop.rs")).unwrap();
     repo.write("Cargo.toml", &manifest);
@@ -216,11 +218,12 @@ fn main() {
                  measures times itself (`Instant`)";
     repo.write("benches/suite.rs", clocked);
     repo.commit("by the clock");
-    let ran = compare(&repo, "--format json --max-pairs 2 --bench-from head").run();
+    let ran =
+        compare(&repo, "--format json --max-pairs 6 --threshold 900% --bench-from head").run();
     let notices = ran.says(doubt).json()["notices"].to_string();
     assert!(notices.contains("measures times itself"), "{notices}");
     // With `--harness plain`, there is no warning.
-    let args = "--max-pairs 2 --bench-from head --harness plain";
+    let args = "--max-pairs 6 --threshold 900% --bench-from head --harness plain";
     compare(&repo, args).run().never_says("measures times itself");
     // A workload is not suspected.
     repo.write(
@@ -228,5 +231,7 @@ fn main() {
         "// No Instant.\nfn main() { println!(\"{}\", suite::STEPS) }\n",
     );
     repo.commit("a workload");
-    compare(&repo, "--max-pairs 2 --bench-from head").run().never_says("measures times itself");
+    compare(&repo, "--max-pairs 6 --threshold 900% --bench-from head")
+        .run()
+        .never_says("measures times itself");
 }

@@ -481,7 +481,9 @@ fn an_argument_need_not_be_text() {
     use std::os::unix::ffi::OsStrExt;
     let repo = crate::support::branch_with("3_000_000");
     let odd = std::ffi::OsStr::from_bytes(b"\xff\x1b[31m.csv");
-    let call = repo.cbdr("compare main --max-pairs 1 --format markdown --samples").args([odd]);
+    let call = repo
+        .cbdr("compare main --max-pairs 6 --threshold 900% --format markdown --samples")
+        .args([odd]);
     is_calm_comment(&call.run().code(0).stdout);
     assert!(repo.path().join(odd).exists());
 }
@@ -541,7 +543,17 @@ fn a_tree_cannot_lead_out_of_its_worktree() {
     std::fs::remove_file(repo.path().join("text")).unwrap();
     for (what, lines) in cases {
         let commit = repo.git(&["commit-tree", &tree(&repo, &lines), "-p", &main, "-m", what]);
-        let args = ["compare", "main", "--head", &commit, "--always-run", "--max-pairs", "1"];
+        let args = [
+            "compare",
+            "main",
+            "--head",
+            &commit,
+            "--always-run",
+            "--max-pairs",
+            "6",
+            "--threshold",
+            "900%",
+        ];
         let call = repo.cbdr("").args(args).args(["--command", "true"]);
         let ran = call.run();
         is_calm(&ran.stderr);
@@ -566,14 +578,15 @@ fn links_lead_no_write_out_of_the_worktree() {
     repo.replace("src/lib.rs", "2_000_000", "2_000_001");
     repo.commit("a link to nowhere");
     std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
-    repo.cbdr("compare main --max-pairs 1").run().code(0);
+    repo.cbdr("compare main --max-pairs 6 --threshold 900%").run().code(0);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
     // What a run leaves in its worktree leads no clean-up astray.
     std::fs::write(outside.join("precious"), "mine").unwrap();
-    let swap = "rm -rf src; ln -s ../../../../../outside src; ln -s ../../../../../outside way";
-    let call = repo.cbdr("compare main --max-pairs 1 --always-run --warmup 0 --command");
+    let swap = "rm -rf src way; ln -s ../../../../../outside src; ln -s ../../../../../outside way";
+    let call =
+        repo.cbdr("compare main --max-pairs 6 --threshold 900% --always-run --warmup 0 --command");
     call.args([format!("sh -c '{swap}'")]).run().code(0);
-    repo.cbdr("compare main --max-pairs 1").run().code(0);
+    repo.cbdr("compare main --max-pairs 6 --threshold 900%").run().code(0);
     assert!(outside.join("precious").exists());
     let left: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(left, [outside.join("precious")]);

@@ -19,7 +19,7 @@ use crate::support::{Cbdr, Random, Repo, setting};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The pairs of a comparison that is to be ended.
-const PAIRS: usize = 30;
+const PAIRS: usize = 33;
 
 /// What begins each phase: a piece of standard error, and how often it has to be
 /// there. The last phase, which writes the results, begins with the last row of the

@@ -361,7 +361,9 @@ fn other(x: usize) -> u64 {
 /// Compares where things are, and returns the share of the code at equal addresses, if it was
 /// aligned, and the names of what has moved.
 fn moves(repo: &Repo, args: &str, env: &[(&str, &str)]) -> (Option<f64>, Vec<String>) {
-    let args = format!("compare main --harness json --seed 5 --max-pairs 2 --format json {args}");
+    let args = format!(
+        "compare main --harness json --seed 5 --max-pairs 6 --threshold 900% --format json {args}"
+    );
     let call = env.iter().fold(repo.cbdr(&args), |call, (name, value)| call.env(name, value));
     let object = call.run().json();
     let benchmarks = object["benchmarks"].as_array().unwrap();

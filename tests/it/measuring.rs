@@ -54,8 +54,8 @@ fn set<const N: usize>(values: [&str; N]) -> BTreeSet<String> {
 
 #[test]
 fn a_run_is_left_alone_unless_asked_otherwise() {
-    let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 3 --warmup 0", 0);
-    assert_eq!(lines.len(), 6);
+    let (_, lines) = compare(&repo(), "sh look.sh", "--max-pairs 6 --threshold 900% --warmup 0", 0);
+    assert_eq!(lines.len(), 12);
     assert_eq!(values(&lines, "input"), set([""]));
     let own = std::fs::read_to_string("/proc/self/status").unwrap();
     let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -67,9 +67,10 @@ fn addresses_processor_niceness_and_input_are_as_was_asked() {
     let own = std::fs::read_to_string("/proc/self/status").unwrap();
     let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     let first = own.trim().split([',', '-']).next().unwrap();
-    let args = format!("--max-pairs 3 --aslr off --cpu {first} --nice 3 --stdin input");
+    let args =
+        format!("--max-pairs 6 --threshold 900% --aslr off --cpu {first} --nice 3 --stdin input");
     let (_, lines) = compare(&repo(), "sh look.sh", &args, 0);
-    assert_eq!(lines.len(), 8);
+    assert_eq!(lines.len(), 14);
     assert_eq!(values(&lines, "cpus"), set([first]));
     let own = std::fs::read_to_string("/proc/self/stat").unwrap();
     let own: i32 = own.rsplit(')').next().unwrap().split(' ').nth(17).unwrap().parse().unwrap();
@@ -95,7 +96,7 @@ fn what_the_machine_refuses_is_an_error_that_names_it() {
 
 #[test]
 fn commands_run_before_the_first_before_each_and_after_the_last_run() {
-    let args = "--max-pairs 1 --seed 1 --repetitions 2";
+    let args = "--max-pairs 6 --threshold 900% --seed 1 --repetitions 2";
     let repo = repo();
     let hooks = ["--setup", "sh say.sh 'set up'", "--prepare", "sh say.sh prepare"];
     let cleanup = ["--cleanup", "sh say.sh 'clean up'"];
@@ -113,8 +114,8 @@ fn commands_run_before_the_first_before_each_and_after_the_last_run() {
     assert_eq!(all[all.len() - 2..], ["clean up base", "clean up head"]);
     all.drain(..2);
     all.truncate(all.len() - 2);
-    // A warm-up of each side, then twice two runs of a pair.
-    assert_eq!(all.len(), 2 * (2 + 4));
+    // A warm-up of each side, then twice the runs of six pairs.
+    assert_eq!(all.len(), 2 * (2 + 24));
     for two in all.chunks(2) {
         let side = two[0].strip_prefix("prepare ").unwrap();
         assert_eq!(two[1], format!("run {side}"));
@@ -128,7 +129,7 @@ fn commands_run_before_the_first_before_each_and_after_the_last_run() {
 fn a_failing_command_around_runs_is_an_error_with_its_last_words() {
     let repo = repo();
     for hook in ["setup", "prepare", "cleanup"] {
-        let call = repo.cbdr("compare main --command true --max-pairs 1");
+        let call = repo.cbdr("compare main --command true --max-pairs 6 --threshold 900%");
         let ran = call.args([format!("--{hook}"), "sh -c 'echo oh dear; exit 7'".into()]).run();
         ran.code(101)
             .says(&format!("`{hook}` of the base of `true` exited with code 7"))
@@ -142,21 +143,24 @@ fn a_measurement_is_the_mean_of_repetitions_or_the_least_of_measurements() {
     let samples = repo.around().join("samples.csv");
     let rows = || std::fs::read_to_string(&samples).unwrap().lines().count() - 1;
     let count = |args: &str| {
-        let args = format!("--max-pairs 2 --warmup 0 {args} --samples {}", samples.display());
+        let args = format!(
+            "--max-pairs 8 --threshold 900% --warmup 0 {args} --samples {}",
+            samples.display()
+        );
         let (_, lines) = compare(&repo, "sh say.sh run", &args, 0);
-        assert_eq!(rows(), 4);
+        assert_eq!(rows(), 16);
         lines.len()
     };
-    assert_eq!(count(""), 4);
-    assert_eq!(count("--repetitions 3"), 12);
-    assert_eq!(count("--estimator min"), 20);
-    assert_eq!(count("--estimator min --min-of 2 --repetitions 3"), 24);
+    assert_eq!(count(""), 16);
+    assert_eq!(count("--repetitions 3"), 48);
+    assert_eq!(count("--estimator min"), 80);
+    assert_eq!(count("--estimator min --min-of 2 --repetitions 3"), 96);
 }
 
 #[test]
 fn what_is_too_short_for_its_clock_is_repeated_and_how_often_is_remembered() {
     let repo = repo();
-    let args = "--metric user_time --max-pairs 1 --format json";
+    let args = "--metric user_time --max-pairs 6 --threshold 900% --format json";
     let (ran, lines) = compare(&repo, "sh say.sh run", args, 0);
     let runs = |ran: &Ran| -> usize {
         let notices = ran.json()["notices"].clone();
@@ -167,27 +171,29 @@ fn what_is_too_short_for_its_clock_is_repeated_and_how_often_is_remembered() {
     };
     let number = runs(&ran);
     assert!((2..25).contains(&number), "{number}");
-    // Tuning, a warm-up, a pair; then no more tuning.
-    assert!(lines.len() > 2 + 2 * number);
+    // Tuning, a warm-up, six pairs; then no more tuning.
+    assert!(lines.len() > 2 + 12 * number);
     let (ran, lines) = compare(&repo, "sh say.sh run", args, 0);
-    assert_eq!((runs(&ran), lines.len()), (number, 2 + 2 * number));
+    assert_eq!((runs(&ran), lines.len()), (number, 2 + 12 * number));
     // The wall clock is fine enough.
-    let (_, lines) = compare(&repo, "sh say.sh run", "--max-pairs 1 --warmup 0", 0);
-    assert_eq!(lines.len(), 2);
+    let (_, lines) =
+        compare(&repo, "sh say.sh run", "--max-pairs 6 --threshold 900% --warmup 0", 0);
+    assert_eq!(lines.len(), 12);
 }
 
 #[test]
 fn outputs_are_compared_and_a_difference_is_said() {
     let repo = repo();
     let differ = "the two sides of `sh` print different output: line 2 of standard output differs";
-    let args = "--check-output --max-pairs 1";
+    let args = "--check-output --max-pairs 6 --threshold 900%";
     let (ran, _) = compare(&repo, "sh -c 'echo a; pwd; echo b'", args, 0);
     ran.never_says("print different output").never_says("something different in each run");
     let (ran, _) = compare(&repo, "sh -c 'echo a; ls other 2>&1; echo b'", args, 0);
     ran.says(differ);
     let (ran, _) = compare(&repo, "sh -c 'echo a; echo $$; echo b'", args, 0);
     ran.says("the base of `sh` prints something different in each run, in line 2");
-    let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 1", 0);
+    let (ran, _) =
+        compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 6 --threshold 900%", 0);
     ran.never_says("print different output");
 }
 
@@ -251,9 +257,10 @@ fn the_bases_table_decides_whether_different_output_fails() {
     table("true");
     repo.write("other", "");
     repo.commit("loosened");
-    let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 1", 100);
+    let (ran, _) =
+        compare(&repo, "sh -c 'ls other 2>&1; true'", "--max-pairs 6 --threshold 900%", 100);
     ran.says("base and head set `check-output` differently");
-    let from_head = "--max-pairs 1 --policy-from head";
+    let from_head = "--max-pairs 6 --threshold 900% --policy-from head";
     let (ran, _) = compare(&repo, "sh -c 'ls other 2>&1; true'", from_head, 0);
     ran.says("print different output");
 }

@@ -6,7 +6,14 @@ use crate::support::{Cbdr, Ran, Repo, git};
 
 /// One run of a command on each side, which has to end well.
 fn once(repo: &Repo, folder: &Path, base: &str, command: &str) -> Ran {
-    let cbdr = Cbdr::new(folder, &repo.cache()).args(["compare", base, "--max-pairs", "1"]);
+    let cbdr = Cbdr::new(folder, &repo.cache()).args([
+        "compare",
+        base,
+        "--max-pairs",
+        "6",
+        "--threshold",
+        "900%",
+    ]);
     let cbdr = cbdr.args(["--always-run", "--warmup", "0", "--command", command]);
     cbdr.env("GIT_CONFIG_GLOBAL", "/dev/null").run()
 }
@@ -69,7 +76,8 @@ fn a_dirty_file_with_a_filter_is_taken_as_it_lies_there() {
     let repo = filtered();
     repo.write("a.turned", "dirty\n");
     repo.write("c.turned", "new\n");
-    let cbdr = repo.cbdr("compare main --dirty --max-pairs 1 --always-run --warmup 0");
+    let cbdr =
+        repo.cbdr("compare main --dirty --max-pairs 6 --threshold 900% --always-run --warmup 0");
     cbdr.args(["--command", "true"]).run().code(0);
     let head = tree(&repo, "head");
     assert_eq!(read(&head.join("a.turned")), "dirty\n");
@@ -205,7 +213,10 @@ fn a_partial_clone_is_completed_only_when_asked() {
         ran.says("hint: `--fetch` fetches them");
         assert_eq!(objects(&clone), before);
         let cbdr = Cbdr::new(&clone, &repo.cache()).args(["compare", "origin/main", "--fetch"]);
-        let ran = cbdr.args(["--max-pairs", "1", "--command", "true"]).run().code(0);
+        let ran = cbdr
+            .args(["--max-pairs", "6", "--threshold", "900%", "--command", "true"])
+            .run()
+            .code(0);
         ran.says("Fetching");
         once(&repo, &clone, "origin/main", "true").code(0);
         std::fs::remove_dir_all(repo.cache()).unwrap();
@@ -264,7 +275,8 @@ fn links_folders_and_files_may_take_each_others_places() {
     let command = "sh -c 'cat file link/file || cat file/1 folder link/1'";
     once(&repo, repo.path(), "main", command).code(0);
     repo.git(&["checkout", "--quiet", "main"]);
-    let back = repo.cbdr("compare feature --exact-base --max-pairs 1 --always-run");
+    let back =
+        repo.cbdr("compare feature --exact-base --max-pairs 6 --threshold 900% --always-run");
     back.args(["--command", "true"]).run().code(0);
     assert!(tree(&repo, "head").join("link").is_symlink());
     assert!(tree(&repo, "base").join("link/1").is_file());
@@ -331,7 +343,8 @@ fn a_package_elsewhere_is_built_again_when_it_has_changed() {
     let repo = Repo::new("steady");
     let at = repo.around().join("other");
     let other = beside(&repo, at.to_str().unwrap());
-    let compare = || repo.cbdr("compare main --max-pairs 1 --warmup 0 --always-run").run();
+    let compare =
+        || repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0 --always-run").run();
     compare().code(0).says("Building base").says("Building head");
     // Not known to be as it was: it was made in the second of the build.
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
@@ -371,7 +384,16 @@ fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
         let ran = once(&repo, repo.path(), "main", "true").code(0);
         ran.says("the changes of 1 file in the working tree are not measured");
         let dirty = Cbdr::new(repo.path(), &repo.cache()).args(["compare", "main", "--dirty"]);
-        let dirty = dirty.args(["--max-pairs", "1", "--warmup", "0", "--command", "cat far/away"]);
+        let dirty = dirty.args([
+            "--max-pairs",
+            "6",
+            "--threshold",
+            "900%",
+            "--warmup",
+            "0",
+            "--command",
+            "cat far/away",
+        ]);
         dirty.run().code(0);
         assert_eq!(read(&tree(&repo, "head").join("new")), "new\n");
         assert_eq!(read_bytes(&repo.path().join(".git/index")), before);

@@ -101,7 +101,7 @@ fn write_code(repo: &Repo, all: &[(&str, &str)]) {
 }
 
 fn compare(repo: &Repo, args: &str) -> Ran {
-    let call = "compare main --harness libtest --seed 5 --layouts off --max-pairs 1 --format json";
+    let call = "compare main --harness libtest --seed 5 --layouts off --max-pairs 6 --threshold 900% --format json";
     repo.cbdr(&format!("{call} {args}")).run().code(0)
 }
 

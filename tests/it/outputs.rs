@@ -211,7 +211,10 @@ fn no_two_outputs_are_on_one_path_and_none_is_on_an_input() {
     assert_eq!(world.read("there.csv"), YESTERDAY);
     assert_eq!(world.names(), before);
     // What keeps nothing may get anything.
-    world.compare("--max-pairs 1 --samples /dev/null --report /dev/null").run().code(0);
+    world
+        .compare("--max-pairs 6 --threshold 900% --samples /dev/null --report /dev/null")
+        .run()
+        .code(0);
 }
 
 #[test]
@@ -222,11 +225,11 @@ fn samples_replace_those_of_yesterday_when_the_comparison_is_over() {
         world.write(name, text);
     }
     std::fs::write(world.notes.join("go"), "").unwrap();
-    world.compare("--max-pairs 3 --samples OUT/x.csv").run().code(0);
+    world.compare("--max-pairs 6 --threshold 900% --samples OUT/x.csv").run().code(0);
     assert_eq!(world.names(), ["x.csv", "x.csv.json"]);
-    assert_eq!(world.rows("x.csv"), 6);
+    assert_eq!(world.rows("x.csv"), 12);
     let about: serde_json::Value = serde_json::from_str(&world.read("x.csv.json")).unwrap();
-    assert_eq!(about["rows"], 6);
+    assert_eq!(about["rows"], 12);
 }
 
 #[test]
@@ -247,7 +250,7 @@ fn what_was_measured_before_a_failure_is_kept_beside_what_was_there() {
 
 #[test]
 fn what_was_measured_before_a_signal_is_kept_with_what_it_is_of() {
-    let world = World::new("test $run -lt 5 || exec sleep 1000");
+    let world = World::new("test $run -lt 5 || test -e $NOTES/go || exec sleep 1000");
     world.write("x.csv", YESTERDAY);
     world.write("x.csv.json", "{}");
     let mut child = start(world.compare("--samples OUT/x.csv"));
@@ -261,10 +264,10 @@ fn what_was_measured_before_a_signal_is_kept_with_what_it_is_of() {
     let about: serde_json::Value = serde_json::from_str(&world.read("x.csv.partial.json")).unwrap();
     assert_eq!((&about["rows"], &about["stopped_by"]), (&4.into(), &"interrupt".into()));
     // The next comparison that ends leaves nothing of it.
-    std::fs::write(world.notes.join("runs"), "").unwrap();
-    world.compare("--max-pairs 2 --samples OUT/x.csv").run().code(0);
+    std::fs::write(world.notes.join("go"), "").unwrap();
+    world.compare("--max-pairs 6 --threshold 900% --samples OUT/x.csv").run().code(0);
     assert_eq!(world.names(), ["x.csv", "x.csv.json"]);
-    assert_eq!(world.rows("x.csv"), 4);
+    assert_eq!(world.rows("x.csv"), 12);
 }
 
 #[test]
@@ -305,24 +308,25 @@ fn killed_at_any_moment_it_leaves_yesterdays_samples_or_todays_whole() {
 #[test]
 fn a_stream_gets_the_rows_at_once_and_no_file_beside_it() {
     let world = World::new("");
-    let ran = world.compare("--max-pairs 2 --samples /dev/stdout").run().code(0);
-    assert_eq!(ran.stdout.lines().filter(|line| line.starts_with("base,")).count(), 2);
+    let ran = world.compare("--max-pairs 6 --threshold 900% --samples /dev/stdout").run().code(0);
+    assert_eq!(ran.stdout.lines().filter(|line| line.starts_with("base,")).count(), 6);
     assert!(ran.stdout.contains("inconclusive"), "{}", ran.stdout);
-    let ran = world.compare("--max-pairs 2 --samples /dev/stderr").run().code(0);
-    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("base,")).count(), 2);
+    let ran = world.compare("--max-pairs 6 --threshold 900% --samples /dev/stderr").run().code(0);
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("base,")).count(), 6);
     for name in ["stdout", "stderr"] {
         for end in ["json", "partial", "partial.json"] {
             assert!(!Path::new("/dev").join(format!("{name}.{end}")).exists(), "{name}.{end}");
         }
     }
     // Also where standard output is a file, which is not to be replaced.
-    let mut command =
-        world.compare("--max-pairs 2 --samples /dev/stdout --report /dev/fd/2").into_command();
+    let mut command = world
+        .compare("--max-pairs 6 --threshold 900% --samples /dev/stdout --report /dev/fd/2")
+        .into_command();
     let open = |name: &str| File::options().append(true).create(true).open(world.at(name)).unwrap();
     command.stdout(open("stdout")).stderr(open("stderr"));
     assert!(command.status().unwrap().success(), "{}", world.read("stderr"));
     let text = world.read("stdout");
-    assert_eq!(text.lines().filter(|line| line.starts_with("base,")).count(), 2, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("base,")).count(), 6, "{text}");
     assert!(text.contains("inconclusive"), "{text}");
     let said = world.read("stderr");
     assert!(said.contains("Sampling in pairs") && said.contains("</html>"), "{said}");
@@ -335,7 +339,7 @@ fn a_pipe_is_written_to_once_somebody_reads_it() {
     let pipe = world.at("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for option in ["--samples", "--report"] {
-        let cbdr = world.compare("--max-pairs 2").args([option]).args([&pipe]);
+        let cbdr = world.compare("--max-pairs 6 --threshold 900%").args([option]).args([&pipe]);
         let mut child = start(cbdr);
         assert!(child.try_wait().unwrap().is_none());
         let text = std::fs::read_to_string(&pipe).unwrap();
@@ -368,14 +372,17 @@ fn a_link_stays_a_link_and_permissions_stay_what_they_were() {
     }
     world.write("far/page", "yesterday");
     std::fs::set_permissions(world.at("far/page"), PermissionsExt::from_mode(0o604)).unwrap();
-    world.compare("--max-pairs 1 --samples OUT/x.csv --report OUT/x.html").run().code(0);
+    world
+        .compare("--max-pairs 6 --threshold 900% --samples OUT/x.csv --report OUT/x.html")
+        .run()
+        .code(0);
     assert!(world.at("x.csv").is_symlink() && world.at("x.html").is_symlink());
-    assert_eq!(world.rows("far/samples"), 2);
+    assert_eq!(world.rows("far/samples"), 12);
     assert!(world.read("far/page").contains("</html>"));
     let mode = |name: &str| world.at(name).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("far/page"), 0o604);
     std::fs::set_permissions(world.at("far/samples"), PermissionsExt::from_mode(0o640)).unwrap();
-    world.compare("--max-pairs 1 --samples OUT/x.csv").run().code(0);
+    world.compare("--max-pairs 6 --threshold 900% --samples OUT/x.csv").run().code(0);
     assert_eq!(mode("far/samples"), 0o640);
     assert_eq!(world.names(), ["far", "x.csv", "x.csv.json", "x.html"]);
     assert_eq!(std::fs::read_dir(world.at("far")).unwrap().count(), 2);
@@ -424,7 +431,7 @@ fn a_full_disk_costs_neither_what_was_there_nor_what_was_measured() {
     assert!(whole_rows(&rows.replace("\nx\n", "\n")) >= 10, "{rows}");
     world.cbdr("history record --runs 2").args(["--command", "sh run.sh"]).run().code(0);
     for args in [
-        "compare main --warmup 0 --command 'sh run.sh' --max-pairs 2 --report OUT/x",
+        "compare main --warmup 0 --command 'sh run.sh' --max-pairs 6 --threshold 900% --report OUT/x",
         "history list --html OUT/x",
     ] {
         let ran = in_small(&world, 4, args, "cat x; ls").unwrap().code(101);
@@ -436,7 +443,7 @@ fn a_full_disk_costs_neither_what_was_there_nor_what_was_measured() {
 #[test]
 fn a_file_that_is_a_mount_point_is_written_in_place() {
     let world = World::new("");
-    let args = "compare main --warmup 0 --command 'sh run.sh' --max-pairs 1 --report OUT/x --samples OUT/s";
+    let args = "compare main --warmup 0 --command 'sh run.sh' --max-pairs 6 --threshold 900% --report OUT/x --samples OUT/s";
     let out = world.out.display();
     for name in ["x", "s"] {
         std::fs::write(world.notes.join(name), "yesterday").unwrap();
@@ -456,7 +463,7 @@ fn a_file_that_is_a_mount_point_is_written_in_place() {
     }
     assert!(output.status.success(), "{said}");
     assert!(std::fs::read_to_string(world.notes.join("x")).unwrap().contains("</html>"));
-    assert_eq!(whole_rows(&std::fs::read_to_string(world.notes.join("s")).unwrap()), 2);
+    assert_eq!(whole_rows(&std::fs::read_to_string(world.notes.join("s")).unwrap()), 12);
 }
 
 #[test]
@@ -478,12 +485,13 @@ fn an_output_in_a_folder_that_can_not_be_written_to_is_an_error_at_once() {
 
 #[test]
 fn the_tally_of_many_comparisons_is_printed_whatever_becomes_of_one() {
-    let world = World::new("test $run -lt 8");
+    let world = World::new("test $run -lt 38");
     let repeat = |world: &World, args: &str| {
-        let args = format!("compare --aa --repeat 40 --warmup 0 --max-pairs 1 {args}");
+        let args =
+            format!("compare --aa --repeat 40 --warmup 0 --max-pairs 6 --threshold 900% {args}");
         world.cbdr(&args).args(["--command", "sh run.sh"])
     };
-    // Three of two runs each; the fourth fails.
+    // Three of twelve runs each; the fourth fails.
     let ran = repeat(&world, "--format json").run().code(101).says("exited with code 1");
     let object = ran.json();
     assert_eq!((&object["repeat"], &object["verdicts"]["inconclusive"]), (&3.into(), &3.into()));
@@ -491,9 +499,9 @@ fn the_tally_of_many_comparisons_is_printed_whatever_becomes_of_one() {
     let ran = repeat(&world, "").run().code(101).says("exited with code 1");
     assert_eq!(ran.stdout, "");
     // A signal in the fourth.
-    let world = World::new("test $run -lt 8 || exec sleep 1000");
+    let world = World::new("test $run -lt 38 || exec sleep 1000");
     let mut child = start(repeat(&world, ""));
-    world.wait_for_runs(&mut child, 8);
+    world.wait_for_runs(&mut child, 38);
     signal(&child, libc::SIGTERM);
     let mut printed = String::new();
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
@@ -505,7 +513,7 @@ fn the_tally_of_many_comparisons_is_printed_whatever_becomes_of_one() {
 fn comparisons_leave_no_file_descriptor_open() {
     let world = World::new("");
     let mut command = Command::new("sh");
-    let run = "ulimit -n 28; exec \"$0\" compare --aa --repeat 20 --warmup 0 --max-pairs 1 \
+    let run = "ulimit -n 28; exec \"$0\" compare --aa --repeat 20 --warmup 0 --max-pairs 6 --threshold 900% \
                --format json --command 'sh run.sh'";
     command.args(["-c", run, env!("CARGO_BIN_EXE_cargo-cbdr")]).current_dir(world.repo.path());
     command.env("CBDR_CACHE_DIR", world.repo.cache()).env("NOTES", &world.notes);

@@ -222,7 +222,7 @@ fn after_a_kill_the_next_comparison_is_as_any_other() {
     live.signal(libc::SIGKILL);
     live.end();
     assert_gone(&stage.notes, "after the end");
-    stage.compare("--max-pairs 1").run().code(0).never_says("Blocking");
+    stage.compare("--max-pairs 6 --threshold 900%").run().code(0).never_says("Blocking");
 }
 
 /// A repository whose build script blocks.
@@ -353,9 +353,9 @@ fn a_daemon_is_ended_with_its_run_and_reported() {
                   setsid sh -c 'echo yes > $NOTES/daemon; exec sleep 1000' &\n\
                   until [ -s $NOTES/daemon ]; do :; done\n";
     let stage = Stage::new(script);
-    let ran = stage.compare("--max-pairs 1").run().code(0);
+    let ran = stage.compare("--max-pairs 6 --threshold 900%").run().code(0);
     assert_eq!(noting(&stage.notes), Vec::<String>::new());
-    ran.says("warning: `sh` left 4 processes running, which were killed");
+    ran.says("warning: `sh` left 14 processes running, which were killed");
 }
 
 #[test]
@@ -375,13 +375,13 @@ fn children_that_ended_by_themselves_are_not_reported() {
                   while kill -0 $(cat $NOTES/child) 2>/dev/null; do \
                   grep -q '^State:.Z' /proc/$(cat $NOTES/child)/status && break; done\n";
     let stage = Stage::new(script);
-    stage.compare("--max-pairs 1").run().code(0).never_says("left");
+    stage.compare("--max-pairs 6 --threshold 900%").run().code(0).never_says("left");
 }
 
 #[test]
 fn a_benchmark_starts_with_its_signals_as_they_should_be() {
     let stage = Stage::new("grep ^Sig /proc/self/status > $NOTES/signals\n");
-    stage.compare("--max-pairs 1").run().code(0);
+    stage.compare("--max-pairs 6 --threshold 900%").run().code(0);
     let status = stage.note("signals").unwrap();
     let set = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -526,7 +526,7 @@ fn a_benchmark_that_prints_much_is_no_trouble_and_its_last_lines_are_shown() {
 #[test]
 fn a_benchmark_without_output_finds_an_empty_input() {
     let stage = Stage::new("exec >&- 2>&-\n[ -z \"$(cat)\" ]\n");
-    stage.compare("--max-pairs 1").run().code(0);
+    stage.compare("--max-pairs 6 --threshold 900%").run().code(0);
 }
 
 /// Compiles a static program. Where that is impossible, prints so and returns `None`.
@@ -551,7 +551,7 @@ fn the_harness_is_not_in_the_memory_of_a_small_program() {
     };
     let compare = stage
         .repo
-        .cbdr("compare main --max-pairs 3 --format json")
+        .cbdr("compare main --max-pairs 6 --threshold 900% --format json")
         .args(["--command".as_ref(), program.as_os_str()]);
     let object = compare.run().code(0).json();
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
@@ -580,7 +580,8 @@ fn what_prints_without_end_is_ended_and_the_error_names_it() {
     let stage = Stage::new("true\n");
     for hook in ["prepare", "setup", "cleanup"] {
         let option = format!("--{hook}");
-        let ran = stage.compare("--max-pairs 1").args([&*option, "yes"]).run().code(101);
+        let ran =
+            stage.compare("--max-pairs 6 --threshold 900%").args([&*option, "yes"]).run().code(101);
         ran.says(&format!("`{hook}` of the ")).says("printed more than 256 MiB: `yes`");
     }
     let ran = stage.repo.cbdr("sample").args(["a:sh -c 'yes >&2'"]).run().code(101);
@@ -602,10 +603,14 @@ fn what_may_be_read_once_is_no_input_of_many_runs() {
     let stage = Stage::new("cat > /dev/null\n");
     let pipe = stage.repo.around().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let ran = stage.compare("--max-pairs 1").args([Path::new("--stdin"), &pipe]).run().code(101);
+    let ran = stage
+        .compare("--max-pairs 6 --threshold 900%")
+        .args([Path::new("--stdin"), &pipe])
+        .run()
+        .code(101);
     ran.says("/pipe` is a pipe, but every run has to read it")
         .says("hint: write it to a file first");
-    stage.compare("--max-pairs 1 --stdin /dev/null").run().code(0);
-    let ran = stage.compare("--max-pairs 1 --stdin no-such").run().code(101);
+    stage.compare("--max-pairs 6 --threshold 900% --stdin /dev/null").run().code(0);
+    let ran = stage.compare("--max-pairs 6 --threshold 900% --stdin no-such").run().code(101);
     ran.says("could not open `").says("/no-such`");
 }

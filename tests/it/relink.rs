@@ -9,7 +9,7 @@ use crate::support::{LAYOUTS, Ran, Repo, Variables};
 /// A comparison that measures next to nothing.
 #[track_caller]
 fn compare(repo: &Repo, more: &str, env: &[(&str, &str)]) -> Ran {
-    let args = format!("compare main --max-pairs 2 --always-run {more}");
+    let args = format!("compare main --max-pairs 6 --threshold 900% --always-run {more}");
     let call = env.iter().fold(repo.cbdr(&args), |call, (name, value)| call.env(name, value));
     call.run()
 }

@@ -126,7 +126,7 @@ fn annotations_are_commands_and_the_summary_is_appended() {
     let text = std::fs::read_to_string(&summary).unwrap();
     assert!(text.starts_with("before\n<h3>🔴 work is "), "{text}");
 
-    let open = format!("{args} --max-pairs 2 --fail-on");
+    let open = format!("{args} --max-pairs 6 --threshold 900% --fail-on");
     for (policy, level, code) in [("none", "::warning ", 0), ("inconclusive", "::error ", 102)] {
         let ran = repo.cbdr(&format!("{open} {policy}")).run().code(code);
         assert!(ran.stdout.starts_with(level), "{}", ran.stdout);
@@ -182,7 +182,7 @@ fn junit_has_a_case_for_each_metric_that_gates() {
     assert_eq!(names.iter().filter(|name| *name == "testcase").count(), 2);
     assert_eq!(names.iter().filter(|name| *name == "failure").count(), 1);
     assert!(ran.stdout.contains("tests=\"2\" skipped=\"0\" failures=\"1\" errors=\"0\""));
-    let open = format!("{args} --max-pairs 2 --fail-on");
+    let open = format!("{args} --max-pairs 6 --threshold 900% --fail-on");
     let ran = repo.cbdr(&format!("{open} none")).run().code(0);
     assert!(elements(&ran.stdout).contains(&"skipped".to_owned()));
     let ran = repo.cbdr(&format!("{open} inconclusive")).run().code(102);

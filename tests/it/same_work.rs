@@ -33,7 +33,7 @@ fn repo() -> Repo {
 fn made(repo: &Repo, args: &str) -> (BTreeSet<String>, String) {
     let log = repo.around().join("made");
     let _ = std::fs::remove_file(&log);
-    let args = format!("compare main --max-pairs 1 {args}");
+    let args = format!("compare main --max-pairs 6 --threshold 900% {args}");
     let ran = repo.cbdr(&args).env("MADE", &log).run().code(0);
     let made = std::fs::read_to_string(&log).unwrap();
     (made.lines().map(str::to_owned).collect(), ran.stderr)
@@ -73,9 +73,10 @@ fn a_new_benchmark_can_measure_an_old_library() {
     repo.replace("Cargo.toml", "[[bench]]\nname = \"work\"", "[[bench]]\nname = \"second\"");
     repo.commit("another benchmark");
     // The base's manifest does not switch its harness off, but cargo finds it.
-    let ran = repo.cbdr("compare main --bench second --max-pairs 1 --bench-from head");
+    let ran =
+        repo.cbdr("compare main --bench second --max-pairs 6 --threshold 900% --bench-from head");
     ran.run().code(0).never_says("no baseline");
-    let ran = repo.cbdr("compare main --bench second --max-pairs 1").run().code(0);
+    let ran = repo.cbdr("compare main --bench second --max-pairs 6 --threshold 900%").run().code(0);
     ran.says("no baseline for `second`: its package `steady` has no bench `second`");
 }
 
@@ -91,7 +92,7 @@ fn a_link_in_the_way_is_not_written_through() {
     std::fs::remove_file(repo.path().join("benches/work.rs")).unwrap();
     repo.write("benches/work.rs", "fn main() { std::hint::black_box(1); }\n");
     repo.commit("a file");
-    repo.cbdr("compare main --max-pairs 1 --bench-from head").run().code(0);
+    repo.cbdr("compare main --max-pairs 6 --threshold 900% --bench-from head").run().code(0);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "fn main() {}\n");
 }
 
@@ -129,7 +130,10 @@ fn libraries(base: &str, head: &str) -> Repo {
 /// Whether a comparison calls the two libraries the same program, whose locations moved.
 #[track_caller]
 fn is_moved(base: &str, head: &str) -> bool {
-    let ran = libraries(base, head).cbdr("compare main --max-pairs 1 --format json").run().code(0);
+    let ran = libraries(base, head)
+        .cbdr("compare main --max-pairs 6 --threshold 900% --format json")
+        .run()
+        .code(0);
     let object = ran.json();
     let is_said = ran.stderr.contains("except for the line numbers of ");
     let is_noticed = object["notices"].to_string().contains("except for the line numbers of ");
@@ -143,7 +147,7 @@ fn is_moved(base: &str, head: &str) -> bool {
 fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     let commented = format!("//! Picks.\n\n{MAY_PANIC}");
     let repo = libraries(MAY_PANIC, &commented);
-    let ran = repo.cbdr("compare main --max-pairs 1").run().code(0);
+    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900%").run().code(0);
     ran.says(
         "`work` is the same program on both sides, except for the line numbers of 1 source \
          location in panic messages",
@@ -156,14 +160,17 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
         "identical"
     );
     // Whoever wants to can measure it.
-    let ran = repo.cbdr("compare main --max-pairs 1 --always-run --format json").run().code(0);
+    let ran = repo
+        .cbdr("compare main --max-pairs 6 --threshold 900% --always-run --format json")
+        .run()
+        .code(0);
     let object = ran.never_says("the same program").json();
     assert_eq!(object["verdict"], "inconclusive");
-    assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    assert_eq!(object["benchmarks"][0]["pairs"], 6);
     // For any other file, it is unknown what a build makes of it.
     repo.write("data.txt", "7\n");
     repo.commit("data");
-    let call = "compare main --max-pairs 1 --measure-all --format json";
+    let call = "compare main --max-pairs 6 --threshold 900% --measure-all --format json";
     assert_eq!(repo.cbdr(call).run().code(0).json()["verdict"], "inconclusive");
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Cbdr, Ran, Repo, git};
 
 /// Makes a comparison quick: nothing is built, one pair of `true` is run.
-const QUICK: &str = "--command true --format json --max-pairs 1 --warmup 0";
+const QUICK: &str = "--command true --format json --max-pairs 6 --threshold 900% --warmup 0";
 
 /// The quick comparison, with further arguments.
 fn quick(repo: &Repo, args: &str) -> Cbdr {
@@ -61,7 +61,8 @@ fn both_branches_moved_and_the_base_is_where_they_parted() {
     let object = ran.says("with its merge-base with main (").json();
     assert_sides(&object, ("main", &left), ("feature", &head));
     assert_eq!(object["merge_base"], true);
-    let object = quick(&repo, "main --exact-base").run().code(0).says("main itself (").json();
+    let object =
+        quick(&repo, "main --exact-base").run().code(0).says(") directly with main (").json();
     assert_sides(&object, ("main", &tip), ("feature", &head));
     assert_eq!(object["merge_base"], false);
     let tree = repo.git(&["rev-parse", "main^{tree}"]);
@@ -91,9 +92,9 @@ fn a_folder_a_linked_worktree_and_a_path_of_many_letters_will_do() {
     let args = ["compare", "main", "--format", "json"];
     let object = Cbdr::new(&elsewhere, &cache).args(args).run().code(0).json();
     assert_eq!(object["verdict"], "identical");
-    let args = args.into_iter().chain(["--always-run", "--max-pairs", "1"]);
+    let args = args.into_iter().chain(["--always-run", "--max-pairs", "6", "--threshold", "900%"]);
     let object = Cbdr::new(&elsewhere, &cache).args(args).run().code(0).json();
-    assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    assert_eq!(object["benchmarks"][0]["pairs"], 6);
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn a_folder_in_a_package_need_not_be_in_a_commit() {
     repo.git(&["commit", "--quiet", "--allow-empty", "--message", "nothing of it"]);
     let compared = |ran: Ran| {
         let object = ran.code(0).json();
-        assert_eq!(object["benchmarks"][0]["pairs"], 1);
+        assert_eq!(object["benchmarks"][0]["pairs"], 6);
     };
     compared(quick(&repo, "main --always-run").folder(&new).run());
     repo.commit("on the head only");
@@ -322,7 +323,8 @@ const COPY: &str = "sh -c 'cp -a . \"$COPIES/$(basename \"$(dirname \"$PWD\")\")
 #[track_caller]
 fn copies(repo: &Repo, args: &str) -> (Ran, PathBuf, PathBuf) {
     let copies = tempfile::tempdir_in(repo.around()).unwrap().keep();
-    let command = repo.cbdr(&format!("compare {args} --max-pairs 1 --warmup 0 --format json"));
+    let command = repo
+        .cbdr(&format!("compare {args} --max-pairs 6 --threshold 900% --warmup 0 --format json"));
     let ran = command.args(["--command", COPY]).env("COPIES", &copies).run().code(0);
     let side = |name| copies.join(name);
     (ran, side("base"), side("head"))
@@ -492,7 +494,7 @@ fn a_clone_of_depth_2_is_enough_for_a_ci_merge_ref() {
     let ran = ran.says("warning: `main` is not in this clone; the head is a merge commit, so its");
     let object = ran.says("; main comes from GITHUB_BASE_REF").json();
     assert_sides(&object, ("main", &tip), ("HEAD", &merge));
-    assert_eq!(object["benchmarks"][0]["pairs"], 1);
+    assert_eq!(object["benchmarks"][0]["pairs"], 6);
     // GitHub says when it has made the merge itself.
     let ran = quick(&repo, "").folder(&at).env("GITHUB_BASE_REF", "main").env("GITHUB_SHA", &merge);
     ran.env("GITHUB_REF", "refs/pull/7/merge").run().code(0).never_says("in this clone");
@@ -614,6 +616,11 @@ fn a_command_line_that_cannot_be_understood_ends_with_2() {
     usage("--confidence 101%").says("bad confidence `101%`");
     usage("--time-limit soon").says("bad time-limit `soon`");
     usage("--max-pairs 0").says("max-pairs");
+    let ran = usage("--max-pairs 5").never_says("Building");
+    ran.says("error: bad max-pairs `5`: no verdict is possible with fewer than 6 pairs").says(
+        "hint: raise `max-pairs` to at least 6, or use `--time-limit` or `cargo cbdr sample`",
+    );
+    usage("--max-pairs 6 --confidence 99.9%").says("with fewer than 12 pairs");
     usage("--max-pairs many").says("--max-pairs");
     usage("--estimator means").says("estimator");
     usage("--no-such-flag").says("--no-such-flag");
@@ -630,4 +637,32 @@ fn a_command_line_that_cannot_be_understood_ends_with_2() {
     // Asking for help is no mistake.
     assert!(repo.cbdr("compare --help").run().code(0).stdout.contains("--exact-base"));
     assert!(repo.cbdr("cbdr compare --help").run().code(0).stdout.contains("--exact-base"));
+}
+
+#[test]
+fn fewer_pairs_than_any_verdict_needs_are_an_error_except_where_they_are_added_up() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    add(&repo, "words.md");
+    let call = |args: &str| repo.cbdr(&format!("compare main --command true {args}"));
+    let says = "bad max-pairs `5`: no verdict is possible with fewer than 6 pairs";
+    call("--max-pairs 5").run().code(2).says(says).never_says("in the configuration");
+    call("--max-pairs 5 --estimator median").run().code(2).says(says);
+    // Those of the shards are added up, and sizes need none.
+    call("--max-pairs 1 --shard 1/2 --samples 1.csv").run().code(0);
+    let sizes = "compare main --max-pairs 1 --metric executable_bytes --always-run";
+    repo.cbdr(sizes).run().code(0);
+    // More benchmarks need more pairs, which is known later.
+    repo.write(
+        "Cargo.toml",
+        &format!(
+            "{}\n[package.metadata.cbdr]\nmax-pairs = 5\n",
+            std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap()
+        ),
+    );
+    repo.commit("few pairs");
+    let ran = call("").run().code(101).says(&format!("{says} (in the configuration of the head)"));
+    ran.says("hint: raise `max-pairs` to at least 6").never_says("Building");
+    let many = "--max-pairs 6 --warmup 0 --threshold 900% --metric wall_time,cpu_time";
+    call(many).run().code(0).says("`--max-pairs` allows no verdict: at least 8 pairs are needed");
 }

@@ -64,16 +64,16 @@ const OWNERS: [(&[&str], &[&str]); 22] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_085),
+    ("bin", 11_100),
     ("engine", 2_501),
     ("error", 130),
-    ("exec", 6_625),
+    ("exec", 6_630),
     ("flows", 7_205),
     ("model", 1_905),
     ("samples", 2_290),
-    ("settings", 1_855),
+    ("settings", 1_860),
     ("stats", 2_425),
-    ("workspace", 11_510),
+    ("workspace", 11_540),
 ];
 
 fn root() -> PathBuf {

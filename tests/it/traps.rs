@@ -72,23 +72,24 @@ fn becomes(repo: &Repo, old: &str, new: &str) -> String {
     repo.commit(new)
 }
 
-/// Measures one pair of the witness, which gets the arguments `after`: what
+/// Measures six pairs of the witness, which gets the arguments `after`: what
 /// it saw on the sides that the rows of the samples name.
 #[track_caller]
 fn measure_with(repo: &Repo, cbdr: Cbdr, after: &[&str]) -> Both {
     let folder = tempfile::tempdir_in(repo.around()).unwrap().keep();
     let (log, rows) = (folder.join("log"), folder.join("rows.csv"));
-    let args = "--always-run --warmup 0 --max-pairs 1 --layouts off --samples".split(' ');
+    let args =
+        "--always-run --warmup 0 --max-pairs 6 --threshold 900% --layouts off --samples".split(' ');
     let cbdr = cbdr.args(args).args([&rows]).args(["--"]).args(after);
     let ran = cbdr.env("WITNESS", &log).run().code(0);
     let log = std::fs::read_to_string(log).unwrap();
-    // One pair, and nothing else: where the user has a runner, preparing starts no benchmark, and
+    // Six pairs, and nothing else: where the user has a runner, preparing starts no benchmark, and
     // without layouts nothing is linked again and tried.
-    assert_eq!(log.lines().count(), 2, "{log}");
+    assert_eq!(log.lines().count(), 12, "{log}");
     let seen = log.lines().rev().map(Seen::parse);
     let rows = std::fs::read_to_string(rows).unwrap();
     let labels: Vec<&str> = rows.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
-    assert_eq!(labels.len(), 2, "{rows}");
+    assert_eq!(labels.len(), 12, "{rows}");
     let mut by_label: BTreeMap<_, _> = labels.into_iter().rev().zip(seen).collect();
     let (base, head) = (by_label.remove("base").unwrap(), by_label.remove("head").unwrap());
     Both { ran, base, head }
@@ -180,7 +181,7 @@ fn each_side_runs_its_own_helpers_and_reads_its_own_data_also_from_the_cache_and
 #[test]
 fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
     let repo = Repo::new("witness");
-    let args = "compare main --max-pairs 1 --format json";
+    let args = "compare main --max-pairs 6 --threshold 900% --format json";
     for (file, old) in [("src/bin/tool.rs", "tool of A"), ("told.txt", "told by A")] {
         repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
         repo.replace(file, old, "other");
@@ -189,7 +190,7 @@ fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
         let log = repo.around().join("witness");
         let object = repo.cbdr(args).env("WITNESS", &log).run().code(0).json();
         assert_eq!(object["verdict"], "inconclusive", "{file}");
-        assert_eq!(object["benchmarks"][0]["pairs"], 1);
+        assert_eq!(object["benchmarks"][0]["pairs"], 6);
     }
     // What none of them reads is different.
     repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
@@ -221,7 +222,8 @@ fn debug_information_and_the_folder_in_the_program_are_no_difference() {
     // The smallest change of the work is one.
     repo.replace("src/lib.rs", "2_000_000", "2_000_001");
     repo.commit("work");
-    let object = repo.cbdr("compare main --format json --max-pairs 1").run().code(0).json();
+    let object =
+        repo.cbdr("compare main --format json --max-pairs 6 --threshold 900%").run().code(0).json();
     assert_eq!(object["verdict"], "inconclusive");
 }
 
@@ -478,8 +480,8 @@ fn the_users_repository_is_not_written_to() {
     };
     chmod("a-w");
     let before = state(repo.path());
-    let ran = repo.cbdr("compare main --max-pairs 1").run();
-    let dirty = repo.cbdr("compare main --max-pairs 1 --dirty").run();
+    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900%").run();
+    let dirty = repo.cbdr("compare main --max-pairs 6 --threshold 900% --dirty").run();
     let after = state(repo.path());
     chmod("u+w");
     ran.code(0);
@@ -521,7 +523,8 @@ fn where_cargo_compares_contents_no_side_runs_what_was_built_for_the_other() {
     repo.branch("feature");
     repo.write("data.txt", "2e-3\n");
     repo.commit("head");
-    let args = "compare main --harness json --always-run --max-pairs 1 --format json";
+    let args =
+        "compare main --harness json --always-run --max-pairs 6 --threshold 900% --format json";
     let cbdr = repo.cbdr(args).env("RUSTC_BOOTSTRAP", "1");
     let object = cbdr.env("CARGO_UNSTABLE_CHECKSUM_FRESHNESS", "true").run().code(0).json();
     let result = metric(&object, "wall_time");
@@ -655,13 +658,13 @@ fn the_scratch_folder_that_cargo_promises_is_there_also_from_the_cache() {
     repo.replace("benches/work.rs", "fn main() {", write);
     repo.commit("scratch");
     for _ in 0..2 {
-        repo.cbdr("compare --aa --max-pairs 1").run().code(0);
+        repo.cbdr("compare --aa --max-pairs 6 --threshold 900%").run().code(0);
     }
     // With a target given there is one more level of folders.
     repo.write(".cargo/config.toml", &format!("[build]\ntarget = \"{}\"\n", host()));
     repo.commit("a target");
     for _ in 0..2 {
-        repo.cbdr("compare --aa --max-pairs 1").run().code(0);
+        repo.cbdr("compare --aa --max-pairs 6 --threshold 900%").run().code(0);
     }
 }
 
@@ -732,12 +735,13 @@ fn what_a_build_command_left_before_the_clock_was_set_back_is_not_taken_for_new(
     let seen = repo.around().join("seen");
     let run = || {
         let _ = std::fs::remove_file(&seen);
-        let args = "compare main --max-pairs 1 --warmup 0";
+        let args = "compare main --max-pairs 6 --threshold 900% --warmup 0";
         let scripts = ["--build-command", "sh build.sh", "--command", "sh run.sh"];
         repo.cbdr(args).args(scripts).env("SEEN", &seen).run().code(0);
         let text = std::fs::read_to_string(&seen).unwrap();
         let mut letters: Vec<&str> = text.lines().collect();
         letters.sort_unstable();
+        letters.dedup();
         letters.join("")
     };
     assert_eq!(run(), "AB");

@@ -153,7 +153,7 @@ fn another_version_alone_touches_nothing(release: Variables) {
         assert!(GENERIC.contains(old), "{old}");
         let changed = GENERIC.replace(old, new);
         repo.write("src/lib.rs", &format!("{LIBRARY}{changed}"));
-        assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), SECOND, "{old}");
+        assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), SECOND, "{old}");
     }
 }
 
@@ -324,7 +324,7 @@ fn whatever_way_it_is_seen(release: Variables) {
     repo.write("src/lib.rs", &library(true));
     repo.write("data.txt", "more");
     repo.write("new.txt", "new");
-    let object = compare(&repo, "--max-pairs 1");
+    let object = compare(&repo, "--max-pairs 6 --threshold 900%");
     assert_eq!(status(&object, "one"), "unaffected");
     for name in names {
         assert_eq!(status(&object, name), "compared", "{name}: {object}");
@@ -347,7 +347,7 @@ unsafe impl GlobalAlloc for Counted {
 #[test]
 fn another_allocator_is_run_by_every_benchmark() {
     let repo = repo(ALLOCATOR, &ALLOCATOR.replace("System.alloc(", "System.alloc_zeroed("));
-    assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
+    assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), BOTH);
 }
 
 /// What one short run does not do, and others may: with more iterations, or with other random
@@ -379,7 +379,7 @@ fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
     repo.commit("base");
     repo.branch("feature");
     repo.write("src/lib.rs", &format!("{LIBRARY}{RARE}").replace("mul(13)", "mul(17)"));
-    let object = compare(&repo, "--max-pairs 1");
+    let object = compare(&repo, "--max-pairs 6 --threshold 900%");
     for name in ["one", "often", "seeded"] {
         assert_eq!(status(&object, name), "unaffected", "{name}");
     }
@@ -427,7 +427,7 @@ fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() 
         repo.commit("base");
         repo.branch(&format!("feature-{number}"));
         repo.write("benches/work.rs", &base.replace(old, new));
-        let object = compare(&repo, "--max-pairs 1 --codegen-units 1");
+        let object = compare(&repo, "--max-pairs 6 --threshold 900% --codegen-units 1");
         let names = ["one", "two", "three"];
         let found: Vec<_> =
             names.iter().take(expected.len()).map(|name| status(&object, name)).collect();
@@ -489,14 +489,14 @@ fn code_in_other_languages_counts_as_any_other() {
         let names = ["one", "in_c", "after", "in_assembly", "of_text"].into_iter();
         names.filter(|name| status(object, name) == "compared").collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(measured(&compare(&repo, "--max-pairs 1")), "in_c");
+    assert_eq!(measured(&compare(&repo, "--max-pairs 6 --threshold 900%")), "in_c");
     // A string of wide characters, behind the first byte that is zero.
     repo.write("work.c", &IN_C.replace("ab", "ac"));
-    assert_eq!(measured(&compare(&repo, "--max-pairs 1")), "of_text");
+    assert_eq!(measured(&compare(&repo, "--max-pairs 6 --threshold 900%")), "of_text");
     repo.write("work.c", IN_C);
     repo.write("src/lib.rs", &format!("{LIBRARY}{CALLS}").replace("rdi + 5", "rdi + 6"));
     // What is no section of its own is code that anything may run.
-    let all = measured(&compare(&repo, "--max-pairs 1"));
+    let all = measured(&compare(&repo, "--max-pairs 6 --threshold 900%"));
     assert!(["in_assembly", "one in_c after in_assembly of_text"].contains(&&*all), "{all}");
 }
 
@@ -720,8 +720,8 @@ fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
                 repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
             }
         }
-        let unaffected = compare(&repo, "--max-pairs 1");
-        let all = compare(&repo, "--max-pairs 1 --measure-all");
+        let unaffected = compare(&repo, "--max-pairs 6 --threshold 900%");
+        let all = compare(&repo, "--max-pairs 6 --threshold 900% --measure-all");
         if all["verdict"] == "identical" {
             continue;
         }
@@ -766,7 +766,7 @@ fn a_dynamic_library_is_seen(release: Variables) {
     repo.commit("base");
     repo.branch("feature");
     repo.write("shared/src/lib.rs", &work.replace('9', "13"));
-    assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
+    assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), BOTH);
 }
 
 /// Executes the program again without randomized addresses, as some harnesses do.
@@ -790,5 +790,5 @@ fn what_executes_itself_again_is_measured() {
     repo.commit("base");
     repo.branch("feature");
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace('9', "13"));
-    assert_eq!(statuses(&compare(&repo, "--max-pairs 1")), BOTH);
+    assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), BOTH);
 }

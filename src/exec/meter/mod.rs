@@ -29,7 +29,7 @@ pub(crate) use callgrind::{Counted, CountedCode, Profiler};
 use counters::CounterMeter;
 pub(crate) use disassembly::{disassembly, instructions};
 pub(crate) use perf::{PerfSamples, Sampler};
-pub(crate) use size::{TEXT, functions as sizes_of_functions, program, size, sizes};
+pub(crate) use size::{TEXT, functions as sizes_of_functions, is_size, program, size, sizes};
 
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, RunOutcome};

@@ -39,6 +39,11 @@ pub(crate) fn size(metric: &str, program: &Path) -> Result<Option<(Metric, f64)>
     Ok(Some((known.metric(), value(known, program)?)))
 }
 
+/// Whether a metric is a size.
+pub(crate) fn is_size(metric: &str) -> bool {
+    of_executable(metric).is_some()
+}
+
 fn of_executable(metric: &str) -> Option<&'static KnownMetric> {
     KnownMetric::from(MetricSource::Executable).find(|known| known.name == metric)
 }

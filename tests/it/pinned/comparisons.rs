@@ -167,10 +167,10 @@ fn each_verdict_and_its_exit_code() {
     let calls = [
         ("no-regression", "main --head feature --threshold 5%"),
         ("removed-fails", "main --head feature --threshold 5% --fail-on removed"),
-        ("inconclusive", "main --head feature --threshold 2% --max-pairs 3"),
+        ("inconclusive", "main --head feature --threshold 2% --max-pairs 6"),
         (
             "inconclusive-fails",
-            "main --head feature --threshold 2% --max-pairs 3 --fail-on inconclusive",
+            "main --head feature --threshold 2% --max-pairs 6 --fail-on inconclusive",
         ),
         ("identical", "feature --head same"),
         ("no-baseline", "main --head other"),
@@ -185,6 +185,13 @@ fn each_verdict_and_its_exit_code() {
             let call = format!("compare {call} {options} --format {format}");
             outputs.add(&format!("{name}.{format}"), finished(scene.transcript(&call, &[])));
         }
+    }
+    // Without samples to pin, unlike what `analyze` shows at these widths.
+    for columns in ["60", "80", "120"] {
+        let scene = self::scene(&repo).with("COLUMNS", columns);
+        let shown = ["feature --head same", "main --head other"]
+            .map(|call| finished(scene.transcript(&format!("compare {call} {options}"), &[])));
+        outputs.add(columns, shown.concat());
     }
     let shard = "main --head feature --shard 2/3 --max-pairs 4 --samples shard.csv";
     let call = format!("compare {shard} {options} --format json");

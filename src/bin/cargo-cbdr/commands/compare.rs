@@ -116,7 +116,11 @@ fn dry_run(
 fn options(args: &Compare) -> Result<Options, Failure> {
     let head = args.sides.head.clone();
     let request = request(args.settings.0.clone(), head, args.filter.filter.clone())?;
-    let request = Request { measure_all: args.measure_all, ..with_sides(request, &args.sides) };
+    let request = Request {
+        measure_all: args.measure_all,
+        decides: args.shard.is_none(),
+        ..with_sides(request, &args.sides)
+    };
     if args.packed.is_some() {
         refuse_builds(args)?;
     }

@@ -24,6 +24,7 @@ use cargo_cbdr::model::explanation::Evidence;
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::notice::{Notice, Weight};
 use cargo_cbdr::model::outcome::{Outcome, Verdict};
+use cargo_cbdr::settings::Error::TooFewPairs;
 
 use crate::cli::ProgressForm;
 use crate::exit::ExitKind;
@@ -90,6 +91,10 @@ pub(crate) fn failure(failure: &Failure) -> ExitKind {
     }
     match failure {
         Failure::Usage(_) | Failure::Arguments(_) => ExitKind::Usage,
+        // Of a table, it would be the error of a side.
+        Failure::Library(error) if matches!(error.as_kind(), Some(TooFewPairs { .. })) => {
+            ExitKind::Usage
+        }
         _ => ExitKind::Failed,
     }
 }
