@@ -67,7 +67,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_100),
     ("engine", 2_501),
     ("error", 130),
-    ("exec", 6_630),
+    ("exec", 6_635),
     ("flows", 7_205),
     ("model", 1_905),
     ("samples", 2_290),
