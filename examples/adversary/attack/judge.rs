@@ -20,7 +20,7 @@ const ALL: &str = "--measure-all --always-run --filter";
 const LONG: &str = "-- --measurement-time 0.3 --warm-up-time 0.1";
 
 /// Too few pairs for a verdict.
-const BRIEFLY: &str = "--max-pairs 2 --warmup 0";
+const BRIEFLY: &str = "--max-pairs 6 --warmup 0";
 
 /// What became of a benchmark that is slower.
 #[derive(Clone, Debug, PartialEq, Eq)]
