@@ -41,8 +41,8 @@ const SAMPLED_RUNS: usize = 5;
 /// The least change that samples show, as a part of all that the benchmark takes on the base.
 const LEAST_SAMPLED: f64 = 0.01;
 
-/// The least change of instructions, as a part of all of the process on the base: what is below is
-/// the start of the process.
+/// The least change of the instructions of code that is the same, as a part of all of the process on
+/// the base: what is below is the start of the process.
 const LEAST_COUNTED: f64 = 1e-4;
 
 /// An explanation that takes no longer than this is considered cheap.
@@ -369,6 +369,7 @@ impl Found {
                 times.as_ref().map(|times| CostRange::of(Some(times)).median)
             }
         };
+        let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
         let names: BTreeSet<&String> =
             Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
         let changed = names.into_iter().filter_map(|name| {
@@ -378,7 +379,7 @@ impl Found {
                 Found::Instructions(_) => runs.map(|runs| runs.median),
                 Found::Samples(..) => Pair::both(|side| runs[side].median * total[side]),
             };
-            (is_change && self.is_large(cost, total)).then_some((name, cost))
+            (is_change && self.is_large(cost, total, differs(name))).then_some((name, cost))
         });
         let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
         // What differs of code that is the same is the start of the process, or a consequence.
@@ -391,7 +392,7 @@ impl Found {
         let function = |(name, cost): (&String, Pair<f64>)| FunctionCost {
             name: name.clone(),
             cost: self.cost(cost),
-            differs: differing.map(|differing| differing.contains(name)),
+            differs: differing.map(|_| differs(name)),
         };
         let functions = changed.into_iter().map(function).collect();
         let stacks = self.stacks(total, differing);
@@ -423,9 +424,9 @@ impl Found {
     /// Whether a function's cost differs by more than could be by chance. Where the time of all
     /// varies from run to run, that of a function with a large share of it does, too, though
     /// its share may not.
-    fn is_large(&self, cost: Pair<f64>, total: Pair<f64>) -> bool {
+    fn is_large(&self, cost: Pair<f64>, total: Pair<f64>, differs: bool) -> bool {
         let Found::Samples(_, times) = self else {
-            return (cost.head - cost.base).abs() >= LEAST_COUNTED * total.base;
+            return differs || (cost.head - cost.base).abs() >= LEAST_COUNTED * total.base;
         };
         let spread = |side: Side| {
             let times = sorted(times[side].iter().copied());
@@ -508,6 +509,22 @@ mod tests {
         };
         assert_eq!(explanation.functions, [more]);
         assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 547, head: 857 }));
+    }
+
+    #[test]
+    fn of_a_small_part_of_a_process_the_changed_code_is_shown() {
+        let count = |next: f64, parse: f64| {
+            costs(&[("set_up", &[3e8; 3]), ("next", &[next; 3]), ("parse", &[parse; 3])])
+        };
+        let both = Pair { base: count(486.0, 360.0), head: count(772.0, 359.0) };
+        let found = Found::Instructions(of(both, COUNTED_RUNS));
+        let shown = |differing| -> Vec<String> {
+            let functions = found.explanation("bench", differing).functions;
+            functions.into_iter().map(|one| one.name).collect()
+        };
+        let differing = BTreeSet::from(["next".to_owned()]);
+        assert_eq!(shown(Some(&differing)), ["next"]);
+        assert!(shown(None).is_empty());
     }
 
     #[test]

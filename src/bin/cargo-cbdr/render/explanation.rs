@@ -46,9 +46,9 @@ fn explained(explanation: &Explanation) -> Explained {
     if functions.is_empty() {
         let title = match cost {
             Cost::Instructions(_) => format!(
-                "`{benchmark}` executes the same {all} instructions on both sides, function by \
-                 function: what differs is how long they take, because of memory, caches or \
-                 branch prediction"
+                "`{benchmark}` executes {all} instructions on both sides, and no function differs by \
+                 0.01% of them: they take longer, because of memory, caches or branch prediction, \
+                 or what differs is too small a part of the process"
             ),
             Cost::Seconds(_) => format!(
                 "the samples of perf show no function of `{benchmark}` whose time differs by more than \
@@ -215,7 +215,7 @@ mod tests {
     fn without_a_function_that_differs_it_is_time() {
         let explained = executed(&[]);
         assert!(
-            explained.title.contains("the same 5.000 k instructions on both sides"),
+            explained.title.contains("executes 5.000 k instructions on both sides"),
             "{explained:?}"
         );
         assert_eq!((explained.table.rows.len(), explained.rest), (0, None));
