@@ -6,8 +6,11 @@ use crate::support::{Ran, Repo, metric};
 
 const FORMATS: [&str; 5] = ["human", "json", "markdown", "github", "junit"];
 
-/// The fewest pairs of a verdict with a confidence of 99%, which some tables set.
-const QUICK: &str = "--max-pairs 9 --warmup 0 --always-run --layouts off --seed 1";
+/// The fewest pairs of a verdict with a confidence of [`SURE`].
+const QUICK: &str = "--max-pairs 16 --warmup 0 --always-run --layouts off --seed 1";
+
+/// So that no verdict is reached by chance; tables that set a confidence set a similar one.
+const SURE: &str = "--confidence 99.99%";
 
 /// Puts `table` behind the manifest and commits it.
 fn configure(repo: &Repo, table: &str) {
@@ -36,7 +39,10 @@ fn table(keys: &str) -> String {
 fn compare(repo: &Repo, args: &str) -> Ran {
     let runs = repo.around().join("runs");
     let _ = std::fs::remove_file(&runs);
-    repo.cbdr(&format!("compare main {QUICK} {args}")).env("RUNS", runs).run()
+    let head = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let is_set = (repo.git(&["show", "main:Cargo.toml"]) + &head).contains("confidence");
+    let sure = if is_set { "" } else { SURE };
+    repo.cbdr(&format!("compare main {QUICK} {sure} {args}")).env("RUNS", runs).run()
 }
 
 #[track_caller]
@@ -119,7 +125,7 @@ fn statuses(object: &Value) -> Vec<String> {
 #[test]
 fn a_table_that_is_deleted_still_decides() {
     let keys = "command = \"true\"\nmetrics = [\"cpu_time\"]\nthreshold = \"7%\"\n\
-                confidence = \"99%\"";
+                confidence = \"99.99%\"";
     let repo = branch(&table(keys), "");
     everywhere(
         &repo,
@@ -135,10 +141,10 @@ fn a_table_that_is_deleted_still_decides() {
         [0, 102],
     );
     let found = object(&repo, "");
-    assert_eq!((removed(&found), &found["confidence"]), (vec!["true".to_owned()], &json!(0.99)));
+    assert_eq!((removed(&found), &found["confidence"]), (vec!["true".to_owned()], &json!(0.9999)));
     assert_eq!(statuses(&found), ["work compared", "true removed"]);
     assert_eq!(metric(&found, "cpu_time")["threshold"], 0.07);
-    let found = object(&repo, "--policy-from head");
+    let found = object(&repo, "--policy-from head --threshold 900%");
     assert_eq!(
         (&found["confidence"], metric(&found, "cpu_time")["gates"].clone()),
         (&json!(0.95), json!(false))
@@ -162,8 +168,8 @@ fn a_table_that_is_deleted_still_decides() {
 #[test]
 fn named_benchmarks_that_are_replaced_by_one_are_removed() {
     let named = "[package.metadata.cbdr.benchmarks.large]\ncommand = \"true large\"\n\
-                 confidence = \"99%\"\n[package.metadata.cbdr.benchmarks.small]\n\
-                 command = \"true small\"\nthreshold = \"1%\"\nconfidence = \"99%\"";
+                 confidence = \"99.99%\"\n[package.metadata.cbdr.benchmarks.small]\n\
+                 command = \"true small\"\nthreshold = \"1%\"\nconfidence = \"99.99%\"";
     let repo = branch(&table(named), &table("bench = \"work\""));
     said(
         &repo,
@@ -180,7 +186,7 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
     let found = object(&repo, "");
     assert_eq!(statuses(&found), ["work compared", "large removed", "small removed"]);
     // What all of them agreed on still counts.
-    assert_eq!(found["confidence"], 0.99);
+    assert_eq!(found["confidence"], 0.9999);
     // One that only lost its name is not gone, and is judged as it was.
     let repo = branch(&table(named), &table("command = \"true small\""));
     configure(&repo, "[package.metadata.cbdr.benchmarks.small]\ncommand = \"true other\"");
@@ -271,13 +277,13 @@ fn what_a_flag_says_is_no_difference_of_the_tables() {
 
 #[test]
 fn a_base_without_a_table_leaves_it_to_the_head_and_that_is_said() {
-    let repo = branch("", &table("command = \"true\"\nconfidence = \"90%\""));
+    let repo = branch("", &table("command = \"true\"\nconfidence = \"99.98%\""));
     let notice = "the base has no table for cargo cbdr yet, so the head's is used until it is \
         merged; it sets `command` (`command`: base not set, head `true`)";
     let line = "the branch changes what is run: `command`";
     everywhere(&repo, &[notice], &[line], [0, 0]);
     let found = object(&repo, "");
-    assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9)));
+    assert_eq!((removed(&found), &found["confidence"]), (vec![], &json!(0.9998)));
     // There is no notice without a reason.
     let repo = branch("", "");
     compare(&repo, "--command true").code(0).never_says("table");
@@ -481,7 +487,10 @@ fn the_sources_that_bench_from_replaces_are_told_each_time() {
 fn a_configured_base_that_is_not_the_jobs_is_said_also_where_there_is_nothing_to_compare() {
     let repo = branch("", &table("base = \"HEAD\""));
     let run = |name: &str, base: &str, format: &str| {
-        repo.cbdr(&format!("compare {QUICK} --format {format}")).env(name, base).run().code(0)
+        repo.cbdr(&format!("compare {QUICK} {SURE} --format {format}"))
+            .env(name, base)
+            .run()
+            .code(0)
     };
     for format in FORMATS {
         let ran = run("GITHUB_BASE_REF", "main", format);
