@@ -513,6 +513,8 @@ pub struct Advice {
     pub threshold: Option<(f64, usize)>,
     /// A longer time limit, seconds.
     pub time: Option<(f64, usize)>,
+    /// Whether the number of pairs was limited, so that not more time helps, but more pairs.
+    pub is_limited_by_pairs: bool,
 }
 
 impl Advice {
@@ -558,6 +560,7 @@ mod tests {
             metric: None,
             threshold: Some((0.2, open)),
             time: Some((time, open)),
+            is_limited_by_pairs: false,
         };
         let both = advice(3, 60.0).and(advice(1, 20.0));
         assert_eq!((both.open, both.threshold, both.time), (4, Some((0.2, 3)), Some((80.0, 4))));

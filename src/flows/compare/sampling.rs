@@ -244,9 +244,9 @@ fn advice(
             (Some(as_built), Some(over_layouts)) => Some(as_built.and(over_layouts)),
             (as_built, over_layouts) => as_built.or(over_layouts),
         },
-        // More time would change nothing, and there already is a notice about too few pairs.
+        // There already is a notice about too few pairs.
         StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
-            as_built.advice().map(|advice| Advice { time: None, ..advice })
+            as_built.advice().map(|advice| Advice { is_limited_by_pairs: true, ..advice })
         }
         _ => None,
     }

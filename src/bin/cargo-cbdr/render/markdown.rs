@@ -339,7 +339,13 @@ mod tests {
     fn what_to_try_next_is_not_folded() {
         let open = Verdict::Inconclusive;
         let mut outcome = outcome(open, vec![("a", time(0.02, open))]);
-        let advice = Advice { open: 1, metric: None, threshold: None, time: Some((600.0, 1)) };
+        let advice = Advice {
+            open: 1,
+            metric: None,
+            threshold: None,
+            time: Some((600.0, 1)),
+            is_limited_by_pairs: false,
+        };
         outcome.notices = vec![Notice::Advice(advice)];
         let text = written(&outcome);
         let (before, folded) = text.split_once("<details>").unwrap();

@@ -543,7 +543,7 @@ fn identical(moved: usize, of: &Subjects) -> String {
 
 /// What would decide the undecided verdicts, as options.
 fn advice(advice: &Advice) -> String {
-    let Advice { open, metric, threshold, time } = advice;
+    let Advice { open, metric, threshold, time, is_limited_by_pairs } = advice;
     let of = |decided: &usize| match (decided == open, open) {
         (true, 1) => "it".to_owned(),
         (true, _) => "all".to_owned(),
@@ -560,7 +560,11 @@ fn advice(advice: &Advice) -> String {
     if let Some((seconds, decided)) = time {
         // Whole minutes, rounded up.
         let minutes = (seconds / 60.0).ceil();
-        tried.push(format!("`--time-limit {minutes}m` would probably decide {}", of(decided)));
+        let longer = match is_limited_by_pairs {
+            true => "a larger `--max-pairs`".to_owned(),
+            false => format!("`--time-limit {minutes}m`"),
+        };
+        tried.push(format!("{longer} would probably decide {}", of(decided)));
     }
     match tried.is_empty() {
         true => format!(
@@ -608,13 +612,20 @@ mod tests {
             metric: Some(("min_time".to_owned(), 5)),
             threshold: Some((0.05, 4)),
             time: Some((610.0, 3)),
+            is_limited_by_pairs: false,
         };
         assert_eq!(
             advice(&all),
             "5 undecided: `--metric min_time` would have decided all; `--threshold 5%` would \
              have decided 4 of 5; `--time-limit 11m` would probably decide 3 of 5"
         );
-        let nothing = Advice { open: 1, metric: None, threshold: None, time: None };
+        let nothing = Advice {
+            open: 1,
+            metric: None,
+            threshold: None,
+            time: None,
+            is_limited_by_pairs: false,
+        };
         assert_eq!(
             advice(&nothing),
             "1 undecided, and no other metric, threshold or time limit is known to help: \
@@ -622,6 +633,17 @@ mod tests {
         );
         let it = Advice { threshold: Some((0.1, 1)), ..nothing };
         assert_eq!(advice(&it), "1 undecided: `--threshold 10%` would have decided it");
+        let by_pairs = Advice {
+            metric: None,
+            threshold: None,
+            time: Some((9.0, 4)),
+            is_limited_by_pairs: true,
+            ..all
+        };
+        assert_eq!(
+            advice(&by_pairs),
+            "5 undecided: a larger `--max-pairs` would probably decide 4 of 5"
+        );
     }
 
     #[test]
