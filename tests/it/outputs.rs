@@ -283,7 +283,7 @@ fn killed_at_any_moment_it_leaves_yesterdays_samples_or_todays_whole() {
         std::fs::write(world.notes.join("runs"), "").unwrap();
         // The last moments are those in which the files change places.
         let runs = 2 + random.below(19) as usize;
-        let mut child = start(world.compare("--max-pairs 10 --samples OUT/x.csv"));
+        let mut child = start(world.compare("--max-pairs 10 --threshold 900% --samples OUT/x.csv"));
         let runs_now = || std::fs::read_to_string(world.notes.join("runs")).unwrap();
         until("the run", || {
             let is_over = child.try_wait().unwrap().is_some();
@@ -418,7 +418,7 @@ fn in_small(world: &World, kilobytes: u32, args: &str, then: &str) -> Option<Ran
 fn a_full_disk_costs_neither_what_was_there_nor_what_was_measured() {
     let world = World::new("");
     // A page for the file that is there, one for rows, none for a page of HTML.
-    let compare = "compare main --threshold 0% --warmup 0 --command 'sh run.sh' --max-pairs 40";
+    let compare = "compare main --threshold 0% --confidence 99.9999% --warmup 0 --command 'sh run.sh' --max-pairs 40";
     let Some(ran) =
         in_small(&world, 8, &format!("{compare} --samples OUT/x"), "tail -n +1 x x.partial; ls")
     else {
