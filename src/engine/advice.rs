@@ -166,13 +166,7 @@ mod tests {
     fn where_nothing_helps_nothing_is_named() {
         let wild = test("wall_time", Some(0.02), 0.0, 0.5);
         let one = OpenTest { test: &wild, others: &[&wild], pair_seconds: 1e4, at_least: None };
-        let nothing = Advice {
-            open: 1,
-            metric: None,
-            threshold: None,
-            time: None,
-            is_limited_by_pairs: false,
-        };
+        let nothing = Advice { open: 1, ..Advice::default() };
         assert_eq!(advice(&[one], 20.0), Some(nothing));
     }
 }

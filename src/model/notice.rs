@@ -503,7 +503,7 @@ pub struct DifferentKey {
 
 /// What would decide the verdicts that are undecided at the end, estimated from the
 /// pairs at hand; each with the number of verdicts that it would decide.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// How many are undecided.
     pub open: usize,
@@ -557,10 +557,9 @@ mod tests {
     fn advice_about_both_parts_counts_what_is_undecided_in_either() {
         let advice = |open, time| Advice {
             open,
-            metric: None,
             threshold: Some((0.2, open)),
             time: Some((time, open)),
-            is_limited_by_pairs: false,
+            ..Advice::default()
         };
         let both = advice(3, 60.0).and(advice(1, 20.0));
         assert_eq!((both.open, both.threshold, both.time), (4, Some((0.2, 3)), Some((80.0, 4))));

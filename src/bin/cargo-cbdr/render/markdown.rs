@@ -339,13 +339,7 @@ mod tests {
     fn what_to_try_next_is_not_folded() {
         let open = Verdict::Inconclusive;
         let mut outcome = outcome(open, vec![("a", time(0.02, open))]);
-        let advice = Advice {
-            open: 1,
-            metric: None,
-            threshold: None,
-            time: Some((600.0, 1)),
-            is_limited_by_pairs: false,
-        };
+        let advice = Advice { open: 1, time: Some((600.0, 1)), ..Advice::default() };
         outcome.notices = vec![Notice::Advice(advice)];
         let text = written(&outcome);
         let (before, folded) = text.split_once("<details>").unwrap();

@@ -619,13 +619,7 @@ mod tests {
             "5 undecided: `--metric min_time` would have decided all; `--threshold 5%` would \
              have decided 4 of 5; `--time-limit 11m` would probably decide 3 of 5"
         );
-        let nothing = Advice {
-            open: 1,
-            metric: None,
-            threshold: None,
-            time: None,
-            is_limited_by_pairs: false,
-        };
+        let nothing = Advice { open: 1, ..Advice::default() };
         assert_eq!(
             advice(&nothing),
             "1 undecided, and no other metric, threshold or time limit is known to help: \
