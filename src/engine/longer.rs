@@ -14,6 +14,7 @@ use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::Unit;
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use crate::model::row::BenchmarkId;
 use crate::model::run_length::RunLength;
 use crate::stats::estimator::RESERVED;
 
@@ -54,7 +55,11 @@ pub(crate) fn length(limit: Duration, benchmarks: usize) -> Duration {
 
 /// The time to keep for runs of this length: less where the least number of pairs needs it.
 pub(crate) fn kept(plan: &Plan, length: Duration) -> Duration {
-    if !plan.decides || !plan.groups.iter().any(|group| is_longer(group, length)) {
+    let may_be_needed = |group: &Group| {
+        let mut benchmarks = group.benchmarks.clone();
+        is_longer(group, length) && benchmarks.any(|id| has_enough(length, tried(plan, group, id)))
+    };
+    if !plan.decides || !plan.groups.iter().any(may_be_needed) {
         return Duration::ZERO;
     }
     let spare = Duration::try_from_secs_f64(plan.left(plan.least_time().as_secs_f64()));
@@ -64,6 +69,20 @@ pub(crate) fn kept(plan: &Plan, length: Duration) -> Duration {
 /// Whether runs of this length are longer than those of a group.
 fn is_longer(group: &Group, length: Duration) -> bool {
     group.length.and_then(RunLength::time).is_some_and(|time| length > time)
+}
+
+/// Whether runs of this length have enough iterations of so many seconds.
+fn has_enough(length: Duration, seconds: f64) -> bool {
+    length.as_secs_f64() > LEAST_ITERATIONS * seconds
+}
+
+/// The time of an iteration in the pairs with which lengths were tried; 0 if there are none.
+fn tried(plan: &Plan, group: &Group, benchmark: usize) -> f64 {
+    let rows = group.tried.iter().flat_map(|pair| &pair.rows);
+    let rows = rows.filter(|row| row.benchmark == BenchmarkId(benchmark));
+    let times = plan.benchmarks[benchmark].metrics.iter();
+    let times = times.filter(|(_, metric)| metric.unit == Unit::Seconds);
+    rows.flat_map(|row| times.clone().filter_map(|(id, _)| row.get(*id))).fold(0.0, f64::max)
 }
 
 /// The plan of the longer runs of what has not regressed, with the same ids. `None` if
@@ -88,9 +107,9 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
         let range = group.benchmarks.clone();
         for (benchmark, result) in longer.benchmarks[range.clone()].iter_mut().zip(&results[range])
         {
-            let iterations = length.as_secs_f64() / seconds(result);
+            let is_longer = is_longer && has_enough(length, seconds(result));
             let gates = std::mem::take(&mut benchmark.gates).into_iter();
-            let gates = gates.filter(|_| is_longer && iterations > LEAST_ITERATIONS);
+            let gates = gates.filter(|_| is_longer);
             benchmark.gates = gates.filter_map(|gate| asked_longer(&gate, result)).collect();
         }
         let (benchmarks, run) =
@@ -176,9 +195,11 @@ pub(crate) fn replace(short: &mut BenchmarkResult, long: BenchmarkResult, worse:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::plan::TriedPair;
     use crate::model::estimator::Estimator;
     use crate::model::metric::Metric;
     use crate::model::outcome::{Status, Summary};
+    use crate::model::row::{MetricId, Row};
     use crate::model::side::Side;
     use crate::stats::estimator::Levels;
     use crate::stats::noise::TestNoise;
@@ -251,6 +272,14 @@ mod tests {
             assert!((kept - expected).abs() < 1e-6, "{limit}: {kept}");
         }
         assert_eq!(kept(&short, Duration::from_millis(1)), Duration::ZERO);
+        // Nor where the longer runs would have too few iterations.
+        short.time_limit = Duration::from_secs(10);
+        for (seconds, expected) in [(1e-4, 1), (3e-4, 0)] {
+            let (benchmark, values) = (BenchmarkId(0), vec![(MetricId(0), seconds)]);
+            let row = Row { benchmark, side: Side::Head, values };
+            short.groups[0].tried = vec![TriedPair { first: Side::Base, rows: vec![row] }];
+            assert_eq!(kept(&short, Duration::from_millis(2)), Duration::from_secs(expected));
+        }
     }
 
     #[test]
