@@ -394,9 +394,8 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     assert_eq!((&found["verdict"], removed(&found)), (&json!("no-baseline"), vec!["x".to_owned()]));
     assert_eq!(statuses(&found), ["y new", "x removed"]);
     let human = compare(&repo, "").stdout;
-    assert!(
-        human.contains("no baseline: there is nothing to compare with\n  1 benchmark removed: `x`")
-    );
+    let expected = "no baseline: there is nothing to compare `y` with\n  1 benchmark removed: `x`";
+    assert!(human.contains(expected), "{human}");
     compare(&repo, "--fail-on removed").code(102);
     // Nobody misses what decided nothing.
     let repo = script("{\"x\": {\"a\": 1}, \"y\": {\"b\": 1}}", "{\"x\": {\"a\": 1}}", keys);

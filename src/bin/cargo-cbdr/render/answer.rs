@@ -73,9 +73,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         Some(Verdict::NoRegression) => no_regression(outcome),
         Some(Verdict::Inconclusive) => inconclusive(outcome),
         Some(Verdict::Identical) => identical(outcome),
-        Some(Verdict::NoBaseline) => {
-            Answer::new("no baseline: there is nothing to compare with", Vec::new())
-        }
+        Some(Verdict::NoBaseline) => no_baseline(outcome),
         Some(Verdict::DifferentOutput) => different_output(outcome),
         None => no_verdict(outcome),
     };
@@ -124,6 +122,12 @@ fn identical(outcome: &Outcome) -> Answer {
         false => "both sides are the same program",
     };
     Answer::new(format!("identical: {why}"), Vec::new())
+}
+
+fn no_baseline(outcome: &Outcome) -> Answer {
+    let new = readable::names(&outcome.benchmarks, Status::New, |name| format!("`{}`", line(name)));
+    let what = new.map_or(String::new(), |names| format!("{names} "));
+    Answer::new(format!("no baseline: there is nothing to compare {what}with"), Vec::new())
 }
 
 /// What was not measured, since the two sides do not print the same.
