@@ -410,10 +410,9 @@ impl<'a> Execution<'a> {
         context: Context<'_>,
     ) -> Result<SampledRuns, Unknown> {
         let Sampling { sampler, metric, run } = sampling;
-        let folder = program.folder.clone();
         let (mut all, mut values) = (PerfSamples::default(), Vec::new());
         for _ in 0..MOST_PROCESSES {
-            let command = sampler.record(&program.command, &folder, run);
+            let command = sampler.record(&program.command, &program.folder, run);
             if !self.run_instead(program, command, deadline, context)? {
                 return Err("a run of perf failed or took too long".into());
             }
@@ -422,11 +421,7 @@ impl<'a> Execution<'a> {
                 Ok(_) => return Err("its harness can't run it alone".into()),
                 Err(_) => return Err("its output under perf can't be read".into()),
             }
-            let report = sampler.report(&program.command, &folder);
-            let outcome = context.helper.run(&report, context.interrupt).map_err(Stop::from)?;
-            let has_failed = outcome.fault(self.benchmark.run_timeout).is_some();
-            let samples = (!has_failed).then(|| sampler.read(&folder)).flatten();
-            all.add(samples.ok_or("perf wrote no report")?);
+            all.add(PerfSamples::take(&program.folder).ok_or("the file of perf can't be read")?);
             if all.count >= WANTED_SAMPLES {
                 let mean = values.iter().sum::<f64>() / values.len() as f64;
                 let reported = (!values.is_empty()).then_some(mean);

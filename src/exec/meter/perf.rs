@@ -9,9 +9,16 @@
 //! all samples are of one part of the work. So each run has a frequency of its own: where that
 //! matters, runs differ.
 //!
-//! perf also reads its file, as it finds the callers in the copied stacks, and the names of
-//! functions. A parser of that file (linux-perf-data) leaves both to its user, and brings nine
-//! other crates even without zstd.
+//! `file` reads what it noted.
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod file;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod file {
+    pub(super) fn read(_: &std::path::Path) -> Option<super::PerfSamples> {
+        None
+    }
+}
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,7 +27,7 @@ use std::path::{Path, PathBuf};
 use super::counters::CounterMeter;
 use super::{CallStack, Refusal};
 use crate::exec::machine::Machine;
-use crate::exec::process::{Command, Sink};
+use crate::exec::process::Command;
 
 /// Interrupts per second, for one run after the other: primes, so that few frequencies of a
 /// program's own are in step with several of them.
@@ -30,25 +37,20 @@ const FREQUENCIES: [u32; 5] = [1999, 1801, 2203, 1709, 2309];
 /// be there.
 const EVENTS: [(&str, &str); 2] = [("cycles", "cycles:u"), ("task_clock", "task-clock:u")];
 
-/// The files in the folder of a run.
+/// The file in the folder of a run.
 const DATA: &str = "perf.data";
-const REPORT: &str = "perf.report";
 
-/// What is printed of a sample: its weight, and the addresses and names of its stack.
-const FIELDS: &str = "period,ip,sym";
+/// What is known of no function.
+const UNKNOWN: &str = "[unknown]";
 
 /// How callers are found: compilers leave out frame pointers, but not what unwinding needs. As
 /// many bytes of the stack are copied with each sample.
 const CALL_GRAPH: &str = "dwarf,16384";
 
 /// How samples are recorded: without a list of the kernel's BPF programs, which takes root a
-/// second, and without copies of the executables, which are still there for the report.
+/// second, and without copies of the executables, which are still there afterwards.
 const OPTIONS: [&str; 5] =
     ["record", "--quiet", "--no-bpf-event", "--no-buildid", "--no-buildid-cache"];
-
-/// Variables with which perf takes nothing from the user's configuration, and asks no server
-/// for debug information.
-const VARIABLES: [(&str, &str); 2] = [("PERF_CONFIG", "/dev/null"), ("DEBUGINFOD_URLS", "")];
 
 /// What is run to take samples.
 #[derive(Clone, Debug)]
@@ -85,63 +87,36 @@ impl Sampler {
     /// The command that runs another one and takes samples; it writes to `folder`. `run` is
     /// the number of the run.
     pub(crate) fn record(&self, command: &Command, folder: &Path, run: usize) -> Command {
-        // perf would keep those of an earlier run beside the new ones.
-        let data = folder.join(DATA);
-        let _ = std::fs::remove_file(&data);
         let frequency = FREQUENCIES[run % FREQUENCIES.len()].to_string();
         let mut argv = vec![self.perf.clone().into_os_string()];
         argv.extend(OPTIONS.map(Into::into));
         argv.extend(["--event".into(), self.event.into(), "--freq".into(), frequency.into()]);
         argv.extend(["--call-graph".into(), CALL_GRAPH.into()]);
-        argv.extend(["--output".into(), data.into(), "--".into()]);
+        argv.extend(["--output".into(), folder.join(DATA).into(), "--".into()]);
         argv.extend(command.argv.iter().cloned());
         let mut command = Command { argv, counters: Vec::new(), ..command.clone() };
-        VARIABLES.into_iter().for_each(|(name, value)| command.set_var(name, value));
+        // perf takes nothing from the user's configuration.
+        command.set_var("PERF_CONFIG", "/dev/null");
         command
-    }
-
-    /// The command that writes a report of these samples to `folder`; `command` is that whose
-    /// samples they are.
-    pub(crate) fn report(&self, command: &Command, folder: &Path) -> Command {
-        let mut argv = vec![self.perf.clone().into_os_string()];
-        let options = ["script", "--force", "--no-demangle", "--no-inline", "--fields", FIELDS];
-        argv.extend(options.map(Into::into));
-        argv.extend(["--input".into(), folder.join(DATA).into()]);
-        let (env, cwd) = (command.env.clone(), command.cwd.clone());
-        let stdout = Sink::File(folder.join(REPORT));
-        let mut report = Command { argv, env, cwd, stdout, ..Command::default() };
-        VARIABLES.into_iter().for_each(|(name, value)| report.set_var(name, value));
-        report
-    }
-
-    /// What such a report says; `None` where there is none.
-    pub(crate) fn read(&self, folder: &Path) -> Option<PerfSamples> {
-        let report = std::fs::read(folder.join(REPORT)).ok()?;
-        let _ = std::fs::remove_file(folder.join(DATA));
-        Some(PerfSamples::parse(&String::from_utf8_lossy(&report)))
     }
 }
 
 impl PerfSamples {
-    /// Reads a report: for each sample its weight, then a line for each function of its stack,
-    /// then an empty line.
-    fn parse(report: &str) -> Self {
-        let mut samples = PerfSamples::default();
-        for sample in report.split("\n\n") {
-            let mut lines = sample.lines().map(str::trim).filter(|line| !line.is_empty());
-            let weight = lines.next().and_then(|line| line.parse::<u64>().ok());
-            // After its address.
-            let names = lines.filter_map(|line| Some(line.split_once(' ')?.1.trim()));
-            let mut names: Vec<&str> = names.collect();
-            // Where the copied part of the stack ends.
-            names.truncate(names.iter().rposition(|name| *name != "[unknown]").unwrap_or(0) + 1);
-            if let (Some(weight), false) = (weight, names.is_empty()) {
-                let stack = CallStack(names.join(&CallStack::SEPARATOR.to_string()));
-                samples.count += 1;
-                *samples.stacks.entry(stack).or_default() += weight;
-            }
-        }
+    /// Reads what perf has written to `folder`. `None` where that can't be read.
+    pub(crate) fn take(folder: &Path) -> Option<Self> {
+        let data = folder.join(DATA);
+        let samples = file::read(&data);
+        let _ = std::fs::remove_file(data);
         samples
+    }
+
+    /// Adds a sample of a function, its caller, and so on.
+    fn add_stack(&mut self, mut names: Vec<&str>, weight: u64) {
+        // Where the copied part of the stack ends.
+        names.truncate(names.iter().rposition(|name| *name != UNKNOWN).unwrap_or(0) + 1);
+        let stack = CallStack(names.join(&CallStack::SEPARATOR.to_string()));
+        self.count += 1;
+        *self.stacks.entry(stack).or_default() += weight;
     }
 
     pub(crate) fn add(&mut self, others: PerfSamples) {
@@ -169,47 +144,28 @@ fn missing() -> Refusal {
 mod tests {
     use super::*;
 
-    /// What perf 6.1 wrote.
-    const RECORDED: &str = "    500250 \n\t           98a70 malloc\n\t           131eb \
-        _ZN1m4main17h4009bc0cd8b193aaE\n\t           27304 __libc_start_main@@GLIBC_2.34\n\n    \
-        500250 \n\t          163978 __memcmp_evex_movbe\n\t           131eb \
-        _ZN1m4main17h4009bc0cd8b193aaE\n\n    500250 \n\t           12d4 [unknown]\n\n    500250 \n\t 98a70 malloc\n\t 1 \
-        _ZN1m4main17h4009bc0cd8b193aaE\n\t 27304 __libc_start_main@@GLIBC_2.34\n\t 0 \
-        [unknown]\n\n";
-
     #[test]
-    fn a_report_has_a_stack_for_each_sample() {
-        let mut samples = PerfSamples::parse(RECORDED);
+    fn a_stack_ends_where_nothing_is_known_of_the_rest() {
+        let mut samples = PerfSamples::default();
+        samples.add_stack(vec!["malloc", UNKNOWN, "main", "start"], 1);
+        samples.add_stack(vec!["main", UNKNOWN, UNKNOWN], 2);
+        let mut others = PerfSamples::default();
+        others.add_stack(vec!["main"], 3);
+        others.add_stack(vec![UNKNOWN, UNKNOWN], 2);
+        samples.add(others);
         assert_eq!((samples.count, samples.stacks.len()), (4, 3));
-        let names: Vec<Vec<&str>> =
-            samples.stacks.keys().map(|one| one.names().collect()).collect();
-        let main = "_ZN1m4main17h4009bc0cd8b193aaE";
+        let shares: Vec<(Vec<&str>, f64)> =
+            samples.shares().map(|(stack, share)| (stack.names().collect(), share)).collect();
         let expected = [
-            vec!["[unknown]"],
-            vec!["__memcmp_evex_movbe", main],
-            vec!["malloc", main, "__libc_start_main@@GLIBC_2.34"],
+            (vec![UNKNOWN], 0.25),
+            (vec!["main"], 0.625),
+            (vec!["malloc", UNKNOWN, "main", "start"], 0.125),
         ];
-        assert_eq!(names, expected);
-        samples.add(PerfSamples::parse("    1500750 \n\t  7 [unknown]\n\n"));
-        assert_eq!((samples.count, samples.stacks.len()), (5, 3));
-        let shares: Vec<f64> = samples.shares().map(|(_, share)| share).collect();
-        assert_eq!(shares, [4.0 / 7.0, 1.0 / 7.0, 2.0 / 7.0]);
+        assert_eq!(shares, expected);
     }
 
     #[test]
-    fn what_is_no_sample_is_left_out() {
-        for text in ["", "\n\n", "# Samples: 5\n", "Error:\nThe data has no samples!\n", "  12 \n"]
-        {
-            assert_eq!(PerfSamples::parse(text), PerfSamples::default(), "{text:?}");
-        }
-        // Names may have anything in them.
-        let samples = PerfSamples::parse("  3 \n\t 7 operator| (a, b) [clone]\n");
-        let stack = samples.shares().next().unwrap().0;
-        assert_eq!(stack.names().collect::<Vec<_>>(), ["operator| (a, b) [clone]"]);
-    }
-
-    #[test]
-    fn the_commands_leave_the_users_configuration_alone() {
+    fn the_command_leaves_the_users_configuration_alone() {
         let mut command = Command { argv: vec!["x".into(), "-a".into()], ..Command::default() };
         command.set_var("PERF_CONFIG", "/home/me/perfconfig");
         let sampler = Sampler { perf: "/usr/bin/perf".into(), event: "cycles:u" };
@@ -223,9 +179,6 @@ mod tests {
         );
         assert_eq!(record.shown(), expected);
         assert_eq!(record.var("PERF_CONFIG"), Some(OsStr::new("/dev/null")));
-        let report = sampler.report(&command, folder.path());
-        assert_eq!(report.var("PERF_CONFIG"), Some(OsStr::new("/dev/null")));
-        assert!(report.shown().contains("--fields 'period,ip,sym'"), "{}", report.shown());
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Sizes of the executables, which are exact and known before anything runs.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, Symbol, SymbolKind};
 
 use super::Error;
 use crate::exec::process::Command;
@@ -58,20 +59,25 @@ fn value(known: &KnownMetric, path: &Path) -> Result<f64, Error> {
     Ok(text as f64)
 }
 
-/// The size of each function in an executable's machine code, with the names that linkers know,
-/// and of all of it. Functions at the same address count once, under one of their names. `None`
-/// if it can't be read.
+/// The size of each function in an executable's machine code, and of all of it. `None` if it
+/// can't be read.
 pub(crate) fn functions(path: &Path) -> Option<(Vec<(String, u64)>, u64)> {
     let bytes = fs_err::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
-    let functions = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text);
-    let by_address: BTreeMap<u64, (String, u64)> = functions
-        .filter(|symbol| symbol.size() > 0)
-        .filter_map(|symbol| {
-            Some((symbol.address(), (symbol.name().ok()?.to_owned(), symbol.size())))
-        })
+    Some((by_address(file.symbols()).into_values().collect(), text(&bytes)?))
+}
+
+/// The functions among symbols, by their addresses, with the names that linkers know, and their
+/// sizes. If one has several names, this is the shortest that does not begin with `_`.
+pub(super) fn by_address<'d: 'f, 'f>(
+    symbols: impl Iterator<Item = Symbol<'d, 'f>>,
+) -> BTreeMap<u64, (String, u64)> {
+    let functions = symbols.filter(|one| one.kind() == SymbolKind::Text && one.size() > 0);
+    let mut functions: Vec<_> = functions
+        .filter_map(|one| Some((one.address(), (one.name().ok()?.to_owned(), one.size()))))
         .collect();
-    Some((by_address.into_values().collect(), text(&bytes)?))
+    functions.sort_by_key(|(_, (name, _))| (!name.starts_with('_'), Reverse(name.len())));
+    functions.into_iter().collect()
 }
 
 /// The file of a command's program, or its name if it is looked up in the `PATH`.
