@@ -12,12 +12,10 @@ use super::cachegrind::{INSTRUCTIONS, find, missing, take, wrap};
 use super::{CallStack, Error, Refusal};
 use crate::exec::process::Command;
 
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 5] = [
     "--tool=callgrind",
     // With many more callers, a recursive parser has so many stacks that memory runs out.
     "--separate-callers=24",
-    // Of each instruction: a sixth more time, and files of one and a half times the size.
-    "--dump-instr=yes",
     "--dump-line=yes",
     "--compress-pos=no",
     "--cache-sim=no",
@@ -27,6 +25,9 @@ const OPTIONS: [&str; 6] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Profiler {
     valgrind: PathBuf,
+    /// Whether it counts also each instruction: a sixth more time, and files of one and a half
+    /// times the size or more.
+    pub(crate) by_address: bool,
 }
 
 impl Profiler {
@@ -36,7 +37,7 @@ impl Profiler {
     /// When there is none.
     pub(crate) fn find(path: Option<&OsStr>) -> Result<Self, Refusal> {
         let valgrind = find(path).ok_or_else(|| missing(INSTRUCTIONS))?;
-        Ok(Profiler { valgrind })
+        Ok(Profiler { valgrind, by_address: true })
     }
 
     /// The command that counts those of another one; it writes to `folder`.
@@ -45,7 +46,9 @@ impl Profiler {
     /// When files of an earlier run in `folder` can't be removed.
     pub(crate) fn command(&self, command: &Command, folder: &Path) -> Result<Command, Error> {
         take(folder)?;
-        Ok(wrap(&self.valgrind, &OPTIONS, "--callgrind-out-file=", command, folder))
+        let by_address = if self.by_address { "--dump-instr=yes" } else { "--dump-instr=no" };
+        let options = [&OPTIONS[..], &[by_address]].concat();
+        Ok(wrap(&self.valgrind, &options, "--callgrind-out-file=", command, folder))
     }
 
     /// What was counted.
@@ -70,7 +73,8 @@ pub(crate) struct Counted {
     /// The instructions of each stack: of the function that is the first of its names, without
     /// those that it calls.
     pub(crate) stacks: BTreeMap<CallStack, u64>,
-    /// Those of each function, by the path of its executable or library and its name.
+    /// Those of each function, by the path of its executable or library and its name, if they are
+    /// counted by their addresses.
     pub(crate) functions: BTreeMap<(String, String), CountedCode>,
 }
 
@@ -116,6 +120,7 @@ impl Counted {
                         continue;
                     };
                     **all += count;
+                    let Some(address) = address else { continue };
                     let source = || (line > 0).then(|| (source.to_owned(), line));
                     let new = || CountedInstruction { count: 0, source: source() };
                     code.entry(address).or_insert_with(new).count += count;
@@ -135,11 +140,16 @@ fn named<'f>(text: &'f str, names: &mut HashMap<&'f str, &'f str>) -> &'f str {
     names.get(number).copied().unwrap_or_default()
 }
 
-/// The address of an instruction, the number of its source line, and how often it is executed.
-fn of_line(line: &str) -> Option<(u64, u64, u64)> {
-    let mut words = line.strip_prefix("0x")?.split(' ');
-    let address = u64::from_str_radix(words.next()?, 16).ok()?;
-    Some((address, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+/// The address of an instruction, the number of its source line, and how often it is executed. If
+/// they are not counted by their addresses, it is about all of a line.
+fn of_line(line: &str) -> Option<(Option<u64>, u64, u64)> {
+    let (address, rest) = match line.strip_prefix("0x") {
+        Some(line) => line.split_once(' ').map(|(address, rest)| (Some(address), rest))?,
+        None => (None, line),
+    };
+    let address = address.map(|address| u64::from_str_radix(address, 16)).transpose().ok()?;
+    let (line, count) = rest.split_once(' ')?;
+    Some((address, line.parse().ok()?, count.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -149,10 +159,14 @@ mod tests {
     #[test]
     fn the_instructions_of_stacks_are_added() {
         let folder = tempfile::tempdir().unwrap();
-        let profiler = Profiler { valgrind: "/usr/bin/valgrind".into() };
+        let mut profiler = Profiler { valgrind: "/usr/bin/valgrind".into(), by_address: true };
         let command = Command { argv: vec!["x".into(), "-a".into()], ..Command::default() };
         let wrapped = profiler.command(&command, folder.path()).unwrap().shown();
         assert!(wrapped.contains("--tool=callgrind") && wrapped.ends_with(" x -a"), "{wrapped}");
+        assert!(wrapped.contains("--dump-instr=yes"), "{wrapped}");
+        profiler.by_address = false;
+        let brief = profiler.command(&command, folder.path()).unwrap().shown();
+        assert_eq!(brief, wrapped.replace("--dump-instr=yes", "--dump-instr=no"));
         let write = |name: &str, text: &str| {
             std::fs::write(folder.path().join(name), text).unwrap();
         };
@@ -164,11 +178,13 @@ mod tests {
              0x20 0 4\n0x24 0 1\n\ntotals: 41\n",
         );
         write("valgrind.11", "events: Ir\nob=(1) /bin/x\nfn=(1) leaf'main\n0x24 0 4\n");
+        // Without addresses.
+        write("valgrind.12", "positions: line\nob=(1) /bin/x\nfn=(1) main\n0 5\n3 2\n");
         let Counted { stacks, functions } = profiler.counted(folder.path()).unwrap();
         let read: Vec<_> =
             stacks.iter().map(|(stack, cost)| (stack.names().collect::<Vec<_>>(), *cost)).collect();
         let expected =
-            [(vec!["leaf", "leaf", "main"], 5), (vec!["leaf", "main"], 24), (vec!["main"], 16)];
+            [(vec!["leaf", "leaf", "main"], 5), (vec!["leaf", "main"], 24), (vec!["main"], 23)];
         assert_eq!(read, expected);
         let instruction = |count, source: Option<(&str, u64)>| {
             let source = source.map(|(file, line)| (file.to_owned(), line));

@@ -169,7 +169,7 @@ impl CostSearch<'_, '_> {
             Ok(profiler) => {
                 let evidence = Evidence::Instructions;
                 reporter.event(Event::Explaining { benchmark, evidence });
-                counted = self.count_instructions(&profiler, benchmark, reporter)?;
+                counted = self.count_instructions(profiler, benchmark, reporter)?;
                 ("a run of valgrind failed or took too long".to_owned(), None)
             }
         };
@@ -215,17 +215,19 @@ impl CostSearch<'_, '_> {
     /// deadline.
     fn count_instructions(
         &mut self,
-        profiler: &Profiler,
+        mut profiler: Profiler,
         benchmark: &str,
         reporter: &mut dyn Reporter,
     ) -> Result<Option<Found>, Stop> {
         let CostSearch { program, inner, deadline, context } = self;
         let mut both = FoundCosts { runs: COUNTED_RUNS, ..FoundCosts::default() };
         for run in 0..COUNTED_RUNS {
+            // One list of each side's instructions is enough.
+            profiler.by_address = run == 0;
             for side in Side::BOTH {
                 let place = (2 * run + 1 + usize::from(side == Side::Head), 2 * COUNTED_RUNS);
                 reporter.event(Event::Counting(benchmark, place));
-                let counts = program.profile(side, *inner, profiler, *deadline, *context)?;
+                let counts = program.profile(side, *inner, &profiler, *deadline, *context)?;
                 let Some(counts) = counts else { return Ok(None) };
                 for (stack, instructions) in counts.stacks {
                     both.add(&stack, side, run, instructions as f64);
