@@ -3,11 +3,12 @@
 //! on the PATH.
 //!
 //! There are two figures for each method: the wall time that it reports for a run, and
-//! the whole time of a run with the method's own work. The methods take turns, and every
-//! second round is in the reverse order. What counts is the ratio to the bare loop within
-//! a round. The bare loop runs in a process forked right after the helper, so that both
-//! spawn from a process of the same size. Its clock starts before `posix_spawn`, as does
-//! hyperfine's; the helper's clock starts in the child, right before exec.
+//! the whole time of a run with the method's own work. They are medians, since means contain the
+//! time slices of other programs. The methods take turns, and every second round is in the
+//! reverse order. What counts is the ratio to the bare loop within a round. The bare loop runs in
+//! a process forked right after the helper, so that both spawn from a process of the same size.
+//! Its clock starts before `posix_spawn`, as does hyperfine's; the helper's clock starts in the
+//! child, right before exec.
 //! The helper runs it as a harness, and as a program whose peak memory is wanted, for which it
 //! makes itself small before each run.
 //!

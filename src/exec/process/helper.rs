@@ -2,8 +2,11 @@
 //! that spawns ([`serve`]). They send each other `wire`'s messages over a pair of
 //! sockets.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -35,6 +38,37 @@ pub struct Helper {
     socket: UnixStream,
     pid: i32,
     running: &'static AtomicI32,
+    sent: RefCell<Sent>,
+}
+
+/// The number of programs that the helper keeps: those of both sides and what runs in between.
+const KEPT: usize = 4;
+
+/// The programs that the helper has.
+#[derive(Debug, Default)]
+struct Sent {
+    programs: [Option<Command>; KEPT],
+    /// The number of the next one.
+    next: usize,
+}
+
+impl Sent {
+    /// The number of a command's program, if the helper has it.
+    fn number(&self, command: &Command) -> Option<usize> {
+        self.programs.iter().position(|sent| {
+            sent.as_ref().is_some_and(|sent| {
+                sent.argv == command.argv && sent.env == command.env && sent.cwd == command.cwd
+            })
+        })
+    }
+
+    /// The number of a command's program, which is sent now, in place of the oldest one.
+    fn add(&mut self, command: &Command) -> usize {
+        let number = self.next;
+        self.programs[number] = Some(command.clone());
+        self.next = (number + 1) % KEPT;
+        number
+    }
 }
 
 impl Helper {
@@ -47,7 +81,9 @@ impl Helper {
         let (ours, theirs) = UnixStream::pair()?;
         let running = unix::shared_cell()?;
         match unix::fork()? {
-            Fork::Parent(pid) => Ok(Helper { socket: ours, pid, running }),
+            Fork::Parent(pid) => {
+                Ok(Helper { socket: ours, pid, running, sent: RefCell::default() })
+            }
             Fork::Child => {
                 drop(ours);
                 serve(theirs, running);
@@ -68,8 +104,16 @@ impl Helper {
 
     /// Asks for a run.
     fn send(&self, command: &Command) -> Result<(), RunError> {
-        let program = ExecArgs::new(command).map_err(|source| spawn_error(command, source))?;
-        let message = Message::Run(Box::new(RunRequest::new(command, program)));
+        let mut sent = self.sent.borrow_mut();
+        let (number, program) = match sent.number(command) {
+            Some(number) => (number, None),
+            None => {
+                let program = ExecArgs::new(command);
+                let program = program.map_err(|source| spawn_error(command, source))?;
+                (sent.add(command), Some(program))
+            }
+        };
+        let message = Message::Run(Box::new(RunRequest::new(command, number, program)));
         send(&mut &self.socket, &message).map_err(|error| self.lost(error))
     }
 
@@ -167,11 +211,13 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else {
         return;
     };
-    let null = OwnedFd::from(null);
+    let mut kept = BTreeMap::new();
     while let Ok(Some(message)) = receive(&mut &socket) {
         // "Stop" is for a program that has ended by itself meanwhile.
-        let Message::Run(request) = message else { continue };
-        let reply = answer(&request, &mut spawner, (&socket, &null), running);
+        let Message::Run(mut request) = message else { continue };
+        kept.extend(request.program.take().map(|program| (request.number, program)));
+        let program = &kept[&request.number];
+        let reply = answer(&request, program, &mut spawner, (&socket, &null), running);
         if send(&mut &socket, &reply).is_err() {
             return;
         }
@@ -181,22 +227,22 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 /// Starts a program, waits for its end and cleans up after it.
 fn answer(
     request: &RunRequest,
+    program: &ExecArgs,
     spawner: &mut Spawner,
-    (socket, null): (&UnixStream, &OwnedFd),
+    (socket, null): (&UnixStream, &File),
     running: &AtomicI32,
 ) -> Reply {
-    let stdin = match &request.stdin {
-        None => null.try_clone()?,
-        Some(path) => std::fs::File::open(path)?.into(),
-    };
-    let files = [stdin, open(&request.stdout, null)?, open(&request.stderr, null)?];
-    let kept = [&request.stdout, &request.stderr].map(|sink| matches!(sink, Sink::File(_)));
+    let stdin = request.stdin.as_ref().map(File::open).transpose()?;
+    let opened = [stdin, open(&request.stdout)?, open(&request.stderr)?];
+    let files = opened.each_ref().map(|file| file.as_ref().unwrap_or(null).as_fd());
+    let kept = [(&request.stdout, &opened[1]), (&request.stderr, &opened[2])];
+    let kept = kept.into_iter().filter(|(sink, _)| matches!(sink, Sink::File(_)));
+    let output = OutputFiles(kept.filter_map(|(_, file)| file.as_ref()).collect());
     // The stop that this takes would be counted, too.
     let switches = CounterEvent::Software(SoftwareEvent::ContextSwitches);
     let stays = request.counters.iter().all(|counter| counter.event != switches);
     let isolation = request.isolation.ready();
-    let launch = Launch::new(&request.program, files, isolation, request.peak, stays)?;
-    let output = OutputFiles::new(kept.into_iter().zip(&launch.files[1..]))?;
+    let launch = Launch::new(program, files, isolation, request.peak, stays)?;
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
@@ -214,28 +260,22 @@ fn answer(
     Ok(RunOutcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
 }
 
-fn open(sink: &Sink, null: &OwnedFd) -> io::Result<OwnedFd> {
-    let mut options = std::fs::OpenOptions::new();
+/// The file of a sink, except for [`Sink::Null`].
+fn open(sink: &Sink) -> io::Result<Option<File>> {
     Ok(match sink {
-        Sink::Null => null.try_clone()?,
-        Sink::Stderr => io::stderr().as_fd().try_clone_to_owned()?,
-        Sink::File(path) => options.append(true).create(true).open(path)?.into(),
+        Sink::Null => None,
+        Sink::Stderr => Some(io::stderr().as_fd().try_clone_to_owned()?.into()),
+        Sink::File(path) => Some(File::options().append(true).create(true).open(path)?),
     })
 }
 
 /// The files that a program prints to.
-struct OutputFiles(Vec<std::fs::File>);
+struct OutputFiles<'a>(Vec<&'a File>);
 
-impl OutputFiles {
-    fn new<'a>(files: impl Iterator<Item = (bool, &'a OwnedFd)>) -> io::Result<Self> {
-        let kept = files.filter(|(kept, _)| *kept);
-        let kept = kept.map(|(_, file)| file.try_clone().map(std::fs::File::from));
-        Ok(OutputFiles(kept.collect::<io::Result<_>>()?))
-    }
-
+impl OutputFiles<'_> {
     fn is_too_much(&self) -> bool {
-        let size = |file: &std::fs::File| file.metadata().map_or(0, |about| about.len());
-        self.0.iter().any(|file| size(file) > MOST_OUTPUT)
+        let size = |file: &File| file.metadata().map_or(0, |about| about.len());
+        self.0.iter().any(|&file| size(file) > MOST_OUTPUT)
     }
 }
 
@@ -255,7 +295,7 @@ fn wait(
     child: &Child,
     start: Instant,
     timeout: Option<Duration>,
-    output: &OutputFiles,
+    output: &OutputFiles<'_>,
     socket: &UnixStream,
 ) -> (Instant, Option<Ended>) {
     let mut due = timeout.map(|timeout| start + timeout);
@@ -330,4 +370,34 @@ fn end_orphans() -> u32 {
 fn children() -> Vec<i32> {
     let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_until_others_have_taken_its_place() {
+        let command = |argument: usize| Command {
+            argv: vec!["program".into(), argument.to_string().into()],
+            env: vec![("A".into(), "1".into())],
+            cwd: "/".into(),
+            ..Command::default()
+        };
+        let mut sent = Sent::default();
+        for argument in 0..=KEPT {
+            assert_eq!(sent.number(&command(argument)), None);
+            assert_eq!(sent.add(&command(argument)), argument % KEPT);
+        }
+        let known: Vec<_> = (0..=KEPT).map(|argument| sent.number(&command(argument))).collect();
+        assert_eq!(known, [None, Some(1), Some(2), Some(3), Some(0)]);
+        // Only what the program gets at its exec is part of it.
+        let usual = command(KEPT);
+        let same = Command { peak: true, timeout: Some(GRACE), ..usual.clone() };
+        assert_eq!(sent.number(&same), Some(0));
+        let env = vec![("A".into(), "2".into())];
+        for other in [Command { env, ..usual.clone() }, Command { cwd: "/tmp".into(), ..usual }] {
+            assert_eq!(sent.number(&other), None);
+        }
+    }
 }

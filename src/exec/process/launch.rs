@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -68,7 +68,7 @@ pub(super) struct Launch<'a> {
     pub(super) program: CString,
     pub(super) args: &'a ExecArgs,
     /// Standard input, output and error.
-    pub(super) files: [OwnedFd; 3],
+    pub(super) files: [BorrowedFd<'a>; 3],
     pub(super) isolation: Ready,
     /// Whether its peak memory is wanted.
     pub(super) peak: bool,
@@ -79,7 +79,7 @@ pub(super) struct Launch<'a> {
 impl<'a> Launch<'a> {
     pub(super) fn new(
         args: &'a ExecArgs,
-        files: [OwnedFd; 3],
+        files: [BorrowedFd<'a>; 3],
         isolation: Ready,
         peak: bool,
         stays: bool,

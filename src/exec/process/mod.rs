@@ -87,7 +87,7 @@ pub struct Command {
     /// for benchmarks, not for builds (a compiler cache may start its server).
     pub sweep: bool,
     /// Whether its peak memory is wanted, however little that is. It begins at the size of the
-    /// helper, which makes itself as small as it can then; that takes about 20 µs.
+    /// helper, which makes itself as small as it can then; that takes some 40 µs.
     pub peak: bool,
     /// What to count of it and its descendants.
     pub counters: Vec<Counter>,

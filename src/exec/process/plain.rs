@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -50,7 +51,8 @@ impl StdSpawner {
                 })
             };
         }
-        command.stdin(stdin.try_clone()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+        let own = BorrowedFd::try_clone_to_owned;
+        command.stdin(own(stdin)?).stdout(own(stdout)?).stderr(own(stderr)?);
         // The program starts with the signals that are blocked here.
         mask(libc::SIG_UNBLOCK, libc::SIGCHLD);
         let began = Instant::now();
@@ -75,7 +77,7 @@ mod tests {
     use super::super::unix::{has_ended, wait_for_event};
     use super::*;
     use std::io::Write;
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     fn started(script: &str, cwd: &std::path::Path, output: &std::fs::File) -> (Child, i32) {
@@ -85,8 +87,7 @@ mod tests {
             env: ["PATH=/bin:/usr/bin", "A=b=c"].map(string).to_vec(),
             cwd: CString::new(cwd.as_os_str().as_bytes()).unwrap(),
         };
-        let file = || OwnedFd::from(output.try_clone().unwrap());
-        let files = [file(), file(), file()];
+        let files = [output.as_fd(); 3];
         let launch = Launch::new(&args, files, Isolation::default().ready(), true, true).unwrap();
         let running = AtomicI32::new(0);
         let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();

@@ -166,7 +166,7 @@ impl Spawner {
     /// Waits for the latest program, which took `wall` seconds, and reaps it. Returns how it
     /// ended, and what it and the children that it waited for have used.
     pub(super) fn reap(&mut self, pid: i32, wall: f64) -> io::Result<(Exit, Usage)> {
-        self.stay.note(pid);
+        self.stay.note(pid, self.has_stopped, wall);
         let (exit, mut usage) = unix::reap(pid)?;
         self.stay.judge(self.has_stopped, wall, &mut usage);
         Ok((exit, usage))
@@ -187,9 +187,9 @@ impl Spawner {
 }
 
 /// Where files are mapped that this process has not written to and can't write
-/// to, its code above all: starts and lengths.
+/// to, its code above all: starts and lengths, joined where they adjoin.
 fn unwritten() -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
+    let mut found: Vec<(usize, usize)> = Vec::new();
     let Ok(maps) = File::open("/proc/self/smaps") else {
         return found;
     };
@@ -197,7 +197,14 @@ fn unwritten() -> Vec<(usize, usize)> {
     for line in BufReader::new(maps).lines().map_while(Result::ok) {
         match line.strip_prefix("Anonymous:") {
             None => latest = read_only(&line).or(latest),
-            Some(written) => found.extend(latest.take().filter(|_| written.trim() == "0 kB")),
+            Some(written) if written.trim() != "0 kB" => latest = None,
+            Some(_) => match (found.last_mut(), latest.take()) {
+                // One call for both.
+                (Some((start, length)), Some((next, more))) if *start + *length == next => {
+                    *length += more;
+                }
+                (_, next) => found.extend(next),
+            },
         }
     }
     found

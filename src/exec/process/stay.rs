@@ -28,6 +28,9 @@ const PROCESSOR: usize = 36;
 /// The least part of its time that a program has a processor for itself, if nothing else runs there.
 const ALONE: f64 = 0.9;
 
+/// Programs that take so long, seconds, may be moved meanwhile, and leave time to look where to.
+const LONG: f64 = 0.002;
+
 /// Where programs run, from one to the next.
 #[derive(Debug, Default)]
 pub(super) struct Stay {
@@ -83,8 +86,11 @@ impl Stay {
         unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, signal) };
     }
 
-    /// Remembers where the child `pid` has ended, which is not reaped yet.
-    pub(super) fn note(&mut self, pid: i32) {
+    /// Remembers where the child `pid`, which took `wall` seconds, has ended. It is not reaped yet.
+    pub(super) fn note(&mut self, pid: i32, has_stopped: bool, wall: f64) {
+        if has_stopped && wall < LONG {
+            return;
+        }
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         // The name may contain anything.
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -137,7 +143,7 @@ mod tests {
         let pid = child.id() as i32;
         let how = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), how).unwrap();
-        stay.note(pid);
+        stay.note(pid, false, 0.0);
         let at_start = stay.latest;
         stay.release(&bound, Some(pid), false);
         (at_start, String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap())
@@ -152,6 +158,20 @@ mod tests {
         for cpu in cpus.into_iter().flatten() {
             let (at_start, printed) = started(cpu.into());
             assert_eq!((at_start, printed.trim_end()), (Some(cpu.into()), own));
+        }
+    }
+
+    #[test]
+    fn a_short_program_is_taken_to_end_where_it_began() {
+        for (has_stopped, wall, is_looked_up) in
+            [(true, 0.5 * LONG, false), (true, LONG, true), (false, 0.5 * LONG, true)]
+        {
+            // No machine has that one.
+            let mut stay = Stay { latest: Some(usize::MAX), is_forbidden: false };
+            let mut child = Command::new("true").spawn().unwrap();
+            stay.note(child.id() as i32, has_stopped, wall);
+            assert_eq!(stay.latest != Some(usize::MAX), is_looked_up, "{has_stopped} {wall}");
+            child.wait().unwrap();
         }
     }
 

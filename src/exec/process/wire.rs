@@ -27,7 +27,9 @@ pub(super) enum Message {
 /// What is to be run, and how: a [`Command`].
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunRequest {
-    pub(super) program: ExecArgs,
+    /// The number of the program, and the program unless the helper has it under this number.
+    pub(super) number: usize,
+    pub(super) program: Option<ExecArgs>,
     pub(super) stdin: Option<OsString>,
     pub(super) stdout: Sink,
     pub(super) stderr: Sink,
@@ -39,8 +41,9 @@ pub(super) struct RunRequest {
 }
 
 impl RunRequest {
-    pub(super) fn new(command: &Command, program: ExecArgs) -> Self {
+    pub(super) fn new(command: &Command, number: usize, program: Option<ExecArgs>) -> Self {
         RunRequest {
+            number,
             program,
             stdin: command.stdin.as_ref().map(|path| path.as_os_str().to_owned()),
             stdout: command.stdout.clone(),
@@ -147,8 +150,8 @@ mod tests {
             ..Command::default()
         };
         for command in [command, Command::default()] {
-            let program = ExecArgs::new(&command).unwrap();
-            assert_survives(Message::Run(Box::new(RunRequest::new(&command, program))));
+            let program = Some(ExecArgs::new(&command).unwrap());
+            assert_survives(Message::Run(Box::new(RunRequest::new(&command, 3, program))));
         }
         assert_survives(Message::Stop);
         let outcome = RunOutcome {
