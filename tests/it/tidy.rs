@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_100),
     ("engine", 2_502),
     ("error", 130),
-    ("exec", 6_755),
+    ("exec", 6_775),
     ("flows", 7_205),
     ("model", 1_905),
     ("samples", 2_290),

@@ -42,32 +42,26 @@ pub struct Helper {
 }
 
 /// The number of programs that the helper keeps: those of both sides and what runs in between.
-const KEPT: usize = 4;
+const KEPT: usize = 8;
 
-/// The programs that the helper has.
+/// The programs that the helper keeps, by their numbers.
 #[derive(Debug, Default)]
-struct Sent {
-    programs: [Option<Command>; KEPT],
-    /// The number of the next one.
-    next: usize,
-}
+struct Sent(Vec<Command>);
 
 impl Sent {
-    /// The number of a command's program, if the helper has it.
-    fn number(&self, command: &Command) -> Option<usize> {
-        self.programs.iter().position(|sent| {
-            sent.as_ref().is_some_and(|sent| {
-                sent.argv == command.argv && sent.env == command.env && sent.cwd == command.cwd
-            })
-        })
-    }
-
-    /// The number of a command's program, which is sent now, in place of the oldest one.
-    fn add(&mut self, command: &Command) -> usize {
-        let number = self.next;
-        self.programs[number] = Some(command.clone());
-        self.next = (number + 1) % KEPT;
-        number
+    /// The number of a command's program, and the program unless the helper has it.
+    fn number(&mut self, command: &Command) -> io::Result<(usize, Option<ExecArgs>)> {
+        let Command { argv, env, cwd, .. } = command;
+        let is_same = |sent: &Command| sent.argv == *argv && sent.env == *env && sent.cwd == *cwd;
+        if let Some(number) = self.0.iter().position(is_same) {
+            return Ok((number, None));
+        }
+        let program = ExecArgs::new(command)?;
+        if self.0.len() == KEPT {
+            self.0.clear();
+        }
+        self.0.push(command.clone());
+        Ok((self.0.len() - 1, Some(program)))
     }
 }
 
@@ -78,14 +72,12 @@ impl Helper {
     /// # Errors
     /// When the system refuses a process or a socket.
     pub fn start() -> io::Result<Self> {
-        let (ours, theirs) = UnixStream::pair()?;
+        let (socket, theirs) = UnixStream::pair()?;
         let running = unix::shared_cell()?;
         match unix::fork()? {
-            Fork::Parent(pid) => {
-                Ok(Helper { socket: ours, pid, running, sent: RefCell::default() })
-            }
+            Fork::Parent(pid) => Ok(Helper { socket, pid, running, sent: RefCell::default() }),
             Fork::Child => {
-                drop(ours);
+                drop(socket);
                 serve(theirs, running);
                 unix::exit_now(0)
             }
@@ -104,15 +96,8 @@ impl Helper {
 
     /// Asks for a run.
     fn send(&self, command: &Command) -> Result<(), RunError> {
-        let mut sent = self.sent.borrow_mut();
-        let (number, program) = match sent.number(command) {
-            Some(number) => (number, None),
-            None => {
-                let program = ExecArgs::new(command);
-                let program = program.map_err(|source| spawn_error(command, source))?;
-                (sent.add(command), Some(program))
-            }
-        };
+        let found = self.sent.borrow_mut().number(command);
+        let (number, program) = found.map_err(|source| spawn_error(command, source))?;
         let message = Message::Run(Box::new(RunRequest::new(command, number, program)));
         send(&mut &self.socket, &message).map_err(|error| self.lost(error))
     }
@@ -182,7 +167,7 @@ impl Drop for Helper {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
         unix::signal(self.pid, Signal::CONT);
-        unix::wait_for(self.pid);
+        let _ = unix::reap(self.pid);
     }
 }
 
@@ -237,12 +222,12 @@ fn answer(
     let files = opened.each_ref().map(|file| file.as_ref().unwrap_or(null).as_fd());
     let kept = [(&request.stdout, &opened[1]), (&request.stderr, &opened[2])];
     let kept = kept.into_iter().filter(|(sink, _)| matches!(sink, Sink::File(_)));
-    let output = OutputFiles(kept.filter_map(|(_, file)| file.as_ref()).collect());
+    let output: Vec<&File> = kept.filter_map(|(_, file)| file.as_ref()).collect();
     // The stop that this takes would be counted, too.
     let switches = CounterEvent::Software(SoftwareEvent::ContextSwitches);
     let stays = request.counters.iter().all(|counter| counter.event != switches);
-    let isolation = request.isolation.ready();
-    let launch = Launch::new(program, files, isolation, request.peak, stays)?;
+    let (args, isolation, peak) = (program, request.isolation.ready(), request.peak);
+    let launch = Launch { program: args.program()?, args, files, isolation, peak, stays };
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
@@ -256,7 +241,7 @@ fn answer(
     let left_behind = if request.sweep { end_orphans() } else { 0 };
     let counts = counters.read().map_err(LaunchError::count)?;
     let timed_out = why == Some(Ended::TimeOut);
-    let printed_too_much = why == Some(Ended::TooMuchOutput) || output.is_too_much();
+    let printed_too_much = why == Some(Ended::TooMuchOutput) || is_too_much(&output);
     Ok(RunOutcome { exit, wall, usage, timed_out, printed_too_much, left_behind, counts })
 }
 
@@ -269,14 +254,10 @@ fn open(sink: &Sink) -> io::Result<Option<File>> {
     })
 }
 
-/// The files that a program prints to.
-struct OutputFiles<'a>(Vec<&'a File>);
-
-impl OutputFiles<'_> {
-    fn is_too_much(&self) -> bool {
-        let size = |file: &File| file.metadata().map_or(0, |about| about.len());
-        self.0.iter().any(|&file| size(file) > MOST_OUTPUT)
-    }
+/// Whether a program has printed too much to one of these files.
+fn is_too_much(output: &[&File]) -> bool {
+    let size = |file: &File| file.metadata().map_or(0, |about| about.len());
+    output.iter().any(|file| size(file) > MOST_OUTPUT)
 }
 
 /// Why a program was ended.
@@ -295,11 +276,11 @@ fn wait(
     child: &Child,
     start: Instant,
     timeout: Option<Duration>,
-    output: &OutputFiles<'_>,
+    output: &[&File],
     socket: &UnixStream,
 ) -> (Instant, Option<Ended>) {
     let mut due = timeout.map(|timeout| start + timeout);
-    let mut look = (!output.0.is_empty()).then(|| start + LOOK_AT_OUTPUT);
+    let mut look = (!output.is_empty()).then(|| start + LOOK_AT_OUTPUT);
     let mut control = Some(socket.as_fd());
     let mut why = None;
     loop {
@@ -313,7 +294,7 @@ fn wait(
         }
         let mut too_much = false;
         if look.is_some_and(|look| look <= seen.at) {
-            too_much = why.is_none() && output.is_too_much();
+            too_much = why.is_none() && is_too_much(output);
             look = Some(seen.at + LOOK_AT_OUTPUT);
         }
         if !seen.asked && !late && !too_much {
@@ -377,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_known_until_others_have_taken_its_place() {
+    fn a_program_is_sent_once_until_there_are_too_many() {
         let command = |argument: usize| Command {
             argv: vec!["program".into(), argument.to_string().into()],
             env: vec![("A".into(), "1".into())],
@@ -385,19 +366,27 @@ mod tests {
             ..Command::default()
         };
         let mut sent = Sent::default();
-        for argument in 0..=KEPT {
-            assert_eq!(sent.number(&command(argument)), None);
-            assert_eq!(sent.add(&command(argument)), argument % KEPT);
+        let mut number = |command: &Command| {
+            let (number, program) = sent.number(command)?;
+            Ok::<_, io::Error>((number, program.is_some()))
+        };
+        // One that can't be sent is not kept.
+        let invalid = Command { argv: vec!["a\0b".into()], ..Command::default() };
+        assert!(number(&invalid).is_err() && number(&invalid).is_err());
+        for is_new in [true, false] {
+            for argument in 0..KEPT {
+                assert_eq!(number(&command(argument)).unwrap(), (argument, is_new));
+            }
         }
-        let known: Vec<_> = (0..=KEPT).map(|argument| sent.number(&command(argument))).collect();
-        assert_eq!(known, [None, Some(1), Some(2), Some(3), Some(0)]);
         // Only what the program gets at its exec is part of it.
-        let usual = command(KEPT);
+        let usual = command(0);
         let same = Command { peak: true, timeout: Some(GRACE), ..usual.clone() };
-        assert_eq!(sent.number(&same), Some(0));
+        assert_eq!(number(&same).unwrap(), (0, false));
         let env = vec![("A".into(), "2".into())];
-        for other in [Command { env, ..usual.clone() }, Command { cwd: "/tmp".into(), ..usual }] {
-            assert_eq!(sent.number(&other), None);
+        let others =
+            [Command { env, ..usual.clone() }, Command { cwd: "/tmp".into(), ..usual.clone() }];
+        for (place, other) in others.iter().chain([&usual]).enumerate() {
+            assert_eq!(number(other).unwrap(), (place, true));
         }
     }
 }

@@ -43,7 +43,7 @@ impl ExecArgs {
     }
 
     /// The file of the program, looked up as a shell would in its own `PATH`.
-    fn program(&self) -> io::Result<CString> {
+    pub(super) fn program(&self) -> io::Result<CString> {
         let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         let path = look_up(os(name), self.var("PATH"), Path::new(os(&self.cwd)))?;
         string(path.into_os_string().into_vec())
@@ -74,18 +74,6 @@ pub(super) struct Launch<'a> {
     pub(super) peak: bool,
     /// Whether it starts on the processor on which the one before it ended.
     pub(super) stays: bool,
-}
-
-impl<'a> Launch<'a> {
-    pub(super) fn new(
-        args: &'a ExecArgs,
-        files: [BorrowedFd<'a>; 3],
-        isolation: Ready,
-        peak: bool,
-        stays: bool,
-    ) -> io::Result<Self> {
-        Ok(Launch { program: args.program()?, args, files, isolation, peak, stays })
-    }
 }
 
 #[cfg(test)]

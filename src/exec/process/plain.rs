@@ -88,7 +88,8 @@ mod tests {
             cwd: CString::new(cwd.as_os_str().as_bytes()).unwrap(),
         };
         let files = [output.as_fd(); 3];
-        let launch = Launch::new(&args, files, Isolation::default().ready(), true, true).unwrap();
+        let (program, isolation) = (args.program().unwrap(), Isolation::default().ready());
+        let launch = Launch { program, args: &args, files, isolation, peak: true, stays: true };
         let running = AtomicI32::new(0);
         let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();
         (child, running.into_inner())

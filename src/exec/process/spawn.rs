@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::isolation::Ready;
 use super::launch::Launch;
 use super::stay::Stay;
-use super::unix::{self, Child, signals, wait_for};
+use super::unix::{self, Child, signals};
 use super::{Exit, Usage};
 
 /// What every start of a program needs.
@@ -157,7 +157,7 @@ impl Spawner {
         let ended = (ended >= 0).then(|| unsafe { OwnedFd::from_raw_fd(ended) });
         if start.error != 0 {
             running.store(0, Ordering::Release);
-            wait_for(pid);
+            let _ = unix::reap(pid);
             return Err(io::Error::from_raw_os_error(start.error));
         }
         Ok((Child { pid, ended }, start.at))
@@ -189,7 +189,7 @@ impl Spawner {
 /// Where files are mapped that this process has not written to and can't write
 /// to, its code above all: starts and lengths, joined where they adjoin.
 fn unwritten() -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut found = Vec::<(usize, usize)>::new();
     let Ok(maps) = File::open("/proc/self/smaps") else {
         return found;
     };
@@ -197,16 +197,14 @@ fn unwritten() -> Vec<(usize, usize)> {
     for line in BufReader::new(maps).lines().map_while(Result::ok) {
         match line.strip_prefix("Anonymous:") {
             None => latest = read_only(&line).or(latest),
-            Some(written) if written.trim() != "0 kB" => latest = None,
-            Some(_) => match (found.last_mut(), latest.take()) {
-                // One call for both.
-                (Some((start, length)), Some((next, more))) if *start + *length == next => {
-                    *length += more;
-                }
-                (_, next) => found.extend(next),
-            },
+            Some(written) => found.extend(latest.take().filter(|_| written.trim() == "0 kB")),
         }
     }
+    found.dedup_by(|(start, length), before| {
+        let adjoins = before.0 + before.1 == *start;
+        before.1 += if adjoins { *length } else { 0 };
+        adjoins
+    });
     found
 }
 

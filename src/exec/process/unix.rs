@@ -301,8 +301,3 @@ pub(super) fn adopt_orphans(adopt: bool) {
     #[cfg(not(target_os = "linux"))]
     let _ = adopt;
 }
-
-/// Waits for the child `pid` and reaps it, however it ended.
-pub(super) fn wait_for(pid: i32) {
-    let _ = reap(pid);
-}
