@@ -29,11 +29,18 @@ pub(crate) trait Reporter {
 pub(crate) struct Recorder<F> {
     on_event: F,
     pub(crate) notices: Vec<Notice>,
+    /// Those that were reported before it began again.
+    reported: Vec<Notice>,
 }
 
 impl<F: FnMut(Event<'_>)> Recorder<F> {
     pub(crate) fn new(on_event: F) -> Self {
-        Recorder { on_event, notices: Vec::new() }
+        Recorder { on_event, notices: Vec::new(), reported: Vec::new() }
+    }
+
+    /// Forgets the notices; those that occur again are not reported again.
+    pub(crate) fn begin_again(&mut self) {
+        self.reported.append(&mut self.notices);
     }
 }
 
@@ -44,6 +51,13 @@ impl<F: FnMut(Event<'_>)> Reporter for Recorder<F> {
 
     fn record(&mut self, notice: Notice) {
         self.notices.push(notice);
+    }
+
+    fn notice(&mut self, notice: Notice) {
+        if !self.reported.contains(&notice) {
+            self.event(Event::Notice(&notice));
+        }
+        self.record(notice);
     }
 }
 
@@ -73,6 +87,9 @@ pub enum Event<'a> {
         /// The folder that holds the worktrees.
         cache: &'a Path,
     },
+    /// Both sides are built with another number of codegen units, since so few benchmarks are
+    /// unaffected, of so many.
+    OtherBuilds(usize, usize),
     /// The unmeasured runs of a benchmark begin.
     WarmingUp(&'a str),
     /// All benchmarks of a program are measured, since it is not known which are unaffected.

@@ -1,5 +1,5 @@
-//! Earlier results, in a file of the cache. They save time but decide nothing: with a
-//! wrong one, measuring only takes a little longer.
+//! Earlier results, in a file of the cache. They save the time to find out the same again, and
+//! decide no verdict.
 
 use std::path::Path;
 

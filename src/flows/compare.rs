@@ -20,6 +20,7 @@ mod same;
 mod sampling;
 mod session;
 mod unaffected;
+mod units;
 mod warm_up;
 
 use std::collections::BTreeSet;
@@ -48,6 +49,7 @@ pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
 pub use pack::{Packed, pack};
 use program::ComparedProgram;
 use session::Session;
+use units::Builds;
 
 /// The options of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -116,38 +118,52 @@ pub fn compare(
 ) -> Result<Compared, Error> {
     let start = Instant::now();
     let reporter = &mut Recorder::new(on_event);
-    let mut preparation = match &options.packed {
-        Some(file) => Pack::unpack(file, &options.request, context.interrupt, reporter)?,
-        None => prepare(&options.request, context, reporter)?,
-    };
-    same::confirm(&mut preparation, options, context, reporter)?;
-    let mut programs =
-        program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
-    let measured = with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
-        let session = &mut Session { programs, context, start, reporter: &mut *reporter };
-        measure(session, &preparation, options)
-    })?;
-    for notice in remarks(measured.results()) {
-        reporter.notice(notice);
+    let mut builds = Builds::first(options);
+    loop {
+        let mut preparation = match &options.packed {
+            Some(file) => Pack::unpack(file, &options.request, context.interrupt, reporter)?,
+            None => prepare(&options.request, &mut builds, context, reporter)?,
+        };
+        same::confirm(&mut preparation, options, context, reporter)?;
+        let mut programs =
+            program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
+        let measured = with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
+            let session = &mut Session { programs, context, start, reporter: &mut *reporter };
+            measure(session, &preparation, options, &mut builds)
+        })?;
+        let Some(measured) = measured else {
+            reporter.begin_again();
+            continue;
+        };
+        let changed = changed_functions(&programs, &measured, preparation.changed_crates.as_ref());
+        let notices = builds.notice().into_iter().chain(remarks(measured.results()));
+        notices.chain(changed).for_each(|notice| reporter.notice(notice));
+        let notices = std::mem::take(&mut reporter.notices);
+        let (gates, division) = (measured.gates.clone(), measured.division.clone());
+        let outcome = outcome(options, &preparation, measured, notices);
+        let prepared = preparation.benchmarks.into_iter();
+        let programs = prepared.map(|prepared| prepared.benchmark).collect();
+        return Ok(Compared { outcome, programs, gates, division });
     }
-    for notice in changed_functions(&programs, &measured, preparation.changed_crates.as_ref()) {
-        reporter.notice(notice);
-    }
-    let notices = std::mem::take(&mut reporter.notices);
-    let (gates, division) = (measured.gates.clone(), measured.division.clone());
-    let outcome = outcome(options, &preparation, measured, notices);
-    let prepared = preparation.benchmarks.into_iter();
-    let programs = prepared.map(|prepared| prepared.benchmark).collect();
-    Ok(Compared { outcome, programs, gates, division })
 }
 
-/// Prepares both sides, and learns the thresholds that are to be learnt.
+/// Prepares the builds that are compared, and learns the thresholds that are to be learnt.
 fn prepare(
     request: &Request,
+    builds: &mut Builds,
     Context { helper, interrupt }: Context<'_>,
-    reporter: &mut dyn Reporter,
+    reporter: &mut Recorder<impl FnMut(Event<'_>)>,
 ) -> Result<Preparation, Error> {
-    let mut preparation = workspace::prepare(request, helper, interrupt, reporter)?;
+    let prepare = |builds: &Builds, reporter: &mut Recorder<_>| {
+        workspace::prepare(&builds.request(request), helper, interrupt, reporter)
+    };
+    let mut preparation = prepare(builds, reporter)?;
+    if builds.recall(&preparation, request.filter.as_deref()) {
+        // The lock of the first has to be free.
+        drop(preparation);
+        reporter.begin_again();
+        preparation = prepare(builds, reporter)?;
+    }
     learn(&mut preparation, request)?;
     Ok(preparation)
 }
@@ -171,14 +187,17 @@ pub fn preview(
     Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
 }
 
-/// Warms up, samples what the change may affect, and explains what has regressed.
+/// Warms up, samples what the change may affect, and explains what has regressed; `None` if other
+/// builds are to be compared.
 fn measure(
     session: &mut Session<'_, '_>,
     preparation: &Preparation,
     options: &Options,
-) -> Result<Measured, Error> {
+    builds: &mut Builds,
+) -> Result<Option<Measured>, Error> {
     if session.programs.is_empty() {
-        return Ok(Measured::nothing(nothing_to_measure(preparation), session, Vec::new()));
+        let stopped_by = nothing_to_measure(preparation);
+        return Ok(Some(Measured::nothing(stopped_by, session, Vec::new())));
     }
     let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
     if session.programs.iter().any(|program| program.prints_something_else) {
@@ -187,15 +206,15 @@ fn measure(
             let differs = program.prints_something_else.then_some(Status::DifferentOutput);
             found.results.extend(differs.map(|status| BenchmarkResult::new(name, status)));
         }
-        return Ok(Measured::nothing(StoppedBy::DifferentOutput, session, found));
+        return Ok(Some(Measured::nothing(StoppedBy::DifferentOutput, session, found)));
     }
-    let Planned { mut plan, longest, mut division } =
-        planned(session, &mut found, preparation, options)?;
+    let planned = planned(session, &mut found, preparation, options, builds)?;
+    let Some(Planned { mut plan, longest, mut division }) = planned else { return Ok(None) };
     let nothing = planning::reason_not_to_sample(&plan, &found, division.as_ref())?;
     if let Some(stopped_by) = nothing {
         let explanations = explain::explain_code(session, options.explain, &found);
         let measured = Measured::nothing(stopped_by, session, found);
-        return Ok(Measured { explanations, division, ..measured });
+        return Ok(Some(Measured { explanations, division, ..measured }));
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
@@ -227,14 +246,14 @@ fn measure(
         division.evidence = sampled.evidence;
         division.over_layouts = over_layouts;
     }
-    Ok(Measured {
+    Ok(Some(Measured {
         programs: found,
         sampled,
         explanations,
         gates: gates.collect(),
         division,
         prepare_seconds,
-    })
+    }))
 }
 
 /// The pairs of what the change may affect.
@@ -246,13 +265,15 @@ struct Planned {
     division: Option<Division>,
 }
 
-/// Plans the pairs of those benchmarks that this machine measures and the change may affect.
+/// Plans the pairs of those benchmarks that this machine measures and the change may affect; `None`
+/// if other builds are to be compared.
 fn planned(
     session: &mut Session<'_, '_>,
     found: &mut [Discovery],
     preparation: &Preparation,
     options: &Options,
-) -> Result<Planned, Error> {
+    builds: &mut Builds,
+) -> Result<Option<Planned>, Error> {
     let settings = &preparation.settings;
     let mut division = division::divide(session.programs, found, preparation, options);
     let way = match (options.shard, &division) {
@@ -265,14 +286,19 @@ fn planned(
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);
     if way == Way::ToVerdict {
-        unaffected::leave_out(session, found, options, preparation, longest)?;
+        let left_out = unaffected::leave_out(session, found, options, preparation, longest)?;
+        if builds.are_replaced(&left_out, preparation) {
+            session.reporter.event(Event::OtherBuilds(left_out.unaffected, left_out.of));
+            return Ok(None);
+        }
+        left_out.notice().into_iter().for_each(|notice| session.reporter.notice(notice));
     }
     let mut plan = planning::plan(session, found, settings, options, way)?;
     if let (Some(division), Some(shard)) = (&mut division, options.shard) {
         division.sharing = division.sharers(shard, plan.tests());
         plan.of_tests = Some(division.sharing);
     }
-    Ok(Planned { plan, longest, division })
+    Ok(Some(Planned { plan, longest, division }))
 }
 
 impl Measured {

@@ -72,6 +72,13 @@ pub enum Notice {
         /// Whether no function and no constant of any program differs.
         has_same_code: bool,
     },
+    /// Both sides were built with one codegen unit: fewer benchmarks are measured.
+    OneUnit {
+        measured: usize,
+        /// How many would be measured with the profile's number.
+        instead_of: usize,
+        of: usize,
+    },
     /// The base has no such benchmark, or does not build.
     NoBaseline { benchmark: String, why: String },
     /// A bench target that was not selected by name does not build.
@@ -233,6 +240,7 @@ impl Notice {
             Notice::NothingToCompare { .. }
             | Notice::Identical { .. }
             | Notice::Unaffected { .. }
+            | Notice::OneUnit { .. }
             | Notice::Functions { .. }
             | Notice::New { .. }
             | Notice::Required { .. }

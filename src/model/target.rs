@@ -1,6 +1,6 @@
 //! Cargo targets that may be benchmarks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,9 @@ pub(crate) struct BuildOptions {
     /// The number of codegen units, if not as in the profile.
     #[serde(default)]
     pub(crate) codegen_units: Option<u32>,
+    /// The packages that have one codegen unit, whatever the profile says.
+    #[serde(default)]
+    pub(crate) of_one_unit: BTreeSet<String>,
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::Layer;
 use super::table::{Table, WrittenUnit};
-use super::values::{Aslr, CheckOutput, Cpus, FailOn, Repetitions, SuiteChoice, Words};
+use super::values::{
+    Aslr, CheckOutput, CodegenUnits, Cpus, FailOn, Repetitions, SuiteChoice, Words,
+};
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
 use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold, THRESHOLD, Waiver};
@@ -100,6 +102,18 @@ impl Benchmark {
         self.gates.iter().map(|gate| &gate.metric).chain(&self.shown)
     }
 
+    /// Whether the number of codegen units may be chosen by what is measured.
+    pub(crate) fn chooses_units(&self) -> bool {
+        self.table.codegen_units() == Ok(CodegenUnits::Auto)
+    }
+
+    /// Builds these packages with one codegen unit.
+    pub(crate) fn use_one_unit(&mut self, packages: &BTreeSet<String>) {
+        if let Subject::Target(_, options) = &mut self.subject {
+            options.of_one_unit.clone_from(packages);
+        }
+    }
+
     /// Whether a threshold is to be learnt.
     pub(crate) fn learns(&self) -> bool {
         self.gates.iter().any(|gate| gate.learnt.is_some())
@@ -168,7 +182,11 @@ pub(super) fn identity<'a>(
                 all_features: table.all_features.unwrap_or(false),
                 no_default_features: table.no_default_features.unwrap_or(false),
                 profile: table.profile.clone(),
-                codegen_units: table.codegen_units,
+                codegen_units: match table.codegen_units()? {
+                    CodegenUnits::Number(units) => Some(units),
+                    CodegenUnits::Auto | CodegenUnits::Profile => None,
+                },
+                of_one_unit: BTreeSet::new(),
             };
             let target = target(table, package, choice)?;
             build.features.extend(package.missing_features(&target, &build));
@@ -246,9 +264,6 @@ pub fn check(table: &Table) -> Result<(), Error> {
     table.read_all()?;
     limits(table)?;
     measuring_alone(table)?;
-    if table.codegen_units == Some(0) {
-        return Err(Error::bad("codegen-units", "0", "at least one is needed"));
-    }
     let named = table.metrics.iter().chain(&table.show).flatten();
     if named.chain(table.thresholds.iter().flat_map(BTreeMap::keys)).any(String::is_empty) {
         return Err(Error::bad("metric", "", "a metric has a name"));

@@ -16,8 +16,8 @@ use super::error::{Error, instead_of};
 use super::origin::{Layer, Origins, ResolvedSetting, resolved};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
-    Allowed, Aslr, BenchFrom, CheckOutput, Confidence, Cpus, FailOn, Repetitions, SuiteChoice,
-    Threshold, Time, Toolchain, Words,
+    Allowed, Aslr, BenchFrom, CheckOutput, CodegenUnits, Confidence, Cpus, FailOn, Repetitions,
+    SuiteChoice, Threshold, Time, Toolchain, Words,
 };
 use crate::model::dialect::Dialect;
 use crate::model::estimator::Estimator;
@@ -126,9 +126,10 @@ settings! {
         /// Build with this profile [default: bench for bench targets, else release]
         "profile" Shapes profile: String, SELECTION BUILD [];
 
-        /// Split each crate into N codegen units; with 1, inlining depends less on
-        /// unrelated code [default: the profile's]
-        "codegen-units" Shapes codegen_units: u32, SELECTION BUILD [];
+        /// Split each crate into N codegen units, or into as many as the profile
+        /// does; auto: into one if far fewer benchmarks have to be measured then
+        "codegen-units" Shapes codegen_units: Written<CodegenUnits> = CodegenUnits::Auto, SELECTION BUILD
+            [];
 
         /// Build with this toolchain: head's, base's, each side's own, or a name
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD

@@ -192,6 +192,45 @@ impl Meaning for Repetitions {
     const IS_NUMBER: bool = true;
 }
 
+/// How many codegen units rustc splits each crate into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodegenUnits {
+    /// As many as in the profile, or one where that leaves clearly less to measure.
+    Auto,
+    /// As many as in the profile.
+    Profile,
+    /// This many, at least 1.
+    Number(u32),
+}
+
+impl FromStr for CodegenUnits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(CodegenUnits::Auto),
+            ("profile", _) => Ok(CodegenUnits::Profile),
+            (_, Ok(number @ 1..)) => Ok(CodegenUnits::Number(number)),
+            _ => Err("it must be `auto`, `profile` or a number of 1 or more".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for CodegenUnits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CodegenUnits::Auto => f.write_str("auto"),
+            CodegenUnits::Profile => f.write_str("profile"),
+            CodegenUnits::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+impl Meaning for CodegenUnits {
+    const VALUE_NAME: &'static str = "auto|profile|N";
+    const IS_NUMBER: bool = true;
+}
+
 impl Meaning for Layouts {
     const VALUE_NAME: &'static str = "auto|off|N";
     const IS_NUMBER: bool = true;
@@ -445,6 +484,16 @@ mod tests {
         assert!(FailOn::words().into_iter().all(|word| read::<FailOn>(word).is_ok()));
         assert_eq!(Aslr::words(), Aslr::ALL.map(Aslr::name));
         assert_eq!(BenchFrom::words(), BenchFrom::ALL.map(BenchFrom::name));
+        for (text, units) in [
+            ("auto", CodegenUnits::Auto),
+            ("profile", CodegenUnits::Profile),
+            ("1", CodegenUnits::Number(1)),
+        ] {
+            assert_eq!(read(text), Ok(units));
+        }
+        for bad in ["0", "-1", "one", ""] {
+            assert!(read::<CodegenUnits>(bad).is_err(), "{bad}");
+        }
         assert!(Repetitions::words().into_iter().all(|word| read::<Repetitions>(word).is_ok()));
     }
 }

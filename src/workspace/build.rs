@@ -266,7 +266,9 @@ impl PackageTarget {
     }
 }
 
-/// The short name of build options; it is part of paths.
+/// The short name of build options; it is part of paths. What is built with one codegen unit is in
+/// the same folder, so that dependencies are compiled once: cargo keeps the files of both apart.
 fn spec(options: &BuildOptions) -> String {
+    let options = BuildOptions { of_one_unit: BTreeSet::new(), ..options.clone() };
     digest(format!("{options:?}").as_bytes())[..8].to_owned()
 }

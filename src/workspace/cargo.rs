@@ -141,13 +141,14 @@ impl BuildOptions {
             args.push("--no-default-features".into());
         }
         let usual = (kind != TargetKind::Bench).then_some("release");
-        if let Some(profile) = self.profile.as_deref().or(usual) {
-            args.push(format!("--profile={profile}").into());
-        }
+        let profile = self.profile.as_deref().or(usual);
+        args.extend(profile.map(|profile| format!("--profile={profile}").into()));
+        let profile = profile.unwrap_or("bench");
         if let Some(units) = self.codegen_units {
-            let profile = self.profile.as_deref().or(usual).unwrap_or("bench");
             args.push(format!("--config=profile.{profile}.codegen-units={units}").into());
         }
+        let one_unit = |of| format!("--config=profile.{profile}.package.{of}.codegen-units=1");
+        args.extend(self.of_one_unit.iter().map(|of| one_unit(of).into()));
         args
     }
 }

@@ -96,6 +96,8 @@ pub struct Request {
     pub always_run: bool,
     /// Also measure unaffected benchmarks.
     pub measure_all: bool,
+    /// Use one codegen unit where the number may be chosen.
+    pub one_unit: bool,
     /// The filter of benchmarks.
     pub filter: Option<String>,
     /// Whose table decides: the base's, if it has one, or the head's.

@@ -1,7 +1,7 @@
 //! Reads what determines the builds of the worktrees: manifests, settings,
 //! toolchains, lock files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -223,6 +223,10 @@ pub(super) fn set_up(
         }
         overlay::tell_changed_sources(context, &settings.benchmarks, &manifests)?;
     }
+    if context.request.one_unit {
+        let own = manifests.own_packages();
+        settings.benchmarks.iter_mut().for_each(|benchmark| benchmark.use_one_unit(&own));
+    }
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
     let user_root = &user.workspace.root;
     let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
@@ -317,6 +321,16 @@ impl Manifests {
             Some((head.name.clone(), old.name.clone()))
         });
         pairs.collect()
+    }
+
+    /// The names of the workspace's packages, and of those that they depend on by path.
+    fn own_packages(&self) -> BTreeSet<String> {
+        let all = self.base.iter().chain([&self.head]).flat_map(|workspace| &workspace.packages);
+        let names = |package: &Package| {
+            let needed = package.path_dependencies.iter().map(|(name, _)| name.clone());
+            needed.chain([package.name.clone()]).collect::<Vec<_>>()
+        };
+        all.flat_map(names).collect()
     }
 
     /// The package of a benchmark on a side.

@@ -15,6 +15,7 @@ mod bisect;
 #[cfg(target_os = "linux")]
 mod build_commands;
 mod cache;
+mod codegen_units;
 mod compare;
 mod completions;
 mod configuration;

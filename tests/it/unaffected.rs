@@ -105,7 +105,7 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     let one = compare(&repo, "--codegen-units 1 -v");
     assert_eq!(statuses(&one), SECOND);
     let none = repo.cbdr("compare main --codegen-units 0").run().code(2);
-    none.says("codegen-units").says("at least one is needed");
+    none.says("codegen-units").says("`auto`, `profile` or a number");
     // Nothing that runs has changed.
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace("11", "13"));
     let object = compare(&repo, "");

@@ -8,6 +8,7 @@ use super::discovery::Discovery;
 use super::layouts::seeds;
 use super::program::ComparedProgram;
 use super::session::Session;
+use super::units::Builds;
 use super::{Options, Planned, aligned, division, planned, prepare, program, same, warm_up};
 use crate::engine::event::{Event, Recorder};
 use crate::engine::plan::Plan;
@@ -51,45 +52,56 @@ pub fn pack(
     let start = Instant::now();
     let place = Pack::destination(file)?;
     let reporter = &mut Recorder::new(on_event);
-    let mut preparation = prepare(&options.request, context, reporter)?;
-    // What was seen of runs here is seen again where they are measured.
-    let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
-    same::confirm(&mut preparation, options, context, reporter)?;
-    let mut programs = program::programs(&preparation, None, reporter)?;
-    let mut packed = Packed::default();
-    let wanted = (options, layouts);
-    let mut made = Vec::new();
-    let linked = if programs.is_empty() {
-        Ok(())
-    } else {
-        let session = Session { programs: &mut programs, context, start, reporter: &mut *reporter };
-        link(session, &preparation, wanted, &mut pack, &mut packed, &mut made)
-    };
-    let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
-    pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
-    let written = linked.and_then(|()| pack.write(&place, context.interrupt));
-    made.iter().for_each(|path| drop(std::fs::remove_file(path)));
-    programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
-    Ok(Packed { bytes: written?, seconds: start.elapsed().as_secs_f64(), ..packed })
+    let mut builds = Builds::first(options);
+    loop {
+        let mut preparation = prepare(&options.request, &mut builds, context, reporter)?;
+        // What was seen of runs here is seen again where they are measured.
+        let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
+        same::confirm(&mut preparation, options, context, reporter)?;
+        let mut programs = program::programs(&preparation, None, reporter)?;
+        let mut packed = Packed::default();
+        let wanted = (options, layouts);
+        let mut made = Vec::new();
+        let linked = if programs.is_empty() {
+            Ok(true)
+        } else {
+            let session =
+                Session { programs: &mut programs, context, start, reporter: &mut *reporter };
+            link(session, &preparation, wanted, &mut builds, &mut pack, &mut packed, &mut made)
+        };
+        let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
+        pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
+        pack.notices.extend(builds.notice());
+        if let Ok(false) = linked {
+            reporter.begin_again();
+            continue;
+        }
+        let written = linked.and_then(|_| pack.write(&place, context.interrupt));
+        made.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
+        return Ok(Packed { bytes: written?, seconds: start.elapsed().as_secs_f64(), ..packed });
+    }
 }
 
 /// Finds out what is affected, and links it aligned and in random layouts, which are added to the
-/// pack and to `made`.
+/// pack and to `made`. False if other builds are to be packed.
 fn link(
     session: Session<'_, '_>,
     preparation: &Preparation,
     (options, layouts): (&Options, Layouts),
+    builds: &mut Builds,
     pack: &mut Pack,
     packed: &mut Packed,
     made: &mut Vec<PathBuf>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let Session { programs, context, start, reporter } = session;
     let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
         let session = &mut Session { programs, context, start, reporter: &mut *reporter };
         let filter = options.request.filter.as_deref();
         let mut found = warm_up::discover(session, preparation, filter)?;
         let mut costs = division::divisible(session.programs, &found, preparation);
-        let Planned { mut plan, .. } = planned(session, &mut found, preparation, options)?;
+        let planned = planned(session, &mut found, preparation, options, builds)?;
+        let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };
         set_seconds(&mut costs, &plan, &found);
         pack.costs = costs;
         match layouts {
@@ -99,8 +111,9 @@ fn link(
         packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
         packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();
         aligned::align(session, &plan)?;
-        Ok(plan)
+        Ok(Some(plan))
     })?;
+    let Some(plan) = plan else { return Ok(false) };
     packed.layouts = number_of_layouts(&plan, packed.affected + packed.unaffected);
     for (number, program) in programs.iter().enumerate() {
         // Stored with the builds, which are packed.
@@ -129,7 +142,7 @@ fn link(
             pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Sets how long each benchmark takes at least. What is unaffected is only traced again.

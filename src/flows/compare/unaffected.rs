@@ -26,6 +26,7 @@ use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
 use crate::model::outcome::{FunctionCounts, SameReason};
 use crate::model::side::{Pair, Side};
+use crate::settings::options::Benchmark;
 use crate::workspace::{Moves, Preparation, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
@@ -43,6 +44,27 @@ const SAVED_PAIRS: f64 = 14.0;
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
 
+/// What was left out.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// The number of benchmarks that are unaffected.
+    pub(super) unaffected: usize,
+    /// The number of all.
+    pub(super) of: usize,
+    /// Whether no function of any program differs.
+    has_same_code: bool,
+    /// Whether a function differs of a crate that rustc has divided into codegen units, the number
+    /// of which may be chosen.
+    pub(super) has_units: bool,
+}
+
+impl LeftOut {
+    pub(super) fn notice(&self) -> Option<Notice> {
+        let LeftOut { unaffected: benchmarks, of, has_same_code, .. } = *self;
+        (benchmarks > 0).then_some(Notice::Unaffected { benchmarks, of, has_same_code })
+    }
+}
+
 /// Leaves out the unaffected benchmarks of all programs, until a part of the time limit is used
 /// up. What is traced runs for `length`.
 pub(super) fn leave_out(
@@ -51,13 +73,13 @@ pub(super) fn leave_out(
     options: &Options,
     preparation: &Preparation,
     length: Duration,
-) -> Result<(), Error> {
+) -> Result<LeftOut, Error> {
     let request = &options.request;
     if preparation.must_run || request.measure_all {
-        return Ok(());
+        return Ok(LeftOut::default());
     }
-    let all: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
-    let mut has_same_code = true;
+    let of: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
+    let (mut has_same_code, mut has_units) = (true, false);
     let mut end = Instant::now() + preparation.settings.limits.time.mul_f64(PART);
     let tracer = &request.trace;
     for (program, discovery) in session.programs.iter_mut().zip(&mut *discoveries) {
@@ -79,6 +101,7 @@ pub(super) fn leave_out(
             }
         };
         let is_same_code = traced.has_same_code();
+        has_units |= traced.has_units;
         let begin = Instant::now();
         // A program without a changed function is traced once on each side, which takes about as
         // long as a pair and saves all of its pairs: that is worth it even if the time is up.
@@ -96,12 +119,10 @@ pub(super) fn leave_out(
         looked.map_err(Stop::into_error)?;
         has_same_code &= is_same_code;
     }
-    let benchmarks: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
-    if benchmarks > 0 {
-        has_same_code &= benchmarks == all;
-        session.reporter.notice(Notice::Unaffected { benchmarks, of: all, has_same_code });
-    }
-    Ok(())
+    let unaffected: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
+    has_same_code &= unaffected == of;
+    has_units &= preparation.settings.benchmarks.iter().all(Benchmark::chooses_units);
+    Ok(LeftOut { unaffected, of, has_same_code, has_units })
 }
 
 /// Traces the benchmarks of a program.

@@ -183,8 +183,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let built = built?;
         let mut links = Vec::new();
         for (wanted, one) in self.wanted.iter().zip(&built) {
-            let (label, digest) = (wanted.label(self.setup), digest_of(one)?);
-            let is_other = record.executables.get(&label).is_some_and(|known| *known != digest);
+            let (name, digest) = (self.recorded_name(wanted), digest_of(one)?);
+            let is_other = record.executables.get(&name).is_some_and(|known| *known != digest);
             // Cargo considers it up to date, but it is not the one that cargo made.
             if one.is_fresh && is_other && record.start != FolderStart::Empty {
                 let error = cargo::Error::NoExecutable(wanted.target.to_string());
@@ -192,7 +192,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             }
             let link = self.linker(&wanted.folder);
             links.push(link.and_then(|_| record::find(&self.into, &digest)));
-            record.executables.insert(label, digest);
+            record.executables.insert(name, digest);
         }
         let mut contents = Contents::default();
         for ((wanted, built), link) in self.wanted.iter().zip(&built).zip(links) {
@@ -326,6 +326,11 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(targets.iter().filter_map(|target| built.remove(target)).collect())
     }
 
+    /// The name of a target in the record of the folder.
+    fn recorded_name(&self, target: &PackageTarget) -> String {
+        format!("{} {:?}", target.label(self.setup), self.options.of_one_unit)
+    }
+
     /// Notes the digest of an executable that was just built: the next call of cargo finds it
     /// up to date.
     fn note_new(
@@ -335,7 +340,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         record: &mut TargetRecord,
     ) -> Result<(), Error> {
         if !built.is_fresh {
-            record.executables.insert(target.label(self.setup), digest_of(built)?);
+            record.executables.insert(self.recorded_name(target), digest_of(built)?);
         }
         Ok(())
     }

@@ -38,6 +38,13 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     let one = BuildOptions { codegen_units: Some(1), ..BuildOptions::default() };
     let (rendered, ..) = call(TargetKind::Bench, &one, &[]);
     assert!(rendered.contains(" --config=profile.bench.codegen-units=1 "), "{rendered}");
+    let own =
+        BuildOptions { of_one_unit: BTreeSet::from(["own".into()]), ..BuildOptions::default() };
+    let (rendered, ..) = call(TargetKind::Bench, &own, &[]);
+    assert!(
+        rendered.contains(" --config=profile.bench.package.own.codegen-units=1 "),
+        "{rendered}"
+    );
     let options = BuildOptions { profile: Some("fast".into()), ..one };
     let (.., run) = call(TargetKind::Example, &options, &[]);
     assert_eq!(

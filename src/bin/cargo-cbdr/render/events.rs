@@ -128,6 +128,7 @@ pub(crate) fn print(event: &Event<'_>) {
             line(&Line::Notice { text: grouped::text(&notice) });
         }
         Event::Diagnosing(_)
+        | Event::OtherBuilds(..)
         | Event::AllMeasured { .. }
         | Event::Measured { .. }
         | Event::WarmUpRun { .. }

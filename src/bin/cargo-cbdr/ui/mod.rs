@@ -274,6 +274,10 @@ impl Ui {
             Event::AllMeasured { benchmark, why } => {
                 self.status("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
             }
+            Event::OtherBuilds(unaffected, of) => {
+                let why = format!("only {unaffected} of {of} benchmarks are unaffected");
+                self.status("Building", &format!("with another number of codegen units: {why}"));
+            }
             Event::Measured { benchmark, why } => {
                 self.detail("Measuring", &format!("`{benchmark}`: {why}"));
             }

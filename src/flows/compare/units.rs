@@ -1,0 +1,108 @@
+//! Which builds are compared: those of the profile, or others with one codegen unit per crate.
+//!
+//! With several units, an edited function changes what is inlined into others, which then differ,
+//! too. Builds are never mixed: what is equal with one unit may really be slower with several.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Options;
+use super::unaffected::LeftOut;
+use crate::exec::known::Known;
+use crate::model::notice::Notice;
+use crate::workspace::{Preparation, Request};
+
+/// How long it takes to measure a benchmark, roughly; not as it was measured, so that all
+/// comparisons of two commits choose the same builds.
+const PER_BENCHMARK: Duration = Duration::from_secs(1);
+
+/// Others are built if what is to be measured takes longer than this, and than half of the time
+/// limit.
+const LONG: Duration = Duration::from_secs(60);
+
+/// They are used if they leave out more benchmarks by at least this part of all.
+const CLEARLY: f64 = 0.25;
+
+/// The builds that are compared.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Builds {
+    /// Whether they have one codegen unit where the number may be chosen.
+    one_unit: bool,
+    is_chosen: bool,
+    /// The number of benchmarks that are measured with the profile's, and of all.
+    with_profile: (usize, usize),
+    /// The number of benchmarks that are measured with one unit.
+    with_one: usize,
+    /// What the choice depends on.
+    #[serde(skip)]
+    parts: Vec<String>,
+}
+
+impl Builds {
+    /// The profile's at first. What was packed is compared, and machines that build on their own
+    /// have to build the same.
+    pub(super) fn first(options: &Options) -> Self {
+        let is_chosen = options.packed.is_some() || options.shard.is_some();
+        Builds { is_chosen, ..Builds::default() }
+    }
+
+    /// The request for them.
+    pub(super) fn request(&self, request: &Request) -> Request {
+        Request { one_unit: self.one_unit, ..request.clone() }
+    }
+
+    /// Whether an earlier comparison of the programs has chosen other builds.
+    pub(super) fn recall(&mut self, preparation: &Preparation, filter: Option<&str>) -> bool {
+        if self.is_chosen || self.one_unit {
+            return false;
+        }
+        let programs = preparation.benchmarks.iter().flat_map(|one| {
+            let args = format!("{:?}", one.benchmark.args);
+            one.state.programs().map(move |program| format!("{} {args}", program.identity))
+        });
+        let rest = format!("{filter:?} {:?}", preparation.settings.limits.time);
+        let parts: Vec<String> = programs.chain([rest]).collect();
+        let stored = known(preparation, &parts).read();
+        *self = Builds { parts, ..stored.unwrap_or_default() };
+        self.one_unit
+    }
+
+    /// Whether others are to be compared instead, after what was left out of these.
+    pub(super) fn are_replaced(&mut self, left: &LeftOut, preparation: &Preparation) -> bool {
+        let (measured, all) = (left.of - left.unaffected, left.of);
+        if self.one_unit {
+            self.with_one = measured;
+        }
+        if self.is_chosen {
+            return false;
+        }
+        if self.one_unit {
+            let (measured, all) = self.with_profile;
+            let saved = measured as f64 - self.with_one as f64;
+            self.one_unit = saved >= CLEARLY * all as f64;
+            self.is_chosen = true;
+            known(preparation, &self.parts).write(self);
+            return !self.one_unit;
+        }
+        let time = PER_BENCHMARK * measured as u32;
+        let is_long = time >= LONG.max(preparation.settings.limits.time / 2);
+        self.with_profile = (measured, all);
+        self.one_unit = left.has_units && is_long && measured > all / 2;
+        self.is_chosen = !self.one_unit;
+        self.one_unit
+    }
+
+    /// That they are not the profile's.
+    pub(super) fn notice(&self) -> Option<Notice> {
+        let (instead_of, of) = self.with_profile;
+        let notice = Notice::OneUnit { measured: self.with_one, instead_of, of };
+        self.one_unit.then_some(notice)
+    }
+}
+
+/// The choice of earlier comparisons.
+fn known(preparation: &Preparation, parts: &[String]) -> Known {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Known::new(&preparation.cache.file("codegen-units-v1"), &parts)
+}

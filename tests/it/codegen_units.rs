@@ -1,0 +1,130 @@
+//! Both sides are built with one codegen unit where that leaves far fewer benchmarks to measure.
+
+use serde_json::Value;
+
+use crate::support::Repo;
+use crate::unaffected::{bench, status};
+
+/// How many benchmarks run code that is the same in the sources of both sides.
+const MANY: usize = 64;
+
+/// What `many::f0` and all others like it call, each of them with its own constant.
+const SHARED: &str = "pub mod shared {
+    pub fn mix(mut x: u64) -> u64 {
+        x = step(x).wrapping_mul(7) ^ (x >> 3);
+        x = step(x).wrapping_mul(7) ^ (x >> 3);
+        step(x).wrapping_mul(7) ^ (x >> 3)
+    }
+    #[inline(never)] fn step(x: u64) -> u64 { x + CONSTANT }
+}\n";
+
+/// A function of so many steps, in a module of its own.
+fn module(name: &str, steps: usize) -> String {
+    let steps = "x = std::hint::black_box(x).wrapping_mul(7);\n".repeat(steps);
+    format!(
+        "pub mod {name} {{ #[inline(never)] pub fn work(mut x: u64) -> u64 {{ {steps} x }} }}\n"
+    )
+}
+
+/// A library with four modules, which three codegen units share: the two smallest are in one. Which
+/// these are depends on the length of the function in one of them.
+fn library(edited: usize, constant: u64) -> String {
+    let function = |number: usize| {
+        let body = format!("crate::shared::mix(x).wrapping_mul({})", number + 3);
+        format!("#[inline(never)] pub fn f{number}(x: u64) -> u64 {{ {body} }}\n")
+    };
+    let many: String = (0..MANY).map(function).collect();
+    let shared = SHARED.replace("CONSTANT", &constant.to_string());
+    let modules = module("edited", edited) + &module("large", 2000);
+    format!("{shared}pub mod many {{\n{many}}}\n{modules}pub use edited::work as one;\n")
+}
+
+/// A repository whose head has another library.
+fn repo(head: &str) -> Repo {
+    let repo = Repo::new("steady");
+    let profile = "\n[profile.bench]\nlto = \"off\"\ncodegen-units = 3\n";
+    repo.replace("Cargo.toml", "harness = false\n", &format!("harness = false\n{profile}"));
+    let more = (0..MANY).map(|number| format!("(\"f{number}\", steady::many::f{number}), "));
+    repo.write("benches/work.rs", &bench(&more.collect::<String>()));
+    repo.write("src/lib.rs", &library(2, 1));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", head);
+    repo.commit("head");
+    repo
+}
+
+const CALL: &str = "compare main --harness libtest --seed 5 --layouts off --time-limit 100s \
+    --max-pairs 6";
+
+fn compare(repo: &Repo, args: &str) -> Value {
+    repo.cbdr(&format!("{CALL} --format json {args}")).run().code(0).json()
+}
+
+/// How many of the benchmarks that have not changed are unaffected.
+fn unaffected(object: &Value) -> usize {
+    (0..MANY).filter(|number| status(object, &format!("f{number}")) == "unaffected").count()
+}
+
+fn notices(object: &Value) -> String {
+    object["notices"].to_string()
+}
+
+const NOTICE: &str = "both sides are built with one codegen unit per crate, so that 1 of 65 \
+    benchmarks have to be measured instead of 65";
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
+    let repo = repo(&library(800, 1));
+    let shown = repo.cbdr("compare main --dry-run").run().code(0).stdout;
+    assert!(shown.contains("codegen-units  auto        default"), "{shown}");
+    for again in ["cold", "warm", "after its choice is forgotten"] {
+        let object = compare(&repo, "");
+        assert_eq!(unaffected(&object), MANY, "{again}: {object}");
+        assert_eq!(status(&object, "one"), "compared", "{again}");
+        assert!(notices(&object).contains(NOTICE), "{again}: {}", notices(&object));
+        assert_eq!(notices(&object).matches("none of the code").count(), 1, "{again}");
+        let choice = repo.cached().join("codegen-units-v1");
+        let text = std::fs::read_to_string(&choice).unwrap();
+        assert!(text.contains("\"one_unit\":true"), "{text}");
+        if again == "warm" {
+            std::fs::remove_file(choice).unwrap();
+        }
+    }
+    for format in ["human", "markdown"] {
+        let said = repo.cbdr(&format!("{CALL} --format {format}")).run().code(0);
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert_eq!(all.matches("with one codegen unit per crate").count(), 1, "{format}: {all}");
+    }
+    // Another machine measures what was packed.
+    repo.cbdr("pack main ../packed --harness libtest --layouts off").run().code(0);
+    let call = "compare --packed ../packed --seed 5 --max-pairs 6 --format json";
+    let object = repo.cbdr(call).run().code(0).json();
+    assert_eq!(unaffected(&object), MANY, "{object}");
+    assert!(notices(&object).contains(NOTICE), "{}", notices(&object));
+    // The builds of the profile are compared where that is asked for, or where machines that
+    // know only a part have to agree.
+    for args in ["--codegen-units profile", "--codegen-units 3", "--measure-all", "--shard 1/1"] {
+        let object = compare(&repo, args);
+        assert_eq!(unaffected(&object), 0, "{args}: {object}");
+        assert!(!notices(&object).contains("codegen unit per"), "{args}: {}", notices(&object));
+    }
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn the_builds_of_the_profile_are_compared_if_one_codegen_unit_does_not_help() {
+    // All benchmarks run the function that was edited.
+    let repo = repo(&library(2, 2));
+    for again in ["cold", "warm"] {
+        let said = repo.cbdr(&format!("{CALL} --format json")).run().code(0);
+        assert_eq!(said.stderr.contains("number of codegen units"), again == "cold", "{again}");
+        let object = said.json();
+        assert_eq!(unaffected(&object), 0, "{again}: {object}");
+        assert!(!notices(&object).contains("codegen unit per"), "{again}: {}", notices(&object));
+    }
+    // Few are measured in no time.
+    let said = repo.cbdr(&format!("{CALL} --filter f7")).run().code(0);
+    said.never_says("number of codegen units");
+}
