@@ -26,7 +26,6 @@ use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
 use crate::model::outcome::{FunctionCounts, SameReason};
 use crate::model::side::{Pair, Side};
-use crate::settings::options::Benchmark;
 use crate::workspace::{Moves, Preparation, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
@@ -53,8 +52,7 @@ pub(super) struct LeftOut {
     pub(super) of: usize,
     /// Whether no function of any program differs.
     has_same_code: bool,
-    /// Whether a function differs of a crate that rustc has divided into codegen units, the number
-    /// of which may be chosen.
+    /// Whether a function differs of a crate that rustc has divided into codegen units.
     pub(super) has_units: bool,
 }
 
@@ -121,7 +119,6 @@ pub(super) fn leave_out(
     }
     let unaffected: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
     has_same_code &= unaffected == of;
-    has_units &= preparation.settings.benchmarks.iter().all(Benchmark::chooses_units);
     Ok(LeftOut { unaffected, of, has_same_code, has_units })
 }
 

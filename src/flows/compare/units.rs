@@ -11,6 +11,7 @@ use super::Options;
 use super::unaffected::LeftOut;
 use crate::exec::known::Known;
 use crate::model::notice::Notice;
+use crate::settings::options::Benchmark;
 use crate::workspace::{Preparation, Request};
 
 /// How long it takes to measure a benchmark, roughly; not as it was measured, so that all
@@ -40,10 +41,12 @@ pub(super) struct Builds {
 }
 
 impl Builds {
-    /// The profile's at first. What was packed is compared, and machines that build on their own
-    /// have to build the same.
+    /// The profile's at first, and at last where all is measured. What was packed is compared, and
+    /// machines that build on their own have to build the same.
     pub(super) fn first(options: &Options) -> Self {
-        let is_chosen = options.packed.is_some() || options.shard.is_some();
+        let Request { aa, always_run, measure_all, .. } = options.request;
+        let is_divided = options.packed.is_some() || options.shard.is_some();
+        let is_chosen = aa || always_run || measure_all || is_divided;
         Builds { is_chosen, ..Builds::default() }
     }
 
@@ -54,6 +57,7 @@ impl Builds {
 
     /// Whether an earlier comparison of the programs has chosen other builds.
     pub(super) fn recall(&mut self, preparation: &Preparation, filter: Option<&str>) -> bool {
+        self.is_chosen |= !preparation.settings.benchmarks.iter().all(Benchmark::chooses_units);
         if self.is_chosen || self.one_unit {
             return false;
         }
