@@ -74,7 +74,7 @@ fn notices(object: &Value) -> String {
 }
 
 const NOTICE: &str = "the workspace's crates are built with one codegen unit each, on both sides, \
-    so that 1 of 65 benchmarks has to be measured instead of 65";
+    which leaves 1 of 65 benchmarks to measure instead of 65";
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]

@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_100),
-    ("engine", 2_502),
+    ("bin", 11_110),
+    ("engine", 2_514),
     ("error", 130),
     ("exec", 6_775),
-    ("flows", 7_205),
-    ("model", 1_905),
+    ("flows", 7_325),
+    ("model", 1_912),
     ("samples", 2_290),
-    ("settings", 1_860),
+    ("settings", 1_901),
     ("stats", 2_425),
-    ("workspace", 11_540),
+    ("workspace", 11_556),
 ];
 
 fn root() -> PathBuf {

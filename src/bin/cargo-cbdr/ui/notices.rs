@@ -71,14 +71,11 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::Unaffected { benchmarks, of, has_same_code } => {
             unaffected(*benchmarks, *of, *has_same_code)
         }
-        Notice::OneUnit { measured, instead_of, of } => {
-            let has = if *measured == 1 { "has" } else { "have" };
-            format!(
-                "the workspace's crates are built with one codegen unit each, on both sides, so \
-                 that {measured} of {of} benchmarks {has} to be measured instead of {instead_of}; \
-                 `--codegen-units profile` prevents this"
-            )
-        }
+        Notice::OneUnit { measured, instead_of, of } => format!(
+            "the workspace's crates are built with one codegen unit each, on both sides, which \
+             leaves {measured} of {of} benchmarks to measure instead of {instead_of}; \
+             `--codegen-units profile` prevents this"
+        ),
         Notice::OfShards { text } | Notice::OfShard { text, .. } => text.clone(),
         Notice::Run(notice) => run(notice, of),
         Notice::Identical { moved, .. } => identical(*moved, of),
