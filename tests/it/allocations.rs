@@ -71,7 +71,7 @@ fn main() {
 
 /// A program that allocates so many blocks on main, and one more on a branch.
 fn one_more(than: usize) -> Repo {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write("benches/work.rs", PROGRAM);
     let write = |blocks: usize| {
         repo.write("src/lib.rs", &format!("pub const BLOCKS: usize = {blocks};\n"));

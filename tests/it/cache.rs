@@ -5,9 +5,9 @@ use std::process::Stdio;
 
 use crate::support::{Cbdr, Repo, cached};
 
-/// The steady fixture, compared once.
+/// The fixture with a library, compared once.
 fn compared(name: &str) -> Repo {
-    let repo = Repo::named("steady", name);
+    let repo = Repo::named("library", name);
     repo.branch("feature");
     repo.write("README.md", "words\n");
     repo.commit("document it");

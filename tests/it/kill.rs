@@ -37,7 +37,10 @@ const PHASES: [(&str, &str, usize); 8] = [
 
 /// The benchmark reports exactly the work of its side, so that the right verdict is
 /// known; with `UNSETTLED` it reports something else each time.
-const BENCH: &str = r#"fn main() {
+const BENCH: &str = r#"#[path = "../src/lib.rs"]
+mod steady;
+
+fn main() {
     std::thread::sleep(std::time::Duration::from_millis(3));
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos() % 1000;
     let unsettled = std::env::var_os("UNSETTLED").is_some();

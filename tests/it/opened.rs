@@ -114,7 +114,7 @@ fn link(repo: &Repo, target: &str, name: &str) {
 
 #[test]
 fn whatever_way_a_file_is_reached_that_differs_it_is_seen() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     let all = [&AFFECTED[..], &UNAFFECTED[..]].concat();
     write_code(&repo, &all);
     repo.write("build.rs", BUILD_SCRIPT);
@@ -168,7 +168,7 @@ fn whatever_way_a_file_is_reached_that_differs_it_is_seen() {
 #[test]
 fn an_unchanged_program_is_measured_if_it_may_find_something_else() {
     // In memory, the size of a folder is that of its names, and a shell looks at its folder.
-    let repo = Repo::on_disk("steady");
+    let repo = Repo::on_disk("library");
     write_code(&repo, &[("two", r#"length("data.txt")"#)]);
     repo.write("data.txt", "some");
     repo.write("input.txt", "some");

@@ -18,7 +18,10 @@ use crate::support::{Cbdr, Ran, Repo, metric};
 
 /// A benchmark that reports its time, which is what the source says, with a little noise. It
 /// needs a file of the repository, one that its build script has made, and a folder of cargo's.
-const BENCH: &str = r#"fn main() {
+const BENCH: &str = r#"#[path = "../src/lib.rs"]
+mod steady;
+
+fn main() {
     let data = std::fs::read_to_string("data.txt").unwrap();
     let made = std::fs::read_to_string(concat!(env!("OUT_DIR"), "/made")).unwrap();
     assert_eq!((data.as_str(), made.as_str()), ("1\n", "made"));

@@ -610,7 +610,6 @@ fn a_target_that_is_renamed_removed_or_in_a_renamed_package_is_no_new_one() {
     said(&renamed, &[notice], &[], [0, 102]);
     // The package has another name, and the target is the same.
     let package = change("name = \"steady\"", "name = \"quick\"");
-    package.replace("benches/work.rs", "steady::", "quick::");
     package.commit("rename");
     let slower = "compare main --layouts off --metric cpu_time --threshold 20% --seed 1";
     package.cbdr(slower).run().code(100);

@@ -14,7 +14,7 @@ const BENCH: &str = "mod common;\nuse std::io::Write;\nfn main() {\n    \
 /// A repository on a branch that changed the library and its benchmark, which
 /// stands in `benches/work.rs` and `benches/common/`.
 fn repo() -> Repo {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write("src/lib.rs", "pub const WORD: &str = \"base\";\n");
     repo.write("benches/work.rs", BENCH);
     repo.write("benches/common/mod.rs", "pub const WORD: &str = \"old\";\n");
@@ -67,7 +67,7 @@ fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
 
 #[test]
 fn a_new_benchmark_can_measure_an_old_library() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.branch("feature");
     repo.write("benches/second.rs", "fn main() { std::hint::black_box(steady::ROUNDS); }\n");
     repo.replace("Cargo.toml", "[[bench]]\nname = \"work\"", "[[bench]]\nname = \"second\"");
@@ -82,7 +82,7 @@ fn a_new_benchmark_can_measure_an_old_library() {
 
 #[test]
 fn a_link_in_the_way_is_not_written_through() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     let outside = repo.around().join("outside.rs");
     std::fs::write(&outside, "fn main() {}\n").unwrap();
     std::fs::remove_file(repo.path().join("benches/work.rs")).unwrap();
@@ -117,7 +117,7 @@ const USER: &str = "use std::hint::black_box;\nfn main() {\n    \
 
 /// A repository of which `main` has a library, and a branch another one.
 fn libraries(base: &str, head: &str) -> Repo {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write("src/lib.rs", base);
     repo.write("benches/work.rs", USER);
     repo.commit("before");

@@ -408,7 +408,7 @@ fn what_the_change_does_not_affect_is_unaffected_on_each_machine() {
              #[inline(never)] pub fn two(x: u64) -> u64 {{ x.wrapping_mul({factor}) }}"
         )
     };
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write("benches/work.rs", &bench("(\"two\", steady::two)"));
     repo.write("src/lib.rs", &two(9));
     repo.commit("base");

@@ -84,7 +84,7 @@ fn values(suite: &[Printed], side: usize) -> String {
 /// `feature` the others.
 #[track_caller]
 pub(super) fn repository(suites: &[&[Printed]]) -> Repo {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write("bench.sh", SCRIPT);
     repo.write(".gitignore", "*.csv\n*.json\n*.html\n*.md\n");
     let units = "units.throughput = { unit = \"B/s\", better = \"higher\" }";

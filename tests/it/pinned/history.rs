@@ -39,7 +39,7 @@ fn line(commit: &str, number: usize, factor: f64, error: Option<&str>) -> Value 
 /// outlier and one begins a new level, and two on `feature`, of which the
 /// second is slower.
 fn with_results() -> Repo {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     for number in 0..17 {
         if number == 15 {
             repo.branch("feature");
