@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric, skipped};
+use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric, search_path, skipped};
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
@@ -25,10 +25,10 @@ fn script(repo: &Repo, name: &str, text: &str) -> PathBuf {
 /// script, which gets the usual one and its arguments.
 fn with_compiler(repo: &Repo, side: &str, text: &str) -> Cbdr {
     let text = format!(
-        "case \"$PWD $*\" in */{side}/*\"--crate-name steady\"*) {text} ;; esac\nexec \"$@\""
+        "case \"$PWD $*\" in */{side}/*\"--crate-name work\"*) {text} ;; esac\nexec \"$@\""
     );
     let wrapper = script(repo, "compiler", &text);
-    repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0")
+    repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0")
         .env("RUSTC_WRAPPER", wrapper)
 }
 
@@ -175,7 +175,7 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
         drop(reader);
         command.stdout(writer).stderr(Stdio::null()).status().unwrap().code()
     };
-    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0 --fail-on inconclusive";
+    let compare = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0 --fail-on inconclusive";
     assert_eq!(code(compare), Some(102));
     assert_eq!(code(&format!("{compare} --format json")), Some(102));
     assert_eq!(code("cache list"), Some(0));
@@ -187,7 +187,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
         return skipped("no /dev/full here");
     }
     let repo = branched();
-    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
     for (option, file) in
         [("--samples", "/dev/full"), ("--report", "/dev/full"), ("--export", "bencher=/dev/full")]
     {
@@ -210,7 +210,7 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
 #[test]
 fn a_cache_of_somebody_else_is_not_trusted() {
     let repo = branched();
-    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
     std::fs::create_dir_all(repo.cache()).unwrap();
     // All may write to the place itself, as to `/tmp`, but not to what is made there.
     let all = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
@@ -244,6 +244,7 @@ fn a_place_that_can_not_be_written_to_is_said_with_what_to_do() {
 fn limited(repo: &Repo, limit: &str, args: &str) -> Ran {
     let mut command = Command::new("sh");
     command.current_dir(repo.path()).stdin(Stdio::null()).env("CBDR_CACHE_DIR", repo.cache());
+    command.env("PATH", search_path());
     command.args(["-c", &format!("ulimit {limit} && exec \"$0\" {args}")]);
     let output = command.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -339,10 +340,8 @@ fn a_build_is_published_whole_or_not_at_all() {
          for n in 0..120 {\n        std::fs::write(out.join(format!(\"{n}.txt\")), \
          vec![b'x'; if n == 60 { 2_000_000 } else { 20_000 }]).unwrap();\n    }\n}\n",
     );
-    repo.write(
-        "benches/work.rs",
-        "fn main() { println!(\"{{\\\"work\\\": {}}}\", steady::ROUNDS); }\n",
-    );
+    let work = "println!(\"{{\\\"work\\\": {}}}\", steady::ROUNDS);\n    black_box(sum);";
+    repo.replace("benches/work.rs", "black_box(sum);", work);
     repo.commit("files");
     repo.branch("feature");
     repo.replace("src/lib.rs", "2_000_000", "4_000_000");

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{LIBTEST_NAMES, RELEASES, Random, Repo, Variables, setting};
+use crate::support::{LIBTEST_NAMES, RELEASES, Random, Repo, Variables, search_path, setting};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
@@ -38,7 +38,7 @@ const LIBRARY: &str = r#"
 
 /// A repository whose library has this function `two` on each side.
 fn repo(base: &str, head: &str) -> Repo {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write("benches/work.rs", &bench("(\"two\", steady::two)"));
     repo.write("src/lib.rs", &format!("{LIBRARY}{base}"));
     repo.commit("base");
@@ -314,7 +314,7 @@ fn whatever_way_it_is_seen(release: Variables) {
         });
         format!("{LIBRARY}{}", modules.collect::<String>())
     };
-    let repo = Repo::new("steady").with(release);
+    let repo = Repo::new("library").with(release);
     let works = names.iter().map(|name| format!("(\"{name}\", steady::{name}::run), "));
     repo.write("benches/work.rs", &bench(&works.collect::<String>()));
     repo.write("src/lib.rs", &library(false));
@@ -370,7 +370,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     repo.write(
         "benches/work.rs",
         &bench("(\"often\", steady::often), (\"seeded\", steady::seeded)"),
@@ -408,7 +408,7 @@ static LATER: Mutex<Option<Work>> = Mutex::new(None);
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     let harness = bench("").replace("&[(\"one\", steady::one), ]", "&registered()") + REGISTERED;
     let three = "(\"three\", black_box(three as Work))";
     let table = [
@@ -474,7 +474,7 @@ pub fn of_text(_: u64) -> u64 { unsafe { u64::from(*wide().add(1)) } }
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn code_in_other_languages_counts_as_any_other() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     let works = ["in_c", "after", "in_assembly", "of_text"];
     let works = works.map(|name| format!("(\"{name}\", steady::{name}), "));
     repo.write("benches/work.rs", &bench(&works.concat()));
@@ -514,7 +514,7 @@ const ASKS: &str = r#"
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn what_was_seen_before_counts_while_all_is_as_it_was() {
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     let (file, folder) = (repo.around().join("asked"), repo.around().join("listed"));
     std::fs::create_dir(&folder).unwrap();
     let asks = ASKS.replace("FILE", file.to_str().unwrap());
@@ -553,6 +553,7 @@ fn what_was_seen_before_counts_while_all_is_as_it_was() {
     let mut shell = std::process::Command::new("sh");
     shell.arg("-c").arg(limited).arg(env!("CARGO_BIN_EXE_cargo-cbdr"));
     shell.current_dir(repo.path()).env("CBDR_CACHE_DIR", repo.cache());
+    shell.env("PATH", search_path());
     assert!(shell.output().unwrap().status.success());
     let second = kept();
     assert!(first.iter().zip(&second).all(|(first, second)| first.1 < second.1), "{second:?}");
@@ -692,7 +693,7 @@ fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
     for seed in 0..programs {
         let mut random = Random::new(900 + seed);
         let mut library = random_library(&mut random);
-        let repo = Repo::new("steady").with(RELEASES[(seed / 2 % 2) as usize]);
+        let repo = Repo::new("library").with(RELEASES[(seed / 2 % 2) as usize]);
         let works = (0..library.len()).map(|place| format!("(\"f{place}\", steady::f{place}), "));
         let bench = bench(&works.collect::<String>());
         // What a benchmark finds is what it reports.
@@ -746,7 +747,7 @@ fn a_dynamic_library_that_differs_is_seen() {
 }
 
 fn a_dynamic_library_is_seen(release: Variables) {
-    let repo = Repo::new("steady").with(release);
+    let repo = Repo::new("library").with(release);
     let needs = "[dependencies]\nshared = { path = \"shared\" }\n\n[[bench]]";
     repo.replace("Cargo.toml", "[[bench]]", needs);
     let locked = "name = \"steady\"\nversion = \"0.1.0\"\n";
@@ -783,7 +784,7 @@ const AGAIN: &str = r#"use std::os::unix::process::CommandExt;
 #[test]
 fn what_executes_itself_again_is_measured() {
     let plain = "#[inline(never)] pub fn two(x: u64) -> u64 { x.wrapping_mul(9) }";
-    let repo = Repo::new("steady");
+    let repo = Repo::new("library");
     let again = format!("fn main() {{ {AGAIN}");
     repo.write("benches/work.rs", &bench("(\"two\", steady::two)").replace("fn main() {", &again));
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}"));

@@ -64,8 +64,8 @@ pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in(&*SCRATCH).unwrap()
 }
 
-/// PATH with the folder of the toolchain in front, whose cargo and rustc rustup's proxies would
-/// look up in each of their calls.
+/// PATH with the folder of the toolchain instead of rustup's, whose proxies would look up cargo
+/// and rustc in each of their calls, and which each comparison would ask for the toolchain.
 pub(crate) fn search_path() -> &'static OsStr {
     static PATH: LazyLock<OsString> = LazyLock::new(|| {
         let usual = std::env::var_os("PATH").unwrap();
@@ -73,7 +73,11 @@ pub(crate) fn search_path() -> &'static OsStr {
         let bin = Path::new(String::from_utf8(rustc.stdout).unwrap().trim()).join("bin");
         let has = |name: &str| bin.join(name).is_file();
         let direct = (has("cargo") && has("rustc")).then(|| bin.clone());
-        std::env::join_paths(direct.into_iter().chain(std::env::split_paths(&usual))).unwrap()
+        let is_rustups = |folder: &PathBuf| {
+            folder.join("rustup").is_file() && !folder.join("sh").exists() && direct.is_some()
+        };
+        let others = std::env::split_paths(&usual).filter(|folder| !is_rustups(folder));
+        std::env::join_paths(direct.iter().cloned().chain(others)).unwrap()
     });
     &PATH
 }
@@ -365,6 +369,9 @@ impl Cbdr {
         }
         command.env("CBDR_CACHE_DIR", cache).env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
         command.env("PATH", search_path()).env("TMPDIR", &*SCRATCH);
+        // Cargo reads all certificates whenever it is called, which takes it half of its time, and
+        // nothing is fetched from other machines.
+        command.env("SSL_CERT_FILE", "/dev/null").env("SSL_CERT_DIR", "/dev/null");
         Cbdr { command }
     }
 
