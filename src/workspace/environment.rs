@@ -202,4 +202,21 @@ mod tests {
             names(&[("LD_LIBRARY_PATH", "/w/target/release:/mine")], Some("/w/target/release/c"));
         assert_eq!(got, [path]);
     }
+
+    #[test]
+    fn a_build_depends_on_flags_and_profiles_wherever_they_are_set() {
+        let environment = |names: &[&str]| -> Vec<(OsString, OsString)> {
+            names.iter().map(|name| (name.into(), "x".into())).collect()
+        };
+        let tracked = environment(&[
+            "CARGO_BUILD_RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_PROFILE_BENCH_DEBUG_ASSERTIONS",
+            "RUSTFLAGS",
+        ]);
+        assert_eq!(tracked_by_cargo(&tracked).lines().count(), tracked.len());
+        let others = environment(&["CARGO_INCREMENTAL", "CFLAGS", "CFLAGS_x86_64-linux-gnu"]);
+        assert_eq!(untracked(&others).lines().count(), others.len());
+        assert_eq!(untracked(&environment(&["CARGO_HOME", "CFLAGSX"])), "");
+    }
 }
