@@ -84,7 +84,7 @@ fn the_head_against_itself_is_built_twice_and_measured() {
 #[test]
 fn a_second_comparison_builds_nothing_and_a_new_commit_only_what_changed() {
     let repo = branch_with("2_200_000");
-    let args = "compare main --max-pairs 6 --threshold 900%";
+    let args = "compare main --max-pairs 6 --threshold 900% --layouts off";
     repo.cbdr(args).run().code(0).says("Building base").says("Building head");
     let again = repo.cbdr(args).run().code(0).says("Fresh base").says("Fresh head");
     again.never_says("Building").never_says("Compiling");
@@ -302,7 +302,7 @@ fn the_samples_are_rows_in_their_order_and_beside_them_what_they_are_of() {
     let repo = branch_with("2_200_000");
     let path = repo.around().join("out.csv");
     let args = format!(
-        "compare main --max-pairs 6 --threshold 900% --seed 5 --samples {}",
+        "compare main --max-pairs 6 --threshold 900% --layouts off --seed 5 --samples {}",
         path.display()
     );
     repo.cbdr(&args).run().code(0);
@@ -324,7 +324,7 @@ fn the_samples_are_rows_in_their_order_and_beside_them_what_they_are_of() {
 fn the_whole_gate_is_repeated_and_its_verdicts_are_counted() {
     let repo = Repo::new("steady");
     let ran = repo
-        .cbdr("compare --aa --repeat 3 --max-pairs 6 --threshold 900% --seed 7 --format json")
+        .cbdr("compare --aa --repeat 3 --max-pairs 6 --threshold 900% --layouts off --seed 7 --format json")
         .run();
     let object = ran.code(0).says("Compared 3 of 3: inconclusive").json();
     assert_eq!(object["repeat"], 3);
@@ -334,7 +334,10 @@ fn the_whole_gate_is_repeated_and_its_verdicts_are_counted() {
         (0..3).map(|number| object["comparisons"][number]["seed"].clone()).collect();
     assert_eq!(seeds, [7, 8, 9]);
     repo.cbdr("compare main --repeat 3").run().code(2);
-    let ran = repo.cbdr("compare --aa --repeat 2 --max-pairs 6 --threshold 900%").run().code(0);
+    let ran = repo
+        .cbdr("compare --aa --repeat 2 --max-pairs 6 --threshold 900% --layouts off")
+        .run()
+        .code(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     let first = format!("2 comparisons of main ({}) with itself:", &repo.head()[..10]);
     let counts = ["  no regression     0  0.0%", "  regression        0  0.0%"];

@@ -482,7 +482,9 @@ fn an_argument_need_not_be_text() {
     let repo = crate::support::branch_with("3_000_000");
     let odd = std::ffi::OsStr::from_bytes(b"\xff\x1b[31m.csv");
     let call = repo
-        .cbdr("compare main --max-pairs 6 --threshold 900% --format markdown --samples")
+        .cbdr(
+            "compare main --max-pairs 6 --threshold 900% --layouts off --format markdown --samples",
+        )
         .args([odd]);
     is_calm_comment(&call.run().code(0).stdout);
     assert!(repo.path().join(odd).exists());
@@ -578,7 +580,7 @@ fn links_lead_no_write_out_of_the_worktree() {
     repo.replace("src/lib.rs", "2_000_000", "2_000_001");
     repo.commit("a link to nowhere");
     std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
-    repo.cbdr("compare main --max-pairs 6 --threshold 900%").run().code(0);
+    repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off").run().code(0);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
     // What a run leaves in its worktree leads no clean-up astray.
     std::fs::write(outside.join("precious"), "mine").unwrap();
@@ -586,7 +588,7 @@ fn links_lead_no_write_out_of_the_worktree() {
     let call =
         repo.cbdr("compare main --max-pairs 6 --threshold 900% --always-run --warmup 0 --command");
     call.args([format!("sh -c '{swap}'")]).run().code(0);
-    repo.cbdr("compare main --max-pairs 6 --threshold 900%").run().code(0);
+    repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off").run().code(0);
     assert!(outside.join("precious").exists());
     let left: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(left, [outside.join("precious")]);

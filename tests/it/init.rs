@@ -31,7 +31,7 @@ fn the_table_it_writes_is_all_that_a_comparison_needs() {
     repo.branch("slower");
     repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    // Slower by nothing.");
     repo.commit("a comment");
-    repo.cbdr("compare --max-pairs 6 --threshold 900%").run().code(0);
+    repo.cbdr("compare --max-pairs 6 --threshold 900% --layouts off").run().code(0);
 }
 
 #[test]
@@ -284,7 +284,10 @@ fn of_several_targets_those_are_chosen_that_can_be_decided() {
     assert_eq!(after.matches("bench = \"").count(), 2, "{after}");
     // What was written runs.
     repo.commit("configured");
-    let ran = repo.cbdr("compare --aa --max-pairs 6 --threshold 900% --format json").run().code(0);
+    let ran = repo
+        .cbdr("compare --aa --max-pairs 6 --threshold 900% --layouts off --format json")
+        .run()
+        .code(0);
     let object = ran.json();
     let names: Vec<_> =
         object["benchmarks"].as_array().unwrap().iter().map(|one| &one["name"]).collect();

@@ -53,7 +53,9 @@ fn change(result: &Value) -> f64 {
 #[test]
 fn what_is_slower_only_as_built_is_no_regression_unless_layouts_are_off_or_it_is_a_shard() {
     let repo = repo("1.2e-3", "1e-3");
-    let object = json(&repo, 0, "--samples ../out.csv");
+    let ran = compare(&repo, "--format json --samples ../out.csv").code(0);
+    let ran = ran.says("in one layout").says("aligned +20.0%").says("placement, not your change");
+    let object = ran.json();
     assert_eq!(object["verdict"], "no-regression");
     let result = metric(&object, "wall_time");
     assert!((change(&result["as_built"]) - 0.2).abs() < 0.01, "{result}");
@@ -71,8 +73,6 @@ fn what_is_slower_only_as_built_is_no_regression_unless_layouts_are_off_or_it_is
     assert_eq!(rows("out.layouts.csv"), 2 * layouts["number"].as_u64().unwrap());
     let analyzed = repo.cbdr("analyze ../out.layouts.csv --threshold 2% --format json").run();
     assert_eq!(analyzed.code(0).json()["verdict"], "no-regression");
-    let said = compare(&repo, "").code(0);
-    said.says("in one layout").says("aligned +20.0%").says("placement, not your change");
     // Nothing is left of the layouts.
     let left = walk(&repo.cached());
     let is_left = |path: &String| path.ends_with(".layout") || path.ends_with(".aligned");
@@ -147,28 +147,24 @@ fn walk(folder: &std::path::Path) -> Vec<String> {
 #[test]
 fn what_is_slower_everywhere_is_a_regression_by_what_it_is_over_layouts() {
     let repo = repo("1.5e-3", "1.2e-3");
-    let object = json(&repo, 100, "");
-    let result = metric(&object, "wall_time");
-    assert!((change(&result["as_built"]) - 0.5).abs() < 0.01, "{result}");
-    assert!((change(result) - 0.2).abs() < 0.01, "{object}");
-    let said = compare(&repo, "").code(100);
-    assert!(said.stdout.contains(" is 20.0% slower than main, at least "), "{}", said.stdout);
-    said.says(" layouts\n");
-    compare(&repo, "--fail-fast").code(100);
-}
-
-#[test]
-fn the_time_goes_on_when_layouts_are_measured() {
-    let ran = compare(&repo("1.2e-3", "1.1e-3"), "--message-format json").code(100);
+    let ran = compare(&repo, "--message-format json").code(100);
     let lines: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let object = lines.last().unwrap();
+    let result = metric(object, "wall_time");
+    assert!((change(&result["as_built"]) - 0.5).abs() < 0.01, "{result}");
+    assert!((change(result) - 0.2).abs() < 0.01, "{object}");
+    // The time of the events goes on when layouts are measured.
     let pairs: Vec<&Value> = lines.iter().filter(|line| line["reason"] == "pair").collect();
     let over = pairs.iter().filter(|pair| pair["layouts"] == true).count();
     assert!(over > 0 && over < pairs.len());
     let seconds = |pair: &&Value| -> f64 { pair["elapsed_seconds"].as_f64().unwrap() };
     assert!(pairs.iter().map(seconds).is_sorted(), "{pairs:?}");
-    let whole = lines.last().unwrap()["elapsed_seconds"].as_f64().unwrap();
+    let whole = object["elapsed_seconds"].as_f64().unwrap();
     assert!(pairs.iter().map(seconds).next_back().unwrap() <= whole);
+    let said = compare(&repo, "").code(100);
+    assert!(said.stdout.contains(" is 20.0% slower than main, at least "), "{}", said.stdout);
+    said.says(" layouts\n");
 }
 
 #[test]
@@ -221,20 +217,21 @@ fn main() {{
 #[test]
 fn layouts_can_be_asked_from_the_beginning() {
     // A slowdown that the placement of the head hides.
-    let slower_elsewhere = repo("1e-3", "1.1e-3");
-    let object = json(&slower_elsewhere, 0, "");
+    let repo = repo("1e-3", "1.1e-3");
+    let object = json(&repo, 0, "");
     assert_eq!(layouts(&object), Value::Null);
-    let object = json(&slower_elsewhere, 100, "--layouts 24");
+    let object = json(&repo, 100, "--layouts 24");
     let layouts = layouts(&object);
     assert_eq!(metric(&object, "wall_time")["as_built"]["verdict"], "no-regression");
     assert!(layouts["number"].as_u64().unwrap() <= 24, "{layouts}");
     // What would stay open as built has its verdict over layouts.
-    let at_threshold = repo("1.02e-3", "1.1e-3");
-    let object = json(&at_threshold, 100, "--layouts 24 --max-pairs 20");
+    repo.write("benches/work.rs", &source("1.02e-3", "1.1e-3"));
+    repo.commit("at the threshold");
+    let object = json(&repo, 100, "--layouts 24 --max-pairs 20");
     assert_eq!(object["stopped_by"], "verdict");
     // Two layouts give no verdict.
-    compare(&slower_elsewhere, "--layouts 2").code(101).says("at least");
-    compare(&slower_elsewhere, "--layouts 0").code(2).says("it must be `auto`, `off` or a number");
+    compare(&repo, "--layouts 2").code(101).says("at least");
+    compare(&repo, "--layouts 0").code(2).says("it must be `auto`, `off` or a number");
 }
 
 #[test]
@@ -251,10 +248,9 @@ fn the_base_decides_whether_layouts_count() {
     compare(&repo, "").code(100).says("`layouts`");
 }
 
-/// The number of a suite of two programs, of one machine and of two with one program each; and what
-/// is said about the latter. The first program is slower by a fifth as built.
-fn suite_of_machines(first_elsewhere: &str, second: [&str; 2]) -> ([Value; 2], String) {
-    let repo = repo("1.2e-3", first_elsewhere);
+#[test]
+fn an_alarm_of_the_suite_of_several_machines_is_tested_over_layouts() {
+    let repo = repo("1e-3", "1e-3");
     repo.git(&["checkout", "--quiet", "main"]);
     let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
     let other = "\n[[bench]]\nname = \"other\"\nharness = false\n";
@@ -263,41 +259,47 @@ fn suite_of_machines(first_elsewhere: &str, second: [&str; 2]) -> ([Value; 2], S
     repo.commit("another");
     repo.git(&["checkout", "--quiet", "feature"]);
     repo.git(&["merge", "--quiet", "--no-edit", "main"]);
-    repo.write("benches/other.rs", &source(second[0], second[1]));
-    repo.commit("slower");
-    std::fs::create_dir(repo.around().join("s")).unwrap();
-    let gate = "--threshold 90% --suite geomean=5%";
-    for number in 1..=2 {
-        compare(&repo, &format!("{gate} --shard {number}/2 --samples ../s/{number}.csv")).code(0);
-    }
-    let alone = compare(&repo, &format!("{gate} --format json")).json();
-    let combined = repo.cbdr("analyze --combine ../s --format json").run().json();
-    let notices = combined["notices"].to_string();
     let number = |object: Value| {
         assert_eq!(object["benchmarks"].as_array().unwrap().len(), 2, "{object}");
-        assert_eq!(object["verdict"], object["suite"]["numbers"][0]["metrics"][0]["verdict"]);
-        object["suite"]["numbers"][0]["metrics"][0].clone()
+        let number = object["suite"]["numbers"][0]["metrics"][0].clone();
+        assert_eq!(object["verdict"], number["verdict"]);
+        number
     };
-    ([alone, combined].map(number), notices)
-}
-
-#[test]
-fn an_alarm_of_the_suite_of_several_machines_is_tested_over_layouts() {
+    // The first program is slower by a fifth as built.
     let cases = [
         ("1e-3", ["1.2e-3", "1e-3"], "no-regression", false),
         ("1.2e-3", ["1.2e-3", "1.2e-3"], "regression", false),
         // A machine on which nothing is slower has nothing to measure again.
         ("1e-3", ["1.001e-3", "1e-3"], "no-regression", true),
     ];
-    for (first, second, verdict, is_partly_as_built) in cases {
-        let (numbers, notices) = suite_of_machines(first, second);
+    for (place, (first_elsewhere, second, verdict, is_partly_as_built)) in cases.iter().enumerate()
+    {
+        repo.write("benches/work.rs", &source("1.2e-3", first_elsewhere));
+        repo.write("benches/other.rs", &source(second[0], second[1]));
+        repo.commit("slower");
+        let gate = "--threshold 90% --suite geomean=5%";
+        let samples = repo.around().join(format!("samples-{place}"));
+        std::fs::create_dir(&samples).unwrap();
+        for shard in 1..=2 {
+            let file = samples.join(format!("{shard}.csv"));
+            compare(&repo, &format!("{gate} --shard {shard}/2 --samples {}", file.display()))
+                .code(0);
+        }
+        let combined = format!("analyze --combine {} --format json", samples.display());
+        let combined = repo.cbdr(&combined).run().json();
+        let said = "`suite geomean` is about the executables as built on shard";
+        let notices = combined["notices"].to_string();
+        assert_eq!(notices.contains(said), *is_partly_as_built, "{notices}");
+        let mut numbers = vec![number(combined)];
+        if !is_partly_as_built {
+            // One machine comes to the same.
+            numbers.push(number(compare(&repo, &format!("{gate} --format json")).json()));
+        }
         for number in &numbers {
             let verdicts = [&number["as_built"]["verdict"], &number["verdict"]];
-            assert_eq!(verdicts, ["regression", verdict]);
+            assert_eq!(verdicts, ["regression", *verdict]);
             assert!(number["layouts"]["number"].as_u64().unwrap() > 5, "{number}");
         }
-        let said = "`suite geomean` is about the executables as built on shard";
-        assert_eq!(notices.contains(said), is_partly_as_built, "{notices}");
     }
 }
 

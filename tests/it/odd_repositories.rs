@@ -76,8 +76,9 @@ fn a_dirty_file_with_a_filter_is_taken_as_it_lies_there() {
     let repo = filtered();
     repo.write("a.turned", "dirty\n");
     repo.write("c.turned", "new\n");
-    let cbdr =
-        repo.cbdr("compare main --dirty --max-pairs 6 --threshold 900% --always-run --warmup 0");
+    let cbdr = repo.cbdr(
+        "compare main --dirty --max-pairs 6 --threshold 900% --layouts off --always-run --warmup 0",
+    );
     cbdr.args(["--command", "true"]).run().code(0);
     let head = tree(&repo, "head");
     assert_eq!(read(&head.join("a.turned")), "dirty\n");
@@ -275,8 +276,9 @@ fn links_folders_and_files_may_take_each_others_places() {
     let command = "sh -c 'cat file link/file || cat file/1 folder link/1'";
     once(&repo, repo.path(), "main", command).code(0);
     repo.git(&["checkout", "--quiet", "main"]);
-    let back =
-        repo.cbdr("compare feature --exact-base --max-pairs 6 --threshold 900% --always-run");
+    let back = repo.cbdr(
+        "compare feature --exact-base --max-pairs 6 --threshold 900% --layouts off --always-run",
+    );
     back.args(["--command", "true"]).run().code(0);
     assert!(tree(&repo, "head").join("link").is_symlink());
     assert!(tree(&repo, "base").join("link/1").is_file());
@@ -343,8 +345,12 @@ fn a_package_elsewhere_is_built_again_when_it_has_changed() {
     let repo = Repo::new("steady");
     let at = repo.around().join("other");
     let other = beside(&repo, at.to_str().unwrap());
-    let compare =
-        || repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0 --always-run").run();
+    let compare = || {
+        repo.cbdr(
+            "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0 --always-run",
+        )
+        .run()
+    };
     compare().code(0).says("Building base").says("Building head");
     // Not known to be as it was: it was made in the second of the build.
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);

@@ -193,14 +193,14 @@ fn comparisons_of_every_kind_are_as_the_schema_says() {
         schema.holds_and_reads(&repo.cbdr(analysis).run().json());
     }
     let open = repo
-        .cbdr(&format!("compare main --max-pairs 6 --threshold 900% {metric}"))
+        .cbdr(&format!("compare main --max-pairs 6 --threshold 900% --layouts off {metric}"))
         .run()
         .code(0)
         .json();
     assert_eq!(open["verdict"], "inconclusive");
     schema.holds_and_reads(&open);
     schema.holds(&repo.cbdr("compare main --dry-run --format json").run().code(0).json());
-    let many = "compare --aa --repeat 2 --max-pairs 6 --threshold 900% --format json";
+    let many = "compare --aa --repeat 2 --max-pairs 6 --threshold 900% --layouts off --format json";
     schema.holds(&repo.cbdr(many).run().code(0).json());
 
     let mut broken = regression.clone();

@@ -92,7 +92,15 @@ fn a_folder_a_linked_worktree_and_a_path_of_many_letters_will_do() {
     let args = ["compare", "main", "--format", "json"];
     let object = Cbdr::new(&elsewhere, &cache).args(args).run().code(0).json();
     assert_eq!(object["verdict"], "identical");
-    let args = args.into_iter().chain(["--always-run", "--max-pairs", "6", "--threshold", "900%"]);
+    let args = args.into_iter().chain([
+        "--always-run",
+        "--max-pairs",
+        "6",
+        "--threshold",
+        "900%",
+        "--layouts",
+        "off",
+    ]);
     let object = Cbdr::new(&elsewhere, &cache).args(args).run().code(0).json();
     assert_eq!(object["benchmarks"][0]["pairs"], 6);
 }
@@ -323,8 +331,9 @@ const COPY: &str = "sh -c 'cp -a . \"$COPIES/$(basename \"$(dirname \"$PWD\")\")
 #[track_caller]
 fn copies(repo: &Repo, args: &str) -> (Ran, PathBuf, PathBuf) {
     let copies = tempfile::tempdir_in(repo.around()).unwrap().keep();
-    let command = repo
-        .cbdr(&format!("compare {args} --max-pairs 6 --threshold 900% --warmup 0 --format json"));
+    let command = repo.cbdr(&format!(
+        "compare {args} --max-pairs 6 --threshold 900% --layouts off --warmup 0 --format json"
+    ));
     let ran = command.args(["--command", COPY]).env("COPIES", &copies).run().code(0);
     let side = |name| copies.join(name);
     (ran, side("base"), side("head"))

@@ -70,7 +70,7 @@ fn repository(more: &str, benches: &[(&str, &str, &str)]) -> Repo {
 /// A comparison with `main` that measures two pairs, whatever changed.
 fn compare(repo: &Repo, args: &str) -> Ran {
     repo.cbdr(&format!(
-        "compare main --always-run --max-pairs 6 --threshold 900% --format json {args}"
+        "compare main --always-run --max-pairs 6 --threshold 900% --layouts off --format json {args}"
     ))
     .run()
 }
@@ -288,8 +288,9 @@ fn a_workspace_runs_what_cargo_bench_would() {
     assert_eq!(sorted(&compare(&repo, "").code(0)), "more/b one/work/a two/work/b");
     assert_eq!(sorted(&compare(&repo, "-p one").code(0)), "a");
     let inside = |folder: &str| {
-        let cbdr =
-            repo.cbdr("compare main --always-run --max-pairs 6 --threshold 900% --format json");
+        let cbdr = repo.cbdr(
+            "compare main --always-run --max-pairs 6 --threshold 900% --layouts off --format json",
+        );
         cbdr.folder(&repo.path().join(folder)).run()
     };
     assert_eq!(sorted(&inside("two/src").code(0)), "more/b work/b");
@@ -325,9 +326,11 @@ fn a_workspace_runs_what_cargo_bench_would() {
     repo.write("two/Cargo.toml", &(manifest + "[package.metadata.cbdr]\nbench = \"more\"\n"));
     repo.commit("a table");
     let aa = |args: &str| {
-        repo.cbdr(&format!("compare --aa --max-pairs 6 --threshold 900% --format json {args}"))
-            .run()
-            .code(0)
+        repo.cbdr(&format!(
+            "compare --aa --max-pairs 6 --threshold 900% --layouts off --format json {args}"
+        ))
+        .run()
+        .code(0)
     };
     assert_eq!(sorted(&aa("")), "more/b work/a");
     repo.write("Cargo.toml", &members("default-members = [\"one\", \"none\"]\n"));
@@ -361,7 +364,8 @@ fn a_branch_does_not_lose_a_target_or_loosen_a_packages_gate_in_silence() {
     repo.branch("feature");
     repo.replace("two/Cargo.toml", "3%", "30%");
     repo.commit("looser");
-    let ran = repo.cbdr("compare main --always-run --max-pairs 6 --format json").run();
+    let ran =
+        repo.cbdr("compare main --always-run --max-pairs 6 --layouts off --format json").run();
     let ran = ran.says("base and head set `threshold` differently; the base's value is used");
     let object = ran.json();
     let threshold = |at: usize| object["benchmarks"][at]["metrics"][0]["threshold"].clone();

@@ -181,7 +181,7 @@ fn each_side_runs_its_own_helpers_and_reads_its_own_data_also_from_the_cache_and
 #[test]
 fn two_programs_are_not_the_same_when_only_a_helper_or_its_data_differ() {
     let repo = Repo::new("witness");
-    let args = "compare main --max-pairs 6 --threshold 900% --format json";
+    let args = "compare main --max-pairs 6 --threshold 900% --layouts off --format json";
     for (file, old) in [("src/bin/tool.rs", "tool of A"), ("told.txt", "told by A")] {
         repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
         repo.replace(file, old, "other");
@@ -222,8 +222,11 @@ fn debug_information_and_the_folder_in_the_program_are_no_difference() {
     // The smallest change of the work is one.
     repo.replace("src/lib.rs", "2_000_000", "2_000_001");
     repo.commit("work");
-    let object =
-        repo.cbdr("compare main --format json --max-pairs 6 --threshold 900%").run().code(0).json();
+    let object = repo
+        .cbdr("compare main --format json --max-pairs 6 --threshold 900% --layouts off")
+        .run()
+        .code(0)
+        .json();
     assert_eq!(object["verdict"], "inconclusive");
 }
 
@@ -480,8 +483,9 @@ fn the_users_repository_is_not_written_to() {
     };
     chmod("a-w");
     let before = state(repo.path());
-    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900%").run();
-    let dirty = repo.cbdr("compare main --max-pairs 6 --threshold 900% --dirty").run();
+    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off").run();
+    let dirty =
+        repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off --dirty").run();
     let after = state(repo.path());
     chmod("u+w");
     ran.code(0);
@@ -523,8 +527,7 @@ fn where_cargo_compares_contents_no_side_runs_what_was_built_for_the_other() {
     repo.branch("feature");
     repo.write("data.txt", "2e-3\n");
     repo.commit("head");
-    let args =
-        "compare main --harness json --always-run --max-pairs 6 --threshold 900% --format json";
+    let args = "compare main --harness json --always-run --max-pairs 6 --threshold 900% --layouts off --format json";
     let cbdr = repo.cbdr(args).env("RUSTC_BOOTSTRAP", "1");
     let object = cbdr.env("CARGO_UNSTABLE_CHECKSUM_FRESHNESS", "true").run().code(0).json();
     let result = metric(&object, "wall_time");
@@ -658,13 +661,13 @@ fn the_scratch_folder_that_cargo_promises_is_there_also_from_the_cache() {
     repo.replace("benches/work.rs", "fn main() {", write);
     repo.commit("scratch");
     for _ in 0..2 {
-        repo.cbdr("compare --aa --max-pairs 6 --threshold 900%").run().code(0);
+        repo.cbdr("compare --aa --max-pairs 6 --threshold 900% --layouts off").run().code(0);
     }
     // With a target given there is one more level of folders.
     repo.write(".cargo/config.toml", &format!("[build]\ntarget = \"{}\"\n", host()));
     repo.commit("a target");
     for _ in 0..2 {
-        repo.cbdr("compare --aa --max-pairs 6 --threshold 900%").run().code(0);
+        repo.cbdr("compare --aa --max-pairs 6 --threshold 900% --layouts off").run().code(0);
     }
 }
 
@@ -735,7 +738,7 @@ fn what_a_build_command_left_before_the_clock_was_set_back_is_not_taken_for_new(
     let seen = repo.around().join("seen");
     let run = || {
         let _ = std::fs::remove_file(&seen);
-        let args = "compare main --max-pairs 6 --threshold 900% --warmup 0";
+        let args = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
         let scripts = ["--build-command", "sh build.sh", "--command", "sh run.sh"];
         repo.cbdr(args).args(scripts).env("SEEN", &seen).run().code(0);
         let text = std::fs::read_to_string(&seen).unwrap();
