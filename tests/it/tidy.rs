@@ -66,11 +66,11 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_110),
-    ("engine", 2_514),
+    ("bin", 11_115),
+    ("engine", 2_528),
     ("error", 130),
     ("exec", 6_775),
-    ("flows", 7_325),
+    ("flows", 7_326),
     ("model", 1_912),
     ("samples", 2_290),
     ("settings", 1_901),
