@@ -452,7 +452,7 @@ const FUNCTIONS: usize = 5;
 
 /// Why functions of unchanged crates differ.
 const LUCK: &str = "either edited code is inlined into them, or the compiler split or inlined \
-    other code differently, which `--codegen-units 1` can prevent";
+    other code differently";
 
 fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     if changed.is_empty() {
