@@ -68,7 +68,8 @@ fn explained(explanation: &Explanation) -> Explained {
     let title = match cost {
         Cost::Instructions(_) => {
             let more = word("fewer", "more");
-            format!("one run of `{benchmark}` executes {change} {more} instructions (base: {all})")
+            let what = if change == "1" { "instruction" } else { "instructions" };
+            format!("one run of `{benchmark}` executes {change} {more} {what} (base: {all})")
         }
         Cost::Seconds(_) => format!(
             "sampled by perf, these functions of `{benchmark}` take {change} {}, out of {all}",
