@@ -154,8 +154,11 @@ fn prepare(
     Context { helper, interrupt }: Context<'_>,
     reporter: &mut Recorder<impl FnMut(Event<'_>)>,
 ) -> Result<Preparation, Error> {
-    let prepare = |builds: &Builds, reporter: &mut Recorder<_>| {
-        workspace::prepare(&builds.request(request), helper, interrupt, reporter)
+    let prepare = |builds: &mut Builds, reporter: &mut Recorder<_>| loop {
+        match workspace::prepare(&builds.request(request), helper, interrupt, reporter) {
+            Err(error) if builds.are_given_up(&error) => reporter.begin_again(),
+            prepared => return prepared,
+        }
     };
     let mut preparation = prepare(builds, reporter)?;
     if builds.recall(&preparation, request.filter.as_deref()) {

@@ -126,3 +126,17 @@ fn the_builds_of_the_profile_are_compared_if_one_codegen_unit_does_not_help() {
     let said = repo.cbdr(&format!("{CALL} --filter f7")).run().code(0);
     said.never_says("number of codegen units");
 }
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn the_builds_of_the_profile_are_compared_if_those_with_one_codegen_unit_fail() {
+    let repo = repo(&library(800, 1));
+    // cargo accepts one override for a package.
+    let other = "codegen-units = 3\n\n[profile.bench.package.\"steady@0.1.0\"]\nopt-level = 3\n";
+    repo.replace("Cargo.toml", "codegen-units = 3\n", other);
+    repo.commit("an override");
+    let said = repo.cbdr(&format!("{CALL} --format json")).run().code(0);
+    let object = said.says("multiple package overrides").json();
+    assert_eq!(status(&object, "one"), "compared", "{object}");
+    assert!(!notices(&object).contains("codegen unit each"), "{}", notices(&object));
+}

@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_528),
     ("error", 130),
     ("exec", 6_775),
-    ("flows", 7_326),
+    ("flows", 7_335),
     ("model", 1_912),
     ("samples", 2_290),
     ("settings", 1_901),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::unaffected::LeftOut;
+use crate::error::Error;
 use crate::exec::known::Known;
 use crate::model::notice::Notice;
 use crate::settings::options::Benchmark;
@@ -70,6 +71,13 @@ impl Builds {
         let stored = known(preparation, &parts).read();
         *self = Builds { parts, ..stored.unwrap_or_default() };
         self.one_unit
+    }
+
+    /// Whether the profile's are compared because others fail, with this error.
+    pub(super) fn are_given_up(&mut self, error: &Error) -> bool {
+        let are_others = std::mem::take(&mut self.one_unit) && !error.is_interrupt();
+        self.is_chosen |= are_others;
+        are_others
     }
 
     /// Whether others are to be compared instead, after what was left out of these.
