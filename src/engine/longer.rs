@@ -56,8 +56,8 @@ pub(crate) fn length(limit: Duration, benchmarks: usize) -> Duration {
 /// The time to keep for runs of this length: less where the least number of pairs needs it.
 pub(crate) fn kept(plan: &Plan, length: Duration) -> Duration {
     let may_be_needed = |group: &Group| {
-        let mut benchmarks = group.benchmarks.clone();
-        is_longer(group, length) && benchmarks.any(|id| has_enough(length, tried(plan, group, id)))
+        let has_enough = |id| has_enough(length, seconds_tried(plan, group, id));
+        is_longer(group, length) && group.benchmarks.clone().any(has_enough)
     };
     if !plan.decides || !plan.groups.iter().any(may_be_needed) {
         return Duration::ZERO;
@@ -77,7 +77,7 @@ fn has_enough(length: Duration, seconds: f64) -> bool {
 }
 
 /// The time of an iteration in the pairs with which lengths were tried; 0 if there are none.
-fn tried(plan: &Plan, group: &Group, benchmark: usize) -> f64 {
+fn seconds_tried(plan: &Plan, group: &Group, benchmark: usize) -> f64 {
     let rows = group.tried.iter().flat_map(|pair| &pair.rows);
     let rows = rows.filter(|row| row.benchmark == BenchmarkId(benchmark));
     let times = plan.benchmarks[benchmark].metrics.iter();

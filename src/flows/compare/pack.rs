@@ -69,13 +69,13 @@ pub fn pack(
                 Session { programs: &mut programs, context, start, reporter: &mut *reporter };
             link(session, &preparation, wanted, &mut builds, &mut pack, &mut packed, &mut made)
         };
-        let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
-        pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
-        pack.notices.extend(builds.notice());
         if let Ok(false) = linked {
             reporter.begin_again();
             continue;
         }
+        let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
+        pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
+        pack.notices.extend(builds.notice());
         let written = linked.and_then(|_| pack.write(&place, context.interrupt));
         made.iter().for_each(|path| drop(std::fs::remove_file(path)));
         programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
