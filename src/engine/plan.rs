@@ -81,14 +81,23 @@ pub(crate) struct Group {
     pub(crate) can_select_benchmarks: bool,
     /// The expected time of a pair of runs, seconds; 0 if unknown.
     pub(crate) pair_seconds: f64,
-    /// Whether that is the time of other groups, since none of its own pairs was timed.
-    pub(crate) is_guessed: bool,
-    /// Whether that is what an earlier comparison found, maybe while the machine did less.
-    pub(crate) is_stored: bool,
+    /// Where that time is from.
+    pub(crate) time_source: TimeSource,
     /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
     /// The pairs with which lengths were tried. They count like all others.
     pub(crate) tried: Vec<TriedPair>,
+}
+
+/// Where the expected time of a pair of a group is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeSource {
+    /// A pair of the group.
+    Own,
+    /// A pair of the group in an earlier comparison, maybe while the machine did less.
+    Earlier,
+    /// Other groups: none of its own pairs was timed.
+    Guessed,
 }
 
 /// A pair that was measured before the experiment.
@@ -154,8 +163,7 @@ impl Plan {
             benchmarks,
             can_select_benchmarks,
             pair_seconds,
-            is_guessed: false,
-            is_stored: false,
+            time_source: TimeSource::Own,
             length,
             tried: Vec::new(),
         });

@@ -25,7 +25,7 @@ use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
 use super::identical::{Moves, SameRun};
 use super::lock_file::Versions;
-use super::settings::check_pairs;
+use super::settings::of_table;
 use super::{Preparation, Prepared, Preview, Request, SourceFile, State, environment, preview};
 use crate::engine::event::{Event, Reporter};
 use crate::error::{Advise, Error, Help};
@@ -291,16 +291,7 @@ impl Pack {
         reporter.event(Event::Sides(&sides));
         pack.notices.into_iter().for_each(|notice| reporter.notice(notice));
         let own = environment::of(request);
-        let benchmarks = pack.benchmarks.into_iter().map(|one| one.prepared(request, &own));
-        let benchmarks = benchmarks.collect::<Result<Vec<Prepared>, Error>>()?;
-        let table = match benchmarks.first() {
-            Some(first) => first.benchmark.table.clone(),
-            None => request.flags.clone().over(pack.table),
-        };
-        let (policy, limits) = options::limits(&table)?;
-        let all = benchmarks.iter().map(|prepared| prepared.benchmark.clone()).collect();
-        let settings = Settings { benchmarks: all, policy, limits, table };
-        check_pairs(request, &settings)?;
+        let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &own)?;
         reporter
             .event(Event::Prepared { seconds: start.elapsed().as_secs_f64(), cache: cache.path() });
         Ok(Preparation {
@@ -340,13 +331,8 @@ impl Pack {
         let pack = Pack::read(file, &mut files::Reader::new(file, &mut archive)?)?;
         let mut sides = pack.sides;
         Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects;
-        let benchmarks = pack.benchmarks.into_iter().map(|one| one.prepared(request, &[]));
-        let benchmarks = benchmarks.collect::<Result<Vec<Prepared>, Error>>()?;
-        let table = match benchmarks.first() {
-            Some(first) => first.benchmark.table.clone(),
-            None => request.flags.clone().over(pack.table),
-        };
-        let (policy, limits) = options::limits(&table)?;
+        let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
+        let Settings { policy, limits, table, .. } = settings;
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
             let is_new = is_new.then(|| "it is not on the base".to_owned());
@@ -419,6 +405,24 @@ impl Pack {
         // A link on the way leads elsewhere.
         if part.path() == self.root { Ok(part) } else { Err(failed(None).into()) }
     }
+}
+
+/// The benchmarks of a pack as they are run with the flags of a request, and their settings.
+fn prepared(
+    packed: Vec<PackedBenchmark>,
+    table: Table,
+    request: &Request,
+    own: &[(OsString, OsString)],
+) -> Result<(Vec<Prepared>, Settings), Error> {
+    let prepared = packed.into_iter().map(|one| one.prepared(request, own));
+    let prepared = prepared.collect::<Result<Vec<Prepared>, Error>>()?;
+    let table = match prepared.first() {
+        Some(first) => first.benchmark.table.clone(),
+        None => request.flags.clone().over(table),
+    };
+    let all = prepared.iter().map(|one| one.benchmark.clone()).collect();
+    let settings = of_table(request, table, all)?;
+    Ok((prepared, settings))
 }
 
 impl PackedBenchmark {

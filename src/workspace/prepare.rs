@@ -8,7 +8,7 @@ use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
 use super::inputs::toolchain::ToolchainFingerprint;
-use super::settings::check_pairs;
+use super::settings::of_table;
 use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::{Preparation, PreparedSide, Request};
@@ -19,7 +19,6 @@ use crate::exec::process::{Helper, Interrupt};
 use crate::model::notice::Notice;
 use crate::model::revision::Sides;
 use crate::model::side::Pair;
-use crate::settings::options;
 use crate::settings::policy::Settings;
 
 /// Prepares both sides.
@@ -69,9 +68,7 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
     let mut sides = fetch::resolve(context, table.as_ref())?;
     if context.is_nothing_to_compare(&sides)? {
         let table = flags.clone().over(table.unwrap_or_default());
-        let (policy, limits) = options::limits(&table)?;
-        let settings = Settings { benchmarks: Vec::new(), policy, limits, table };
-        check_pairs(context.request, &settings)?;
+        let settings = of_table(context.request, table, Vec::new())?;
         return Ok(SetUp::NothingToCompare { sides, settings: Box::new(settings) });
     }
     let lock = context.lock(&format!("comparing {} with {}", sides.head.rev, sides.base.rev))?;

@@ -8,6 +8,7 @@ use crate::exec::meter::is_size;
 use crate::model::outcome::Policy;
 use crate::settings;
 use crate::settings::choice::Choice;
+use crate::settings::options::{Benchmark, limits};
 use crate::settings::policy::{Settings, SideTable};
 use crate::settings::table::Table;
 use crate::stats::estimator::Levels;
@@ -30,6 +31,21 @@ pub(super) fn side_table<'a>(
     flags: &Table,
 ) -> Result<SideTable<'a>, Error> {
     Ok(SideTable::read(&workspace.metadata, choice(workspace, inside), flags)?)
+}
+
+/// What `table` sets for these benchmarks.
+///
+/// # Errors
+/// If a value is invalid, or there can't be as many pairs as a verdict needs.
+pub(super) fn of_table(
+    request: &Request,
+    table: Table,
+    benchmarks: Vec<Benchmark>,
+) -> Result<Settings, Error> {
+    let (policy, limits) = limits(&table)?;
+    let settings = Settings { benchmarks, policy, limits, table };
+    check_pairs(request, &settings)?;
+    Ok(settings)
 }
 
 /// Checks that a request allows the pairs that the verdict of one benchmark needs.

@@ -127,6 +127,10 @@ fn a_slowdown_is_found_without_the_repository_rust_git_and_a_linker() {
     // The threshold is the pack's, and that of the command line before it.
     let object = measured(&repo, "--threshold 70% --format json").code(0).json();
     assert_eq!(object["verdict"], "no-regression");
+    for preview in ["", "--dry-run"] {
+        let ran = measured(&repo, &format!("--max-pairs 3 {preview}"));
+        ran.code(2).says("no verdict is possible with fewer than 6 pairs");
+    }
     // Several machines, as without a pack.
     for shard in 1..=2 {
         let args = format!("--shard {shard}/2 --max-pairs 12 --samples ../s/{shard}.csv");

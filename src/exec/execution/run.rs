@@ -68,8 +68,7 @@ impl Runs<'_> {
             let (command, stderr) = (command.shown(), stderr_tail(&stderr));
             return Err(failed(FailedRun { fault, command, stderr }).into());
         }
-        let read = self.meters.read(pass, &outcome, folder);
-        Ok(read.map_err(|error| Error::from(error.of_command(&command)))?)
+        Ok(self.meters.read(pass, &command, &outcome, folder).map_err(Error::from)?)
     }
 }
 

@@ -137,8 +137,8 @@ impl Allocations {
         Command { stdout: Sink::Null, counters: Vec::new(), ..command }
     }
 
-    /// Reads the values from the files of a run in `folder`, and removes them.
-    pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
+    /// Reads the values from the files of a run of `command` in `folder`, and removes them.
+    pub(super) fn read(&self, command: &Command, folder: &Path) -> Result<Values, Error> {
         let files = take(folder)?;
         if files.is_empty() {
             let why = "the program is linked statically, so it loads no libraries";
@@ -158,7 +158,7 @@ impl Allocations {
         let own = match (self.is_timed, timed) {
             (true, Some(TimedCounts { counts, readings: READINGS })) => *counts,
             (true, Some(TimedCounts { readings: READINGS.., .. })) => {
-                return Err(Error::ReadsClock(String::new()));
+                return Err(Error::ReadsClock(command.shown()));
             }
             (true, _) => {
                 let why = "the harness was not seen to time its benchmark";
@@ -265,7 +265,7 @@ mod tests {
             std::fs::write(folder.path().join(format!("{FILE}{number}")), file).unwrap();
         }
         std::fs::write(folder.path().join(LIBRARY), "kept").unwrap();
-        let read = meter.read(folder.path());
+        let read = meter.read(&Command::default(), folder.path());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let values = read.map_err(|error| error.to_string())?;
         Ok(values.iter().map(|(_, value)| value).collect())

@@ -97,14 +97,6 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The error of a run of this command.
-    pub(crate) fn of_command(self, command: &Command) -> Self {
-        match self {
-            Error::ReadsClock(_) => Error::ReadsClock(command.shown()),
-            other => other,
-        }
-    }
-
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -327,19 +319,20 @@ impl Meters {
         }
     }
 
-    /// The values of a run that succeeded.
+    /// The values of a run of `command` that succeeded.
     ///
     /// # Errors
     /// If its files can't be read, or a counter was multiplexed.
     pub(crate) fn read(
         &self,
         pass: Pass,
+        command: &Command,
         outcome: &RunOutcome,
         folder: &Path,
     ) -> Result<Values, Error> {
         match (pass, &self.cachegrind, &self.allocations) {
             (Pass::Cachegrind, Some(cachegrind), _) => cachegrind.read(folder),
-            (Pass::Allocations, _, Some(allocations)) => allocations.read(folder),
+            (Pass::Allocations, _, Some(allocations)) => allocations.read(command, folder),
             _ => {
                 let mut values = rusage::read(outcome);
                 values.extend(self.counters.read(&outcome.counts)?);

@@ -69,7 +69,7 @@ fn a_plain_run_has_what_the_kernel_tells() {
     let machine = Machine::default();
     let meters = Meters::for_metrics(&names(&["wall_time"]), None, &machine);
     let folder = tempfile::tempdir().unwrap();
-    let values = meters.read(Pass::Plain, &outcome(), folder.path()).unwrap();
+    let values = meters.read(Pass::Plain, &Command::default(), &outcome(), folder.path()).unwrap();
     assert_eq!(values.get("cpu_time"), Some(1.5));
     assert_eq!(values.get("minor_faults"), Some(7.0));
     assert_eq!(values.get("instructions"), None);
