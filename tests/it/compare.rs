@@ -130,6 +130,39 @@ fn a_first_run_that_was_slow_for_once_refuses_nothing() {
 }
 
 #[test]
+fn a_first_start_that_was_slow_for_once_leaves_each_benchmark_its_own_process() {
+    let repo = Repo::new("steady");
+    let bench = "use std::io::Write;\n\n\
+                 fn main() {\n    \
+                     let args: Vec<String> = std::env::args().skip(1).collect();\n    \
+                     let wanted = args.iter().find(|arg| !arg.starts_with('-'));\n    \
+                     if args.iter().any(|arg| arg == \"--help\") {\n        \
+                         println!(\"Exactly match filters\");\n    \
+                     }\n    \
+                     let runs = std::env::var(\"RUNS\").unwrap();\n    \
+                     let mut log = std::fs::File::options().create(true).append(true).open(&runs).unwrap();\n    \
+                     writeln!(log, \"{}\", wanted.map_or(\"all\", |name| &**name)).unwrap();\n    \
+                     let text = std::fs::read_to_string(&runs).unwrap();\n    \
+                     if matches!(text.matches(\"no benchmark\").count(), 1 | 2) {\n        \
+                         std::thread::sleep(std::time::Duration::from_millis(300));\n    \
+                     }\n    \
+                     for name in [\"one\", \"two\", \"three\"] {\n        \
+                         if wanted.is_none_or(|wanted| *wanted == name) {\n            \
+                             println!(\"test {name} ... bench: 12.5 ns/iter (+/- 1.00)\");\n        \
+                         }\n    \
+                     }\n\
+                 }\n";
+    repo.write("benches/work.rs", bench);
+    repo.commit("three benchmarks");
+    let runs = repo.around().join("runs");
+    repo.cbdr("compare --aa --harness libtest").env("RUNS", &runs).run().code(0);
+    let runs = std::fs::read_to_string(runs).unwrap();
+    let sampled = runs.rsplit("no benchmark").next().unwrap().lines().skip(1);
+    let together = sampled.filter(|name| !["one", "two", "three"].contains(name));
+    assert_eq!(together.collect::<Vec<_>>(), [""; 0], "{runs}");
+}
+
+#[test]
 fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
     let repo = Repo::new("steady");
     let bench = "fn main() {\n    \
