@@ -30,8 +30,8 @@ const TRIAL: f64 = 0.1;
 /// harness ignores that, or an iteration takes long.
 const SLOW_PAIR: f64 = 0.5;
 
-/// After this time per benchmark, a pair that should be short is stopped, if a capped
-/// one can replace it.
+/// After this time per benchmark, the first pair that should be short is stopped, if a capped one
+/// can replace it.
 const LONGEST_PAIR: Duration = Duration::from_secs(3);
 
 /// How long runs measure if the process takes far longer to start.
@@ -51,7 +51,8 @@ pub(super) fn choose(
         let share = groups.len() as f64 / plan.groups.len() as f64;
         let deadline = Instant::now() + budget.mul_f64(share);
         let Session { programs, context, reporter, .. } = session;
-        let mut lengths = Lengths { program: &mut programs[number], groups, context: *context };
+        let (program, patience) = (&mut programs[number], LONGEST_PAIR);
+        let mut lengths = Lengths { program, groups, patience, context: *context };
         lengths.choose(plan, deadline, known, *reporter)?;
         session.report_runs();
     }
@@ -63,6 +64,9 @@ struct Lengths<'p, 'a> {
     program: &'p mut ComparedProgram<'a>,
     /// The groups of the program in the plan.
     groups: Vec<usize>,
+    /// After this time per benchmark, a pair that should be short is stopped, if a capped one can
+    /// replace it.
+    patience: Duration,
     context: Context<'p>,
 }
 
@@ -192,7 +196,7 @@ impl Lengths<'_, '_> {
         }
         let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
         let start_ups = Duration::from_secs_f64(4.0 * self.program.start_up);
-        let longest = start_ups + LONGEST_PAIR * wanted.len() as u32;
+        let longest = start_ups + self.patience * wanted.len() as u32;
         let mut trial = LengthTrial::new(decisions);
         // Not the coins of the pairs that follow.
         let schedule = Schedule::new(!plan.seed, group as u64);
@@ -246,7 +250,13 @@ impl Lengths<'_, '_> {
         let is_constant = gating_ratios(&rows, gating).contains(&1.0);
         let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds
             && !(is_constant && slow.pair_seconds.is_finite());
-        Ok(if is_worth_it { Length { run, pair_seconds } } else { slow })
+        if !is_worth_it {
+            return Ok(slow);
+        }
+        // The times in its code override those of the command line, most likely for all.
+        let enough = Duration::from_secs_f64(2.0 * pair_seconds / wanted.len() as f64);
+        self.patience = self.patience.min(enough);
+        Ok(Length { run, pair_seconds })
     }
 
     /// Measures a pair, for at most `longest`, and returns its time, seconds, and its rows.
@@ -276,11 +286,15 @@ fn gating_ratios(rows: &[Row], gating: &[(BenchmarkId, MetricId)]) -> Vec<f64> {
 /// The length of runs that were not tried.
 const SHORTEST: Length = Length { run: RunLength::SHORT, pair_seconds: 0.0 };
 
-/// The middle one of the known lengths.
+/// The middle one of the known lengths, of two the shorter one.
 fn usual(lengths: &[Option<Length>]) -> Length {
     let mut known: Vec<Length> = lengths.iter().copied().flatten().collect();
-    known.sort_by_key(|length| length.run.time());
-    known.get(known.len() / 2).copied().unwrap_or(SHORTEST)
+    let seconds = |one: &Length, other: &Length| one.pair_seconds.total_cmp(&other.pair_seconds);
+    known.sort_by(|one, other| {
+        one.run.time().cmp(&other.run.time()).then_with(|| seconds(one, other))
+    });
+    let middle = known.len().saturating_sub(1) / 2;
+    known.get(middle).copied().unwrap_or(SHORTEST)
 }
 
 /// The ratios head/base of a metric, in each pair that has it on both sides.
@@ -311,6 +325,16 @@ pub(super) fn bit_reversed_order(count: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_tried_takes_as_long_as_the_middle_of_the_others() {
+        let capped = |pair_seconds| Some(Length { run: RunLength::Capped, pair_seconds });
+        let short = |pair_seconds| Some(Length { run: RunLength::SHORT, pair_seconds });
+        assert_eq!(usual(&[None]), SHORTEST);
+        assert_eq!(Some(usual(&[capped(4.8), None, capped(0.4)])), capped(0.4));
+        assert_eq!(Some(usual(&[capped(4.8), capped(0.4), capped(0.5)])), capped(0.5));
+        assert_eq!(Some(usual(&[short(0.1), short(0.3), capped(0.5), short(0.2)])), short(0.1));
+    }
 
     #[test]
     fn a_trial_that_ends_early_has_seen_all_parts_of_a_suite() {
