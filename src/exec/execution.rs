@@ -6,6 +6,7 @@
 
 mod fold;
 mod hooks;
+mod listing;
 mod output;
 mod placement;
 mod repetitions;
@@ -175,6 +176,9 @@ pub(crate) struct Execution<'a> {
 }
 
 impl<'a> Execution<'a> {
+    /// A single run.
+    const ONCE: Effort = Effort { best_of: 1, repetitions: 1 };
+
     /// Determines whether this machine can measure what is requested; `program` is that
     /// of the head.
     pub(crate) fn new(benchmark: &'a Benchmark, program: &SideProgram) -> Result<Self, Error> {
@@ -263,7 +267,7 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
-        self.measure(program, Effort { best_of: 1, repetitions: 1 }, None, context)
+        self.measure(program, Self::ONCE, None, context)
     }
 
     /// Omits from now on all kinds of runs but the plain one and those that measure one of

@@ -362,6 +362,49 @@ fn runs_that_would_never_end_are_capped() {
     assert_eq!(runs.iter().filter(skips).count(), 1, "{runs:#?}");
 }
 
+/// Three benchmarks with the command line of Criterion, of which all together never end.
+const ENDLESS: &str = r#"
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let known = ["CRITERION_HOME", "warm-up-time", "save-baseline", "discard-baseline"];
+    std::hint::black_box((known, "measurement-time"));
+    let names = ["one", "two", "three"];
+    if args.iter().any(|arg| arg == "--list") {
+        names.iter().for_each(|name| println!("{name}: benchmark\n"));
+        return;
+    }
+    let filter = args.iter().find(|arg| arg.starts_with("^("));
+    while filter.is_none() {
+        std::thread::park();
+    }
+    for name in names.iter().filter(|name| filter.unwrap().contains(&format!("(?:{name})"))) {
+        let time = if *name == "two" { lasts::TIME } else { "10.000 ns" };
+        println!("{name}  time:   [{time} {time} {time}]");
+    }
+}
+"#;
+
+#[test]
+fn where_all_benchmarks_together_take_too_long_they_are_listed() {
+    let repo = Repo::new("library");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).unwrap();
+    let name = name.trim_matches('"').replace('-', "_");
+    repo.write("benches/work.rs", &ENDLESS.replace("lasts", &name));
+    let write = |time: &str| {
+        repo.write("src/lib.rs", &format!("pub const TIME: &str = {time:?};\n"));
+        repo.commit("change the time");
+    };
+    write("10.000 ns");
+    repo.branch("feature");
+    write("13.000 ns");
+    let args = "compare main --time-limit 2s --layouts off --measure-all --format json";
+    let object = repo.cbdr(args).run().code(100).json();
+    let expected = [("one", "no-regression"), ("three", "no-regression"), ("two", "regression")];
+    let expected = expected.map(|(name, verdict)| (name.to_owned(), compared(verdict)));
+    assert_eq!(verdicts(&object), BTreeMap::from(expected), "{object}");
+}
+
 #[test]
 fn a_benchmark_of_one_side_is_new_or_removed() {
     let repo = suite();

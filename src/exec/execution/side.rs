@@ -164,6 +164,20 @@ impl SideProgram {
         true
     }
 
+    /// Prepares the next run to list benchmarks.
+    pub(super) fn select_list(&mut self, arguments: Vec<OsString>) {
+        self.command.argv.truncate(self.words);
+        self.command.argv.push(harness::LIST.into());
+        self.command.argv.extend(arguments);
+    }
+
+    /// The names of the benchmarks that the latest run listed; `None` if one of them can't be
+    /// known from it.
+    pub(super) fn listed(&self) -> Result<Option<Vec<String>>, Error> {
+        let listed = self.harness.listed(&self.paths);
+        listed.map_err(|error| self.unreadable("the list of benchmarks", error))
+    }
+
     /// Whether it can execute benchmarks once that it otherwise repeats.
     pub(crate) fn can_run_once(&self) -> bool {
         self.harness.dialect.filters() && self.harness.once().is_some()

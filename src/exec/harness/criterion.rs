@@ -13,7 +13,7 @@
 //! Criterion's own comparison with an earlier run is never used: each run gets
 //! an empty folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -171,6 +171,19 @@ pub(super) fn escape(text: &str) -> String {
         escaped.push(c);
     }
     escaped
+}
+
+/// A name in a list is cut if it is longer than this, bytes.
+const LONGEST_LISTED: usize = 96;
+
+/// The names in a list of benchmarks; `None` if one of them may be cut, or is that of several.
+pub(super) fn listed(printed: &str) -> Option<Vec<String>> {
+    let ends = [": benchmark", ": bench"];
+    let name = |line: &str| ends.iter().find_map(|end| line.strip_suffix(end).map(str::to_owned));
+    let names: Vec<String> = printed.lines().filter_map(name).collect();
+    let is_whole = names.iter().all(|name| name.len() <= LONGEST_LISTED);
+    let different: BTreeSet<&String> = names.iter().collect();
+    (is_whole && different.len() == names.len()).then_some(names)
 }
 
 /// The benchmarks in the files, else in the text.

@@ -30,6 +30,9 @@ use crate::model::run_length::RunLength;
 /// How long a probe measures each benchmark.
 const PROBE: Duration = Duration::from_millis(1);
 
+/// The argument that lists the benchmarks instead of running them.
+pub(crate) const LIST: &str = "--list";
+
 /// How long a capped run measures each benchmark: the minimum of Criterion's quick mode.
 const CAP: Duration = Duration::from_millis(100);
 
@@ -287,6 +290,19 @@ impl Harness {
             Dialect::Plain | Dialect::Json => Some(Vec::new()),
             Dialect::Gungraun | Dialect::Bencher | Dialect::Libtest => None,
         }
+    }
+
+    /// Whether it lists its benchmarks, all of which measure the same.
+    pub(crate) fn can_list(&self) -> bool {
+        self.dialect == Dialect::Criterion && self.can_select_benchmarks()
+    }
+
+    /// The names in the output of a run with [`LIST`]; `None` if not all of them are known.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub(crate) fn listed(&self, paths: &OutputPaths) -> Result<Option<Vec<String>>, Error> {
+        Ok(criterion::listed(&text(&paths.stdout)?))
     }
 
     /// Whether a run that executes a benchmark once reads the clock just before and after it, as

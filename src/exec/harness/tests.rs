@@ -188,6 +188,19 @@ fn criterions_flags_are_those_that_its_version_knows() {
 }
 
 #[test]
+fn criterion_lists_names_that_are_whole_and_different() {
+    let names = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
+    assert_eq!(
+        criterion::listed("a/b: benchmark\n\nc: d: bench\n2 others\n"),
+        names(&["a/b", "c: d"])
+    );
+    assert_eq!(criterion::listed(""), names(&[]));
+    assert_eq!(criterion::listed("a: bench\na: bench\n"), None);
+    // Criterion cuts it after a hundred bytes or so.
+    assert_eq!(criterion::listed(&format!("{}...: bench\n", "a".repeat(97))), None);
+}
+
+#[test]
 fn criterion_takes_a_hundred_samples_for_a_percentile_and_no_quick_run_has_one() {
     let harness = Harness::new(Dialect::Criterion, Some(KNOWN.as_bytes()));
     let harness = harness.for_metrics(["p99_time".to_owned()].iter());

@@ -197,9 +197,11 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().try_for_each(run)
     }
 
-    /// Makes the unmeasured runs, as short as possible.
+    /// Makes the unmeasured runs, as short as possible. One that takes longer than `patience` is
+    /// replaced by a list of the benchmarks if the harness can make one.
     pub(super) fn warm_up(
         &mut self,
+        patience: Duration,
         context: Context<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<WarmUp, Error> {
@@ -221,19 +223,22 @@ impl<'a> ComparedProgram<'a> {
         let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
         let execution = &mut self.execution;
         for _ in 0..warmup {
-            let begin = Instant::now();
+            let mut pair_seconds = 0.0;
             let readings = Pair::try_both(|side| {
                 let filter = self.part.filter();
                 number += 1;
                 let place = (number, 2 * warmup as usize);
                 reporter.event(Event::WarmUpRun { side, place, previous_seconds });
                 let begin = Instant::now();
-                let readings = execution.run_all(&mut self.sides[side], length, filter, context)?;
+                let program = &mut self.sides[side];
+                let (readings, seconds) =
+                    execution.discover(program, length, filter, patience, context)?;
+                pair_seconds += seconds;
                 previous_seconds = Some(begin.elapsed().as_secs_f64());
                 Ok(readings)
             });
             let readings = readings.map_err(Stop::into_error)?;
-            shown.pair_seconds = begin.elapsed().as_secs_f64();
+            shown.pair_seconds = pair_seconds;
             shown.readings.get_or_insert(readings);
         }
         if let Some(readings) = &mut shown.readings {

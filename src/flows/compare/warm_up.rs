@@ -11,6 +11,10 @@ use crate::model::dialect::Dialect;
 use crate::model::notice::Notice;
 use crate::workspace::Preparation;
 
+/// How long an unmeasured run may take where a list of the benchmarks can replace it, as a fraction
+/// of the time limit.
+const WARM_UP: f64 = 0.1;
+
 /// Runs each side of each program unmeasured.
 pub(super) fn discover(
     session: &mut Session<'_, '_>,
@@ -57,7 +61,8 @@ fn discover_one(
         unavailable = program.execution.drop_unavailable_metrics(&[])?;
     }
     unavailable.into_iter().for_each(|notice| reporter.notice(notice));
-    let warm_up = program.warm_up(*context, *reporter)?;
+    let patience = preparation.settings.limits.time.mul_f64(WARM_UP);
+    let warm_up = program.warm_up(patience, *context, *reporter)?;
     for notice in program.execution.drop_unavailable_metrics(&warm_up.metrics())? {
         reporter.notice(notice);
     }

@@ -1,0 +1,73 @@
+//! What a program measures, where a run of all its benchmarks takes long.
+
+use std::time::{Duration, Instant};
+
+use super::{Context, Execution, SideProgram, Stop};
+use crate::exec::meter::Pass;
+use crate::model::row::Reading;
+use crate::model::run_length::RunLength;
+
+impl Execution<'_> {
+    /// What all benchmarks that match the filter measure, and the time of such a run, seconds.
+    ///
+    /// A run that takes longer than `patience` is stopped if the harness can list its benchmarks:
+    /// then the first of them stands for all. In Criterion's benchmarks, the code can override
+    /// short times, so that hundreds of them take minutes.
+    pub(crate) fn discover(
+        &mut self,
+        program: &mut SideProgram,
+        length: RunLength,
+        filter: Option<&str>,
+        patience: Duration,
+        context: Context<'_>,
+    ) -> Result<(Vec<Reading>, f64), Stop> {
+        let begin = Instant::now();
+        let can_list = self.benchmark.args.is_empty() && program.harness.can_list();
+        let deadline = begin.checked_add(patience).filter(|_| can_list);
+        program.select(length, program.all(filter));
+        let readings = match self.measure(program, Self::ONCE, deadline, context) {
+            Err(Stop::OutOfTime) => match self.first_of_list(program, length, filter, context)? {
+                Some(found) => return Ok(found),
+                None => self.run_all(program, length, filter, context)?,
+            },
+            readings => readings?,
+        };
+        Ok((readings, begin.elapsed().as_secs_f64()))
+    }
+
+    /// The readings of the first benchmark, with the names of all that are listed, and the time
+    /// that they take if each takes as long. `None` if the list does not name them all.
+    fn first_of_list(
+        &mut self,
+        program: &mut SideProgram,
+        length: RunLength,
+        filter: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<Option<(Vec<Reading>, f64)>, Stop> {
+        let Some(names) = self.list(program, filter, context)? else { return Ok(None) };
+        let only = names.first().and_then(|first| program.only(&[first]));
+        let Some(only) = only else { return Ok(None) };
+        let begin = Instant::now();
+        program.select(length, only);
+        let readings = self.run_selected(program, context)?;
+        let seconds = begin.elapsed().as_secs_f64() * names.len() as f64;
+        let [first] = readings.as_slice() else { return Ok(None) };
+        if first.benchmark.as_ref() != names.first() {
+            return Ok(None);
+        }
+        let named = |name| Reading { benchmark: Some(name), values: first.values.clone() };
+        Ok(Some((names.into_iter().map(named).collect(), seconds)))
+    }
+
+    /// The names of the benchmarks that match the filter, as the harness lists them.
+    fn list(
+        &mut self,
+        program: &mut SideProgram,
+        filter: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<Option<Vec<String>>, Stop> {
+        program.select_list(program.all(filter));
+        self.run_process(Pass::Plain, program, None, context)?;
+        program.listed().map_err(Stop::from)
+    }
+}
