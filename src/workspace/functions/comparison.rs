@@ -190,9 +190,6 @@ pub(super) struct FunctionComparison<'a, 'd> {
     unwinding: Vec<Pair<Option<FilePiece>>>,
 }
 
-/// The maximum number of comparisons of functions with the same name.
-const MOST_NAMESAKES: usize = 10_000;
-
 impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// `explains` decides which locations count as the same.
     pub(super) fn new(sides: Pair<&'a Objects<'d>>, explains: &'a Explains<'a>) -> Self {
@@ -260,17 +257,16 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     }
 
     /// Whether each of the base's is the same as each of the head's, and there are some: a
-    /// reference by name may mean any of them.
+    /// reference by name may mean any of them. Hundreds of files may define the same, so each is
+    /// compared with the first of the other side only.
     fn are_all_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
         let about = |named: &Named| (named.offset(), named.is_weak);
-        !base.is_empty()
-            && !head.is_empty()
-            && base.len().saturating_mul(head.len()) <= MOST_NAMESAKES
-            && base.iter().all(|(one, named)| {
-                head.iter().all(|(other, other_named)| {
-                    about(named) == about(other_named) && self.is_same(*one, *other)
-                })
-            })
+        let (Some(first), Some(other_first)) = (base.first(), head.first()) else { return false };
+        let with_first = base.iter().map(|one| (one, other_first));
+        let mut pairs = with_first.chain(head.iter().skip(1).map(|other| (first, other)));
+        pairs.all(|((one, named), (other, other_named))| {
+            about(named) == about(other_named) && self.is_same(*one, *other)
+        })
     }
 
     /// What else differs between the sides and could change what any function does. `others`

@@ -127,6 +127,27 @@ fn differences(libraries: &Pair<Files>, shared: &Files) -> (Option<String>, Vec<
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
 #[test]
+fn what_hundreds_of_files_define_is_the_same_if_it_is_in_all_of_them() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let usual = compiled(LIBRARY);
+    let other = compiled(&LIBRARY.replace("[2, 3, 5, 7]", "[2, 3, 5, 8]"));
+    let copies = |count: usize| -> Files {
+        (0..count).map(|number| Rc::new((format!("{number}"), usual[0].1.clone()))).collect()
+    };
+    let same = Pair { base: copies(150), head: copies(151) };
+    assert_eq!(differences(&same, &Files::new()), (None, Vec::new()));
+    for at in [0, 150] {
+        let mut libraries = Pair { base: copies(150), head: copies(150) };
+        libraries.head.insert(at, other[0].clone());
+        let (_, names) = differences(&libraries, &Files::new());
+        assert_eq!(names, ["library::table"], "{at}");
+    }
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
 fn what_is_referred_to_without_a_name_belongs_to_the_function() {
     if !LINKS_AS_GNU {
         return;
