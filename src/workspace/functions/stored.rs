@@ -13,7 +13,7 @@ use crate::model::side::{Pair, Side};
 const DIGITS: usize = 16;
 
 /// The version of what is compared, and how.
-const FORMAT: u32 = 8;
+const FORMAT: u32 = 9;
 
 /// Where a comparison is stored: one for each executable of a build of the head; another base
 /// replaces it. `kind` tells comparisons of the same programs from each other, and `more` is
