@@ -141,8 +141,9 @@ impl Experiment {
 
     /// The next pair. First come those that were measured before. Then each group in turn gets the
     /// minimum number of pairs for a verdict; if alarms are tested over layouts, groups that stand
-    /// out go first. After that, the next pair is of the group that is expected to reach its
-    /// verdicts soonest. A pair only begins if it is allowed and fits into the remaining time.
+    /// out go first, and once there is no time left for all, those that are closest to the minimum.
+    /// After that, the next pair is of the group that is expected to reach its verdicts soonest. A
+    /// pair only begins if it is allowed and fits into the remaining time.
     ///
     /// # Errors
     /// Why there is no next pair.
@@ -171,8 +172,9 @@ impl Experiment {
         }
         let left = self.plan.left(begin) - self.reserved;
         let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
-        let urgency = |one: &usize, other: &usize| self.urgency(*one).cmp(&self.urgency(*other));
-        let group = allowed.filter(fits).min_by(urgency).ok_or(StoppedBy::TimeLimit)?;
+        let is_late = self.plan.decides && self.lacking() > left;
+        let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, is_late));
+        let group = group.ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
         let GroupState { schedule, pairs, pair_seconds, .. } = self.groups[group];
         let wanted = self.wanted(group);
@@ -491,8 +493,14 @@ impl Experiment {
         &self.benchmarks[self.plan.groups[group].benchmarks.clone()]
     }
 
-    /// How urgent the next pair of a group is; the smallest value goes first.
-    fn urgency(&self, number: usize) -> Urgency {
+    /// How long it takes until all open groups have the minimum number of pairs, seconds.
+    fn lacking(&self) -> f64 {
+        self.groups.iter().filter(|group| group.is_open).map(GroupState::lacking).sum()
+    }
+
+    /// How urgent the next pair of a group is; the smallest value goes first. `is_late` if not all
+    /// will have the minimum number of pairs in time.
+    fn urgency(&self, number: usize, is_late: bool) -> Urgency {
         let group = &self.groups[number];
         if self.tried(number).is_some() {
             return Urgency::Measured;
@@ -509,7 +517,10 @@ impl Experiment {
             if self.plan.layouts == Layouts::Auto && tests.any(MetricTest::stands_out) {
                 return Urgency::StandsOut;
             }
-            return Urgency::Fresh { pairs: group.pairs };
+            return match is_late {
+                true => Urgency::Lacking { microseconds: (1e6 * group.lacking()) as u64 },
+                false => Urgency::Fresh { pairs: group.pairs },
+            };
         }
         let pairs = group.pairs as f64;
         // A group with a hopeless test would otherwise take all of the time, or none.
@@ -537,6 +548,8 @@ enum Urgency {
     StandsOut,
     /// It has this many pairs, fewer than the minimum for a verdict.
     Fresh { pairs: u64 },
+    /// It has fewer, and this much more measuring gives it the minimum.
+    Lacking { microseconds: u64 },
     /// It should be decided after this much more measuring.
     Foreseen { microseconds: u64 },
 }
@@ -557,6 +570,13 @@ struct GroupState {
     timed_seconds: f64,
     /// Computed on demand: a forecast can take as long as a run.
     outlook: OnceCell<Outlook>,
+}
+
+impl GroupState {
+    /// How long it takes until it has the minimum number of pairs, seconds.
+    fn lacking(&self) -> f64 {
+        self.least.saturating_sub(self.pairs) as f64 * self.pair_seconds
+    }
 }
 
 #[derive(Debug)]

@@ -67,9 +67,9 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_116),
-    ("engine", 2_532),
+    ("engine", 2_545),
     ("error", 130),
-    ("exec", 6_855),
+    ("exec", 6_856),
     ("flows", 7_359),
     ("model", 1_912),
     ("samples", 2_290),

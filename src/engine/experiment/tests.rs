@@ -320,6 +320,32 @@ fn all_get_the_least_number_of_pairs_and_then_what_is_nearly_decided_goes_first(
 }
 
 #[test]
+fn where_pairs_take_longer_than_expected_some_get_all_that_a_verdict_needs() {
+    let plan = groups(4);
+    // The first round shows how long they take; then there is time for three of the groups.
+    let pair = [2.0, 1.0, 2.0, 3.0];
+    let least = plan.least_pairs();
+    let plan = Plan { time_limit: Duration::from_secs(5 * least + 4), ..plan };
+    let seconds = clock();
+    let sampled = drive(
+        &plan,
+        &seconds,
+        |turn, side| {
+            seconds.set(seconds.get() + pair[turn.group] / 2.0);
+            let value = slower(1.0)(side, turn.pair_seed % 100);
+            Ok(vec![(turn.wanted[0], vec![value, value])])
+        },
+        |_, _| {},
+    );
+    let decided = |one: &BenchmarkResult| one.metrics[0].verdict == Some(Verdict::NoRegression);
+    assert_eq!(
+        sampled.benchmarks.iter().map(decided).collect::<Vec<_>>(),
+        [true, true, true, false]
+    );
+    assert_eq!(sampled.stopped_by, StoppedBy::TimeLimit);
+}
+
+#[test]
 fn a_shard_samples_all_equally_often() {
     let plan = Plan { decides: false, max_pairs: Some(50), ..groups(3) };
     let mut turns = Vec::new();

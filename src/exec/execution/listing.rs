@@ -22,7 +22,9 @@ impl Execution<'_> {
         context: Context<'_>,
     ) -> Result<(Vec<Reading>, f64), Stop> {
         let begin = Instant::now();
-        let can_list = self.benchmark.args.is_empty() && program.harness.can_list();
+        // Another kind of run may find something else in each of them.
+        let is_plain = self.meters.passes() == [Pass::Plain];
+        let can_list = is_plain && self.benchmark.args.is_empty() && program.harness.can_list();
         let deadline = begin.checked_add(patience).filter(|_| can_list);
         program.select(length, program.all(filter));
         let readings = match self.measure(program, Self::ONCE, deadline, context) {
