@@ -81,23 +81,14 @@ pub(crate) struct Group {
     pub(crate) can_select_benchmarks: bool,
     /// The expected time of a pair of runs, seconds; 0 if unknown.
     pub(crate) pair_seconds: f64,
-    /// Where that time is from.
-    pub(crate) time_source: TimeSource,
+    /// Whether that is the time of other groups, since none of its own pairs was timed.
+    pub(crate) is_guessed: bool,
+    /// Whether that is what an earlier comparison found, maybe while the machine did less.
+    pub(crate) is_stored: bool,
     /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
     /// The pairs with which lengths were tried. They count like all others.
     pub(crate) tried: Vec<TriedPair>,
-}
-
-/// Where the expected time of a pair of a group is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimeSource {
-    /// A pair of the group.
-    Own,
-    /// A pair of the group in an earlier comparison, maybe while the machine did less.
-    Earlier,
-    /// Other groups: none of its own pairs was timed.
-    Guessed,
 }
 
 /// A pair that was measured before the experiment.
@@ -163,7 +154,8 @@ impl Plan {
             benchmarks,
             can_select_benchmarks,
             pair_seconds,
-            time_source: TimeSource::Own,
+            is_guessed: false,
+            is_stored: false,
             length,
             tried: Vec::new(),
         });

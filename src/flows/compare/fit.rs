@@ -10,7 +10,7 @@ use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
 use super::session::Session;
 use crate::engine::event::Event;
-use crate::engine::plan::{Group, Plan, TimeSource, TriedPair};
+use crate::engine::plan::{Group, Plan, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;
@@ -82,8 +82,7 @@ pub(super) fn into_limit(
 fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
     let (limit, begin) = (plan.time_limit, Instant::now());
     let groups = plan.groups.iter().enumerate();
-    let stored = groups
-        .filter(|(_, group)| group.time_source == TimeSource::Earlier && group.pair_seconds > 0.0);
+    let stored = groups.filter(|(_, group)| group.is_stored && group.pair_seconds > 0.0);
     let stored: Vec<usize> = stored.map(|(number, _)| number).collect();
     if plan.least_time() <= limit.mul_f64(CHECKED) {
         return Ok(());
@@ -101,9 +100,7 @@ fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), St
         now += timed.unwrap_or(most.as_secs_f64());
     }
     if earlier > 0.0 {
-        let groups = plan.groups.iter_mut();
-        let not_now = groups.filter(|group| group.time_source != TimeSource::Own);
-        not_now.for_each(|group| group.pair_seconds *= now / earlier);
+        stored.iter().for_each(|&number| plan.groups[number].pair_seconds *= now / earlier);
     }
     Ok(())
 }
@@ -129,7 +126,7 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
             break;
         }
         let group = &plan.groups[number];
-        if confirmed > limit && group.time_source != TimeSource::Guessed {
+        if confirmed > limit && !group.is_guessed {
             continue;
         }
         let Some(least) = plan.least_pairs_in(group) else { continue };
@@ -138,15 +135,13 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         let timed = time_pair(session, group, group.benchmarks.clone(), most)?;
         let group = &mut plan.groups[number];
         group.pair_seconds = match timed {
-            Some(seconds) if group.time_source == TimeSource::Guessed => seconds,
+            Some(seconds) if group.is_guessed => seconds,
             Some(seconds) => seconds.min(group.pair_seconds),
-            None if group.time_source == TimeSource::Guessed => {
-                group.pair_seconds.max(most.as_secs_f64())
-            }
+            None if group.is_guessed => group.pair_seconds.max(most.as_secs_f64()),
             None => group.pair_seconds,
         };
         if timed.is_some() {
-            group.time_source = TimeSource::Own;
+            group.is_guessed = false;
             confirmed += Duration::from_secs_f64(group.pair_seconds * least as f64);
         }
     }
@@ -366,7 +361,7 @@ fn leave_out(
         let program = &mut session.programs[group.program];
         program.plan(group.program, benchmarks, seconds, plan);
         if let Some(planned) = plan.groups.last_mut() {
-            (planned.length, planned.time_source) = (group.length, group.time_source);
+            (planned.length, planned.is_guessed) = (group.length, group.is_guessed);
             let kept = group.benchmarks.clone().zip(kept).filter(|(_, kept)| **kept);
             let ids = kept.map(|(id, _)| id).zip(planned.benchmarks.clone()).collect();
             planned.tried = renumbered(&group.tried, &ids);

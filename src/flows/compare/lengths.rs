@@ -7,7 +7,7 @@ use super::harnesses::own_times;
 use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
-use crate::engine::plan::{Plan, TimeSource, TriedPair};
+use crate::engine::plan::{Plan, TriedPair};
 use crate::engine::schedule::Schedule;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, TrialGate};
@@ -96,7 +96,7 @@ impl Lengths<'_, '_> {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let known = Known::new(known, &parts);
         let stored = known.read().filter(|all: &Vec<_>| all.len() == self.groups.len());
-        let source = if stored.is_some() { TimeSource::Earlier } else { TimeSource::Own };
+        let is_stored = stored.is_some();
         let mut lengths = stored.unwrap_or_else(|| vec![None; self.groups.len()]);
         if lengths.contains(&None) {
             self.try_missing(&mut lengths, plan, deadline, reporter).map_err(Stop::into_error)?;
@@ -105,7 +105,7 @@ impl Lengths<'_, '_> {
         let usual = usual(&lengths);
         for (&group, length) in self.groups.iter().zip(lengths) {
             let group = &mut plan.groups[group];
-            group.time_source = if length.is_some() { source } else { TimeSource::Guessed };
+            (group.is_guessed, group.is_stored) = (length.is_none(), is_stored);
             let length = length.unwrap_or(usual);
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;

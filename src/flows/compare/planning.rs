@@ -4,7 +4,7 @@ use super::discovery::Discovery;
 use super::program::ComparedProgram;
 use super::session::Session;
 use super::{Options, Way};
-use crate::engine::plan::{Plan, TimeSource};
+use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram, Stop};
 use crate::flows::error::FlowError;
@@ -79,8 +79,8 @@ fn plan_groups(
     for group in benchmarks.chunks(benchmarks.len().div_ceil(groups)) {
         let seconds = 2.0 * start_up + own * group.len() as f64;
         program.plan(number, group, seconds, plan);
-        if let (Some(planned), 2..) = (plan.groups.last_mut(), groups) {
-            planned.time_source = TimeSource::Guessed;
+        if let Some(planned) = plan.groups.last_mut() {
+            planned.is_guessed = groups > 1;
         }
     }
     Ok(())
