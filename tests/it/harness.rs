@@ -378,7 +378,7 @@ fn main() {
         std::thread::park();
     }
     for name in names.iter().filter(|name| filter.unwrap().contains(&format!("(?:{name})"))) {
-        let time = if *name == "two" { lasts::TIME } else { "10.000 ns" };
+        let time = if *name == "two" { steady::TIME } else { "10.000 ns" };
         println!("{name}  time:   [{time} {time} {time}]");
     }
 }
@@ -387,10 +387,7 @@ fn main() {
 #[test]
 fn where_all_benchmarks_together_take_too_long_they_are_listed() {
     let repo = Repo::new("library");
-    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
-    let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).unwrap();
-    let name = name.trim_matches('"').replace('-', "_");
-    repo.write("benches/work.rs", &ENDLESS.replace("lasts", &name));
+    repo.write("benches/work.rs", ENDLESS);
     let write = |time: &str| {
         repo.write("src/lib.rs", &format!("pub const TIME: &str = {time:?};\n"));
         repo.commit("change the time");

@@ -150,25 +150,27 @@ impl SideProgram {
     /// Prepares the next run with these arguments, measuring each benchmark for `length`
     /// if that can be set.
     pub(crate) fn select(&mut self, length: RunLength, arguments: Vec<OsString>) {
+        let flags = self.timed(length);
+        self.replace_arguments(flags, arguments);
+    }
+
+    /// Replaces the words after those that are the same in each run.
+    fn replace_arguments(&mut self, flags: Vec<OsString>, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
-        self.command.argv.extend(self.harness.timed(length, &self.command.argv));
-        self.command.argv.extend(arguments);
+        self.command.argv.extend(flags.into_iter().chain(arguments));
     }
 
     /// Prepares the next run to execute each benchmark once. Returns whether the harness can do
     /// that.
     pub(crate) fn select_once(&mut self, arguments: Vec<OsString>) -> bool {
         let Some(once) = self.harness.once() else { return false };
-        self.command.argv.truncate(self.words);
-        self.command.argv.extend(once.into_iter().chain(arguments));
+        self.replace_arguments(once, arguments);
         true
     }
 
     /// Prepares the next run to list benchmarks.
     pub(super) fn select_list(&mut self, arguments: Vec<OsString>) {
-        self.command.argv.truncate(self.words);
-        self.command.argv.push(harness::LIST.into());
-        self.command.argv.extend(arguments);
+        self.replace_arguments(vec![harness::LIST.into()], arguments);
     }
 
     /// The names of the benchmarks that the latest run listed; `None` if one of them can't be
