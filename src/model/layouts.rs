@@ -1,9 +1,8 @@
 //! Layouts: where the code of an executable is placed in memory.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+
+use crate::model::words::words_or_number;
 
 /// Whether a verdict is about the executables as built, or about the source over many
 /// layouts.
@@ -19,28 +18,7 @@ pub enum Layouts {
     Number(u32),
 }
 
-impl fmt::Display for Layouts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Layouts::Auto => f.pad("auto"),
-            Layouts::Off => f.pad("off"),
-            Layouts::Number(number) => number.fmt(f),
-        }
-    }
-}
-
-impl FromStr for Layouts {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match (word, word.parse()) {
-            ("auto", _) => Ok(Layouts::Auto),
-            ("off", _) => Ok(Layouts::Off),
-            (_, Ok(number @ 1..)) => Ok(Layouts::Number(number)),
-            _ => Err("it must be `auto`, `off` or a number of 1 or more".to_owned()),
-        }
-    }
-}
+words_or_number!(Layouts { Auto = "auto", Off = "off" } or Number);
 
 /// How other layouts of an executable are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

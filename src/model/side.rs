@@ -1,9 +1,10 @@
 //! The two sides of a comparison.
 
-use std::fmt;
 use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
+
+use super::words::words;
 
 /// One of the two things that are compared.
 #[derive(
@@ -18,9 +19,12 @@ pub enum Side {
     Head,
 }
 
+// These are also the names of folders, whose paths have to be of equal length.
+words!(Side { Base = "base", Head = "head" });
+
 impl Side {
     /// Both, base first.
-    pub const BOTH: [Side; 2] = [Side::Base, Side::Head];
+    pub const BOTH: [Side; 2] = Side::ALL;
 
     /// The other side.
     #[must_use]
@@ -29,21 +33,6 @@ impl Side {
             Side::Base => Side::Head,
             Side::Head => Side::Base,
         }
-    }
-
-    /// `base` or `head`: its name in every output, and of its folder. Both have
-    /// the same length, so that paths have, too.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Base => "base",
-            Side::Head => "head",
-        }
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -39,6 +39,48 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// Defines `Display` and `FromStr` of an enum with a variant for each of some words, and one for
+/// a number from 1 on.
+macro_rules! words_or_number {
+    ($type:ident { $($variant:ident = $word:literal),+ } or $number:ident) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $($type::$variant => f.pad($word),)+
+                    $type::$number(number) => number.fmt(f),
+                }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                match (text, text.parse()) {
+                    $(($word, _) => Ok($type::$variant),)+
+                    (_, Ok(number @ 1..)) => Ok($type::$number(number)),
+                    _ => Err($crate::model::words::expected(&[
+                        $(concat!("`", $word, "`"),)+ "a number of 1 or more",
+                    ])),
+                }
+            }
+        }
+    };
+}
+pub(crate) use words_or_number;
+
+/// Displays enums by the names under which they are serialized.
+macro_rules! display_serialized {
+    ($($type:ty),+) => {$(
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    )+};
+}
+pub(crate) use display_serialized;
+
 /// What is expected instead of an unknown word: ``it must be `a`, `b` or `c` ``.
 pub(crate) fn one_of(words: &[&str]) -> String {
     expected(&words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>())

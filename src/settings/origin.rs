@@ -1,13 +1,13 @@
 //! Where the values of settings come from.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::setting::TableKey;
 use crate::model::side::Side;
+use crate::model::words::display_serialized;
 
 /// A layer of settings, from the one that wins to the one that is overridden by all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,11 +25,7 @@ pub enum Layer {
     Default,
 }
 
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+display_serialized!(Layer);
 
 /// A layer of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,13 +14,15 @@ use crate::model::outcome::Doubt;
 use crate::model::shard::ShardBy;
 use crate::model::side::Side;
 use crate::model::suite::SuiteNumber;
-use crate::model::words::{one_of, words};
+use crate::model::words::{one_of, words, words_or_number};
 
-/// Texts with a placeholder in the help, or with a list of words.
+/// Texts with a placeholder in the help, or with a list of words; and whether a table may also
+/// have a number or a switch.
 macro_rules! meanings {
-    ($($type:ty: $name:literal),+ $(,)?) => {
+    ($($type:ty: $name:literal $($also:ident)?),+ $(,)?) => {
         $(impl Meaning for $type {
             const VALUE_NAME: &'static str = $name;
+            $(const $also: bool = true;)?
         })+
     };
 }
@@ -28,6 +30,7 @@ meanings!(
     FailOn: "inconclusive|no-baseline|removed|none",
     Aslr: "on|off",
     BenchFrom: "each|head|base",
+    CheckOutput: "warn|fail|off" IS_SWITCH,
     ShardBy: "benchmarks|pairs",
     Toolchain: "head|base|each|NAME",
     SuiteChoice: "geomean|sum|off",
@@ -36,6 +39,10 @@ meanings!(
     Confidence: "PERCENT",
     Time: "TIME",
     Words: "CMD",
+    Repetitions: "auto|N" IS_NUMBER,
+    CodegenUnits: "auto|profile|N" IS_NUMBER,
+    Layouts: "auto|off|N" IS_NUMBER,
+    Cpus: "N,N-N" IS_NUMBER,
 );
 
 /// Words that are explained by a sentence in the help.
@@ -96,11 +103,6 @@ pub enum CheckOutput {
     Warn,
     /// A difference is the verdict.
     Fail,
-}
-
-impl Meaning for CheckOutput {
-    const VALUE_NAME: &'static str = "warn|fail|off";
-    const IS_SWITCH: bool = true;
 }
 
 impl FromStr for CheckOutput {
@@ -166,31 +168,7 @@ pub enum Repetitions {
     Fixed(u32),
 }
 
-impl FromStr for Repetitions {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse()) {
-            ("auto", _) => Ok(Repetitions::Auto),
-            (_, Ok(number)) if number > 0 => Ok(Repetitions::Fixed(number)),
-            _ => Err("it must be `auto` or a number of 1 or more".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Repetitions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Repetitions::Auto => f.write_str("auto"),
-            Repetitions::Fixed(number) => number.fmt(f),
-        }
-    }
-}
-
-impl Meaning for Repetitions {
-    const VALUE_NAME: &'static str = "auto|N";
-    const IS_NUMBER: bool = true;
-}
+words_or_number!(Repetitions { Auto = "auto" } or Fixed);
 
 /// How many codegen units rustc splits each crate into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,38 +181,7 @@ pub enum CodegenUnits {
     Number(u32),
 }
 
-impl FromStr for CodegenUnits {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.parse()) {
-            ("auto", _) => Ok(CodegenUnits::Auto),
-            ("profile", _) => Ok(CodegenUnits::Profile),
-            (_, Ok(number @ 1..)) => Ok(CodegenUnits::Number(number)),
-            _ => Err("it must be `auto`, `profile` or a number of 1 or more".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for CodegenUnits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CodegenUnits::Auto => f.write_str("auto"),
-            CodegenUnits::Profile => f.write_str("profile"),
-            CodegenUnits::Number(number) => number.fmt(f),
-        }
-    }
-}
-
-impl Meaning for CodegenUnits {
-    const VALUE_NAME: &'static str = "auto|profile|N";
-    const IS_NUMBER: bool = true;
-}
-
-impl Meaning for Layouts {
-    const VALUE_NAME: &'static str = "auto|off|N";
-    const IS_NUMBER: bool = true;
-}
+words_or_number!(CodegenUnits { Auto = "auto", Profile = "profile" } or Number);
 
 /// The processors on which a program may run, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,11 +201,6 @@ impl FromStr for Cpus {
         let ranges = ranges.ok_or("it must be numbers or ranges such as `2`, `0-3` or `0,2`")?;
         Ok(Cpus(ranges.into_iter().flatten().collect()))
     }
-}
-
-impl Meaning for Cpus {
-    const VALUE_NAME: &'static str = "N,N-N";
-    const IS_NUMBER: bool = true;
 }
 
 /// Which toolchain builds the two sides.

@@ -1,22 +1,9 @@
 //! Verdicts, and the other words that an outcome consists of.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::BenchmarkResult;
-use crate::model::words::words;
-
-/// Displays an enum by the name under which it is serialized.
-macro_rules! display_serialized {
-    ($($name:ty),+) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.serialize(f)
-            }
-        }
-    )+};
-}
+use crate::model::words::{display_serialized, words};
 
 display_serialized!(Verdict, StoppedBy, Status, Method, Judgement);
 
@@ -155,6 +142,8 @@ pub enum Judgement {
 #[cfg(test)]
 mod tests {
     use super::Verdict::{Inconclusive, NoRegression, Regression};
+    use std::fmt;
+
     use super::*;
     use crate::model::metric::{Better, Metric};
     use crate::model::outcome::{MetricResult, Summary};
