@@ -16,7 +16,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::shard::{NoShard, Shard};
+use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{
@@ -306,7 +306,7 @@ pub(crate) struct Pack {
 fn shard(text: &str) -> Result<Shard, String> {
     match text {
         "auto" => Shard::of_task(|name| std::env::var(name).ok()),
-        text => text.parse().map_err(|error: NoShard| error.to_string()),
+        text => text.parse(),
     }
 }
 
