@@ -204,15 +204,13 @@ pub(crate) enum MetricSource {
     Harness,
 }
 
-/// A metric that is measured here or by a known harness.
+/// A metric that is measured here or by a known harness. Lower is better.
 #[derive(Debug)]
 pub(crate) struct KnownMetric {
     /// Its name, in snake case.
     pub(crate) name: &'static str,
     /// The unit of its values.
     pub(crate) unit: Unit,
-    /// Which way is better.
-    pub(crate) better: Better,
     /// Where its values come from.
     pub(crate) source: MetricSource,
 }
@@ -222,7 +220,7 @@ pub(crate) static KNOWN: [KnownMetric; 31] = {
     use MetricSource::{Allocations, Cachegrind, Counter, Executable, Harness, Usage};
     use Unit::{Bytes, Count, Seconds};
     const fn cost(name: &'static str, unit: Unit, source: MetricSource) -> KnownMetric {
-        KnownMetric { name, unit, better: Better::Lower, source }
+        KnownMetric { name, unit, source }
     }
     [
         cost("wall_time", Seconds, Usage),
@@ -271,7 +269,7 @@ impl KnownMetric {
     }
 
     pub(crate) fn metric(&self) -> Metric {
-        Metric { name: self.name.to_owned(), unit: self.unit.clone(), better: self.better }
+        Metric::cost(self.name, self.unit.clone())
     }
 }
 
