@@ -41,7 +41,7 @@ impl fmt::Display for Removed {
 }
 
 /// The result of sampling all benchmarks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampled {
     /// The benchmarks, in the order of the plan.
     pub benchmarks: Vec<BenchmarkResult>,
@@ -62,14 +62,7 @@ pub struct Sampled {
 impl Sampled {
     /// Without any pair.
     pub(crate) fn nothing(stopped_by: StoppedBy) -> Self {
-        Sampled {
-            benchmarks: Vec::new(),
-            suite: None,
-            stopped_by,
-            likely_slower: None,
-            evidence: 0.0,
-            elapsed: 0.0,
-        }
+        Sampled { stopped_by, ..Sampled::default() }
     }
 
     /// The benchmarks, and the numbers of all of them.
@@ -89,7 +82,7 @@ impl Sampled {
 }
 
 /// The settings that decide, which a branch must not loosen unnoticed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     /// 1 minus the probability of a wrong verdict, between 0.5 and 1.
     pub confidence: f64,
@@ -120,7 +113,7 @@ pub struct Limits {
 
 /// The result of a comparison, or of an analysis of samples, for which some
 /// fields are `None`, as documented there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The overall verdict; `None` for a shard that measured, since all shards
     /// together get one, and for samples without a threshold.
@@ -186,35 +179,6 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 }
 
 impl Outcome {
-    /// The outcome of samples, before their benchmarks are added.
-    pub(crate) fn of_samples(
-        verdict: Option<Verdict>,
-        policy: Policy,
-        stopped_by: StoppedBy,
-        rows: u64,
-    ) -> Self {
-        Outcome {
-            verdict,
-            sides: None,
-            toolchain: None,
-            policy,
-            seed: None,
-            shard: None,
-            stopped_by,
-            elapsed_seconds: None,
-            prepare_seconds: None,
-            rows: Some(rows),
-            benchmarks: Vec::new(),
-            suite: None,
-            likely_slower: None,
-            removed: Vec::new(),
-            explanations: Vec::new(),
-            limits: Limits::default(),
-            selecting: Vec::new(),
-            notices: Vec::new(),
-        }
-    }
-
     /// All metrics with their benchmarks.
     pub fn metrics(&self) -> impl Iterator<Item = (&BenchmarkResult, &MetricResult)> + Clone {
         self.benchmarks.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)))
@@ -254,11 +218,7 @@ mod tests {
         };
         let sampled = |verdict| Sampled {
             benchmarks: vec![benchmark(3, Some(NoRegression)), benchmark(40, verdict)],
-            suite: None,
-            stopped_by: StoppedBy::TimeLimit,
-            likely_slower: None,
-            evidence: 0.0,
-            elapsed: 1.0,
+            ..Sampled::nothing(StoppedBy::TimeLimit)
         };
         assert_eq!(sampled(None).pairs(), 43);
         assert_eq!(sampled(None).verdict(), NoRegression, "one does not gate");

@@ -123,11 +123,11 @@ impl Analysis {
         &mut self,
         files: impl Iterator<Item = (&'a str, R)>,
     ) -> Result<(), Error> {
-        let mut reader = LabelReader { labels: Labels::new(self.spec.base.clone()) };
+        let mut labels = Labels::new(self.spec.base.clone());
         for (name, mut file) in files {
-            rows::read(&mut file, name, &mut reader)?;
+            rows::read(&mut file, name, &mut labels)?;
         }
-        let comparisons = reader.labels.pairs.len();
+        let comparisons = labels.pairs.len();
         self.family = Some(self.family_of(comparisons));
         self.expected = Some(comparisons);
         Ok(())
@@ -207,12 +207,11 @@ impl Analysis {
             notices: self.notices(&benchmarks),
             benchmarks,
             likely_slower,
-            ..Outcome::of_samples(
-                self.spec.gates.as_ref().map(|_| verdict),
-                policy,
-                if self.closed { StoppedBy::Verdict } else { stopped_by },
-                self.rows,
-            )
+            verdict: self.spec.gates.as_ref().map(|_| verdict),
+            policy,
+            stopped_by: if self.closed { StoppedBy::Verdict } else { stopped_by },
+            rows: Some(self.rows),
+            ..Outcome::default()
         }
     }
 
@@ -377,19 +376,15 @@ impl Analysis {
     }
 }
 
-struct LabelReader {
-    labels: Labels,
-}
-
-impl RowSink for LabelReader {
+impl RowSink for Labels {
     fn header(&mut self, metrics: &[String]) -> Result<Vec<bool>, Error> {
         // Negative values are rejected when the rows are analysed.
         Ok(vec![true; metrics.len()])
     }
 
     fn row(&mut self, label: &[u8], _: &[Option<f64>], line: u64) -> Result<Flow, Error> {
-        self.labels.number(label, line);
-        self.labels.check_number(0)?;
+        self.number(label, line);
+        self.check_number(0)?;
         Ok(Flow::Go)
     }
 }

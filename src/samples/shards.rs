@@ -81,7 +81,13 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
                 StoppedBy::DifferentOutput => Verdict::DifferentOutput,
                 _ => Verdict::Identical,
             };
-            Outcome::of_samples(Some(verdict), first.companion.policy(), stopped_by, 0)
+            Outcome {
+                verdict: Some(verdict),
+                policy: first.companion.policy(),
+                stopped_by,
+                rows: Some(0),
+                ..Outcome::default()
+            }
         }
         None => {
             parts.iter().try_for_each(check_rows)?;
@@ -294,10 +300,16 @@ fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
         Verdict::Inconclusive => StoppedBy::MaxPairs,
         _ => StoppedBy::Verdict,
     };
-    let rows = parts.iter().map(|part| part.companion.rows).sum();
-    let notices = remarks(&benchmarks);
-    let outcome = Outcome::of_samples(Some(verdict), policy, stopped_by, rows);
-    Outcome { benchmarks, likely_slower, notices, ..outcome }
+    Outcome {
+        verdict: Some(verdict),
+        policy,
+        stopped_by,
+        rows: Some(parts.iter().map(|part| part.companion.rows).sum()),
+        notices: remarks(&benchmarks),
+        benchmarks,
+        likely_slower,
+        ..Outcome::default()
+    }
 }
 
 /// The result of a benchmark without any metric. Its sides are called as in the comparison.

@@ -75,10 +75,11 @@ pub enum Doubt {
 words!(Doubt { Inconclusive = "inconclusive", NoBaseline = "no-baseline", Removed = "removed" });
 
 /// Why sampling stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoppedBy {
     /// Every metric that gates had its verdict.
+    #[default]
     Verdict,
     /// The time limit was reached.
     TimeLimit,
@@ -141,9 +142,9 @@ pub enum Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict::{Inconclusive, NoRegression, Regression};
     use std::fmt;
 
+    use super::Verdict::{Inconclusive, NoRegression, Regression};
     use super::*;
     use crate::model::metric::{Better, Metric};
     use crate::model::outcome::{MetricResult, Summary};

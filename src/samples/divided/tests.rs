@@ -55,10 +55,11 @@ fn parts(tests: [Option<Test>; 4], evidence: f64) -> Vec<ShardPart> {
         let outcome = Outcome {
             benchmarks: results,
             elapsed_seconds: Some(10.0 * number as f64),
-            rows: None,
             seed: Some(number),
             notices: vec![Notice::New { benchmark: "suite/new".to_owned() }],
-            ..Outcome::of_samples(None, policy(), StoppedBy::TimeLimit, 0)
+            policy: policy(),
+            stopped_by: StoppedBy::TimeLimit,
+            ..Outcome::default()
         };
         let division = Division {
             benchmarks: benchmarks.clone(),
