@@ -5,6 +5,7 @@
 //! uncertain, especially after few pairs.
 
 use super::estimator::{Prospect, Running, Signal};
+use super::first;
 use super::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 
 /// The largest number of pairs to forecast.
@@ -53,7 +54,7 @@ fn expected(prospect: &Prospect, pairs: u64) -> Option<u64> {
     };
     let needed = needed(prospect.signal, level)?;
     let decides = |count: u64| evidence(prospect.signal, needed, pairs, count) >= needed;
-    first(fewest.max(pairs + 1), decides)
+    first_up_to_cap(fewest.max(pairs + 1), decides)
 }
 
 /// The evidence that decides at `level`.
@@ -94,7 +95,7 @@ fn evidence(signal: Signal, needed: f64, pairs: u64, count: u64) -> f64 {
 
 /// The smallest number from `start` up to the cap that `decides`. The evidence may fall
 /// at first, but once it rises, it keeps rising.
-fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
+fn first_up_to_cap(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
     let mut below = start;
     let mut enough = start;
     while !decides(enough) {
@@ -104,15 +105,7 @@ fn first(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
         below = enough;
         enough = (2 * enough).min(CAP);
     }
-    while below < enough {
-        let middle = below + (enough - below) / 2;
-        if decides(middle) {
-            enough = middle;
-        } else {
-            below = middle + 1;
-        }
-    }
-    Some(enough)
+    Some(first(below..enough, decides))
 }
 
 #[cfg(test)]

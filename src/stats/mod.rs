@@ -61,6 +61,20 @@ pub mod sequential;
 pub(crate) mod shape;
 pub mod welch;
 
+/// The first number that fulfils a predicate, as do all after it; the end of the range if none does.
+fn first(range: std::ops::Range<u64>, fulfils: impl Fn(u64) -> bool) -> u64 {
+    let std::ops::Range { start: mut least, end: mut enough } = range;
+    while least < enough {
+        let middle = least.midpoint(enough);
+        if fulfils(middle) {
+            enough = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    enough
+}
+
 #[cfg(test)]
 pub(crate) mod noise;
 #[cfg(test)]

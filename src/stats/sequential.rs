@@ -33,6 +33,7 @@
 //! - Wang and Ramdas 2025, *Anytime-valid t-tests and confidence sequences for
 //!   Gaussian means with unknown variance*, Sequential Analysis 44:56.
 
+use super::first;
 use super::moments::PairMoments;
 use super::quantile::ln_beta;
 use super::ratio::{Parts, RatioSet};
@@ -130,19 +131,9 @@ pub(crate) fn signs_needed(signs: u64, level: f64) -> Option<u64> {
     if !decides(signs) {
         return None;
     }
-    // Invariant: `enough` decides. The evidence falls up to half of the signs, which is
-    // the first number tried and never decides, and rises from there.
-    let mut least = 0;
-    let mut enough = signs;
-    while least < enough {
-        let middle = least + (enough - least) / 2;
-        if decides(middle) {
-            enough = middle;
-        } else {
-            least = middle + 1;
-        }
-    }
-    Some(enough)
+    // The evidence falls up to half of the signs, which is the first number tried and never
+    // decides, and rises from there.
+    Some(first(0..signs, decides))
 }
 
 /// The least number of signs that decide at `level` if all are equal. `None` if they

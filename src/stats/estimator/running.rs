@@ -6,6 +6,7 @@ use super::median::MedianOfRatios;
 use super::robust::Robust;
 use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
 use crate::model::outcome::Summary;
+use crate::stats::first;
 
 /// Adds pairs, and estimates the change after each of them, and whether there is a
 /// verdict.
@@ -77,18 +78,12 @@ impl Running {
     /// Among how many tests that share the error at this confidence the pairs so far are an alarm:
     /// at most as many as there are, and 0 if they are none even alone.
     pub fn alarm_among(&self, threshold: f64, confidence: f64) -> usize {
-        let is_alarm = |tests: usize| {
+        let is_none = |tests: u64| {
             let mut running = self.clone();
-            running.relax(Levels::new(confidence, tests));
-            running.decide(threshold) == Some(Decision::Regression)
+            running.relax(Levels::new(confidence, tests as usize));
+            running.decide(threshold) != Some(Decision::Regression)
         };
-        // Invariant: an alarm among `few`, or `few` is 0, and none among `many`.
-        let (mut few, mut many) = (0, self.levels.tests() + 1);
-        while many - few > 1 {
-            let middle = few.midpoint(many);
-            *(if is_alarm(middle) { &mut few } else { &mut many }) = middle;
-        }
-        few
+        first(1..self.levels.tests() as u64 + 1, is_none) as usize - 1
     }
 
     /// The evidence that the change is beyond `threshold`, for an average over several tests: a
