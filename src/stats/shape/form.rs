@@ -11,9 +11,9 @@
 //! - Gupta 1967, *An asymptotically nonparametric test of symmetry*, Ann. Math. Stat.
 //!   38:849, for the variance of the skewness of noise that is not normal.
 
-use super::ranks::{median, middle};
+use super::ranks::middle;
 use super::{CHANCE, Finding};
-use crate::stats::empirical::sorted;
+use crate::stats::empirical::{sorted, typical_deviation};
 use crate::stats::quantile;
 
 /// An outlier is further than this many robust deviations from the median, as 1 in 1.7
@@ -34,13 +34,10 @@ const SKEWED_APART: f64 = 0.002;
 /// With a better fit to normal scores, the noise is as good as normal.
 const FIT: f64 = 0.95;
 
-/// The median absolute deviation of the normal distribution, in standard deviations.
-const NORMAL_MAD: f64 = 0.674_489_750_196_081_7;
-
 pub(super) fn findings(differences: &[f64]) -> Vec<Finding> {
     let order = sorted(differences.iter().copied());
     let centre = middle(&order);
-    let scale = median(order.iter().map(|value| (value - centre).abs())) / NORMAL_MAD;
+    let scale = typical_deviation(differences);
     // More than half are equal or nearly so, as of counters: there is no distribution.
     if scale.is_nan() || scale <= 1e-9 {
         return Vec::new();
