@@ -96,7 +96,7 @@ pub fn table(size: &Size, seed: u64) -> String {
             let mut learnt: Vec<f64> = Vec::new();
             for _ in 0..runs {
                 let results = history(&mut source, &mut random);
-                learnt.extend(learner.threshold(&results).map(|it| it.threshold));
+                learnt.extend(learner.threshold(&results).map(|(threshold, _)| threshold));
             }
             let choices = FIXED.map(|fixed| vec![fixed; runs as usize]).into_iter();
             for thresholds in choices.chain([learnt]) {

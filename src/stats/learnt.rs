@@ -5,6 +5,7 @@
 //! changes from commit to commit does not matter, so that a slow climb loosens nothing.
 
 use crate::model::estimator::Estimator;
+use crate::model::gate::Learnt;
 use crate::model::metric::Better;
 use crate::stats::estimator::{Levels, Running};
 
@@ -39,21 +40,10 @@ pub struct Learner {
     pub pairs: f64,
 }
 
-/// A threshold, and what the oldest results give if that is much less.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Threshold {
-    /// The threshold, a fraction.
-    pub threshold: f64,
-    /// From how many results it is.
-    pub results: usize,
-    /// The threshold from the oldest results, if it has grown since.
-    pub earlier: Option<f64>,
-}
-
 impl Learner {
-    /// The threshold from the runs of each result, the oldest one first; `None` if there are too
-    /// few results.
-    pub fn threshold(&self, results: &[Vec<f64>]) -> Option<Threshold> {
+    /// The threshold, a fraction, from the runs of each result, the oldest one first; `None` if
+    /// there are too few results.
+    pub fn threshold(&self, results: &[Vec<f64>]) -> Option<(f64, Learnt)> {
         let [least, most] = RESULTS;
         if results.len() < least {
             return None;
@@ -62,7 +52,7 @@ impl Learner {
         let threshold = self.of(&results[newest..]);
         let oldest = &results[..results.len().min(most).div_ceil(2).max(least)];
         let earlier = Some(self.of(oldest)).filter(|earlier| threshold > GROWN * earlier);
-        Some(Threshold { threshold, results: results.len() - newest, earlier })
+        Some((threshold, Learnt { results: results.len() - newest, earlier }))
     }
 
     fn of(&self, results: &[Vec<f64>]) -> f64 {
@@ -126,11 +116,11 @@ mod tests {
 
     #[test]
     fn it_grows_with_the_noise_and_shrinks_with_the_time_within_its_range() {
-        let of = |deviation, pairs| learner(pairs).threshold(&steady(deviation)).unwrap().threshold;
+        let of = |deviation, pairs| learner(pairs).threshold(&steady(deviation)).unwrap().0;
         let all = [of(0.001, 99.0), of(0.05, 200.0), of(0.05, 99.0), of(0.08, 99.0), of(0.5, 9.0)];
         assert_eq!((all[0], all[4]), (0.01, 0.1), "{all:?}");
         assert!(all.windows(2).all(|two| two[0] < two[1]), "{all:?}");
-        assert_eq!(learner(20.0).threshold(&vec![vec![3.0; 10]; 5]).unwrap().threshold, 0.01);
+        assert_eq!(learner(20.0).threshold(&vec![vec![3.0; 10]; 5]).unwrap().0, 0.01);
     }
 
     #[test]
@@ -141,18 +131,16 @@ mod tests {
         }
         let climbing = learner(100.0).threshold(&steady(0.02)).unwrap();
         assert_eq!(learner(100.0).threshold(&flat).unwrap(), climbing);
-        assert_eq!((climbing.results, climbing.earlier), (20, None));
+        assert_eq!(climbing.1, Learnt { results: 20, earlier: None });
     }
 
     #[test]
     fn what_has_become_noisier_little_by_little_is_compared_with_the_oldest_results() {
         let slowly = results((0..200).map(|place| 0.01 * 1.01_f64.powi(place)));
-        let Threshold { threshold, results, earlier } = learner(100.0).threshold(&slowly).unwrap();
-        assert_eq!(results, RESULTS[1]);
-        assert!(
-            earlier.is_some_and(|earlier| earlier < 0.5 * threshold),
-            "{threshold} {earlier:?}"
-        );
+        let (threshold, learnt) = learner(100.0).threshold(&slowly).unwrap();
+        assert_eq!(learnt.results, RESULTS[1]);
+        let is_less = |earlier| earlier < 0.5 * threshold;
+        assert!(learnt.earlier.is_some_and(is_less), "{threshold} {learnt:?}");
     }
 
     #[test]

@@ -10,13 +10,12 @@ use super::fingerprint::Fingerprint;
 use super::note::StoredMetric;
 use crate::engine::test::estimator;
 use crate::error::Error;
-use crate::model::gate::{Learnt, LearntThreshold};
+use crate::model::gate::LearntThreshold;
 use crate::model::outcome::{Limits, Policy};
 use crate::stats::estimator::Levels;
-use crate::stats::learnt::{Learner, Threshold};
+use crate::stats::learnt::Learner;
 use crate::workspace::git::Repo;
-use crate::workspace::git::line;
-use crate::workspace::git::line::Parents;
+use crate::workspace::git::line::{self, Parents};
 use crate::workspace::{Preparation, Prepared, Request};
 
 /// The maximum number of commits whose results count.
@@ -104,16 +103,16 @@ impl Machines {
             let of = series.newest.metric();
             let estimator = estimator(&of, policy.estimator);
             let learner = Learner { estimator, better: of.better, levels, pairs };
-            let Some(learnt) = learner.threshold(&series.results).filter(|_| pairs.is_finite())
+            let Some((threshold, learnt)) =
+                learner.threshold(&series.results).filter(|_| pairs.is_finite())
             else {
                 continue;
             };
-            let Threshold { threshold, results, earlier } = learnt;
             thresholds.entry(program.clone()).or_default().push(LearntThreshold {
                 benchmark: if name.is_empty() { program } else { name }.clone(),
                 metric: metric.clone(),
                 threshold,
-                learnt: Learnt { results, earlier },
+                learnt,
             });
         }
         thresholds
