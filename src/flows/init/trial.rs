@@ -70,6 +70,8 @@ pub struct Tried {
     pub benchmarks: usize,
     /// Whether it is chosen, and if not, why.
     pub standing: Standing,
+    /// The metrics that could decide, by preference, each with the pairs of each benchmark.
+    measured: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
 }
 
 /// Whether a target is chosen.
@@ -144,31 +146,22 @@ pub fn try_out(
         flags.threshold.as_ref().map(|_| flags.threshold()).transpose()?.and_then(|it| it.0);
     let programs = sample_each(request, time, context, on_event)?;
     let is_alone = programs.len() == 1;
-    let samples = programs.into_iter().map(|program| TrialSample::of(program, is_alone));
-    let samples: Vec<TrialSample> = samples.collect::<Result<_, Error>>()?;
-    if samples.iter().any(TrialSample::is_measured) {
+    let tried = programs.into_iter().map(|program| Tried::new(program, is_alone));
+    let tried: Vec<Tried> = tried.collect::<Result<_, Error>>()?;
+    if tried.iter().any(|one| !one.measured.is_empty()) {
         let limit = limits.time.as_secs_f64();
-        let rules = Rules { policy: &policy, limit, given };
-        return Ok(rules.choose(&samples));
+        return Ok(Rules { policy: &policy, limit, given }.choose(tried));
     }
-    let why = samples.into_iter().find_map(|one| match one.tried.standing {
+    let why = tried.into_iter().find_map(|one| match one.standing {
         Standing::Failed(why) => Some(why),
         _ => None,
     });
     Err(FlowError::NothingToTry(why.unwrap_or("none has a benchmark".to_owned())).into())
 }
 
-/// What was measured of a target.
-struct TrialSample {
-    /// The result, as known before the choice.
-    tried: Tried,
-    /// The metrics that could decide, by preference, each with the pairs of each benchmark.
-    metrics: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
-}
-
-impl TrialSample {
-    /// If it is the only one, it has to work.
-    fn of(program: TriedProgram, is_alone: bool) -> Result<Self, Error> {
+impl Tried {
+    /// What is known before the choice. If it is the only one, it has to work.
+    fn new(program: TriedProgram, is_alone: bool) -> Result<Self, Error> {
         let TriedProgram { benchmark, dialect, pairs } = program;
         let mut tried = Tried {
             target: match benchmark.subject {
@@ -182,23 +175,19 @@ impl TrialSample {
             run: 0.0,
             benchmarks: 0,
             standing: Standing::Empty,
+            measured: Vec::new(),
         };
-        let mut metrics = Vec::new();
         match pairs {
             Ok(pairs) => {
                 (tried.runs, tried.run) = (pairs.runs, pairs.run_seconds);
                 tried.benchmarks = pairs.benchmarks;
-                metrics = tried_metrics(&pairs, benchmark.gates_are_default);
+                tried.measured = tried_metrics(&pairs, benchmark.gates_are_default);
             }
             Err(error) if is_alone => return Err(error),
             Err(error) if matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. })) => {}
             Err(error) => tried.standing = Standing::Failed(error.to_string()),
         }
-        Ok(TrialSample { tried, metrics })
-    }
-
-    fn is_measured(&self) -> bool {
-        !self.metrics.is_empty()
+        Ok(tried)
     }
 }
 
@@ -244,14 +233,13 @@ struct Rules<'a> {
 impl Rules<'_> {
     /// Chooses all targets that are quiet and short enough; if they take too long
     /// together, those with the most benchmarks per time.
-    fn choose(&self, samples: &[TrialSample]) -> Trial {
-        let tried = |one: &TrialSample| Tried { standing: self.standing(one), ..one.tried.clone() };
-        let mut tried: Vec<Tried> = samples.iter().map(tried).collect();
+    fn choose(&self, mut tried: Vec<Tried>) -> Trial {
+        tried.iter_mut().for_each(|one| one.standing = self.standing(one));
         readmit_noisy(&mut tried);
         // The one with the fewest benchmarks per time is left out until the others reach
         // verdicts in time.
         loop {
-            let together = chosen(&tried, samples);
+            let together = chosen(&tried);
             let least = self.least(&together);
             if together.len() < 2 || least <= LEAST_SHARE * self.limit {
                 break;
@@ -261,18 +249,18 @@ impl Rules<'_> {
             let last = chosen.max_by(|one, other| cost(one).total_cmp(&cost(other)));
             last.into_iter().for_each(|one| one.standing = Standing::Slow(least));
         }
-        if chosen(&tried, samples).is_empty() {
+        if chosen(&tried).is_empty() {
             // One that often ends inconclusive is better than none.
             let slow = tried.iter_mut().filter(|one| matches!(one.standing, Standing::Slow(_)));
             let fastest = slow.min_by(|one, other| one.run.total_cmp(&other.run));
             fastest.into_iter().for_each(|one| one.standing = Standing::Chosen);
         }
-        let together = chosen(&tried, samples);
-        let metrics = self.compare_metrics(&together);
-        let usual = together.first().and_then(|one| one.metrics.first());
+        let together = chosen(&tried);
+        let (metrics, least) = (self.compare_metrics(&together), self.least(&together));
+        let usual = together.first().and_then(|one| one.measured.first());
         let is_unusual =
             usual.map(|(metric, _)| &metric.name) != metrics.first().map(|metric| &metric.name);
-        Trial { is_unusual, least: self.least(&together), tried, metrics, limit: self.limit }
+        Trial { is_unusual, least, tried, metrics, limit: self.limit }
     }
 
     fn largest(&self) -> f64 {
@@ -280,9 +268,9 @@ impl Rules<'_> {
     }
 
     /// The standing of a single target.
-    fn standing(&self, one: &TrialSample) -> Standing {
+    fn standing(&self, one: &Tried) -> Standing {
         let metrics = self.compare_metrics(&[one]);
-        let Some(best) = metrics.first() else { return one.tried.standing.clone() };
+        let Some(best) = metrics.first() else { return one.standing.clone() };
         let least = self.least(&[one]);
         if least > LEAST_SHARE * self.limit {
             Standing::Slow(least)
@@ -293,42 +281,42 @@ impl Rules<'_> {
         }
     }
 
-    fn levels(&self, samples: &[&TrialSample]) -> Levels {
-        let benchmarks = samples.iter().map(|one| one.tried.benchmarks).sum();
+    fn levels(&self, tried: &[&Tried]) -> Levels {
+        let benchmarks = tried.iter().map(|one| one.benchmarks).sum();
         Levels::new(self.policy.confidence, benchmarks)
     }
 
     /// How long the minimum sampling for verdicts on all of these takes, seconds.
-    fn least(&self, samples: &[&TrialSample]) -> f64 {
-        let levels = self.levels(samples);
-        let least = |one: &&TrialSample| {
-            let metrics = one.metrics.iter().map(|(metric, _)| {
+    fn least(&self, tried: &[&Tried]) -> f64 {
+        let levels = self.levels(tried);
+        let least = |one: &&Tried| {
+            let metrics = one.measured.iter().map(|(metric, _)| {
                 estimator(metric, self.policy.estimator).least_pairs(levels).unwrap_or(1)
             });
-            2.0 * one.tried.run * metrics.max().unwrap_or(1) as f64
+            2.0 * one.run * metrics.max().unwrap_or(1) as f64
         };
-        samples.iter().map(least).sum()
+        tried.iter().map(least).sum()
     }
 
     /// How well each metric that all of these targets measure decides if they share the
     /// time limit, the best one first: the one with the smallest threshold that decides in
     /// time; among equal ones, the preferred one. If none decides, the one that comes
     /// closest.
-    fn compare_metrics(&self, samples: &[&TrialSample]) -> Vec<TriedMetric> {
-        let run: f64 = samples.iter().map(|one| one.tried.run).sum();
+    fn compare_metrics(&self, tried: &[&Tried]) -> Vec<TriedMetric> {
+        let run: f64 = tried.iter().map(|one| one.run).sum();
         let pairs = (self.limit / (2.0 * run)) as u64;
-        let levels = self.levels(samples);
-        let is_known = samples.iter().all(|one| is_known(one));
+        let levels = self.levels(tried);
+        let is_known = tried.iter().all(|one| is_known(one));
         let of = |name: &str| -> Option<Vec<Option<f64>>> {
             let mut reaches = Vec::new();
-            for one in samples {
-                let (metric, all) = one.metrics.iter().find(|(metric, _)| metric.name == name)?;
+            for one in tried {
+                let (metric, all) = one.measured.iter().find(|(metric, _)| metric.name == name)?;
                 let known = all.iter().filter(|own| own.len() >= LEAST_KNOWN);
                 reaches.extend(known.map(|own| self.reach(metric, own, pairs, levels)));
             }
             Some(reaches)
         };
-        let names = samples.first().into_iter().flat_map(|one| &one.metrics);
+        let names = tried.first().into_iter().flat_map(|one| &one.measured);
         let mut metrics: Vec<TriedMetric> = names
             .filter_map(|(Metric { name, .. }, _)| {
                 let reach = of_nine_in_ten(of(name)?).filter(|_| is_known);
@@ -379,14 +367,13 @@ fn readmit_noisy(tried: &mut [Tried]) {
     }
 }
 
-fn chosen<'s>(tried: &[Tried], samples: &'s [TrialSample]) -> Vec<&'s TrialSample> {
-    let both = tried.iter().zip(samples);
-    both.filter(|(one, _)| one.standing == Standing::Chosen).map(|(_, one)| one).collect()
+fn chosen(tried: &[Tried]) -> Vec<&Tried> {
+    tried.iter().filter(|one| one.standing == Standing::Chosen).collect()
 }
 
 /// Whether there are enough pairs to know the noise of at least one benchmark.
-fn is_known(one: &TrialSample) -> bool {
-    one.metrics.iter().flat_map(|(_, all)| all).any(|pairs| pairs.len() >= LEAST_KNOWN)
+fn is_known(one: &Tried) -> bool {
+    one.measured.iter().flat_map(|(_, all)| all).any(|pairs| pairs.len() >= LEAST_KNOWN)
 }
 
 /// The reach of nine in ten, if known.
@@ -439,14 +426,14 @@ mod tests {
         limits(&crate::settings::table::Table::default()).unwrap().0
     }
 
-    fn choose(samples: &[TrialSample], limit: f64, given: Option<f64>) -> Trial {
-        Rules { policy: &policy(), limit, given }.choose(samples)
+    fn choose<const N: usize>(tried: [Tried; N], limit: f64, given: Option<f64>) -> Trial {
+        Rules { policy: &policy(), limit, given }.choose(tried.into())
     }
 
     /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise in each
     /// metric.
-    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> TrialSample {
-        let metrics = noise.iter().map(|(metric, noise)| {
+    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> Tried {
+        let measured = noise.iter().map(|(metric, noise)| {
             let pair = |number: usize| {
                 let sign = [1.0, -1.0, 0.5, -0.7, 0.2][number % 5];
                 [(noise * sign).exp(), 1.0]
@@ -454,18 +441,16 @@ mod tests {
             let pairs: Vec<[f64; 2]> = (0..10).map(pair).collect();
             (Metric::cost(metric, Unit::Seconds), vec![pairs.clone(), pairs])
         });
-        TrialSample {
-            tried: Tried {
-                name: name.to_owned(),
-                package: "package".to_owned(),
-                target: None,
-                harness: Dialect::Criterion,
-                runs: 20,
-                run,
-                benchmarks: 2,
-                standing: Standing::Chosen,
-            },
-            metrics: metrics.collect(),
+        Tried {
+            name: name.to_owned(),
+            package: "package".to_owned(),
+            target: None,
+            harness: Dialect::Criterion,
+            runs: 20,
+            run,
+            benchmarks: 2,
+            standing: Standing::Chosen,
+            measured: measured.collect(),
         }
     }
 
@@ -476,24 +461,24 @@ mod tests {
     #[test]
     fn the_metric_is_the_one_with_the_smallest_threshold_that_decides() {
         let quiet = samples("quiet", 0.1, &[("wall_time", 0.001), ("min_time", 0.001)]);
-        let trial = choose(&[quiet], 300.0, None);
+        let trial = choose([quiet], 300.0, None);
         assert_eq!((&*trial.metric().name, trial.is_unusual), ("wall_time", false));
         assert_eq!(trial.metric().threshold, THRESHOLD);
         let noise = [("wall_time", 1.5), ("median_time", 1.0), ("min_time", 0.01)];
         let noisy = || samples("noisy", 0.1, &noise);
-        let trial = choose(&[noisy()], 300.0, None);
+        let trial = choose([noisy()], 300.0, None);
         assert_eq!((&*trial.metric().name, trial.is_unusual), ("min_time", true));
         assert!(trial.metrics[1].threshold > trial.metric().threshold, "{trial:?}");
         // With a threshold set by the user, it is the first one that decides at that threshold.
         let trial = choose(
-            &[samples("", 0.1, &[("wall_time", 0.3), ("min_time", 0.001)])],
+            [samples("", 0.1, &[("wall_time", 0.3), ("min_time", 0.001)])],
             300.0,
             Some(0.3),
         );
         assert_eq!(trial.metric().name, "wall_time");
         // A target that does not measure a metric is never gated on it.
         let other = samples("other", 0.1, &[("wall_time", 0.001)]);
-        let trial = choose(&[noisy(), other], 300.0, None);
+        let trial = choose([noisy(), other], 300.0, None);
         assert_eq!(trial.metrics.len(), 1);
         assert_eq!(trial.metric().name, "wall_time");
     }
@@ -503,13 +488,10 @@ mod tests {
         let good = || samples("good", 0.1, &[("wall_time", 0.001)]);
         let noisy = || samples("noisy", 0.1, &[("wall_time", 60.0)]);
         let slow = || samples("slow", 60.0, &[("wall_time", 0.001)]);
-        let without = |standing| TrialSample {
-            tried: Tried { standing, ..good().tried },
-            metrics: Vec::new(),
-        };
+        let without = |standing| Tried { standing, measured: Vec::new(), ..good() };
         let empty = without(Standing::Empty);
         let broken = without(Standing::Failed("it died".to_owned()));
-        let trial = choose(&[noisy(), slow(), empty, broken, good()], 300.0, None);
+        let trial = choose([noisy(), slow(), empty, broken, good()], 300.0, None);
         let said = standings(&trial);
         assert!(matches!(said[0], Standing::Noisy(_)), "{said:?}");
         assert!(matches!(said[1], Standing::Slow(seconds) if *seconds > 150.0), "{said:?}");
@@ -517,17 +499,16 @@ mod tests {
         assert_eq!(said[4], &Standing::Chosen);
         // If two do not fit together, the one with fewer benchmarks per time is left out.
         let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
-        let three =
-            |one: TrialSample| TrialSample { tried: Tried { benchmarks: 3, ..one.tried }, ..one };
+        let three = |one: Tried| Tried { benchmarks: 3, ..one };
         let more = three(half());
-        let trial = choose(&[half(), more], 300.0, None);
+        let trial = choose([half(), more], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
         // If the noisy one has most of the benchmarks, it stays.
         let most = three(samples("most", 0.1, &[("wall_time", 60.0)]));
-        let trial = choose(&[good(), most], 300.0, None);
+        let trial = choose([good(), most], 300.0, None);
         assert_eq!(standings(&trial), [&Standing::Chosen, &Standing::Chosen]);
         // The least bad one is better than none.
-        let trial = choose(&[slow(), noisy()], 300.0, None);
+        let trial = choose([slow(), noisy()], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
     }
 }
