@@ -39,8 +39,11 @@ impl Fingerprint {
         };
         let available =
             || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let field = |name| field(release, name).map(|text| text.trim_matches('"'));
-        let os = [Some(std::env::consts::OS), field("ID"), field("VERSION_ID")];
+        let field = |name| {
+            let found = release.lines().find_map(|line| line.strip_prefix(name));
+            found.map(|text| text.trim().trim_matches('"'))
+        };
+        let os = [Some(std::env::consts::OS), field("ID="), field("VERSION_ID=")];
         Fingerprint {
             cpu: name.clone().unwrap_or_else(numbers),
             cores: machine.online.unwrap_or_else(available),
@@ -49,12 +52,6 @@ impl Fingerprint {
             arch: std::env::consts::ARCH.to_owned(),
         }
     }
-}
-
-/// The value of a field in lines of the form `NAME=VALUE`.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let mut parts = text.lines().filter_map(|line| line.split_once('='));
-    parts.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
 /// The nearest size, by ratio, that memory is sold in: a power of two, or one and a half
