@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
-use crate::exec::system::{Place, digest};
+use crate::exec::system::{Memo, digest};
 use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
@@ -36,8 +36,7 @@ use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::Repo;
-use crate::workspace::git::line;
-use crate::workspace::git::line::{Commit, Node, Parents};
+use crate::workspace::git::line::{self, Commit, Node, Parents};
 use crate::workspace::{self, Request, cargo};
 
 /// What to search for.
@@ -171,16 +170,18 @@ pub fn bisect(
     let nodes = line::between(&repo, &good.commit, &bad.commit, options.parents)?;
     let request = comparison_with(&good, &options.request, context)?;
     let (policy, _) = options::limits(&request.flags)?;
-    let identity =
-        (&good.commit, &bad.commit, options.parents, &request.flags, Fingerprint::here());
-    let name = &digest(format!("{identity:?}").as_bytes())[..16];
+    // All on which the verdicts depend, apart from the commits.
+    let Request { flags, filter, .. } = &request;
+    let build = workspace::compiler_flags(&request.env);
+    let identity = (&good.commit, &bad.commit, options.parents, flags, filter, build);
+    let name = &digest(format!("{identity:?} {:?}", Fingerprint::here()).as_bytes())[..16];
     let path = workspace::repository_cache(&request, &repo)?.file(&format!("bisect-{name}.json"));
+    let saved = Memo::new(path.clone(), "");
     if options.restart {
         let _ = std::fs::remove_file(&path);
     }
     // A file that can't be read counts as empty.
-    let saved = std::fs::read(&path).unwrap_or_default();
-    let steps: Vec<BisectStep> = serde_json::from_slice(&saved).unwrap_or_default();
+    let steps: Vec<BisectStep> = saved.read().ok().flatten().unwrap_or_default();
     on_event(BisectEvent::Begins { commits: nodes.len(), known: steps.len() });
     let mut bisection = Bisection {
         request,
@@ -190,6 +191,7 @@ pub fn bisect(
         search: Search::new(nodes.iter().map(|node| node.parents.clone()).collect()),
         nodes,
         steps,
+        saved,
         path,
         context,
     };
@@ -248,7 +250,8 @@ struct Bisection<'a> {
     nodes: Vec<Node>,
     search: Search,
     steps: Vec<BisectStep>,
-    /// The file where they are stored, so that an interrupted search can continue.
+    /// They are stored, so that an interrupted search can continue.
+    saved: Memo,
     path: PathBuf,
     /// The error probability of the answer.
     total_level: f64,
@@ -291,9 +294,7 @@ impl Bisection<'_> {
             Err(error) => return Err(error),
         };
         self.steps.push(step.clone());
-        let text = serde_json::to_vec(&self.steps).unwrap_or_default();
-        let written = Place::find(&self.path).and_then(|place| place.replace(&text));
-        written.map_err(Error::io("write", &self.path))?;
+        self.saved.write(&self.steps).map_err(Error::io("write", &self.path))?;
         on_event(BisectEvent::Tried(commit, &step));
         Ok(step)
     }

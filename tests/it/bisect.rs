@@ -106,6 +106,8 @@ fn a_search_that_was_killed_goes_on_where_it_was() {
     let tried: Vec<String> = lines.by_ref().filter(|line| line.contains("Tried")).take(2).collect();
     child.kill().unwrap();
     child.wait().unwrap();
+    // A filter is another question.
+    bisect(&repo, &format!("{args} --filter x")).run().code(101).says("Bisecting 9 commits");
     let ran = bisect(&repo, &args).run().code(100).says("Resuming 9 commits, ");
     for line in &tried {
         let commit = line.split_whitespace().nth(1).unwrap().trim_end_matches(':');
