@@ -15,8 +15,7 @@ use crate::model::words::words;
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
-use crate::workspace::git::line;
-use crate::workspace::git::line::Parents;
+use crate::workspace::git::line::{self, Parents};
 use crate::workspace::git::{self, Repo};
 use crate::workspace::{self, Request};
 

@@ -11,8 +11,7 @@ use crate::model::metric::{Better, Metric};
 use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
-use crate::workspace::git::line;
-use crate::workspace::git::line::{Commit, Parents};
+use crate::workspace::git::line::{self, Commit, Parents};
 
 /// What to list.
 #[derive(Clone, Debug)]

@@ -23,8 +23,7 @@ use crate::flows::error::FlowError;
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
 use crate::workspace::git::line::Commit;
-use crate::workspace::git::notes;
-use crate::workspace::git::notes::Notes;
+use crate::workspace::git::notes::{self, Notes};
 
 /// Some commits, oldest first, and their notes.
 type Past = Vec<(Commit, CommitNote)>;

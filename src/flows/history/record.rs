@@ -23,8 +23,7 @@ use crate::model::side::Side;
 use crate::model::target::TargetKind;
 use crate::settings::options::{Benchmark, Subject};
 use crate::stats::empirical::{median, sorted};
-use crate::workspace::git::Repo;
-use crate::workspace::git::{notes, remote};
+use crate::workspace::git::{Repo, notes, remote};
 use crate::workspace::{self, PreparedSide, Request};
 
 /// The maximum length of a stored error, characters.
