@@ -1,26 +1,17 @@
 //! A sorted list that is fast to insert into.
 //!
-//! The numbers are in blocks of bounded size, and a Fenwick tree has the number of
-//! numbers in each block. To insert a number, to count those below a value and to find
-//! the number of a rank each take a binary search, one block and one walk through the
-//! tree.
-//!
-//! # References
-//!
-//! - Fenwick 1994, *A new data structure for cumulative frequency tables*, Software:
-//!   Practice and Experience 24:327.
+//! The numbers are in blocks of bounded size. To insert a number, to count those below a value
+//! and to find the number of a rank each take a walk over the blocks, of which a million numbers
+//! have at most a thousand, and a search in one of them.
 
 /// How many numbers a block may have before it is split.
-const MOST: usize = 512;
+const MOST: usize = 2048;
 
 /// Numbers in ascending order, which may be equal. None of them is NaN.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ordered {
     /// None of the blocks is empty.
     blocks: Vec<Vec<f64>>,
-    /// At `i`, how many numbers are in the `i & -i` blocks up to the `i`th (counted from
-    /// 1); 0 at 0.
-    counts: Vec<usize>,
     len: usize,
 }
 
@@ -32,22 +23,15 @@ impl Ordered {
 
     pub(super) fn insert(&mut self, value: f64) {
         self.len += 1;
-        if self.blocks.is_empty() {
-            self.blocks.push(vec![value]);
-            return self.count();
-        }
-        let number = self.first_block(|last| last >= value).min(self.blocks.len() - 1);
-        let block = &mut self.blocks[number];
+        let last = self.blocks.len().saturating_sub(1);
+        let number = self.first_block(|last| last >= value).min(last);
+        let Some(block) = self.blocks.get_mut(number) else {
+            return self.blocks.push(vec![value]);
+        };
         block.insert(block.partition_point(|other| *other < value), value);
         if block.len() > MOST {
             let upper = block.split_off(MOST / 2);
             self.blocks.insert(number + 1, upper);
-            return self.count();
-        }
-        let mut place = number + 1;
-        while place < self.counts.len() {
-            self.counts[place] += 1;
-            place += lowest_bit(place);
         }
     }
 
@@ -73,58 +57,27 @@ impl Ordered {
     /// How many numbers fulfil a predicate, which are the first ones.
     fn count_while(&self, fulfils: impl Fn(f64) -> bool) -> usize {
         let number = self.first_block(|last| !fulfils(last));
-        let mut place = number;
-        let mut count = 0;
-        while place > 0 {
-            count += self.counts[place];
-            place -= lowest_bit(place);
-        }
+        let before: usize = self.blocks[..number].iter().map(Vec::len).sum();
         let within = |block: &Vec<f64>| block.partition_point(|value| fulfils(*value));
-        count + self.blocks.get(number).map_or(0, within)
+        before + self.blocks.get(number).map_or(0, within)
     }
 
     /// The number with `rank` others before it.
     pub(super) fn get(&self, rank: usize) -> Option<f64> {
-        if rank >= self.len {
-            return None;
-        }
-        let mut number = 0;
         let mut rest = rank;
-        let mut step = self.blocks.len().next_power_of_two();
-        while step > 0 {
-            if let Some(&count) = self.counts.get(number + step)
-                && count <= rest
-            {
-                number += step;
-                rest -= count;
+        for block in &self.blocks {
+            match block.get(rest) {
+                Some(value) => return Some(*value),
+                None => rest -= block.len(),
             }
-            step /= 2;
         }
-        self.blocks[number].get(rest).copied()
+        None
     }
 
     /// The first block whose last number fulfils a predicate.
     fn first_block(&self, fulfils: impl Fn(f64) -> bool) -> usize {
         self.blocks.partition_point(|block| !block.last().is_some_and(|last| fulfils(*last)))
     }
-
-    /// Counts the numbers of all blocks anew, as is needed once for every half block of
-    /// new numbers.
-    fn count(&mut self) {
-        self.counts.clear();
-        self.counts.push(0);
-        self.counts.extend(self.blocks.iter().map(Vec::len));
-        for place in 1..self.counts.len() {
-            let next = place + lowest_bit(place);
-            if next < self.counts.len() {
-                self.counts[next] += self.counts[place];
-            }
-        }
-    }
-}
-
-fn lowest_bit(place: usize) -> usize {
-    place & place.wrapping_neg()
 }
 
 #[cfg(test)]
