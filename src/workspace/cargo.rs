@@ -58,17 +58,17 @@ impl Workspace {
             name: package.name.to_string(),
             folder: package.manifest_path.parent().map_or_else(PathBuf::new, PathBuf::from),
             targets: package.targets.iter().filter_map(target).collect(),
-            sources: package.targets.iter().filter_map(source).collect(),
-            required: package.targets.iter().filter_map(required).collect(),
+            sources: of_targets(package, |of| of.src_path.clone().into()),
+            required: of_targets(package, |of| of.required_features.clone()),
             features: package.features.clone(),
-            library: package
-                .targets
-                .iter()
-                .find(|target| is_library(target))
-                .map(|found| found.name.clone()),
+            library: package.targets.iter().find(|of| is_library(of)).map(|of| of.name.clone()),
             // Before 1.71, cargo did not report this.
             is_default: defaults.is_missing() || defaults.contains(&package.id),
-            path_dependencies: package.dependencies.iter().filter_map(path_dependency).collect(),
+            path_dependencies: package
+                .dependencies
+                .iter()
+                .filter_map(|needed| Some((needed.name.clone(), needed.path.clone()?.into())))
+                .collect(),
             metadata: package.metadata.clone(),
         });
         Ok(Workspace {
@@ -91,17 +91,12 @@ impl Workspace {
     }
 }
 
-fn path_dependency(needed: &cargo_metadata::Dependency) -> Option<(String, PathBuf)> {
-    Some((needed.name.clone(), needed.path.clone()?.into()))
-}
-
-fn source(of: &cargo_metadata::Target) -> Option<(Target, PathBuf)> {
-    target(of).map(|target| (target, of.src_path.clone().into()))
-}
-
-fn required(of: &cargo_metadata::Target) -> Option<(Target, Vec<String>)> {
-    let target = target(of).filter(|_| !of.required_features.is_empty());
-    target.map(|target| (target, of.required_features.clone()))
+/// Something about each target of a package that can be a benchmark.
+fn of_targets<T>(
+    package: &cargo_metadata::Package,
+    about: impl Fn(&cargo_metadata::Target) -> T,
+) -> BTreeMap<Target, T> {
+    package.targets.iter().filter_map(|of| Some((target(of)?, about(of)))).collect()
 }
 
 fn is_library(target: &cargo_metadata::Target) -> bool {
@@ -188,13 +183,8 @@ pub(crate) struct Linker {
 impl TargetCall<'_> {
     /// The arguments that build the targets.
     pub(crate) fn build_args(&self, diagnostics: Diagnostics) -> Vec<OsString> {
-        let mut args = match self.kind {
-            TargetKind::Bench => self.args("bench"),
-            TargetKind::Bin | TargetKind::Example => self.args("build"),
-        };
-        if self.kind == TargetKind::Bench {
-            args.push("--no-run".into());
-        }
+        let mut args = self.plain_args();
+        args.extend(self.place_args());
         args.push(match diagnostics {
             Diagnostics::Rendered => "--message-format=json-render-diagnostics".into(),
             Diagnostics::Json => "--message-format=json".into(),
@@ -206,7 +196,8 @@ impl TargetCall<'_> {
     /// instead, with the executable's path and arguments.
     pub(crate) fn run_args(&self, runner: Option<&[OsString]>) -> Vec<OsString> {
         let is_bench = self.kind == TargetKind::Bench;
-        let mut args = self.args(if is_bench { "bench" } else { "run" });
+        let mut args = self.selecting(if is_bench { "bench" } else { "run" });
+        args.extend(self.place_args());
         if let Some(runner) = runner {
             let words = runner.iter().map(|word| Value::from(word.to_string_lossy()).to_string());
             let list = words.collect::<Vec<_>>().join(",");
@@ -220,14 +211,10 @@ impl TargetCall<'_> {
 
     /// The arguments with which a user would build the targets in a checkout.
     pub(crate) fn plain_args(&self) -> Vec<OsString> {
-        match self.kind {
-            TargetKind::Bench => {
-                let mut args = self.selecting("bench");
-                args.push("--no-run".into());
-                args
-            }
-            TargetKind::Bin | TargetKind::Example => self.selecting("build"),
-        }
+        let is_bench = self.kind == TargetKind::Bench;
+        let mut args = self.selecting(if is_bench { "bench" } else { "build" });
+        args.extend(is_bench.then(|| "--no-run".into()));
+        args
     }
 
     /// What is built, without where and how.
@@ -239,10 +226,10 @@ impl TargetCall<'_> {
         args
     }
 
-    fn args(&self, verb: &str) -> Vec<OsString> {
+    /// Where and how it is built.
+    fn place_args(&self) -> Vec<OsString> {
         let TargetCall { into, configs, linker, .. } = self;
-        let mut args = self.selecting(verb);
-        args.extend(["--target-dir".into(), into.as_os_str().to_owned()]);
+        let mut args = vec!["--target-dir".into(), into.as_os_str().to_owned()];
         args.extend(config_args(configs));
         if !configs.is_empty() {
             // A build folder in one of them would override the variable that

@@ -59,8 +59,9 @@ impl RecordedCall {
         // For cargo, rustup prepends its own folder to a PATH that lacks it. If
         // that were kept, runs would use the PATH at the time of the build.
         let inherited = |(name, value): &(String, String)| {
-            let had = var(env, name).and_then(OsStr::to_str);
-            had.is_some_and(|had| value == had || (name == "PATH" && value.ends_with(had)))
+            // As the runner wrote it, which is not always UTF-8.
+            let had = var(env, name).map(OsStr::to_string_lossy);
+            had.is_some_and(|had| *value == had || (name == "PATH" && value.ends_with(&*had)))
         };
         let env = self.env.into_iter().filter(|pair| !inherited(pair)).collect();
         Some(Invocation { before: Vec::new(), after: after.to_vec(), env })

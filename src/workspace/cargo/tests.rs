@@ -22,7 +22,7 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     };
     let options = BuildOptions { features: vec!["a,b".into()], ..BuildOptions::default() };
     let (rendered, json, _) = call(TargetKind::Bench, &options, &[]);
-    let expected = "bench --bench=it --features=a,b --target-dir /t --no-run --message-format=json";
+    let expected = "bench --bench=it --features=a,b --no-run --target-dir /t --message-format=json";
     assert_eq!(rendered, format!("{expected}-render-diagnostics"));
     assert_eq!(json, expected);
     let options =
@@ -52,6 +52,19 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
         "run --example=it --profile=fast --config=profile.fast.codegen-units=1 --target-dir /t \
          --config target.\"cfg(all(all()))\".runner=[\"/a \\\"b\\\"\",\"c\"] --"
     );
+}
+
+#[test]
+fn what_cargo_inherits_is_not_a_variable_of_the_run_whatever_its_bytes() {
+    let odd = crate::exec::system::from_git(b"x\xff").into_os_string();
+    let env = vec![("ODD".into(), odd)];
+    let note = tempfile::NamedTempFile::new().unwrap();
+    let args = [note.path().into(), "/t/b".into(), "--bench".into()];
+    record_invocation(args.into_iter(), env.clone().into_iter()).unwrap();
+    let call: RecordedCall = serde_json::from_reader(note.as_file()).unwrap();
+    let invocation = call.invocation(Path::new("/t/b"), &env).unwrap();
+    assert_eq!(invocation.env, []);
+    assert_eq!(invocation.after, ["--bench"]);
 }
 
 #[test]
