@@ -79,24 +79,48 @@ impl Configuration {
             bytes => Some(bytes.map_err(Error::io("read", path))?),
         };
         let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let file = ConfigFile::parse(text.as_deref().unwrap_or_default());
-        self.files.push((path.to_owned(), text));
-        self.variables.extend(file.variables);
-        self.has_alias |= file.has_alias;
-        self.has_profiles |= file.has_profiles;
         let folder = path.parent().unwrap_or(Path::new("/"));
         // The paths in `x/.cargo/config.toml` are relative to `x`.
         let base = folder.parent().unwrap_or(folder);
-        self.strings.extend(file.strings.into_iter().map(|text| (base.to_owned(), text)));
-        self.targets.extend(file.targets);
-        let folders = file.build_folders.into_iter();
-        self.build_folders.extend(folders.map(|(variable, name)| (variable, joined(base, &name))));
-        let linkers = file.linkers.into_iter();
-        self.linkers.extend(linkers.map(|(name, linker)| (name, base.to_owned(), linker)));
-        for include in file.includes {
-            self.add(&folder.join(include))?;
+        let includes = self.add_text(text.as_deref().unwrap_or_default(), base);
+        self.files.push((path.to_owned(), text));
+        includes.into_iter().try_for_each(|include| self.add(&folder.join(include)))
+    }
+
+    /// Adds what the text of a file names, whose paths are relative to `base`. One that is not
+    /// TOML, which cargo refuses, names nothing. Returns the files that it includes, relative to
+    /// its own folder.
+    fn add_text(&mut self, text: &str, base: &Path) -> BTreeSet<String> {
+        let mut includes = BTreeSet::new();
+        let Ok(document) = text.parse::<DocumentMut>() else { return includes };
+        if let Some(variables) = document.get("env").and_then(Item::as_table_like) {
+            self.variables.extend(variables.iter().map(|(name, _)| name.to_owned()));
         }
-        Ok(())
+        // In whatever way files are included, their paths are the only strings.
+        if let Some(include) = document.get("include") {
+            add_strings(include, &mut includes);
+        }
+        let mut strings = BTreeSet::new();
+        add_strings(document.as_item(), &mut strings);
+        self.strings.extend(strings.into_iter().map(|text| (base.to_owned(), text)));
+        let build = |key: &str| document.get("build").and_then(|build| build.get(key));
+        if let Some(target) = build("target") {
+            add_strings(target, &mut self.targets);
+        }
+        for (key, variable) in BUILD_FOLDERS {
+            let folder = build(key).and_then(Item::as_str);
+            self.build_folders.extend(folder.map(|folder| (variable, joined(base, folder))));
+        }
+        self.has_profiles |= document.get("profile").is_some();
+        self.has_alias |=
+            document.get("alias").is_some_and(|aliases| aliases.get("cbdr").is_some());
+        let tables = document.get("target").and_then(Item::as_table_like);
+        for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
+            if let Some(linker) = table.get("linker").and_then(Item::as_str) {
+                self.linkers.insert((name.to_owned(), base.to_owned(), linker.to_owned()));
+            }
+        }
+        includes
     }
 
     /// A text that changes when a file does.
@@ -122,58 +146,6 @@ pub(crate) fn outer_configs(root: &Path, seen_from: &Path, env: &Environment) ->
 pub(crate) fn cargo_home(env: &Environment) -> Option<PathBuf> {
     let usual = || var(env, "HOME").map(|home| Path::new(home).join(".cargo"));
     var(env, "CARGO_HOME").map(PathBuf::from).or_else(usual)
-}
-
-/// What one configuration file names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct ConfigFile {
-    /// Other files that it includes, relative to its own folder.
-    includes: BTreeSet<String>,
-    /// The variables of its table `[env]`.
-    variables: BTreeSet<String>,
-    /// All its strings: some of them name compilers, linkers and wrappers.
-    strings: BTreeSet<String>,
-    /// The targets for which it builds.
-    targets: BTreeSet<String>,
-    /// The folders in which it builds, each with the variable that overrides it.
-    build_folders: BTreeSet<(&'static str, String)>,
-    /// The linker of each target, or `cfg(…)`.
-    linkers: BTreeSet<(String, String)>,
-    /// Whether `cargo cbdr` is an alias.
-    has_alias: bool,
-    has_profiles: bool,
-}
-
-impl ConfigFile {
-    /// Reads one. A text that is not TOML, which cargo refuses, names nothing.
-    fn parse(text: &str) -> Self {
-        let Ok(document) = text.parse::<DocumentMut>() else { return ConfigFile::default() };
-        let mut file = ConfigFile::default();
-        if let Some(variables) = document.get("env").and_then(Item::as_table_like) {
-            file.variables.extend(variables.iter().map(|(name, _)| name.to_owned()));
-        }
-        // In whatever way files are included, their paths are the only strings.
-        if let Some(include) = document.get("include") {
-            add_strings(include, &mut file.includes);
-        }
-        add_strings(document.as_item(), &mut file.strings);
-        if let Some(target) = document.get("build").and_then(|build| build.get("target")) {
-            add_strings(target, &mut file.targets);
-        }
-        for (key, variable) in BUILD_FOLDERS {
-            let folder = document.get("build").and_then(|build| build.get(key)?.as_str());
-            file.build_folders.extend(folder.map(|folder| (variable, folder.to_owned())));
-        }
-        file.has_profiles = document.get("profile").is_some();
-        file.has_alias = document.get("alias").is_some_and(|aliases| aliases.get("cbdr").is_some());
-        let tables = document.get("target").and_then(Item::as_table_like);
-        for (name, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
-            if let Some(linker) = table.get("linker").and_then(Item::as_str) {
-                file.linkers.insert((name.to_owned(), linker.to_owned()));
-            }
-        }
-        file
-    }
 }
 
 /// A path relative to `base`, without `..`, whether or not it exists.
@@ -288,9 +260,16 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
+    /// What a file with this text names, relative to `/`, and what it includes.
+    fn parsed(text: &str) -> (Configuration, BTreeSet<String>) {
+        let mut found = Configuration::default();
+        let includes = found.add_text(text, Path::new("/"));
+        (found, includes)
+    }
+
     #[test]
     fn a_file_includes_others_in_each_of_the_ways_that_cargo_knows() {
-        let includes = |text: &str| ConfigFile::parse(text).includes;
+        let includes = |text: &str| parsed(text).1;
         assert_eq!(includes("include = 'a.toml'"), paths(&["a.toml"]));
         assert_eq!(includes("include = ['a.toml', \"b.toml\"]"), paths(&["a.toml", "b.toml"]));
         let tables = "include = ['a.toml', { path = 'b.toml', optional = true }]";
@@ -302,16 +281,16 @@ mod tests {
     #[test]
     fn the_variables_of_its_environment_are_known_by_name() {
         let text = "env.ONE = '1'\n[env]\n";
-        assert_eq!(ConfigFile::parse(text), ConfigFile::default(), "that is no TOML");
+        assert_eq!(parsed(text), Default::default(), "that is no TOML");
         let text =
             "[env]\nONE = '1'\nTWO = { value = '2', force = true }\n[env.THREE]\nvalue = '3'\n";
         let names = ["ONE", "TWO", "THREE"].map(str::to_owned);
-        assert_eq!(ConfigFile::parse(text).variables, BTreeSet::from(names));
+        assert_eq!(parsed(text).0.variables, BTreeSet::from(names));
     }
 
     #[test]
     fn an_alias_that_replaces_this_program_is_known() {
-        let has_alias = |text: &str| ConfigFile::parse(text).has_alias;
+        let has_alias = |text: &str| parsed(text).0.has_alias;
         assert!(has_alias("[alias]\ncbdr = 'version'\n"));
         assert!(has_alias("alias.cbdr = ['run', '--']\n"));
         assert!(!has_alias("[alias]\nb = 'cbdr'\n"));
@@ -321,15 +300,16 @@ mod tests {
     fn targets_and_their_linkers_are_known() {
         let text = "[build]\ntarget = ['a-b']\n[target.a-b]\nlinker = 'x/cc'\nrunner = 'r'\n\
                     [target.'cfg(all())']\nlinker = 'y'\n";
-        let file = ConfigFile::parse(text);
+        let (file, _) = parsed(text);
         assert_eq!(file.targets, paths(&["a-b"]));
         let linkers = [("a-b", "x/cc"), ("cfg(all())", "y")];
-        let linkers = linkers.map(|(name, linker)| (name.to_owned(), linker.to_owned()));
-        assert_eq!(file.linkers, BTreeSet::from(linkers.clone()));
+        let linkers =
+            linkers.map(|(name, linker)| (name.to_owned(), "/".into(), linker.to_owned()));
+        assert_eq!(file.linkers, BTreeSet::from(linkers));
         let text = "build.target = 'a-b'\ntarget.a-b.linker = 'x/cc'\n\
                     target.'cfg(all())' = { linker = 'y' }\n";
-        assert_eq!(ConfigFile::parse(text).linkers, BTreeSet::from(linkers));
-        assert_eq!(ConfigFile::parse(text).targets, file.targets);
+        let (other, _) = parsed(text);
+        assert_eq!((other.linkers, other.targets), (file.linkers, file.targets));
     }
 
     #[test]
@@ -352,7 +332,8 @@ mod tests {
         let text = "[build]\nrustc-wrapper = 'sccache'\nrustflags = ['-Clinker=clang']\n\
                     [target.'cfg(debug_assertions)']\nlinker = '/usr/bin/ld'\n\
                     [profile.release.package]\na = { opt-level = 's' }\n";
-        let strings = ["sccache", "-Clinker=clang", "/usr/bin/ld", "s"].map(str::to_owned);
-        assert_eq!(ConfigFile::parse(text).strings, BTreeSet::from(strings));
+        let strings = ["sccache", "-Clinker=clang", "/usr/bin/ld", "s"];
+        let strings = strings.map(|text| ("/".into(), text.to_owned()));
+        assert_eq!(parsed(text).0.strings, BTreeSet::from(strings));
     }
 }

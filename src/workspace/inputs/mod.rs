@@ -35,9 +35,7 @@ pub(crate) struct Inputs {
     /// secret); `None` for one that was not set.
     variables: BTreeMap<String, Option<String>>,
     /// Files, and folders with all that is in them, outside of the worktree.
-    sources: Vec<InputFile>,
-    /// Libraries that the linker read. Cargo does not watch them.
-    libraries: Vec<InputFile>,
+    files: Vec<InputFile>,
     /// Why it can't be known whether the inputs have changed.
     unknown: Option<String>,
 }
@@ -52,13 +50,12 @@ impl Inputs {
 
     /// Adds the file or folder at `path`, which was read by a build that started at
     /// `began`.
-    fn add_source(&mut self, path: PathBuf, began: SystemTime) {
-        add(&mut self.sources, path, began);
-    }
-
-    /// Adds the library at `path`, which was read by a build that started at `began`.
-    fn add_library(&mut self, path: PathBuf, began: SystemTime) {
-        add(&mut self.libraries, path, began);
+    fn add_file(&mut self, path: PathBuf, role: FileRole, began: SystemTime) {
+        if !self.files.iter().any(|known| known.path == path && known.role == role) {
+            let held = look(&path).ok().filter(|(_, latest)| *latest < began);
+            let digest = held.map_or(String::new(), |(digest, _)| digest);
+            self.files.push(InputFile { path, role, digest });
+        }
     }
 
     /// Notes why not all inputs are known. From then on they never count as
@@ -78,8 +75,8 @@ impl Inputs {
         {
             return Ok(false);
         }
-        for source in self.sources.iter().chain(&self.libraries) {
-            if !source.is_unchanged()? {
+        for file in &self.files {
+            if !file.is_unchanged()? {
                 return Ok(false);
             }
         }
@@ -93,15 +90,17 @@ impl Inputs {
     /// # Errors
     /// When a file that is there can't be read now.
     pub(super) fn hides_a_change(&self, built: SystemTime) -> Result<bool, FileError> {
-        for source in self.sources.iter().filter(|source| !source.digest.is_empty()) {
-            // Cargo notices by itself that a file is gone.
-            let found = unless_damaged(look(&source.path), &source.path)?;
-            if found.is_some_and(|(digest, latest)| digest != source.digest && latest <= built) {
-                return Ok(true);
-            }
-        }
-        for library in &self.libraries {
-            if !library.is_unchanged()? {
+        for file in &self.files {
+            let is_hidden = match file.role {
+                FileRole::Library => !file.is_unchanged()?,
+                FileRole::Source if file.digest.is_empty() => false,
+                FileRole::Source => {
+                    // Cargo notices by itself that a file is gone.
+                    let found = unless_damaged(look(&file.path), &file.path)?;
+                    found.is_some_and(|(digest, latest)| digest != file.digest && latest <= built)
+                }
+            };
+            if is_hidden {
                 return Ok(true);
             }
         }
@@ -118,17 +117,19 @@ fn value_digest(name: &str, env: &Environment) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct InputFile {
     path: PathBuf,
+    role: FileRole,
     /// Of its contents; empty where they are not known for certain, because it was
     /// changed after the build began: the change may or may not be in the build.
     digest: String,
 }
 
-fn add(sources: &mut Vec<InputFile>, path: PathBuf, began: SystemTime) {
-    if !sources.iter().any(|source| source.path == path) {
-        let held = look(&path).ok().filter(|(_, latest)| *latest < began);
-        let digest = held.map_or(String::new(), |(digest, _)| digest);
-        sources.push(InputFile { path, digest });
-    }
+/// What a file is to a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum FileRole {
+    /// Cargo compares its time.
+    Source,
+    /// The linker read it, and cargo does not watch it.
+    Library,
 }
 
 impl InputFile {
@@ -189,7 +190,7 @@ mod tests {
 
     fn of_source(path: &Path, began: SystemTime) -> Inputs {
         let mut inputs = Inputs::default();
-        inputs.add_source(path.to_owned(), began);
+        inputs.add_file(path.to_owned(), FileRole::Source, began);
         inputs
     }
 
@@ -260,7 +261,7 @@ mod tests {
         write("x", built - 10 * minute);
         let inputs = of_source(&path, built);
         let mut linked = Inputs::default();
-        linked.add_library(path.clone(), built);
+        linked.add_file(path.clone(), FileRole::Library, built);
         assert!(!inputs.hides_a_change(built).unwrap() && !linked.hides_a_change(built).unwrap());
         write("y", built + minute);
         assert!(!inputs.hides_a_change(built).unwrap(), "cargo sees that it is newer");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::Inputs;
+use super::{FileRole, Inputs};
 use crate::error::Error;
 use crate::workspace::cargo::{BuildScript, Built};
 use crate::workspace::environment::Environment;
@@ -104,7 +104,7 @@ impl<'a> Traces<'a> {
         inputs.add_variables(read.chain(self.compiled.variables.keys()).map(String::as_str), env);
         inputs.add_variables(HOMES, env);
         for package in packages.iter().filter(|package| places.is_outside(package)) {
-            inputs.add_source(package.to_path_buf(), began);
+            inputs.add_file(package.to_path_buf(), FileRole::Source, began);
         }
         let is_known = |built: &Built| {
             let mut paths = self.compiled.paths.iter();
@@ -118,7 +118,7 @@ impl<'a> Traces<'a> {
             let Ok(path) = places.workspace.join(path).canonicalize() else { continue };
             let in_package = || packages.iter().any(|package| path.starts_with(package));
             if places.is_outside(&path) && !in_package() {
-                inputs.add_source(path, began);
+                inputs.add_file(path, FileRole::Source, began);
             }
         }
         for script in scripts() {
@@ -143,7 +143,7 @@ fn add_script(
     inputs.add_variables(tracked.variables.keys().map(String::as_str), env);
     for path in tracked.paths {
         match script.package.join(&path).canonicalize() {
-            Ok(path) if places.is_outside(&path) => inputs.add_source(path, began),
+            Ok(path) if places.is_outside(&path) => inputs.add_file(path, FileRole::Source, began),
             Ok(_) => {}
             // Cargo then runs the script in every build.
             Err(_) => inputs.set_unknown(format!(
@@ -157,7 +157,7 @@ fn add_script(
             for (begin, end) in LIBRARIES {
                 let path = folder.join(format!("{begin}{name}{end}"));
                 if path.is_file() {
-                    inputs.add_library(path, began);
+                    inputs.add_file(path, FileRole::Library, began);
                 }
             }
         }
