@@ -10,9 +10,8 @@ use crate::error::Error;
 use crate::model::revision::Sides;
 use crate::settings::table::Table;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git::base::{BaseRequest, start_of};
-use crate::workspace::git::{self, Absence, Repo};
-use crate::workspace::git::{line, remote};
+use crate::workspace::git::base::start_of;
+use crate::workspace::git::{self, Absence, Repo, line, remote};
 
 /// By how many commits a shallow clone is deepened in each step; after these,
 /// by all of them.
@@ -28,40 +27,30 @@ pub(super) const OPTIONS: [&str; 6] = [
     "--refmap=",
 ];
 
-/// Finds the two commits.
+/// Finds the two commits, and may fetch what is missing for that: each name once, then the
+/// history step by step.
 pub(super) fn resolve(
     context: &mut PrepareContext<'_>,
     table: Option<&Table>,
 ) -> Result<Sides, Error> {
-    let asked = base_request(context.request, table);
-    match context.request.fetch {
-        true => resolve_fetching(context, asked),
-        false => Ok(context.repo.resolve(&asked)?),
-    }
-}
-
-/// Finds the two commits, fetching what is missing for that: each name once, then the
-/// history step by step.
-fn resolve_fetching(
-    context: &mut PrepareContext<'_>,
-    mut asked: BaseRequest,
-) -> Result<Sides, Error> {
+    let mut asked = base_request(context.request, table);
     let mut fetched: Vec<String> = Vec::new();
-    let mut steps = STEPS.into_iter();
-    let mut is_whole = false;
+    // The last one is the whole history.
+    let mut steps = STEPS.map(Some).into_iter().chain([None]);
     loop {
         let error = match context.repo.resolve(&asked) {
-            Ok(sides) => return Ok(sides),
-            Err(error) => error,
+            Err(error) if context.request.fetch => error,
+            resolved => return Ok(resolved?),
         };
         match &error {
             git::Error::Unknown { absence: Absence::Ancestor { start, shallow }, .. } => {
-                if !shallow || is_whole {
-                    return Err(error.into());
-                }
-                let step = steps.next();
-                is_whole = step.is_none();
+                let step = steps.next().filter(|_| *shallow);
+                let Some(step) = step else { return Err(error.into()) };
                 deepen(context, start, start, step)?;
+            }
+            git::Error::Shallow { base, head } => {
+                let Some(step) = steps.next() else { return Err(error.into()) };
+                deepen(context, base, head, step)?;
             }
             git::Error::Unknown { name, .. } if !fetched.contains(name) => {
                 fetch_name(context, name)?;
@@ -70,11 +59,6 @@ fn resolve_fetching(
             git::Error::NoBase(_) if asked.base.is_none() => {
                 let Some(name) = default_branch(context)? else { return Err(error.into()) };
                 asked.base = Some(name);
-            }
-            git::Error::Shallow { base, head } if !is_whole => {
-                let step = steps.next();
-                is_whole = step.is_none();
-                deepen(context, base, head, step)?;
             }
             _ => return Err(error.into()),
         }

@@ -54,29 +54,26 @@ impl Repo {
     /// If a name can't be resolved, or the two have no common ancestor in this
     /// clone.
     pub(crate) fn resolve(&self, request: &BaseRequest) -> Result<Sides, Error> {
-        let head = self.head(request)?;
-        if request.aa {
-            let (base, rule) = (head.clone(), BaseRule::Itself);
-            let origin = Origin::Argument;
-            let (head_is_base, base_is_guessed) = (false, false);
-            let repository = remote::known_as(self);
-            return Ok(Sides {
-                base,
-                head,
-                rule,
-                origin,
-                repository,
-                head_is_base,
-                base_is_guessed,
-            });
-        }
+        let head = Revision { dirty: request.dirty, ..self.at(request.head.as_deref())? };
         let head_oid = oid(&head.commit)?;
+        let itself = Sides {
+            base: head.clone(),
+            head,
+            rule: BaseRule::Itself,
+            origin: Origin::Argument,
+            repository: remote::known_as(self),
+            head_is_base: false,
+            base_is_guessed: false,
+        };
+        if request.aa {
+            return Ok(itself);
+        }
         let Some((name, origin, tip)) = self.base_tip(request, head_oid)? else {
-            return self.merge_ref(request, head, head_oid);
+            return self.merge_ref(request, itself, head_oid);
         };
         let (commit, rule) = match request.exact {
             true => (tip, BaseRule::Exact),
-            false => self.fork_point(&name, tip, &head.rev, head_oid)?,
+            false => self.fork_point(&name, tip, &itself.head.rev, head_oid)?,
         };
         let head_is_base = commit == head_oid;
         if let (true, Some(fallback)) = (head_is_base, &request.fallback) {
@@ -84,34 +81,20 @@ impl Repo {
             return self.resolve(&BaseRequest { base, fallback: None, ..request.clone() });
         }
         let base = self.revision(name, commit)?;
-        let repository = remote::known_as(self);
-        Ok(Sides { base, head, rule, origin, repository, head_is_base, base_is_guessed: false })
+        Ok(Sides { base, rule, origin, head_is_base, ..itself })
     }
 
     /// The sides of a merge commit that CI made for a BASE that this clone does
     /// not have. [`Repo::base_tip`] has checked that it is one.
-    fn merge_ref(&self, request: &BaseRequest, head: Revision, id: Oid) -> Result<Sides, Error> {
-        let failed = Error::git("read the first parent of", head.commit.clone());
+    fn merge_ref(&self, request: &BaseRequest, sides: Sides, id: Oid) -> Result<Sides, Error> {
+        let failed = Error::git("read the first parent of", sides.head.commit.clone());
         let parent = self.commit(id)?.parent_id(0).map_err(failed)?;
         let (origin, name) = match request.variables.first() {
             Some((variable, name)) => (Origin::Variable(variable), name.clone()),
             None => (Origin::Usual, parent.to_string()),
         };
         let (base, rule) = (self.revision(name, parent)?, BaseRule::FirstParent);
-        Ok(Sides {
-            base,
-            head,
-            rule,
-            origin,
-            repository: remote::known_as(self),
-            head_is_base: false,
-            base_is_guessed: true,
-        })
-    }
-
-    fn head(&self, request: &BaseRequest) -> Result<Revision, Error> {
-        let head = self.at(request.head.as_deref())?;
-        Ok(Revision { dirty: request.dirty, ..head })
+        Ok(Sides { base, rule, origin, base_is_guessed: true, ..sides })
     }
 
     /// The commit of a name, or that of HEAD.

@@ -49,18 +49,8 @@ pub(crate) fn commits(
     limit: usize,
     parents: Parents,
 ) -> Result<Vec<Commit>, Error> {
-    let from = oid(from)?;
-    if parents == Parents::All {
-        let ids = walk(repo, from, None)?;
-        return ids.take(limit).map(|id| described(repo, id?)).collect();
-    }
-    let mut found = Vec::new();
-    let mut next = Some(from);
-    while let Some(id) = next.filter(|_| found.len() < limit) {
-        found.push(described(repo, id)?);
-        next = first_parent(repo, id)?;
-    }
-    Ok(found)
+    let ids = walk(repo, oid(from)?, None, parents)?;
+    ids.take(limit).map(|id| described(repo, id?)).collect()
 }
 
 /// The first parent of a commit, if it has one.
@@ -109,7 +99,7 @@ pub(crate) fn between(
     if parents == Parents::First {
         return chain(repo, from, to);
     }
-    let mut ids = walk(repo, to, Some(from))?.collect::<Result<Vec<_>, _>>()?;
+    let mut ids = walk(repo, to, Some(from), parents)?.collect::<Result<Vec<_>, _>>()?;
     ids.reverse();
     let places: HashMap<Oid, usize> = ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
     let node = |id: &Oid| {
@@ -145,10 +135,16 @@ fn walk(
     repo: &Repo,
     from: Oid,
     hidden: Option<Oid>,
+    parents: Parents,
 ) -> Result<impl Iterator<Item = Result<Oid, Error>>, Error> {
     let failed = move || Error::git("walk the history of", from.to_string());
     let mut walk = repo.inner.revwalk().map_err(failed())?;
-    walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME).map_err(failed())?;
+    match parents {
+        // They are in line, however long it is.
+        Parents::First => walk.simplify_first_parent(),
+        Parents::All => walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME),
+    }
+    .map_err(failed())?;
     walk.push(from).map_err(failed())?;
     if let Some(hidden) = hidden {
         walk.hide(hidden).map_err(failed())?;
