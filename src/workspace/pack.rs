@@ -332,25 +332,21 @@ impl Pack {
         let mut sides = pack.sides;
         Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects;
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
-        let Settings { policy, limits, table, .. } = settings;
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
             let is_new = is_new.then(|| "it is not on the base".to_owned());
             preview::previewed(&one.benchmark, Pair::default(), is_new)
         };
+        let by_benchmarks = settings.policy.shard_by == ShardBy::Benchmarks;
         Ok(Preview {
-            sides,
             toolchain: pack.toolchain,
             target: Some(pack.machine),
             folder: Some(pack.root),
-            programs: benchmarks.iter().flat_map(|one| preview::programs(&one.benchmark)).collect(),
-            time_limit: limits.time,
-            policy_from: request.policy_from,
-            settings: table.common_settings(),
             benchmarks: benchmarks.iter().map(previewed).collect(),
             removed: pack.removed,
-            costs: Some(pack.costs).filter(|_| policy.shard_by == ShardBy::Benchmarks),
+            costs: by_benchmarks.then_some(pack.costs),
             notices: pack.notices,
+            ..Preview::new(sides, &settings, request.policy_from)
         })
     }
 

@@ -22,6 +22,7 @@ use crate::model::shard::{Divisible, Shard};
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::origin::ResolvedSetting;
+use crate::settings::policy::Settings;
 
 /// A comparison that was resolved, and not run.
 #[derive(Clone, Debug)]
@@ -113,12 +114,32 @@ pub(crate) fn preview(
     let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
     let policy_from = request.policy_from;
     Ok(match set_up_sides(&mut context)? {
-        SetUp::NothingToCompare { sides, settings } => Preview {
+        SetUp::NothingToCompare { sides, settings } => Preview::new(sides, &settings, policy_from),
+        SetUp::Compared { sides, setup, .. } => {
+            let benchmarks = setup.settings.benchmarks.iter();
+            let mut removed = setup.removed.clone();
+            let gone = benchmarks.clone().filter(|benchmark| setup.lacks_gated(benchmark));
+            removed.extend(gone.map(|one| Removed { benchmark: one.name.clone(), metric: None }));
+            Preview {
+                toolchain: setup.head.rustc.lines().next().map(str::to_owned),
+                target: host(&setup.head.rustc).map(str::to_owned),
+                benchmarks: benchmarks.map(|benchmark| resolved(&setup, benchmark)).collect(),
+                removed,
+                ..Preview::new(sides, &setup.settings, policy_from)
+            }
+        }
+    })
+}
+
+impl Preview {
+    /// What follows from the settings.
+    pub(super) fn new(sides: Sides, settings: &Settings, policy_from: Side) -> Self {
+        Preview {
             sides,
             toolchain: None,
             target: None,
             folder: None,
-            programs: BTreeSet::new(),
+            programs: settings.benchmarks.iter().flat_map(programs).collect(),
             time_limit: settings.limits.time,
             policy_from,
             settings: settings.table.common_settings(),
@@ -126,32 +147,12 @@ pub(crate) fn preview(
             removed: Vec::new(),
             costs: None,
             notices: Vec::new(),
-        },
-        SetUp::Compared { sides, setup, .. } => {
-            let benchmarks = setup.settings.benchmarks.iter();
-            let mut removed = setup.removed.clone();
-            let gone = benchmarks.clone().filter(|benchmark| setup.lacks_gated(benchmark));
-            removed.extend(gone.map(|one| Removed { benchmark: one.name.clone(), metric: None }));
-            Preview {
-                sides,
-                toolchain: setup.head.rustc.lines().next().map(str::to_owned),
-                target: host(&setup.head.rustc).map(str::to_owned),
-                folder: None,
-                programs: benchmarks.clone().flat_map(programs).collect(),
-                time_limit: setup.settings.limits.time,
-                policy_from,
-                benchmarks: benchmarks.map(|benchmark| resolved(&setup, benchmark)).collect(),
-                settings: setup.settings.table.common_settings(),
-                removed,
-                costs: None,
-                notices: Vec::new(),
-            }
         }
-    })
+    }
 }
 
 /// The programs that runs of a benchmark look up in the `PATH`.
-pub(super) fn programs(benchmark: &Benchmark) -> Vec<String> {
+fn programs(benchmark: &Benchmark) -> Vec<String> {
     let Hooks { prepare, setup, cleanup } = &benchmark.measuring.hooks;
     let command = match &benchmark.subject {
         Subject::Command { words, .. } => Some(words),
