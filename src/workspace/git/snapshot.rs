@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use git2::{
-    ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, Oid, Status,
-    StatusOptions,
+    ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, Oid,
+    Repository, Status, StatusOptions,
 };
 
 use super::base::head_commit;
@@ -18,6 +18,7 @@ const FILE: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_000;
 const FOLDER: u32 = 0o040_000;
+const SUBMODULE: u32 = 0o160_000;
 
 /// Files that git reads besides the index to find out what has changed, relative to the
 /// folder of a clone's worktree and to that of the clone.
@@ -118,8 +119,11 @@ fn stage(repo: &Repo, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Resu
         let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
         (LINK, git_bytes(&target))
     } else if metadata.is_dir() {
-        // A submodule or a nested repository stays as in the commit.
-        return Ok(());
+        // Of a submodule, only its commit counts; a nested repository belongs to nobody.
+        let link = index.get_path(path, 0).filter(|link| link.mode == SUBMODULE);
+        let head = Repository::open(&full).and_then(|inner| inner.refname_to_id("HEAD"));
+        let (Some(link), Ok(id)) = (link, head) else { return Ok(()) };
+        return index.add(&IndexEntry { id, ..link }).map_err(Error::git("snapshot", shown));
     } else {
         let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
         (if may_execute(&metadata) { EXECUTABLE } else { FILE }, content)

@@ -87,6 +87,33 @@ fn a_repository_inside_is_not_taken() {
 }
 
 #[test]
+fn a_submodule_is_at_the_commit_that_is_checked_out_there() {
+    let scratch = scratch();
+    scratch.write(".gitmodules", "[submodule \"inner\"]\n\tpath = inner\n\turl = ./inner\n");
+    let inner = super::init(&scratch.path().join("inner"));
+    let commit = |text: &str| {
+        let who = git2::Signature::now("A", "a@localhost").unwrap();
+        let tree = inner.find_tree(inner.treebuilder(None).unwrap().write().unwrap()).unwrap();
+        let parent = inner.head().ok().map(|head| head.peel_to_commit().unwrap());
+        let parents: Vec<_> = parent.iter().collect();
+        inner.commit(Some("HEAD"), &who, &who, text, &tree, &parents).unwrap()
+    };
+    let committed = || {
+        let mut index = scratch.git.index().unwrap();
+        index.add_path("inner".as_ref()).unwrap();
+        index.write().unwrap();
+        committed(&scratch)
+    };
+    commit("one");
+    let before = committed();
+    assert_eq!(snapshot(&scratch), before);
+    commit("two");
+    let found = snapshot(&scratch);
+    assert_ne!(found, before);
+    assert_eq!(found, committed());
+}
+
+#[test]
 fn index_and_objects_of_the_user_stay_as_they_are() {
     let scratch = scratch();
     scratch.write("plain", "changed");
