@@ -224,7 +224,7 @@ pub(super) fn set_up(
         overlay::tell_changed_sources(context, &settings.benchmarks, &manifests)?;
     }
     if context.request.one_unit {
-        let own = manifests.own_packages();
+        let own = manifests.own_packages(context, &toolchains.head);
         settings.benchmarks.iter_mut().for_each(|benchmark| benchmark.use_one_unit(&own));
     }
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
@@ -323,14 +323,31 @@ impl Manifests {
         pairs.collect()
     }
 
-    /// The names of the workspace's packages, and of those that they depend on by path.
-    fn own_packages(&self) -> BTreeSet<String> {
+    /// The names of the workspace's packages, and of those that they depend on by path, be it
+    /// through others outside of the workspace.
+    fn own_packages(
+        &self,
+        context: &PrepareContext<'_>,
+        toolchain: &Option<String>,
+    ) -> BTreeSet<String> {
         let all = self.base.iter().chain([&self.head]).flat_map(|workspace| &workspace.packages);
-        let names = |package: &Package| {
-            let needed = package.path_dependencies.iter().map(|(name, _)| name.clone());
-            needed.chain([package.name.clone()]).collect::<Vec<_>>()
-        };
-        all.flat_map(names).collect()
+        let mut left: Vec<Package> = all.cloned().collect();
+        let mut known: BTreeSet<PathBuf> =
+            left.iter().map(|package| package.folder.clone()).collect();
+        let mut names = BTreeSet::new();
+        while let Some(package) = left.pop() {
+            names.insert(package.name);
+            for (name, folder) in package.path_dependencies {
+                names.insert(name);
+                // What cargo can't read is an error of the build.
+                if known.insert(folder.clone())
+                    && let Ok(outside) = context.workspace(&folder, toolchain.as_deref())
+                {
+                    left.extend(outside.package_around(&folder).cloned());
+                }
+            }
+        }
+        names
     }
 
     /// The package of a benchmark on a side.

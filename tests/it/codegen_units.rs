@@ -41,7 +41,11 @@ fn library(edited: usize, constant: u64) -> String {
 
 /// A repository whose head has another library.
 fn repo(head: &str) -> Repo {
-    let repo = Repo::new("library");
+    repo_with(Repo::new("library"), "src/lib.rs", head)
+}
+
+/// A repository whose head has another library, in this file.
+fn repo_with(repo: Repo, file: &str, head: &str) -> Repo {
     let profile = "\n[profile.bench]\nlto = \"off\"\ncodegen-units = 3\n";
     repo.replace("Cargo.toml", "harness = false\n", &format!("harness = false\n{profile}"));
     let more = (0..MANY).map(|number| format!("(\"f{number}\", steady::many::f{number}), "));
@@ -49,10 +53,10 @@ fn repo(head: &str) -> Repo {
     let sleep = "std::thread::sleep(std::time::Duration::from_millis(5)); let noise";
     let bench = bench(&more.collect::<String>()).replace("let noise", sleep);
     repo.write("benches/work.rs", &bench);
-    repo.write("src/lib.rs", &library(2, 1));
+    repo.write(file, &library(2, 1));
     repo.commit("base");
     repo.branch("feature");
-    repo.write("src/lib.rs", head);
+    repo.write(file, head);
     repo.commit("head");
     repo
 }
@@ -108,6 +112,26 @@ fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
         assert_eq!(unaffected(&object), 0, "{args}: {object}");
         assert!(!notices(&object).contains("codegen unit each"), "{args}: {}", notices(&object));
     }
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn a_path_dependency_of_a_path_dependency_has_one_codegen_unit_too() {
+    let repo = Repo::new("library");
+    for (needing, needed) in [(".", "near"), ("near", "far")] {
+        let manifest = format!(
+            "[package]\nname = \"{needed}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"
+        );
+        repo.write(&format!("{needed}/Cargo.toml"), &manifest);
+        let to = if needing == "." { "near" } else { "../far" };
+        let dependency = format!("[dependencies]\n{needed} = {{ path = \"{to}\" }}\n\n");
+        let table = if needing == "." { "[[bench]]" } else { "[workspace]" };
+        repo.replace(&format!("{needing}/Cargo.toml"), table, &format!("{dependency}{table}"));
+        repo.write(&format!("{needing}/src/lib.rs"), &format!("pub use {needed}::*;\n"));
+    }
+    let repo = repo_with(repo, "far/src/lib.rs", &library(800, 1));
+    let object = compare(&repo, "");
+    assert_eq!(unaffected(&object), MANY, "{object}");
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
