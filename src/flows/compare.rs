@@ -346,17 +346,13 @@ fn outcome(
     let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = measured.sampled;
     let benchmarks = all_benchmarks(preparation, &measured.programs);
     let has_unmeasured = benchmarks.iter().any(|one| one.status == Status::NotMeasured);
-    let verdict = match stopped_by {
-        StoppedBy::Identical => Some(Verdict::Identical),
-        StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
-        StoppedBy::DifferentOutput => Some(Verdict::DifferentOutput),
-        // The verdict is that of all shards together.
-        _ if options.shard.is_some() => None,
-        _ => {
-            let numbers = suite.iter().flat_map(|suite| &suite.numbers);
-            Some(Verdict::of_benchmarks(benchmarks.iter().chain(numbers), likely_slower.as_deref()))
-        }
+    let of_benchmarks = || {
+        let all = benchmarks.iter().chain(suite.iter().flat_map(|suite| &suite.numbers));
+        // That of a shard is that of all shards together.
+        let is_whole = options.shard.is_none();
+        is_whole.then(|| Verdict::of_benchmarks(all, likely_slower.as_deref()))
     };
+    let verdict = stopped_by.without_runs().or_else(of_benchmarks);
     let stopped_by = match stopped_by {
         StoppedBy::Verdict if has_unmeasured && verdict == Some(Verdict::Inconclusive) => {
             StoppedBy::TimeLimit

@@ -190,11 +190,11 @@ impl Analysis {
     pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
         let expected = self.expected.unwrap_or(self.comparisons.len());
         let levels = self.family_of(expected).levels();
-        let not_measured = self.spec.not_measured.iter();
-        let not_measured =
-            not_measured.map(|(name, needed)| BenchmarkResult::not_measured(name, *needed));
-        let compared = (0..self.comparisons.len()).map(|number| self.result(number, levels));
-        let benchmarks: Vec<BenchmarkResult> = compared.chain(not_measured).collect();
+        let mut benchmarks: Vec<BenchmarkResult> =
+            (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
+        for (name, needed) in &self.spec.not_measured {
+            benchmarks.push(BenchmarkResult::not_measured(name, *needed));
+        }
         let likely_slower = self.likely_slower();
         let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
         let has = |method| benchmarks.iter().any(|benchmark| benchmark.method == Some(method));
@@ -236,15 +236,12 @@ impl Analysis {
 
     fn notices(&self, benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
         let mut notices = Vec::new();
-        for label in self.labels.unpaired() {
-            notices.push(Notice::Alone { label: label.to_owned() });
-        }
-        for pair in self.labels.pairs.iter().filter(|_| self.needs_first_pass()) {
-            if let Some(line) = pair.broken {
-                notices.push(Notice::Unpaired { benchmark: pair.name.clone(), line });
-            }
-        }
+        let alone = self.labels.unpaired();
+        notices.extend(alone.map(|label| Notice::Alone { label: label.to_owned() }));
         if self.needs_first_pass() {
+            notices.extend(self.labels.pairs.iter().filter_map(|pair| {
+                Some(Notice::Unpaired { line: pair.broken?, benchmark: pair.name.clone() })
+            }));
             let pairs = self.labels.pairs.iter().zip(&self.comparisons);
             notices.extend(pairs.filter_map(|(pair, comparison)| {
                 let first = &self.labels.all[pair.labels[comparison.always_first()?]];

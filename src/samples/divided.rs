@@ -111,10 +111,8 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
     let mut policy = first.companion.policy();
     policy.layouts = own.layouts;
     policy.suite = own.division.suite;
-    let mut notices = unaffected(&benchmarks);
-    notices.extend(as_built);
-    let sentences = parts.iter().flat_map(|(_, own)| &own.notices);
-    for (weight, text) in sentences {
+    let mut notices: Vec<Notice> = unaffected(&benchmarks).into_iter().chain(as_built).collect();
+    for (weight, text) in parts.iter().flat_map(|(_, own)| &own.notices) {
         let notice = Notice::OfShard { text: text.clone(), weight: *weight };
         if !notices.contains(&notice) {
             notices.push(notice);
@@ -363,7 +361,7 @@ fn stopped_by<'a>(
 }
 
 /// The notice about benchmarks that the change does not affect.
-fn unaffected(benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
+fn unaffected(benchmarks: &[BenchmarkResult]) -> Option<Notice> {
     let is_compared = |one: &&BenchmarkResult| {
         !matches!(one.status, Status::New | Status::Removed)
             && one.metrics.iter().any(MetricResult::decides)
@@ -377,7 +375,7 @@ fn unaffected(benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
     };
     let has_same_code = of == count && unaffected().all(has_same_code);
     let notice = Notice::Unaffected { benchmarks: count, of, has_same_code };
-    (count > 0).then_some(notice).into_iter().collect()
+    (count > 0).then_some(notice)
 }
 
 #[cfg(test)]

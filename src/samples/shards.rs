@@ -45,8 +45,7 @@ impl ShardPart {
     /// Why there was nothing to measure; `None` if there was something.
     fn nothing(&self) -> Option<StoppedBy> {
         let why = self.companion.stopped_by;
-        use StoppedBy::{DifferentOutput, Identical, NoBaseline};
-        matches!(why, Identical | NoBaseline | DifferentOutput).then_some(why)
+        why.without_runs().map(|_| why)
     }
 
     /// Whether it was stopped, so that its task may have been started again.
@@ -75,20 +74,13 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
     }
     let Some(first) = parts.first() else { return Err(Error::NoRow) };
     let mut outcome = match nothing {
-        Some(stopped_by) => {
-            let verdict = match stopped_by {
-                StoppedBy::NoBaseline => Verdict::NoBaseline,
-                StoppedBy::DifferentOutput => Verdict::DifferentOutput,
-                _ => Verdict::Identical,
-            };
-            Outcome {
-                verdict: Some(verdict),
-                policy: first.companion.policy(),
-                stopped_by,
-                rows: Some(0),
-                ..Outcome::default()
-            }
-        }
+        Some(stopped_by) => Outcome {
+            verdict: stopped_by.without_runs(),
+            policy: first.companion.policy(),
+            stopped_by,
+            rows: Some(0),
+            ..Outcome::default()
+        },
         None => {
             parts.iter().try_for_each(check_rows)?;
             check_copies(&parts)?;

@@ -95,6 +95,18 @@ pub enum StoppedBy {
     DifferentOutput,
 }
 
+impl StoppedBy {
+    /// The verdict where it is the reason why nothing was measured.
+    pub(crate) fn without_runs(self) -> Option<Verdict> {
+        match self {
+            StoppedBy::Identical => Some(Verdict::Identical),
+            StoppedBy::NoBaseline => Some(Verdict::NoBaseline),
+            StoppedBy::DifferentOutput => Some(Verdict::DifferentOutput),
+            _ => None,
+        }
+    }
+}
+
 /// Which sides have a benchmark, or a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
