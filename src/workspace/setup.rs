@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::context::{PrepareContext, UserTree};
 use super::diagnose::{self, Blame};
-use super::files::remove;
+use super::files::{read_record, remove, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
 use super::{overlay, settings, unstable};
@@ -473,21 +473,9 @@ fn provide_lock_files(
         remove(path)?;
     }
     if !lacking.is_empty() {
-        let tree = context.cache.worktree(Side::Head);
-        let inside = head.strip_prefix(tree).unwrap_or(Path::new(""));
-        let name = &digest(inside.as_os_str().as_encoded_bytes())[..8];
-        let resolved = context.cache.file(&format!("Cargo-{name}.lock"));
-        let known = read(user_root).or(head_lock).or(base_lock);
-        let content = match known.or_else(|| std::fs::read(&resolved).ok()) {
+        let content = match read(user_root).or(head_lock).or(base_lock) {
             Some(content) => content,
-            None => {
-                let (tools, args) = (&context.tools, cargo::lock_args(configs));
-                tools.output(tools.command("cargo", args, head, toolchain.as_deref()))?;
-                let made = head.join("Cargo.lock");
-                let content = fs_err::read(&made).map_err(Error::io("read", &made))?;
-                fs_err::write(&resolved, &content).map_err(Error::io("write", &resolved))?;
-                content
-            }
+            None => resolved_lock_file(context, head, configs, toolchain.as_deref())?.into_bytes(),
         };
         for path in lacking {
             fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
@@ -495,6 +483,29 @@ fn provide_lock_files(
     }
     let digest_of = |root: &PathBuf| digest(&read(root).unwrap_or_default());
     Ok(Pair { base: base.map(digest_of).unwrap_or_default(), head: digest_of(head) })
+}
+
+/// The lock file that was resolved before for the head's workspace at `root`, else a new one.
+fn resolved_lock_file(
+    context: &PrepareContext<'_>,
+    root: &Path,
+    configs: &[PathBuf],
+    toolchain: Option<&str>,
+) -> Result<String, Error> {
+    let tree = context.cache.worktree(Side::Head);
+    let inside = root.strip_prefix(tree).unwrap_or(Path::new(""));
+    let name = &digest(inside.as_os_str().as_encoded_bytes())[..8];
+    // A record, since cargo would complete half a lock file with the newest versions.
+    let stored = context.cache.file(&format!("resolved-{name}"));
+    if let Some(known) = read_record(&stored)? {
+        return Ok(known);
+    }
+    let (tools, args) = (&context.tools, cargo::lock_args(configs));
+    tools.output(tools.command("cargo", args, root, toolchain))?;
+    let made = root.join("Cargo.lock");
+    let content = fs_err::read_to_string(&made).map_err(Error::io("read", &made))?;
+    write_record(&stored, &content)?;
+    Ok(content)
 }
 
 /// The toolchain that rustup should use for each side; `None` for the side's own.

@@ -290,6 +290,20 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
 }
 
 #[test]
+fn of_half_a_lock_file_in_the_cache_nothing_is_taken() {
+    let repo = without_lock();
+    compare(&repo, "main");
+    let files = std::fs::read_dir(repo.cached()).unwrap().map(|entry| entry.unwrap().path());
+    let texts = files.filter_map(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
+    let (text, stored) = texts.into_iter().find(|(text, _)| text.contains("[[package]]")).unwrap();
+    std::fs::write(stored, &text[..text.len() / 2]).unwrap();
+    becomes(&repo, "B", "C");
+    let both = compare(&repo, "main");
+    both.head.assert_is("C");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+}
+
+#[test]
 fn the_users_ignored_lock_file_holds_for_both_sides() {
     let repo = without_lock();
     let mut cargo = Command::new("cargo");
