@@ -19,7 +19,6 @@ use crate::error::Error;
 use crate::exec::process::Command;
 use crate::exec::program::Program;
 use crate::exec::system::digest;
-use crate::model::side::Side;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::Artifact;
@@ -30,15 +29,8 @@ use crate::workspace::cargo;
 pub(super) struct Artifacts {
     /// By the options they were built with.
     built: BTreeMap<BuildOptions, Artifact>,
-    /// The targets that do not build because of the code.
-    failed: BTreeMap<BuiltTarget, CodeFailure>,
-}
-
-#[derive(Clone)]
-struct CodeFailure {
-    why: String,
-    /// Whether a damaged folder is certainly not the reason.
-    is_proven: bool,
+    /// The targets that do not build because of the code, each time with the reason.
+    failed: Vec<(Vec<BuiltTarget>, Error)>,
 }
 
 /// A target: the options of its build, which may differ between the sides, and its label, by
@@ -50,51 +42,22 @@ impl Artifacts {
         self.built.values()
     }
 
-    /// Whether no target of this label was built.
+    /// Whether a target of this label does not build.
     fn has_failed(&self, label: &str) -> bool {
-        self.failed.keys().any(|(_, failed)| failed == label)
+        self.failed.iter().flat_map(|(targets, _)| targets).any(|(_, failed)| failed == label)
     }
 
-    /// Whether a target that failed on the other side was built here, so that the
-    /// failure there has to be proven.
-    pub(super) fn casts_doubt_on(&self, other: &Artifacts) -> bool {
-        other.failed.iter().any(|((_, label), failure)| {
-            let is_here = self.built().any(|artifact| artifact.executable(label).is_some());
-            is_here && !failure.is_proven
-        })
-    }
-}
-
-/// Whether a target may be left out because its code does not build; otherwise that is an
-/// error. "Found" are those that nobody has named.
-#[derive(Clone, Copy)]
-pub(super) enum OnBuildFailure<'a> {
-    /// It may, once a damaged folder is excluded as the reason.
-    Prove,
-    /// It may; where all targets of the build were found, without that proof: if they fail on
-    /// the other side, too, it does not matter.
-    Accept,
-    /// It may if it was found and does not build on the other side, either.
-    AcceptIfFoundAndFailedIn(&'a Artifacts),
-    /// It may if it was found.
-    AcceptIfFound,
-}
-
-impl OnBuildFailure<'_> {
-    fn accepts(self, label: &str, is_found: bool) -> bool {
-        match self {
-            OnBuildFailure::Prove | OnBuildFailure::Accept => true,
-            OnBuildFailure::AcceptIfFoundAndFailedIn(other) => is_found && other.has_failed(label),
-            OnBuildFailure::AcceptIfFound => is_found,
-        }
-    }
-
-    fn needs_proof(self, are_all_found: bool) -> bool {
-        match self {
-            OnBuildFailure::Prove => true,
-            OnBuildFailure::Accept => !are_all_found,
-            // It is an error, or no news.
-            _ => false,
+    /// These builds of the head, if all that fails there fails on the `base`, too.
+    ///
+    /// # Errors
+    /// That of the first target of which this is not so.
+    pub(super) fn excused_by(mut self, base: &Artifacts) -> Result<Self, Error> {
+        let is_new = |(targets, _): &(Vec<BuiltTarget>, Error)| {
+            targets.iter().any(|(_, label)| !base.has_failed(label))
+        };
+        match self.failed.iter().position(is_new) {
+            Some(at) => Err(self.failed.swap_remove(at).1),
+            None => Ok(self),
         }
     }
 }
@@ -132,46 +95,48 @@ impl BuiltProgram {
     }
 }
 
-/// Builds every target of one side, those with the same options together.
+/// Builds every target of one side, those with the same options together. The base is built after
+/// the `head`, with the builds of that.
 ///
 /// # Errors
-/// [`WorkspaceError::Build`](super::error::WorkspaceError::Build) if code does not build and that is an error;
-/// cargo has printed why.
+/// [`WorkspaceError::Build`](super::error::WorkspaceError::Build) if a target of the head that was
+/// named does not build because of its code, or no target does; cargo has printed why.
 pub(super) fn build_targets(
     context: &mut PrepareContext<'_>,
     toolchain: &mut ToolchainFingerprint,
     setup: &SideSetup,
     benchmarks: &[Benchmark],
-    on_failure: OnBuildFailure<'_>,
+    head: Option<&Artifacts>,
 ) -> Result<Artifacts, Error> {
-    let mut groups: BTreeMap<BuildOptions, Vec<PackageTarget>> = BTreeMap::new();
-    let mut found = BTreeSet::new();
+    // Apart from the rest, what fails on the head: its failure here is no news.
+    let mut groups: BTreeMap<(BuildOptions, bool), Vec<PackageTarget>> = BTreeMap::new();
+    let mut named = BTreeSet::new();
     for benchmark in benchmarks {
         let Subject::Target(target, options) = &benchmark.subject else { continue };
         let Ok(folder) = setup.folder_of(benchmark, target) else { continue };
         let options = setup.options(benchmark, target, options);
         let wanted = PackageTarget { folder: folder.to_owned(), target: target.clone() };
-        if benchmark.is_found {
-            found.insert((options.clone(), wanted.label(setup)));
+        let label = wanted.label(setup);
+        let fails_on_head = head.is_some_and(|head| head.has_failed(&label));
+        if !benchmark.is_found {
+            named.insert((options.clone(), label));
         }
-        let group = groups.entry(options).or_default();
+        let group = groups.entry((options, fails_on_head)).or_default();
         if !group.contains(&wanted) {
             group.push(wanted);
         }
     }
     let mut artifacts = Artifacts::default();
-    let mut first_error = None;
-    for (options, mut wanted) in groups {
-        let key = |target: &PackageTarget| (options.clone(), target.label(setup));
+    for ((options, fails_on_head), mut wanted) in groups {
+        // Without a proof, a damaged folder would cost what builds on the head its baseline.
+        let needs_proof = head.is_some() && !fails_on_head;
         // Without targets that fail for the same reason, the others may still build.
         while !wanted.is_empty() {
-            let needs_proof =
-                on_failure.needs_proof(wanted.iter().all(|target| found.contains(&key(target))));
             let mut build =
                 TargetBuild::new(context, toolchain, setup, &options, &wanted, needs_proof)?;
             let broken = match build.artifact() {
                 Ok(artifact) => {
-                    artifacts.built.insert(options.clone(), artifact);
+                    artifacts.built.entry(options).or_insert(artifact);
                     break;
                 }
                 Err(FailedBuild::Code(broken)) => broken,
@@ -179,22 +144,20 @@ pub(super) fn build_targets(
             };
             let (lost, rest): (Vec<_>, Vec<_>) =
                 wanted.into_iter().partition(|target| broken.explains(target));
-            let lost: Vec<BuiltTarget> = lost.iter().map(key).collect();
-            if !lost.iter().all(|target| on_failure.accepts(&target.1, found.contains(target))) {
+            let lost = lost.iter().map(|target| (options.clone(), target.label(setup)));
+            let lost: Vec<BuiltTarget> = lost.collect();
+            if head.is_none() && lost.iter().any(|target| named.contains(target)) {
                 return Err(broken.error);
             }
-            let (why, is_proven) = (broken.error.to_string(), broken.is_proven);
-            let failure = CodeFailure { why, is_proven };
-            artifacts.failed.extend(lost.into_iter().map(|target| (target, failure.clone())));
-            first_error.get_or_insert(broken.error);
+            artifacts.failed.push((lost, broken.error));
             wanted = rest;
         }
     }
     let is_command = |benchmark: &Benchmark| matches!(benchmark.subject, Subject::Command { .. });
     let has_any = !artifacts.built.is_empty() || benchmarks.iter().any(is_command);
-    match first_error {
+    match artifacts.failed.first() {
         // Nothing is left that could be measured.
-        Some(error) if !has_any && setup.side() == Side::Head => Err(error),
+        Some(_) if !has_any && head.is_none() => Err(artifacts.failed.swap_remove(0).1),
         _ => Ok(artifacts),
     }
 }
@@ -215,8 +178,9 @@ pub(super) fn runnable(
     let options = setup.options(benchmark, target, options);
     let wanted = PackageTarget { folder: folder.to_owned(), target: target.clone() };
     let wanted = (options, wanted.label(setup));
-    if let Some(failure) = artifacts.failed.get(&wanted) {
-        return Ok(Runnable::Nothing { why: failure.why.clone() });
+    let failed = artifacts.failed.iter().find(|(targets, _)| targets.contains(&wanted));
+    if let Some((_, error)) = failed {
+        return Ok(Runnable::Nothing { why: error.to_string() });
     }
     let (options, label) = wanted;
     let none = || cargo::Error::NoExecutable(target.to_string());

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::build::{OnBuildFailure, Runnable};
+use super::build::Runnable;
 use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
@@ -96,8 +96,8 @@ pub(crate) fn prepare_one(
     let Setup { settings, head, .. } = setup::set_up(&mut context, &user, None, head)?;
     let mut toolchain =
         ToolchainFingerprint::new(&context.tools.env, context.cache.digests_of_tools())?;
-    let (all, on_failure) = (settings.benchmarks, OnBuildFailure::AcceptIfFound);
-    let artifacts = build::build_targets(&mut context, &mut toolchain, &head, &all, on_failure)?;
+    let all = settings.benchmarks;
+    let artifacts = build::build_targets(&mut context, &mut toolchain, &head, &all, None)?;
     let worktree = build_command::prepare(&mut context, &mut toolchain, &head, &all)?;
     let built = BuiltSide { setup: &head, artifacts, worktree };
     let mut programs = Vec::new();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{self, Artifacts, BuiltProgram, OnBuildFailure, Runnable};
+use super::build::{self, Artifacts, BuiltProgram, Runnable};
 use super::build_command::{self, CommandWorktree};
 use super::cache::Artifact;
 use super::context::PrepareContext;
@@ -92,9 +92,8 @@ pub(super) fn build_sides(
         differing_args: BTreeMap::new(),
     };
     for benchmark in &setup.settings.benchmarks {
-        if let Some(examined) = survey.examine(context, benchmark)? {
-            survey.add(benchmark, examined);
-        }
+        let prepared = survey.examine(context, benchmark)?;
+        survey.prepared.extend(prepared);
     }
     survey.finish(context)
 }
@@ -108,22 +107,19 @@ fn build_both<'a>(
     let (setups, benchmarks) = (setup.sides(), &setup.settings.benchmarks);
     let mut toolchain =
         ToolchainFingerprint::new(&context.tools.env, context.cache.digests_of_tools())?;
-    let mut build = |side: Side, on_failure: OnBuildFailure<'_>| {
-        build::build_targets(context, &mut toolchain, setups[side], benchmarks, on_failure)
-    };
-    let mut base = build(Side::Base, OnBuildFailure::Accept)?;
-    let head = build(Side::Head, OnBuildFailure::AcceptIfFoundAndFailedIn(&base))?;
-    if head.casts_doubt_on(&base) {
-        base = build(Side::Base, OnBuildFailure::Prove)?;
-    }
-    let mut with_worktree = |setup: &'a SideSetup, artifacts: Artifacts| {
+    let mut build = |setup: &'a SideSetup, head: Option<&Artifacts>| {
+        let artifacts = build::build_targets(context, &mut toolchain, setup, benchmarks, head)?;
         let worktree = match commands_differ {
             true => build_command::prepare(context, &mut toolchain, setup, benchmarks)?,
             false => CommandWorktree::default(),
         };
         Ok::<_, Error>(BuiltSide { setup, artifacts, worktree })
     };
-    Ok(Pair { base: with_worktree(setups.base, base)?, head: with_worktree(setups.head, head)? })
+    // If the head does not build, nothing can be measured, whatever the base does.
+    let head = build(setups.head, None)?;
+    let base = build(setups.base, Some(&head.artifacts))?;
+    let artifacts = head.artifacts.excused_by(&base.artifacts)?;
+    Ok(Pair { base, head: BuiltSide { artifacts, ..head } })
 }
 
 /// Where code has moved. Unknown if the workspace itself has moved, since the compiler names
@@ -152,25 +148,18 @@ struct Survey<'a> {
     differing_args: BTreeMap<Pair<Vec<String>>, Vec<String>>,
 }
 
-/// What is known of a benchmark that is not left out.
-struct Examined {
-    state: State,
-    /// Whether both sides are called in the same way, or why not.
-    same_run: Result<SameRun, String>,
-}
-
 impl Survey<'_> {
     /// `None` if the benchmark is left out.
     fn examine(
         &mut self,
         context: &mut PrepareContext<'_>,
         benchmark: &Benchmark,
-    ) -> Result<Option<Examined>, Error> {
+    ) -> Result<Option<Prepared>, Error> {
         let mut same_run = Err("one of them does not build".to_owned());
         if matches!(benchmark.subject, Subject::Command { .. }) && !self.commands_differ {
             context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
             let state = State::Identical(SameReason::default());
-            return Ok(Some(Examined { state, same_run }));
+            return Ok(Some(self.prepared(benchmark, state, same_run)));
         }
         let mut both = Pair::try_both(|side| self.built[side].runnable(context, benchmark))?;
         let builds = both.as_ref().map(|one| matches!(one, Runnable::Program(_)));
@@ -201,7 +190,7 @@ impl Survey<'_> {
         }
         let may_be_identical = !self.must_run && same_run.is_ok();
         let state = state_of(context, self.setup, benchmark, both, may_be_identical)?;
-        Ok(Some(Examined { state, same_run }))
+        Ok(Some(self.prepared(benchmark, state, same_run)))
     }
 
     fn leave_out_unusable(
@@ -220,21 +209,26 @@ impl Survey<'_> {
         self.unusable.get_or_insert(ExecError::UnusableHarness { benchmark, harness });
     }
 
-    fn add(&mut self, benchmark: &Benchmark, Examined { state, same_run }: Examined) {
+    fn prepared(
+        &self,
+        benchmark: &Benchmark,
+        state: State,
+        same_run: Result<SameRun, String>,
+    ) -> Prepared {
         let libraries = self.built.as_ref().map(|side| {
             let lock = side.setup.root().join("Cargo.lock");
             let package = side.setup.package(&benchmark.package);
             let package = package.map_or(&benchmark.package, |package| &package.name);
             lock_file::versions(&lock, package, &harness::libraries())
         });
-        self.prepared.push(Prepared {
+        Prepared {
             benchmark: benchmark.clone(),
             state,
             same_run,
             libraries,
             source: self.built.head.source(benchmark),
             changed: ChangedFunctions::default(),
-        });
+        }
     }
 
     fn finish(self, context: &mut PrepareContext<'_>) -> Result<BuiltBenchmarks, Error> {

@@ -30,8 +30,6 @@ pub(super) struct BrokenTarget {
     pub(super) target: PackageTarget,
     /// Whether the library of its package is missing, too.
     pub(super) lacks_library: bool,
-    /// Whether it failed in a folder that no earlier build can have damaged.
-    pub(super) is_proven: bool,
     pub(super) error: Error,
 }
 
@@ -70,10 +68,7 @@ pub(super) fn classify<T>(
         return Err(FailedBuild::Folder(failed));
     }
     diagnose().map_err(|broken| match is_fault_of_code(&broken.error) {
-        true => FailedBuild::Code(BrokenTarget {
-            is_proven: observed.start == FolderStart::Empty,
-            ..broken
-        }),
+        true => FailedBuild::Code(broken),
         false => FailedBuild::Both(broken.error),
     })
 }
@@ -98,7 +93,7 @@ mod tests {
         };
         let target = Target { kind: TargetKind::Bench, name: "b".to_owned() };
         let target = PackageTarget { folder: "p".into(), target };
-        BrokenTarget { target, lacks_library: false, is_proven: false, error: error.into() }
+        BrokenTarget { target, lacks_library: false, error: error.into() }
     }
 
     /// What it means, and whether that had to be diagnosed, if the diagnosis is this.
@@ -116,7 +111,6 @@ mod tests {
             Ok(()) => "built",
             Err(FailedBuild::Folder(_)) => "folder",
             Err(FailedBuild::Both(_)) => "both",
-            Err(FailedBuild::Code(broken)) if broken.is_proven => "code, proven",
             Err(FailedBuild::Code(_)) => "code",
         };
         (meaning, is_diagnosed)
@@ -128,10 +122,10 @@ mod tests {
         // What the folder held, whether a script wrote elsewhere, whether proof is needed;
         // the meaning where the code is to blame and where the machine is.
         let table = [
-            (Empty, false, false, "code, proven", "both"),
-            (Empty, false, true, "code, proven", "both"),
-            (Empty, true, false, "code, proven", "both"),
-            (Empty, true, true, "code, proven", "both"),
+            (Empty, false, false, "code", "both"),
+            (Empty, false, true, "code", "both"),
+            (Empty, true, false, "code", "both"),
+            (Empty, true, true, "code", "both"),
             (Intact, false, false, "code", "both"),
             (Intact, false, true, "folder", "folder"),
             (Intact, true, false, "folder", "folder"),

@@ -297,7 +297,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let broken = |target: &PackageTarget, error: Error| BrokenTarget {
             target: target.clone(),
             lacks_library: false,
-            is_proven: false,
             error,
         };
         let (mut made, mut missing) = (Vec::new(), Vec::new());
