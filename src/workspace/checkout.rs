@@ -73,7 +73,7 @@ pub(super) fn ask_git_for_changes(context: &mut PrepareContext<'_>) -> Result<()
     if snapshot::supports_index(&context.repo) {
         return Ok(());
     }
-    let scratch = &context.tools.scratch;
+    let scratch = context.tools.scratch.path();
     let folder = tempfile::Builder::new().prefix("index-").tempdir_in(scratch);
     let folder = folder.map_err(Error::io("create a folder in", scratch))?;
     snapshot::copy_index(&context.repo, folder.path())?;

@@ -30,9 +30,8 @@ pub(super) struct PrepareContext<'a> {
     pub(super) request: &'a Request,
     pub(super) repo: Repo,
     pub(super) cache: RepositoryCache,
+    /// What they and the runs print is in a folder of the cache once its lock is held.
     pub(super) tools: Tools<'a>,
-    /// For what the tools and the runs print: a folder in the cache once its lock is held.
-    pub(super) scratch: TempDir,
     reporter: &'a mut (dyn Reporter + 'a),
     /// The files that differ between the sides, once both are built.
     pub(super) moves: Moves,
@@ -47,12 +46,8 @@ impl<'a> PrepareContext<'a> {
     ) -> Result<Self, Error> {
         let repo = Repo::discover(&request.folder)?;
         let cache = repository_cache(request, &repo)?;
-        let scratch = tempfile::tempdir();
-        let scratch = scratch.map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
-        let env = environment::of(request);
-        let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        let moves = Moves::default();
-        Ok(PrepareContext { request, repo, cache, tools, scratch, reporter, moves })
+        let tools = Tools::new(helper, interrupt, environment::of(request))?;
+        Ok(PrepareContext { request, repo, cache, tools, reporter, moves: Moves::default() })
     }
 
     /// The folders of both sides in the cache.
@@ -125,7 +120,7 @@ impl<'a> PrepareContext<'a> {
 
     /// A preparation in which nothing was built.
     pub(super) fn finish(self, sides: Sides, settings: Settings) -> Preparation {
-        let PrepareContext { cache, scratch, moves, .. } = self;
+        let PrepareContext { cache, tools: Tools { scratch, .. }, moves, .. } = self;
         Preparation {
             moves,
             sides,
@@ -145,10 +140,9 @@ impl<'a> PrepareContext<'a> {
     /// Takes the lock of the repository's part of the cache, with a scratch folder there;
     /// `purpose` is shown to those who wait for it.
     pub(super) fn lock(&mut self, purpose: &str) -> Result<Lock, Error> {
-        let (lock, scratch) =
+        let lock;
+        (lock, self.tools.scratch) =
             lock_cache(&self.cache, purpose, self.tools.interrupt, &mut *self.reporter)?;
-        self.scratch = scratch;
-        self.tools.scratch = self.scratch.path().to_owned();
         Ok(lock)
     }
 

@@ -116,7 +116,8 @@ pub(super) fn run_again(
     if exit.success() {
         return Ok(stdout);
     }
-    let blame = match [&tools.scratch, &temporary].into_iter().find(|path| is_full(path)) {
+    let folders = [tools.scratch.path(), &temporary];
+    let blame = match folders.into_iter().find(|path| is_full(path)) {
         Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
         None => match tool {
             Tool::Cargo => of_cargo(exit, &compiler_errors(&stdout), &stderr, tree),

@@ -11,8 +11,10 @@ use super::inputs::toolchain::ToolchainFingerprint;
 use super::settings::of_table;
 use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
-use super::{Preparation, PreparedSide, Request};
-use super::{build, build_command, cargo, checkout, fetch, setup};
+use super::tools::Tools;
+use super::{
+    Preparation, PreparedSide, Request, build, build_command, cargo, checkout, fetch, setup,
+};
 use crate::engine::event::Reporter;
 use crate::error::Error;
 use crate::exec::process::{Helper, Interrupt};
@@ -115,7 +117,6 @@ pub(crate) fn prepare_one(
     }
     context.cache.prune(&built.names());
     context.prepared(start);
-    let PrepareContext { tools, scratch, .. } = context;
-    let (rustc, env) = (head.rustc, tools.env);
+    let (rustc, Tools { env, scratch, .. }) = (head.rustc, context.tools);
     Ok(PreparedSide { revision, programs, rustc, env, scratch, _lock: lock })
 }

@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tempfile::TempDir;
 
 use crate::error::Error;
 use crate::exec::error::ExecError;
@@ -16,7 +18,7 @@ pub struct Tools<'a> {
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) env: Vec<(OsString, OsString)>,
     /// A folder for their output.
-    pub(crate) scratch: PathBuf,
+    pub(crate) scratch: TempDir,
 }
 
 /// How a tool ended, and its output.
@@ -27,7 +29,18 @@ pub struct Captured {
     pub(crate) stderr: String,
 }
 
-impl Tools<'_> {
+impl<'a> Tools<'a> {
+    /// Tools that run in this environment.
+    pub(crate) fn new(
+        helper: &'a Helper,
+        interrupt: &'a Interrupt,
+        env: Vec<(OsString, OsString)>,
+    ) -> Result<Self, Error> {
+        let scratch = tempfile::tempdir();
+        let scratch = scratch.map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
+        Ok(Tools { helper, interrupt, env, scratch })
+    }
+
     /// A command in `folder`, with `toolchain` as rustup's if given.
     pub(crate) fn command(
         &self,
@@ -48,8 +61,9 @@ impl Tools<'_> {
 
     /// Runs a command with its output captured.
     pub(crate) fn capture(&self, mut command: Command) -> Result<Captured, Error> {
-        let folder = tempfile::Builder::new().prefix("captured-").tempdir_in(&self.scratch);
-        let folder = folder.map_err(Error::io("create a folder in", &self.scratch))?;
+        let scratch = self.scratch.path();
+        let folder = tempfile::Builder::new().prefix("captured-").tempdir_in(scratch);
+        let folder = folder.map_err(Error::io("create a folder in", scratch))?;
         let (out, err) = (folder.path().join("out"), folder.path().join("err"));
         command.stdout = Sink::File(out.clone());
         command.stderr = Sink::File(err.clone());

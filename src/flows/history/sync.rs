@@ -6,9 +6,8 @@ use std::ffi::OsString;
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::error::FlowError;
-use crate::workspace::git::Repo;
 use crate::workspace::git::notes::{Merged, REFERENCE};
-use crate::workspace::git::{notes, remote};
+use crate::workspace::git::{Repo, notes, remote};
 use crate::workspace::{Captured, Request, Tools};
 
 /// The number of attempts of a push.
@@ -71,8 +70,6 @@ struct Remote<'a> {
     repo: &'a Repo,
     name: &'a str,
     tools: Tools<'a>,
-    /// Kept while the tools print into it.
-    _scratch: tempfile::TempDir,
 }
 
 impl<'a> Remote<'a> {
@@ -86,12 +83,9 @@ impl<'a> Remote<'a> {
         if name.is_empty() || name.starts_with('-') {
             return Err(FlowError::RemoteName(name.to_owned()).into());
         }
-        let scratch =
-            tempfile::tempdir().map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         let env = remote::remote_env(repo, &request.env);
-        let Context { helper, interrupt } = context;
-        let tools = Tools { helper, interrupt, env, scratch: scratch.path().to_owned() };
-        Ok(Remote { repo, name, tools, _scratch: scratch })
+        let tools = Tools::new(context.helper, context.interrupt, env)?;
+        Ok(Remote { repo, name, tools })
     }
 
     /// Runs git to `verb` the notes; returns its output.

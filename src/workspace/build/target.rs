@@ -268,8 +268,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         record: &mut TargetRecord,
     ) -> Result<Vec<Built>, FailedBuild> {
         let tools = &self.context.tools;
-        let messages = tempfile::NamedTempFile::new_in(&tools.scratch);
-        let messages = messages.map_err(Error::io("create a file in", &tools.scratch))?;
+        let scratch = tools.scratch.path();
+        let messages = tempfile::NamedTempFile::new_in(scratch);
+        let messages = messages.map_err(Error::io("create a file in", scratch))?;
         let folder = &targets[0].folder;
         let command = self.cargo(self.call(targets).build_args(Diagnostics::Rendered), folder);
         let shown = command.shown();
@@ -396,7 +397,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let folder = &wanted.folder;
         let call = self.call(std::slice::from_ref(wanted));
         let tools = &self.context.tools;
-        let file = tools.scratch.join("invocation.json");
+        let file = tools.scratch.path().join("invocation.json");
         remove(&file)?;
         let mut runner = self.context.request.capture.clone();
         runner.push(file.clone().into());
