@@ -134,8 +134,9 @@ pub(super) fn prepare(
     };
     let target = root.join(setup.root_inside()).join("target");
     let own_folders = own_folders(&configuration, &side_folder, &target, benchmarks)?;
+    let worktree = CommandWorktree { root, own_folders, failed: BTreeMap::new() };
     if steps.is_empty() {
-        return Ok(CommandWorktree { root, own_folders, failed: BTreeMap::new() });
+        return Ok(worktree);
     }
     let fingerprint = toolchain.digest(&side_folder, &setup.rustc, &configuration)?;
     let env = all_but_session(&context.tools.env);
@@ -147,10 +148,9 @@ pub(super) fn prepare(
         "{identity} {lock}\n{commands:?}\n{env}\n{toolchain:?}\n{rustc}\n{fingerprint}\n\
          {configuration}"
     );
-    let mut build = CommandBuild { context, setup, root, own_folders, steps };
-    let failed = build.run(&digest(built_from.as_bytes()))?;
-    let CommandBuild { root, own_folders, .. } = build;
-    Ok(CommandWorktree { root, own_folders, failed })
+    let mut build = CommandBuild { context, setup, worktree, steps };
+    build.run(&digest(built_from.as_bytes()))?;
+    Ok(build.worktree)
 }
 
 /// The variables for what cargo would build outside of the folder of the side.
@@ -187,19 +187,16 @@ fn own_folders(
 struct CommandBuild<'a, 'b> {
     context: &'a mut PrepareContext<'b>,
     setup: &'a SideSetup,
-    /// Their worktree.
-    root: PathBuf,
-    own_folders: OwnFolders,
+    worktree: CommandWorktree,
     /// Each with the name of a benchmark that needs it.
     steps: Vec<(BuildCommand, &'a str)>,
 }
 
 impl CommandBuild<'_, '_> {
     /// Runs the commands, unless all of them were run there before with the same
-    /// inputs, and nothing has changed since. Returns those that failed because of the
-    /// base's code, and why.
-    fn run(&mut self, built_from: &str) -> Result<BTreeMap<BuildCommand, String>, Error> {
-        let (side, root) = (self.setup.side(), self.root.clone());
+    /// inputs, and nothing has changed since. Notes those that failed because of the base's code.
+    fn run(&mut self, built_from: &str) -> Result<(), Error> {
+        let (side, root) = (self.setup.side(), self.worktree.root.clone());
         let record = root.with_extension("record");
         let (is_skipped, strangers) = (&is_git, Strangers::Remove);
         let folder = RecordedFolder { root: &root, record: &record, is_skipped, strangers };
@@ -209,30 +206,29 @@ impl CommandBuild<'_, '_> {
             for (_, name) in &self.steps {
                 self.context.event(Event::Fresh(side, name));
             }
-            return Ok(BTreeMap::new());
+            return Ok(());
         }
         remove(&record)?;
         self.clean()?;
-        let mut failed = BTreeMap::new();
         for (number, (step, name)) in self.steps.clone().into_iter().enumerate() {
             self.context.event(Event::Building(side, name));
-            match self.run_step(number, &failed) {
+            match self.run_step(number) {
                 Err(error) if side == Side::Base && is_fault_of_code(&error) => {
-                    failed.insert(step, error.to_string());
+                    self.worktree.failed.insert(step, error.to_string());
                 }
                 ran => ran?,
             }
         }
-        if failed.is_empty() {
+        if self.worktree.failed.is_empty() {
             folder.write(built_from, check)?;
         }
-        Ok(failed)
+        Ok(())
     }
 
     /// Restores the worktree to the state of the commit, as the side's other worktree was
     /// before any build.
     fn clean(&mut self) -> Result<(), Error> {
-        let (side, root) = (self.setup.side(), &self.root);
+        let (side, root) = (self.setup.side(), &self.worktree.root);
         let revision = &self.setup.worktree.revision;
         let store = Store::open(&self.context.cache.git(), &self.context.repo)?;
         let checkout = Checkout { side, path: root, revision };
@@ -253,9 +249,9 @@ impl CommandBuild<'_, '_> {
     }
 
     fn command(&self, step: &BuildCommand) -> Command {
-        let folder = self.root.join(&step.folder);
-        let mut command =
-            command(self.context, self.setup, &step.words, &folder, &self.own_folders);
+        let CommandWorktree { root, own_folders, .. } = &self.worktree;
+        let folder = root.join(&step.folder);
+        let mut command = command(self.context, self.setup, &step.words, &folder, own_folders);
         command.env.retain(|(name, _)| OF_SHELL.iter().all(|of_shell| name != of_shell));
         command
     }
@@ -263,16 +259,12 @@ impl CommandBuild<'_, '_> {
     /// Runs build command `number`. If it fails, everything is repeated from a clean
     /// checkout, including the previous ones that have not failed, to find out why: an
     /// incomplete build may break the next one.
-    fn run_step(
-        &mut self,
-        number: usize,
-        failed: &BTreeMap<BuildCommand, String>,
-    ) -> Result<(), Error> {
+    fn run_step(&mut self, number: usize) -> Result<(), Error> {
         let side = self.setup.side();
         let command = self.command(&self.steps[number].0);
         let shown = command.shown();
         let exit = match self.context.tools.stream(command.clone(), Sink::Stderr) {
-            Err(error) if lacks(&self.root, &command, &error) => {
+            Err(error) if lacks(&self.worktree.root, &command, &error) => {
                 let exit = Exit::Code(127);
                 return Err(WorkspaceError::Build { side, command: shown, exit }.into());
             }
@@ -284,7 +276,7 @@ impl CommandBuild<'_, '_> {
         self.context.event(Event::Diagnosing(side));
         self.clean()?;
         let done = self.steps[..number].iter().map(|(step, _)| step);
-        for step in done.filter(|step| !failed.contains_key(*step)) {
+        for step in done.filter(|step| !self.worktree.failed.contains_key(*step)) {
             let command = self.command(step);
             let shown = command.shown();
             let exit = self.context.tools.stream(command, Sink::Stderr)?;
@@ -294,7 +286,8 @@ impl CommandBuild<'_, '_> {
             }
         }
         let tools = &self.context.tools;
-        diagnose::run_again(tools, shown, command, Tool::BuildCommand, side, &self.root).map(drop)
+        let tree = &self.worktree.root;
+        diagnose::run_again(tools, shown, command, Tool::BuildCommand, side, tree).map(drop)
     }
 }
 
