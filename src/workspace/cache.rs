@@ -201,10 +201,7 @@ impl Cache {
         let bucket = self.root.join(BUCKET);
         let repository = RepositoryCache { path: bucket.join(name) };
         make_dir(&repository.path)?;
-        for folder in [&bucket, &repository.path, &repository.builds()] {
-            check_owner(folder, &[user_id()])?;
-            check_mode(folder)?;
-        }
+        [&bucket, &repository.path, &repository.builds()].into_iter().try_for_each(check_own)?;
         let note = repository.path.join(REPOSITORY);
         if !note.is_file() {
             remove(&note)?;
@@ -234,6 +231,12 @@ fn check_mode(path: &Path) -> Result<(), Error> {
         Ok(about) if mode(&about) & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
         _ => Ok(()),
     }
+}
+
+/// Rejects a folder that belongs to another user or that others may write to.
+fn check_own(path: &PathBuf) -> Result<(), Error> {
+    check_owner(path, &[user_id()])?;
+    check_mode(path)
 }
 
 /// Whether others may add to a folder, but only remove what belongs to them, as
@@ -297,8 +300,7 @@ impl RepositoryCache {
     pub(crate) fn heap_objects(&self) -> Result<PathBuf, Error> {
         let folder = self.root().join(HEAP_OBJECTS);
         make_dir(&folder)?;
-        check_owner(&folder, &[user_id()])?;
-        check_mode(&folder)?;
+        check_own(&folder)?;
         Ok(folder)
     }
 

@@ -17,7 +17,7 @@ use crate::workspace::inputs::Inputs;
 use crate::workspace::relink::Link;
 
 /// The record of an artifact.
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 
 /// The folder of the files from which executables were linked. It is only checked
 /// when one is linked again.

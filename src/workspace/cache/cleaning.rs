@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::artifact::MANIFEST;
 use super::{BUCKET, Cache, Error, HEAP_OBJECTS, REPOSITORY, RepositoryCache, TryLock, io_error};
 use crate::workspace::files::remove;
 
@@ -103,8 +104,7 @@ impl RepositoryCache {
         let repository = std::fs::read_to_string(self.path.join(REPOSITORY)).ok();
         let artifact_bytes = size(&self.builds());
         let artifacts = std::fs::read_dir(self.builds()).into_iter().flatten().flatten();
-        let manifests: Vec<PathBuf> =
-            artifacts.map(|entry| entry.path().join("manifest.json")).collect();
+        let manifests: Vec<PathBuf> = artifacts.map(|entry| entry.path().join(MANIFEST)).collect();
         let times = manifests.iter().chain([&self.path]);
         let times = times.filter_map(|path| path.metadata().ok()?.modified().ok());
         Some(CachedRepository {
@@ -171,7 +171,7 @@ impl RepositoryCache {
 
 /// When an artifact was last used; a time in the future counts as now.
 fn last_used(artifact: &Path, now: SystemTime) -> io::Result<SystemTime> {
-    let manifest = artifact.join("manifest.json");
+    let manifest = artifact.join(MANIFEST);
     let used = manifest.metadata()?.modified()?;
     if used > now {
         // The clock was ahead, or is behind: the artifact would be kept for too long.
