@@ -24,9 +24,9 @@ use crate::exec::system::{Place, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::remove;
 
-/// The settings of the user's repository that affect a checkout, in its section `core`.
-const SETTINGS: [&str; 6] =
-    ["autocrlf", "eol", "filemode", "ignorecase", "precomposeunicode", "symlinks"];
+/// The settings of the user's repository that affect a checkout, in its section `core`. Others
+/// state what its file system can do, which that of the cache need not have in common.
+const SETTINGS: [&str; 3] = ["autocrlf", "eol", "precomposeunicode"];
 
 /// The bits of an entry's mode that encode its kind, and the kind of a file.
 const KIND: i32 = 0o170_000;
@@ -51,7 +51,7 @@ impl Store {
         let references = path.join("refs/heads");
         fs_err::create_dir_all(&references).map_err(Error::io("create", &references))?;
         write_if_changed(&path.join("HEAD"), b"ref: refs/heads/none\n")?;
-        write_if_changed(&path.join("config"), settings(user).as_bytes())?;
+        write_if_changed(&path.join("config"), settings(user, path).as_bytes())?;
         link_objects(path, user)?;
         copy_or_remove(&user.commondir().join("shallow"), &path.join("shallow"))?;
         copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
@@ -421,6 +421,9 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Tr
         for entry in &tree {
             let path = folder.join(from_git(entry.name_bytes()));
             if entry.kind() == Some(ObjectType::Tree) {
+    if path.join("REFS").exists() {
+        text.push_str("\tignorecase = true\n");
+    }
                 let failed = Error::git("read", path.display().to_string());
                 let tree = repository.find_tree(entry.id()).map_err(failed)?;
                 left.push((path.clone(), tree));
@@ -474,8 +477,8 @@ fn copy_tags(path: &Path, user: &Repository) -> Result<(), Error> {
     write_if_changed(&path.join("packed-refs"), lines.as_bytes())
 }
 
-/// The text of the private repository's configuration.
-fn settings(user: &Repository) -> String {
+/// The text of the configuration of the private repository at `path`.
+fn settings(user: &Repository, path: &Path) -> String {
     let mut text = String::from("[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
     let theirs = user.config().and_then(|config| config.open_level(git2::ConfigLevel::Local));
     let Ok(theirs) = theirs else { return text };

@@ -101,6 +101,26 @@ fn scratch() -> (Scratch, Oid, Oid) {
 }
 
 #[test]
+fn names_links_and_modes_are_those_of_the_commit_whatever_file_system_the_clone_is_on() {
+    let scratch = Scratch::new();
+    scratch.write("Name", "it");
+    symlink("name", scratch.path().join("link")).unwrap();
+    let first = scratch.commit_all("first");
+    remove(&scratch.path().join("Name")).unwrap();
+    scratch.write("name", "it");
+    let second = scratch.commit_all("second");
+    // Git notes this where it finds that a file system is like that.
+    for (key, value) in [("ignoreCase", "true"), ("symlinks", "false"), ("fileMode", "false")] {
+        scratch.set(&format!("core.{key}"), value);
+    }
+    check_out(&scratch, first);
+    assert_eq!(names(&tree(&scratch)), [".git", "Name", "link"]);
+    check_out(&scratch, second);
+    assert_eq!(names(&tree(&scratch)), [".git", "link", "name"]);
+    assert!(tree(&scratch).join("link").is_symlink());
+}
+
+#[test]
 fn a_worktree_holds_its_commit_and_what_is_right_already_is_not_written_again() {
     let (scratch, first, second) = scratch();
     let tree = tree(&scratch);
