@@ -60,6 +60,22 @@ pub(super) fn remove(path: &Path) -> Result<(), FileError> {
     removed.map_err(FileError::new("remove", path))
 }
 
+/// Removes everything below the folder `root` that is not known, by relative paths, and what is
+/// neither a file, nor a link, nor a folder. What `is_skipped` stays, with its content.
+pub(super) fn remove_unknown(
+    root: &Path,
+    is_skipped: impl Fn(&Path) -> bool,
+    is_known: impl Fn(&Path) -> bool,
+) -> Result<(), FileError> {
+    for (path, about) in walk(root, is_skipped)? {
+        let is_plain = about.is_file() || about.is_symlink() || about.is_dir();
+        if !is_plain || !is_known(&path) {
+            remove(&root.join(path))?;
+        }
+    }
+    Ok(())
+}
+
 /// What was read, or `None` if the error shows that it is missing or damaged.
 /// Any other error (such as a lack of file descriptors) shows nothing about it.
 pub(super) fn unless_damaged<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileError> {

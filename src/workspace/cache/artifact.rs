@@ -12,7 +12,7 @@ use super::{Error, RepositoryCache, io_error, make_dir};
 use crate::exec::system::{digest, digest_file, is_inside, may_execute, mode, permissions};
 use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
-use crate::workspace::files::{read_record, remove, unless_damaged, write_record};
+use crate::workspace::files::{read_record, remove, remove_unknown, unless_damaged, write_record};
 use crate::workspace::inputs::Inputs;
 use crate::workspace::relink::Link;
 
@@ -209,7 +209,8 @@ impl Artifact {
                 make_executable(&path).map_err(io_error("change the mode of", &path))?;
             }
         }
-        artifact.remove_strangers(&root).map_err(io_error("clear up", &root))?;
+        let is_known = |path: &Path| files.iter().any(|file| file.path.starts_with(path));
+        remove_unknown(&root, |_| false, is_known)?;
         for folder in folders {
             let folder = root.join(folder);
             std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
@@ -222,22 +223,6 @@ impl Artifact {
         let root = self.files();
         is_inside(&root, path)
             && [&root.join(path), &root, &self.path].into_iter().all(|place| !place.is_symlink())
-    }
-
-    fn remove_strangers(&self, folder: &Path) -> io::Result<()> {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            let relative = path.strip_prefix(self.files()).unwrap_or(&path).to_owned();
-            let is_known = self.paths().any(|file| file.starts_with(&relative));
-            let is_dir = path.symlink_metadata()?.is_dir();
-            match (is_known, is_dir) {
-                (true, true) => self.remove_strangers(&path)?,
-                (true, false) => {}
-                (false, true) => std::fs::remove_dir_all(&path)?,
-                (false, false) => std::fs::remove_file(&path)?,
-            }
-        }
-        Ok(())
     }
 
     /// The folder that replaces the target folder.

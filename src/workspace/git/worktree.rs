@@ -4,7 +4,7 @@
 //! objects through `objects/info/alternates`. So the worktrees can't write into the
 //! user's repository, whatever happens to this process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -22,7 +22,8 @@ use super::times::{change_times, remove_changed};
 use super::{Error, Repo, Revision};
 use crate::exec::system::{Place, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
-use crate::workspace::files::remove;
+use crate::workspace::files::{remove, remove_unknown};
+use crate::workspace::folder_record::is_git;
 
 /// The settings of the user's repository that affect a checkout, in its section `core`. Others
 /// state what its file system can do, which that of the cache need not have in common.
@@ -284,8 +285,9 @@ impl Begun<'_> {
                 // own here. All other files are made newer, so that it builds again.
                 change_times(path, || touch(path, &self.entries))?;
             }
-            sweep(&self.worktree, path, &self.kept)?;
-            remove_unseen(path, Path::new(""), &self.kept)?;
+            let known: HashSet<&Path> = self.entries.iter().map(|entry| &*entry.path).collect();
+            let is_kept = |path: &Path| is_git(path) || self.kept.iter().any(|kept| kept == path);
+            remove_unknown(path, is_kept, |path| known.contains(path))?;
         }
         let noted = attributes_of(path);
         write_if_changed(&noted, self.attributes.as_bytes())?;
@@ -319,65 +321,6 @@ fn at_once<T: Send, U: Send>(
 fn name(side: Side, path: &Path) -> String {
     let folder = path.file_name().unwrap_or_default().to_string_lossy();
     format!("{}-{folder}", side.name())
-}
-
-/// Removes what does not belong to the commit, except `keep`.
-fn sweep(worktree: &Repository, path: &Path, keep: &[PathBuf]) -> Result<(), Error> {
-    let mut options = git2::StatusOptions::new();
-    options.include_untracked(true).include_ignored(true);
-    options.recurse_untracked_dirs(false).recurse_ignored_dirs(false);
-    options.show(git2::StatusShow::Workdir);
-    let statuses = worktree
-        .statuses(Some(&mut options))
-        .map_err(Error::git("look through", path.display().to_string()))?;
-    for entry in statuses.iter() {
-        let extra = git2::Status::WT_NEW | git2::Status::IGNORED;
-        let relative = from_git(entry.path_bytes());
-        if !entry.status().intersects(extra) {
-            continue;
-        }
-        clear(path, &relative, keep)?;
-    }
-    Ok(())
-}
-
-/// Removes `relative`, except for folders in `keep` inside it.
-fn clear(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<(), Error> {
-    if keep.iter().any(|kept| relative.starts_with(kept)) {
-        return Ok(());
-    }
-    let full = root.join(relative);
-    // What is behind a link is not ours.
-    if full.is_symlink() || !keep.iter().any(|kept| kept.starts_with(relative)) {
-        return Ok(remove(&full)?);
-    }
-    for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
-        let child = child.map_err(Error::io("read", &full))?;
-        clear(root, &relative.join(child.file_name()), keep)?;
-    }
-    Ok(())
-}
-
-/// Removes what git ignores below `relative` (empty folders, sockets and pipes),
-/// except `keep`. Returns whether nothing is left there.
-fn remove_unseen(root: &Path, relative: &Path, keep: &[PathBuf]) -> Result<bool, Error> {
-    let full = root.join(relative);
-    let mut is_empty = true;
-    for child in fs_err::read_dir(&full).map_err(Error::io("read", &full))? {
-        let child = child.map_err(Error::io("read", &full))?;
-        let (path, full) = (relative.join(child.file_name()), child.path());
-        let kind = child.file_type().map_err(Error::io("read", &full))?;
-        let is_seen = if keep.contains(&path) || kind.is_file() || kind.is_symlink() {
-            true
-        } else {
-            kind.is_dir() && !remove_unseen(root, &path, keep)?
-        };
-        if !is_seen {
-            remove(&full)?;
-        }
-        is_empty &= !is_seen;
-    }
-    Ok(is_empty)
 }
 
 /// Removes links at places where a tree has something else, or where the
