@@ -13,19 +13,14 @@ use super::target_folder::remove_later;
 use super::tools::Captured;
 use crate::engine::event::Event;
 use crate::error::{Error, FileError};
-use crate::exec::system::{digest, digest_file};
+use crate::exec::system::{digest, git_bytes};
 use crate::model::notice::Notice;
 use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::make_dir;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git::filters::{self, Filtered, Pointer};
 use crate::workspace::git::worktree::{Checkout, Store, attributes_of};
-use crate::workspace::git::{self, Repo};
-use crate::workspace::git::{remote, snapshot};
-
-/// The maximum length of paths in one call of git, bytes.
-const LONGEST: usize = 50_000;
+use crate::workspace::git::{self, Repo, filters, remote, snapshot};
 
 /// The maximum number of objects per request.
 const OBJECTS: usize = 1000;
@@ -171,8 +166,8 @@ pub(super) fn check_out_head(
         let path = get_ready(context, side, revision)?;
         let checkout = Checkout { side, path: &path, revision };
         let check_out = || store.check_out(&context.repo, &checkout);
-        let submodules = context.tools.interrupt.bound(check_out)?;
-        worktree(context, &store, checkout, submodules)
+        let missing = context.tools.interrupt.bound(check_out)?;
+        worktree(context, &store, checkout, missing)
     })
 }
 
@@ -193,14 +188,15 @@ fn get_ready(
     Ok(context.cache.worktree(side))
 }
 
-/// Completes the worktree of a checkout, without those `submodules`, by what libgit2 can't do.
+/// Completes the worktree of a checkout, which lacks these submodules and files of git-lfs in
+/// submodules, by what libgit2 can't do.
 fn worktree(
     context: &mut PrepareContext<'_>,
     store: &Store,
     Checkout { side, path, revision }: Checkout<'_>,
-    submodules: Vec<PathBuf>,
+    [submodules, mut pointers]: [Vec<PathBuf>; 2],
 ) -> Result<Worktree, Error> {
-    let pointers = apply_filters(context, store, side, path, revision)?;
+    pointers.extend(apply_filters(context, store, side, path, revision)?);
     if let Some(example) = pointers.first() {
         let (count, example) = (pointers.len(), example.display().to_string());
         context.notice(Notice::Pointers { side, count, example });
@@ -219,62 +215,46 @@ pub(super) fn apply_filters(
     revision: &Revision,
 ) -> Result<Vec<PathBuf>, Error> {
     let filtered = filters::filtered(store, &context.repo, tree, revision)?;
-    let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN));
-    args.extend(["checkout-index", "--force", "--index", "--"].map(OsString::from));
-    for paths in chunks(&filtered.raw) {
-        for path in paths {
+    if let Some(example) = filtered.raw.first() {
+        let mut paths = Vec::new();
+        for path in &filtered.raw {
             // Git does not write a file that is up to date in the index.
             let full = tree.join(path);
             fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
+            paths.extend(git_bytes(path));
+            paths.push(0);
         }
-        let args = args.iter().cloned().chain(paths.iter().map(OsString::from));
+        let list = context.tools.scratch.path().join("filtered");
+        fs_err::write(&list, paths).map_err(Error::io("write", &list))?;
+        let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN));
+        args.extend(["checkout-index", "--force", "--index", "-z", "--stdin"].map(OsString::from));
         let mut command = context.tools.command("git", args, tree, None);
+        command.stdin = Some(list);
         command.set_var("GIT_NO_LAZY_FETCH", "1");
         command.set_var("LC_ALL", "C");
         let Captured { exit, stderr, .. } = context.tools.capture(command)?;
         if !exit.success() {
-            let example = paths.first().map_or(String::new(), |path| path.display().to_string());
+            let example = example.display().to_string();
             return Err(WorkspaceError::Filter { side, example, exit, stderr }.into());
         }
-    }
-    if !filtered.raw.is_empty() {
         filters::settle(tree)?;
     }
-    let mut missing = fill_pointers(tree, &filtered)?;
+    let fill_pointers = || {
+        let (filled, missing) = filters::fill_pointers(tree, &filtered.lfs, &filtered.storage)?;
+        if !filled.is_empty() {
+            filters::accept(tree, &filled)?;
+        }
+        Ok::<_, Error>(missing)
+    };
+    let mut missing = fill_pointers()?;
     if !missing.is_empty() && context.request.fetch {
         let (remote, what) = ("origin", format!("large files of {}", revision.rev));
         match fetch::git(context, remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
             Err(error) if error.is_interrupt() => return Err(error),
             // Without git-lfs, or without a server that has them, they stay pointers,
             // and a notice is given.
-            _ => missing = fill_pointers(tree, &filtered)?,
+            _ => missing = fill_pointers()?,
         }
-    }
-    Ok(missing)
-}
-
-/// Replaces pointers of git-lfs by their files, as far as the clone has them;
-/// returns the others. (git-lfs itself would write into the clone, and ask the
-/// server.)
-fn fill_pointers(tree: &Path, filtered: &Filtered) -> Result<Vec<PathBuf>, Error> {
-    let (mut filled, mut missing) = (Vec::new(), Vec::new());
-    for path in &filtered.lfs {
-        let full = tree.join(path);
-        let Some(pointer) = Pointer::read(&full) else { continue };
-        let place = pointer.place(&filtered.storage);
-        let is_there = place.metadata().is_ok_and(|about| about.len() == pointer.size);
-        if !is_there || digest_file(&place).ok().as_ref() != Some(&pointer.sha256) {
-            missing.push(path.clone());
-            continue;
-        }
-        let mode = full.metadata().map_err(Error::io("read", &full))?.permissions();
-        fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
-        fs_err::copy(&place, &full).map_err(Error::io("copy", &place))?;
-        fs_err::set_permissions(&full, mode).map_err(Error::io("change", &full))?;
-        filled.push(path.clone());
-    }
-    if !filled.is_empty() {
-        filters::accept(tree, &filled)?;
     }
     Ok(missing)
 }
@@ -326,20 +306,4 @@ fn missing_objects(context: &PrepareContext<'_>, tree: &str) -> Result<Vec<Strin
     let printed = context.tools.output(command)?;
     let missing = printed.lines().filter_map(|line| line.strip_prefix('?'));
     Ok(missing.map(str::to_owned).collect())
-}
-
-/// The paths in groups that fit into an argument list.
-fn chunks(paths: &[PathBuf]) -> Vec<&[PathBuf]> {
-    let mut groups = Vec::new();
-    let (mut begin, mut length) = (0, 0);
-    for (number, path) in paths.iter().enumerate() {
-        if length > LONGEST {
-            groups.push(&paths[begin..number]);
-            (begin, length) = (number, 0);
-        }
-        length += path.as_os_str().len() + 1;
-    }
-    groups.push(&paths[begin..]);
-    groups.retain(|group| !group.is_empty());
-    groups
 }

@@ -9,7 +9,7 @@ use git2::{AttrCheckFlags, Config, ErrorCode, Index, ObjectType, Odb, Oid, Repos
 
 use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
-use crate::exec::system::{digest, git_bytes, stamp};
+use crate::exec::system::{digest, digest_file, git_bytes, stamp};
 
 /// The beginning of a git-lfs pointer, a file that represents another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
@@ -99,6 +99,33 @@ pub(crate) fn accept(path: &Path, files: &[PathBuf]) -> Result<(), Error> {
         index.add(&entry).map_err(failed())?;
     }
     super::times::save(&mut index, path)
+}
+
+/// Replaces pointers of git-lfs among the files `paths` of the folder `tree` by what is in
+/// `storage`. Returns these files, and the pointers to what is not there. (git-lfs itself would
+/// write into the clone, and ask the server.)
+pub(crate) fn fill_pointers<'p>(
+    tree: &Path,
+    paths: impl IntoIterator<Item = &'p PathBuf>,
+    storage: &Path,
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
+    let (mut filled, mut missing) = (Vec::new(), Vec::new());
+    for path in paths {
+        let full = tree.join(path);
+        let Some(pointer) = Pointer::read(&full) else { continue };
+        let place = pointer.place(storage);
+        let is_there = place.metadata().is_ok_and(|about| about.len() == pointer.size);
+        if !is_there || digest_file(&place).ok().as_ref() != Some(&pointer.sha256) {
+            missing.push(path.clone());
+            continue;
+        }
+        let mode = full.metadata().map_err(Error::io("read", &full))?.permissions();
+        fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
+        fs_err::copy(&place, &full).map_err(Error::io("copy", &place))?;
+        fs_err::set_permissions(&full, mode).map_err(Error::io("change", &full))?;
+        filled.push(path.clone());
+    }
+    Ok((filled, missing))
 }
 
 /// Whether libgit2 would change some files of a tree when it writes them: with other line
@@ -202,7 +229,7 @@ fn drivers(user: &Repository) -> Result<(BTreeSet<String>, Vec<String>), Error> 
 
 /// Where git-lfs keeps what the user's clone has: `lfs.storage`, from the git
 /// folder if it is relative, else `lfs` in there.
-fn storage(user: &Repository) -> PathBuf {
+pub(super) fn storage(user: &Repository) -> PathBuf {
     let config = user.config().and_then(|mut config| config.snapshot());
     let set = config.and_then(|config| config.get_path("lfs.storage"));
     user.commondir().join(set.unwrap_or_else(|_| PathBuf::from("lfs")))

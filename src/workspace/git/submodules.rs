@@ -6,6 +6,7 @@ use git2::build::CheckoutBuilder;
 use git2::{Oid, Repository};
 
 use super::Error;
+use super::filters::{attributes, fill_pointers, storage};
 use super::worktree::{Store, TreeEntry, entries};
 use crate::exec::system::is_inside;
 use crate::workspace::files::remove;
@@ -24,13 +25,16 @@ pub(super) struct Submodules {
     pub(super) is_changed: bool,
     /// Those that stay empty because the user's clone does not have them.
     pub(super) empty: Vec<PathBuf>,
+    /// Their pointers of git-lfs to what the user's clone does not have.
+    pub(super) pointers: Vec<PathBuf>,
 }
 
 impl Submodules {
     /// Those of the worktree at `root`.
     pub(super) fn new(root: &Path) -> Self {
         let records = root.with_extension("modules");
-        Submodules { root: root.to_owned(), records, is_changed: false, empty: Vec::new() }
+        let (empty, pointers) = (Vec::new(), Vec::new());
+        Submodules { root: root.to_owned(), records, is_changed: false, empty, pointers }
     }
 }
 
@@ -101,7 +105,9 @@ fn fill(
         is_skipped: &is_nested,
         strangers: Strangers::Refuse,
     };
-    let (filled_from, check) = (commit.to_string(), || Ok::<_, Error>(()));
+    // What decides what is written of a blob need not be in the commit.
+    let attributes = attributes(source, own.repository(), &entries);
+    let (filled_from, check) = (format!("{commit} {attributes}"), || Ok::<_, Error>(()));
     let is_folder = !target.is_symlink() && target.is_dir();
     // Not written again without need, since cargo detects changes by the times of files.
     if !is_folder || folder.restore(&filled_from, check)? != Some(true) {
@@ -115,8 +121,15 @@ fn fill(
         own.repository().set_workdir(&target, false).map_err(failed())?;
         let checked = own.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
         checked.map_err(failed())?;
-        fs_err::create_dir_all(&modules.records).map_err(Error::io("create", &modules.records))?;
-        folder.write(&filled_from, check)?;
+        let files = entries.iter().map(|entry| &entry.path);
+        let (_, missing) = fill_pointers(&target, files, &storage(source))?;
+        // Without a record, they are looked for again.
+        if missing.is_empty() {
+            let records = &modules.records;
+            fs_err::create_dir_all(records).map_err(Error::io("create", records))?;
+            folder.write(&filled_from, check)?;
+        }
+        modules.pointers.extend(missing.iter().map(|file| path.join(file)));
     }
     fill_submodules(&own, source, &entries, path, modules)?;
     Ok(())

@@ -69,12 +69,13 @@ impl Store {
     /// Makes the folder of `checkout` a worktree of its side at its revision, file by file,
     /// and removes everything else in it. Files that are already
     /// correct are not written again, so that cargo rebuilds only what differs.
-    /// Returns the submodules that stay empty because the user's clone does not have them.
+    /// Returns what stays incomplete because the user's clone does not have it: the submodules,
+    /// and pointers of git-lfs in submodules.
     pub(crate) fn check_out(
         &self,
         user: &Repo,
         checkout: &Checkout<'_>,
-    ) -> Result<Vec<PathBuf>, Error> {
+    ) -> Result<[Vec<PathBuf>; 2], Error> {
         let begun = self.begin(user, checkout)?.write_files()?;
         self.add_submodules(user, begun)?.end()
     }
@@ -84,7 +85,7 @@ impl Store {
         &self,
         user: &Repo,
         checkouts: &Pair<Checkout<'_>>,
-    ) -> Result<Pair<Vec<PathBuf>>, Error> {
+    ) -> Result<Pair<[Vec<PathBuf>; 2]>, Error> {
         // What writes into the shared repository is done sequentially.
         let begun = Pair::try_both(|side| self.begin(user, &checkouts[side]))?;
         let Pair { base, head } = at_once(begun, Begun::write_files)?;
@@ -275,8 +276,8 @@ impl Begun<'_> {
         Ok(self)
     }
 
-    /// Removes what does not belong to the revision. Returns the submodules that stay empty.
-    fn end(self) -> Result<Vec<PathBuf>, Error> {
+    /// Removes what does not belong to the revision. Returns what stays incomplete.
+    fn end(self) -> Result<[Vec<PathBuf>; 2], Error> {
         let path = self.checkout.path;
         // In a new folder, there is nothing that could have changed or had to be removed.
         if !self.is_new {
@@ -293,7 +294,7 @@ impl Begun<'_> {
         write_if_changed(&noted, self.attributes.as_bytes())?;
         let unclean = path.with_extension("unclean");
         fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
-        Ok(self.modules.empty)
+        Ok([self.modules.empty, self.modules.pointers])
     }
 }
 
@@ -364,9 +365,6 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Tr
         for entry in &tree {
             let path = folder.join(from_git(entry.name_bytes()));
             if entry.kind() == Some(ObjectType::Tree) {
-    if path.join("REFS").exists() {
-        text.push_str("\tignorecase = true\n");
-    }
                 let failed = Error::git("read", path.display().to_string());
                 let tree = repository.find_tree(entry.id()).map_err(failed)?;
                 left.push((path.clone(), tree));
@@ -423,6 +421,9 @@ fn copy_tags(path: &Path, user: &Repository) -> Result<(), Error> {
 /// The text of the configuration of the private repository at `path`.
 fn settings(user: &Repository, path: &Path) -> String {
     let mut text = String::from("[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
+    if path.join("REFS").exists() {
+        text.push_str("\tignorecase = true\n");
+    }
     let theirs = user.config().and_then(|config| config.open_level(git2::ConfigLevel::Local));
     let Ok(theirs) = theirs else { return text };
     for key in SETTINGS {

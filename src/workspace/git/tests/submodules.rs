@@ -43,13 +43,15 @@ fn tree(scratch: &Scratch) -> PathBuf {
     scratch.around().join("base/tree")
 }
 
-/// The submodules that stay empty.
+/// The submodules that stay empty, and pointers in others.
 fn check_out(scratch: &Scratch, commit: Oid) -> Result<Vec<PathBuf>, Error> {
     std::fs::create_dir_all(tree(scratch).parent().unwrap()).unwrap();
     let repo = scratch.open();
     let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
     let (path, revision) = (&*tree(scratch), &scratch.revision(commit));
-    store.check_out(&repo, &Checkout { side: Side::Base, path, revision })
+    store
+        .check_out(&repo, &Checkout { side: Side::Base, path, revision })
+        .map(|missing| missing.concat())
 }
 
 #[test]
@@ -83,6 +85,39 @@ fn a_submodule_is_filled_from_the_working_tree_and_written_only_when_it_changes(
     let third = commit_with(&scratch, &[], "");
     check_out(&scratch, third).unwrap();
     assert_eq!(names(&tree(&scratch)), [".git", ".gitmodules"]);
+}
+
+#[test]
+fn large_files_in_a_submodule_are_those_of_the_clone() {
+    let scratch = Scratch::new();
+    let inner = super::init(&scratch.path().join("lib"));
+    let (sha256, text) = (crate::exec::system::digest(b"large"), "large");
+    let pointer =
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize 5\n");
+    let commit = commit_with(&scratch, &[("lib", commit_in(&inner, &pointer, &[]))], "");
+    let file = tree(&scratch).join("lib/file");
+    for _ in 0..2 {
+        assert_eq!(check_out(&scratch, commit).unwrap(), [PathBuf::from("lib/file")]);
+        assert_eq!(read(&file), pointer);
+    }
+    let folder = format!("lfs/objects/{}/{}", &sha256[..2], &sha256[2..4]);
+    super::write(&inner.path().join(folder).join(&sha256), text);
+    for _ in 0..2 {
+        assert_eq!(check_out(&scratch, commit).unwrap(), [""; 0].map(PathBuf::from));
+        assert_eq!(read(&file), text);
+    }
+}
+
+#[test]
+fn a_submodule_is_written_again_with_other_line_endings() {
+    let scratch = Scratch::new();
+    let inner = super::init(&scratch.path().join("lib"));
+    let commit = commit_with(&scratch, &[("lib", commit_in(&inner, "one\n", &[]))], "");
+    for (value, text) in [("false", "one\n"), ("true", "one\r\n"), ("false", "one\n")] {
+        inner.config().unwrap().set_str("core.autocrlf", value).unwrap();
+        check_out(&scratch, commit).unwrap();
+        assert_eq!(read(&tree(&scratch).join("lib/file")), text);
+    }
 }
 
 #[test]
