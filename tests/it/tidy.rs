@@ -70,12 +70,12 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_541),
     ("error", 130),
     ("exec", 6_856),
-    ("flows", 7_354),
-    ("model", 1_912),
-    ("samples", 2_290),
-    ("settings", 1_901),
-    ("stats", 2_425),
-    ("workspace", 11_566),
+    ("flows", 7_330),
+    ("model", 1_876),
+    ("samples", 2_284),
+    ("settings", 1_847),
+    ("stats", 2_372),
+    ("workspace", 11_502),
 ];
 
 fn root() -> PathBuf {
