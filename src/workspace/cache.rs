@@ -201,7 +201,9 @@ impl Cache {
         let bucket = self.root.join(BUCKET);
         let repository = RepositoryCache { path: bucket.join(name) };
         make_dir(&repository.path)?;
-        [&bucket, &repository.path, &repository.builds()].into_iter().try_for_each(check_own)?;
+        for folder in [&bucket, &repository.path, &repository.builds()] {
+            check_own(folder)?;
+        }
         let note = repository.path.join(REPOSITORY);
         if !note.is_file() {
             remove(&note)?;
@@ -234,7 +236,7 @@ fn check_mode(path: &Path) -> Result<(), Error> {
 }
 
 /// Rejects a folder that belongs to another user or that others may write to.
-fn check_own(path: &PathBuf) -> Result<(), Error> {
+fn check_own(path: &Path) -> Result<(), Error> {
     check_owner(path, &[user_id()])?;
     check_mode(path)
 }
