@@ -87,13 +87,7 @@ impl Allocations {
                 ("`rustc`, which compiles the counter, is not on the PATH", Some("install Rust"))
             }
         };
-        let refusal = |metric: &&KnownMetric| Refusal {
-            metric: metric.name,
-            why: why.to_owned(),
-            hint: hint.map(str::to_owned),
-            source: None,
-        };
-        Err(asked.iter().map(refusal).collect())
+        Err(asked.iter().map(|metric| Refusal::new(metric.name, why, hint)).collect())
     }
 
     /// Counts only what is timed.

@@ -117,13 +117,8 @@ pub(super) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 pub(super) fn missing(metric: &'static str) -> Refusal {
-    let hint = "install it, for example with `apt-get install valgrind`".to_owned();
-    Refusal {
-        metric,
-        why: "`valgrind` is not on the PATH".to_owned(),
-        hint: Some(hint),
-        source: None,
-    }
+    let hint = "install it, for example with `apt-get install valgrind`";
+    Refusal::new(metric, "`valgrind` is not on the PATH", Some(hint))
 }
 
 /// The events of one file, for the whole program.

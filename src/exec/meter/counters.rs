@@ -143,12 +143,8 @@ fn interrupts(processor: &Processor) -> Option<u64> {
 }
 
 fn unknown_interrupts(name: &'static str) -> Refusal {
-    Refusal {
-        metric: name,
-        why: "how this processor counts interrupts is not known".to_owned(),
-        hint: Some("`instructions` includes them".to_owned()),
-        source: None,
-    }
+    let why = "how this processor counts interrupts is not known";
+    Refusal::new(name, why, Some("`instructions` includes them"))
 }
 
 /// Explains why a counter could not be opened, and what the user can do.

@@ -50,6 +50,12 @@ pub struct Refusal {
     pub(crate) source: Option<io::Error>,
 }
 
+impl Refusal {
+    fn new(metric: &'static str, why: &str, hint: Option<&str>) -> Self {
+        Refusal { metric, why: why.to_owned(), hint: hint.map(str::to_owned), source: None }
+    }
+}
+
 /// Why a run has no values.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -198,14 +204,9 @@ impl Meters {
         for name in names {
             refused.extend(counters.add(name, machine).err());
         }
-        let cachegrind = Cachegrind::for_metrics(names, path).unwrap_or_else(|refusals| {
-            refused.extend(refusals);
-            None
-        });
-        let allocations = Allocations::for_metrics(names, path).unwrap_or_else(|refusals| {
-            refused.extend(refusals);
-            None
-        });
+        let mut refuse = |more: Vec<Refusal>| refused.extend(more);
+        let cachegrind = Cachegrind::for_metrics(names, path).map_err(&mut refuse).ok().flatten();
+        let allocations = Allocations::for_metrics(names, path).map_err(&mut refuse).ok().flatten();
         let mut passes = names.iter().filter_map(|name| pass(name));
         let plain = passes.any(|pass| pass == Pass::Plain);
         Meters { plain, counters, cachegrind, allocations, refused }

@@ -135,9 +135,8 @@ impl PerfSamples {
 }
 
 fn missing() -> Refusal {
-    let why = "`perf` is not on the PATH".to_owned();
-    let hint = Some("install it, for example with `apt-get install linux-perf`".to_owned());
-    Refusal { metric: "samples", why, hint, source: None }
+    let hint = "install it, for example with `apt-get install linux-perf`";
+    Refusal::new("samples", "`perf` is not on the PATH", Some(hint))
 }
 
 #[cfg(test)]
