@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::{Definition, Error, MOST_METRICS, check_at_most, reading, set, text};
 use crate::model::dialect::Dialect;
@@ -104,10 +106,12 @@ fn forgive(text: &str) -> String {
 }
 
 /// A value, with what objects lose in other types: names that are there twice.
+#[derive(Deserialize)]
+#[serde(untagged)]
 enum JsonValue {
     Number(f64),
-    Object(Vec<(String, JsonValue)>),
-    Other(&'static str),
+    Object(#[serde(deserialize_with = "entries")] Vec<(String, JsonValue)>),
+    Other(Value),
 }
 
 impl JsonValue {
@@ -115,60 +119,31 @@ impl JsonValue {
         match self {
             JsonValue::Number(_) => "a number",
             JsonValue::Object(_) => "an object",
-            JsonValue::Other(kind) => kind,
+            JsonValue::Other(Value::Bool(_)) => "a boolean",
+            JsonValue::Other(Value::String(_)) => "a string",
+            JsonValue::Other(Value::Array(_)) => "a list",
+            JsonValue::Other(_) => "null",
         }
     }
 }
 
-impl<'a> Deserialize<'a> for JsonValue {
-    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Any)
-    }
-}
+/// All entries of an object, in their order.
+fn entries<'a, D: Deserializer<'a>>(object: D) -> Result<Vec<(String, JsonValue)>, D::Error> {
+    struct InOrder;
+    impl<'a> Visitor<'a> for InOrder {
+        type Value = Vec<(String, JsonValue)>;
 
-struct Any;
-
-impl<'a> Visitor<'a> for Any {
-    type Value = JsonValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<JsonValue, E> {
-        Ok(JsonValue::Number(number))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<JsonValue, E> {
-        Ok(JsonValue::Number(number as f64))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<JsonValue, E> {
-        Ok(JsonValue::Number(number as f64))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<JsonValue, E> {
-        Ok(JsonValue::Other("a boolean"))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<JsonValue, E> {
-        Ok(JsonValue::Other("a string"))
-    }
-
-    fn visit_unit<E>(self) -> Result<JsonValue, E> {
-        Ok(JsonValue::Other("null"))
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<JsonValue, A::Error> {
-        while list.next_element::<JsonValue>()?.is_some() {}
-        Ok(JsonValue::Other("a list"))
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<JsonValue, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
         }
-        Ok(JsonValue::Object(entries))
+
+        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut entries = Vec::new();
+            while let Some(entry) = map.next_entry()? {
+                entries.push(entry);
+            }
+            Ok(entries)
+        }
     }
+    object.deserialize_map(InOrder)
 }
