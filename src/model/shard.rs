@@ -131,6 +131,19 @@ const ENGINES: [(&str, u64, &str); 5] = [
 const SHARDS: &str = "CBDR_SHARDS";
 
 impl Shard {
+    /// `shards 1, 2 and 5`, or `shard 3`.
+    pub fn listed(numbers: &[u64]) -> String {
+        let text = |number: &u64| number.to_string();
+        match numbers {
+            [] => "no shard".to_owned(),
+            [only] => format!("shard {only}"),
+            [most @ .., last] => {
+                let most: Vec<String> = most.iter().map(text).collect();
+                format!("shards {} and {last}", most.join(", "))
+            }
+        }
+    }
+
     /// The shard of this task of an engine, by the values of `variable`.
     ///
     /// # Errors

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::companion::Companion;
-use super::error::shards;
 use super::shards::ShardPart;
 use crate::engine::layouts::combined;
 use crate::engine::plan::Plan;
@@ -23,7 +22,7 @@ use crate::model::outcome::{
     BenchmarkResult, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
 };
 use crate::model::row::Row;
-use crate::model::shard::{Division, SuitePairs};
+use crate::model::shard::{Division, Shard, SuitePairs};
 use crate::model::side::Side;
 use crate::model::suite::Suite;
 use crate::stats::estimator::TAIL;
@@ -201,7 +200,7 @@ fn test_again(
         own.division.over_layouts.is_empty() && !part.companion.gates.is_empty()
     });
     let none: Vec<u64> = none.map(|(part, _)| part.shard.shard.number).collect();
-    let text = format!("`{title}` is about the executables as built on {}", shards(&none));
+    let text = format!("`{title}` is about the executables as built on {}", Shard::listed(&none));
     (!none.is_empty()).then_some(Notice::OfShard { text, weight: Weight::Note })
 }
 

@@ -31,7 +31,7 @@ pub enum Misfit {
         .files[1])]
     Copy { files: [String; 2] },
     /// Shards are missing.
-    #[error("{} of {of} {} missing{}", shards(.numbers), are(.numbers.len()), with_them(.benchmarks))]
+    #[error("{} of {of} {} missing{}", Shard::listed(.numbers), are(.numbers.len()), with_them(.benchmarks))]
     Missing {
         numbers: Vec<u64>,
         of: u64,
@@ -74,19 +74,6 @@ impl Misfit {
                 "`compare --shard I/N --samples FILE.csv` writes FILE.csv, and FILE.csv.json when \
                  it ends; both are needed"
             }
-        }
-    }
-}
-
-/// `shards 1, 2 and 5`, or `shard 3`.
-pub(super) fn shards(numbers: &[u64]) -> String {
-    let text = |number: &u64| number.to_string();
-    match numbers {
-        [] => "no shard".to_owned(),
-        [only] => format!("shard {only}"),
-        [most @ .., last] => {
-            let most: Vec<String> = most.iter().map(text).collect();
-            format!("shards {} and {last}", most.join(", "))
         }
     }
 }

@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_116),
+    ("bin", 11_115),
     ("engine", 2_541),
     ("error", 130),
     ("exec", 6_856),
-    ("flows", 7_330),
-    ("model", 1_876),
+    ("flows", 7_354),
+    ("model", 1_922),
     ("samples", 2_284),
-    ("settings", 1_847),
-    ("stats", 2_372),
-    ("workspace", 11_502),
+    ("settings", 1_901),
+    ("stats", 2_425),
+    ("workspace", 11_566),
 ];
 
 fn root() -> PathBuf {

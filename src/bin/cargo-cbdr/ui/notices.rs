@@ -10,6 +10,7 @@ use cargo_cbdr::model::notice::{
     Unlikely,
 };
 use cargo_cbdr::model::outcome::Removed;
+use cargo_cbdr::model::shard::Shard;
 use cargo_cbdr::model::side::{Pair, Side};
 use remarks::remark;
 
@@ -130,8 +131,8 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 }
 
 fn missing_shards(numbers: &[u64]) -> String {
-    let (shards, are) = if numbers.len() == 1 { ("shard", "is") } else { ("shards", "are") };
-    format!("{shards} {} {are} missing from the verdict", list(numbers.iter().map(u64::to_string)))
+    let are = if numbers.len() == 1 { "is" } else { "are" };
+    format!("{} {are} missing from the verdict", Shard::listed(numbers))
 }
 
 /// Names as code: `a`, `b` and `c`.
