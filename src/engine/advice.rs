@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::test::MetricTest;
 use crate::model::gate::THRESHOLD;
 use crate::model::notice::Advice;
+use crate::model::row::MetricId;
 use crate::stats::forecast::Forecast;
 
 /// The thresholds that are suggested, fractions.
@@ -23,7 +24,7 @@ const LONGEST: f64 = 86_400.0;
 pub(super) struct OpenTest<'a> {
     pub(super) test: &'a MetricTest,
     /// The other metrics of the same runs.
-    pub(super) others: &'a [&'a MetricTest],
+    pub(super) others: &'a [(MetricId, MetricTest)],
     /// How long a pair takes, seconds.
     pub(super) pair_seconds: f64,
     /// The number of pairs that it is expected to take if there are too few for a forecast, if any.
@@ -50,8 +51,8 @@ fn metric(open: &[OpenTest<'_>]) -> Option<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for OpenTest { test, others, .. } in open {
         let Some(threshold) = test.threshold() else { continue };
-        for other in others.iter().filter(|other| other.metric().unit == test.metric().unit) {
-            if other.decides(threshold) {
+        for (_, other) in *others {
+            if other.metric().unit == test.metric().unit && other.decides(threshold) {
                 *counts.entry(&other.metric().name).or_default() += 1;
             }
         }
@@ -131,14 +132,10 @@ mod tests {
         let least = test("min_time", None, 0.0, 0.001);
         let bytes = test("max_rss", None, 0.0, 0.001);
         let near = test("median_time", gate, 0.02, 0.001);
+        let others = [noisy.clone(), least, bytes].map(|test| (MetricId(0), test));
         let open = [
-            OpenTest {
-                test: &noisy,
-                others: &[&noisy, &least, &bytes],
-                pair_seconds: 0.5,
-                at_least: None,
-            },
-            OpenTest { test: &near, others: &[&near], pair_seconds: 0.5, at_least: None },
+            OpenTest { test: &noisy, others: &others, pair_seconds: 0.5, at_least: None },
+            OpenTest { test: &near, others: &[], pair_seconds: 0.5, at_least: None },
         ];
         let said = advice(&open, 20.0).unwrap();
         assert_eq!((said.open, said.metric), (2, Some(("min_time".to_owned(), 1))));
@@ -165,7 +162,7 @@ mod tests {
     #[test]
     fn where_nothing_helps_nothing_is_named() {
         let wild = test("wall_time", Some(0.02), 0.0, 0.5);
-        let one = OpenTest { test: &wild, others: &[&wild], pair_seconds: 1e4, at_least: None };
+        let one = OpenTest { test: &wild, others: &[], pair_seconds: 1e4, at_least: None };
         let nothing = Advice { open: 1, ..Advice::default() };
         assert_eq!(advice(&[one], 20.0), Some(nothing));
     }

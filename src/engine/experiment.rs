@@ -24,6 +24,7 @@ pub use progress::{Progress, Snapshot};
 
 use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
+use super::longer::passes;
 use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
 use super::schedule::Schedule;
 use super::suite::SuiteTest;
@@ -80,6 +81,9 @@ pub struct Experiment {
     suite_found: Vec<usize>,
     /// The part of the time limit that is reserved for what follows, seconds.
     reserved: f64,
+    /// Whether all groups need the minimum number of pairs for a verdict: longer runs pass after a
+    /// few, and perhaps fewer are allowed.
+    needs_minimum: bool,
     /// Whether tests that can't reach a verdict in time were already searched for.
     has_foreseen: bool,
     /// These tests.
@@ -104,6 +108,8 @@ impl Experiment {
         let benchmarks: Vec<BenchmarkState> = benchmarks.collect();
         let suite: Vec<SuiteTest> =
             plan.suite.iter().map(|number| SuiteTest::new(&plan, number)).collect();
+        let to_pass_per_least = plan.pairs_to_pass_per_least();
+        let least = |group: &Group| plan.least_pairs_in(group).filter(|_| plan.decides);
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
             is_open: group
@@ -111,13 +117,15 @@ impl Experiment {
                 .clone()
                 .any(|id| benchmarks[id].is_open() || suite.iter().any(|number| number.needs(id))),
             // A shard by pairs reaches no verdict, so its groups are sampled equally often.
-            least: plan.least_pairs_in(group).filter(|_| plan.decides).unwrap_or(u64::MAX),
+            least: least(group).unwrap_or(u64::MAX),
+            to_pass: least(group).map_or(f64::INFINITY, |least| to_pass_per_least * least as f64),
             pairs: 0,
             pair_seconds: group.pair_seconds,
             timed_pairs: 0,
             timed_seconds: 0.0,
             outlook: OnceCell::new(),
         });
+        let is_allowed = plan.max_pairs.is_none_or(|most| most >= plan.least_pairs());
         let mut family = plan.family();
         family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
         Experiment {
@@ -129,6 +137,7 @@ impl Experiment {
             ended: Vec::new(),
             suite_found: Vec::new(),
             reserved: 0.0,
+            needs_minimum: plan.decides && !plan.is_longer && is_allowed,
             // Most tests of longer runs are to end without a verdict, so a forecast is of no use.
             has_foreseen: plan.is_longer,
             foreseen: None,
@@ -140,9 +149,9 @@ impl Experiment {
     }
 
     /// The next pair. First come those that were measured before. Then each group in turn gets the
-    /// minimum number of pairs for a verdict; if alarms are tested over layouts, groups that stand
-    /// out go first, and once there is no time left for all, those that are closest to the minimum.
-    /// After that, the next pair is of the group that is expected to reach its verdicts soonest. A
+    /// minimum number of pairs for a verdict, unless there is no time left for that. If so, or if alarms
+    /// are tested over layouts, what stands out goes first. After that, the next pair is of the group
+    /// that is expected to reach its verdicts soonest; what can't have the minimum any more is last. A
     /// pair only begins if it is allowed and fits into the remaining time.
     ///
     /// # Errors
@@ -171,9 +180,12 @@ impl Experiment {
             return Err(StoppedBy::TimeLimit);
         }
         let left = self.plan.left(begin) - self.reserved;
-        let fits = |number: &usize| left > 0.0 && self.groups[*number].pair_seconds <= left;
-        let is_late = self.plan.decides && self.lacking() > left;
-        let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, is_late));
+        let fits = |number: &usize| {
+            let is_measured = self.tried(*number).is_some();
+            is_measured || left > 0.0 && self.groups[*number].pair_seconds <= left
+        };
+        let late = (self.needs_minimum && self.lacking() > left).then_some(left);
+        let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, late));
         let group = group.ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
         let GroupState { schedule, pairs, pair_seconds, .. } = self.groups[group];
@@ -253,6 +265,16 @@ impl Experiment {
         if self.plan.layouts == Layouts::Off && self.has_just_found() {
             self.step_down();
         }
+        if self.plan.is_longer {
+            self.set_aside(&|test, _| passes(test));
+        }
+    }
+
+    /// A turn was stopped at the time `now`, since there was no time left for it: its group takes
+    /// longer than expected.
+    pub(crate) fn ran_out(&mut self, turn: &Turn, now: f64) {
+        let group = &mut self.groups[turn.group];
+        group.pair_seconds = group.pair_seconds.max(now - self.start - turn.begin);
     }
 
     /// Passes the error of the regressions on to the undecided tests, and closes those that this
@@ -332,8 +354,7 @@ impl Experiment {
         let raised = self.ended(|test| test.is_regression() || test.is_set_aside());
         raised.filter_map(|&(id, number)| {
             let test = &self.benchmarks[id.0].tests[number].1;
-            let mut gates = self.plan.benchmarks[id.0].gates.iter();
-            Some((id, test, gates.find(|gate| gate.metric == test.metric().name)?))
+            Some((id, test, test.gate()?))
         })
     }
 
@@ -353,11 +374,7 @@ impl Experiment {
 
     /// The tests of a benchmark that gate, with their gates.
     pub(crate) fn gating(&self, id: BenchmarkId) -> impl Iterator<Item = (&MetricTest, &Gate)> {
-        let gates = &self.plan.benchmarks[id.0].gates;
-        self.benchmarks[id.0].tests.iter().filter_map(move |(_, test)| {
-            let gate = gates.iter().find(|gate| gate.metric == test.metric().name)?;
-            Some((test, gate))
-        })
+        self.benchmarks[id.0].tests.iter().filter_map(|(_, test)| Some((test, test.gate()?)))
     }
 
     /// Continues although the latest pair ended tests, if this holds of them and of their group.
@@ -381,10 +398,19 @@ impl Experiment {
         self.suite_found.clear();
     }
 
-    /// How long the minimum number of pairs takes, at the time that these have taken so far.
+    /// How long the minimum number of pairs of all open groups takes, seconds, whether they have it
+    /// or not.
     pub(crate) fn least_time(&self) -> f64 {
-        let open = self.groups.iter().filter(|group| group.is_open);
-        open.map(|group| group.least as f64 * group.pair_seconds).sum()
+        self.open_groups().map(|group| group.least as f64 * group.pair_seconds).sum()
+    }
+
+    /// How long a pair of each group takes, seconds.
+    pub(crate) fn pair_seconds(&self) -> f64 {
+        self.groups.iter().map(|group| group.pair_seconds).sum()
+    }
+
+    fn open_groups(&self) -> impl Iterator<Item = &GroupState> {
+        self.groups.iter().filter(|group| group.is_open)
     }
 
     /// The progress so far.
@@ -394,7 +420,7 @@ impl Experiment {
 
     /// Whether a verdict is missing.
     pub(crate) fn is_open(&self) -> bool {
-        self.groups.iter().any(|group| group.is_open)
+        self.open_groups().next().is_some()
     }
 
     /// Whether there is a complete pair.
@@ -414,18 +440,10 @@ impl Experiment {
     /// What would decide the undecided verdicts, if there are any.
     pub(crate) fn advice(&self) -> Option<Advice> {
         let mut open = Vec::new();
-        let all: Vec<Vec<&MetricTest>> = self
-            .benchmarks
-            .iter()
-            .map(|one| one.tests.iter().map(|(_, test)| test).collect())
-            .collect();
-        for (group, state) in self.plan.groups.iter().zip(&self.groups) {
-            for tests in &all[group.benchmarks.clone()] {
-                let undecided = tests
-                    .iter()
-                    .filter(|test| test.threshold().is_some() && test.verdict().is_none())
-                    .filter(|test| !test.is_set_aside());
-                open.extend(undecided.map(|test| OpenTest {
+        for (number, state) in self.groups.iter().enumerate() {
+            for BenchmarkState { tests, .. } in self.of_group(number) {
+                let undecided = tests.iter().filter(|(_, test)| test.is_undecided());
+                open.extend(undecided.map(|(_, test)| OpenTest {
                     test,
                     others: tests,
                     pair_seconds: state.pair_seconds,
@@ -434,7 +452,7 @@ impl Experiment {
                 }));
             }
         }
-        let pair: f64 = self.groups.iter().map(|group| group.pair_seconds).sum();
+        let pair = self.pair_seconds();
         let suite = self.suite.iter().filter(|number| number.is_open());
         open.extend(suite.map(|number| OpenTest {
             test: number.test(),
@@ -495,12 +513,12 @@ impl Experiment {
 
     /// How long it takes until all open groups have the minimum number of pairs, seconds.
     fn lacking(&self) -> f64 {
-        self.groups.iter().filter(|group| group.is_open).map(GroupState::lacking).sum()
+        self.open_groups().map(GroupState::lacking).sum()
     }
 
-    /// How urgent the next pair of a group is; the smallest value goes first. `is_late` if not all
-    /// will have the minimum number of pairs in time.
-    fn urgency(&self, number: usize, is_late: bool) -> Urgency {
+    /// How urgent the next pair of a group is; the smallest value goes first. `late` is how much time
+    /// is left, seconds, if not all will have the minimum number of pairs in time.
+    fn urgency(&self, number: usize, late: Option<f64>) -> Urgency {
         let group = &self.groups[number];
         if self.tried(number).is_some() {
             return Urgency::Measured;
@@ -510,16 +528,23 @@ impl Experiment {
         if range.any(|id| self.suite.iter().any(|suite| suite.needs(id))) {
             return Urgency::Fresh { pairs: group.pairs };
         }
-        if group.pairs < group.least {
-            // An alarm needs time for layouts, the more the larger the program.
-            let benchmarks = self.of_group(number).iter();
-            let mut tests = benchmarks.flat_map(BenchmarkState::open_tests);
-            if self.plan.layouts == Layouts::Auto && tests.any(MetricTest::stands_out) {
-                return Urgency::StandsOut;
-            }
-            return match is_late {
-                true => Urgency::Lacking { microseconds: (1e6 * group.lacking()) as u64 },
-                false => Urgency::Fresh { pairs: group.pairs },
+        let is_below = group.pairs < group.least;
+        // Most pass.
+        let seconds = (group.to_pass - group.pairs as f64) * group.pair_seconds;
+        let microseconds = (1e6 * seconds) as u64;
+        if is_below && late.is_some_and(|left| group.lacking() > left) {
+            return Urgency::OutOfReach { microseconds };
+        }
+        // An alarm needs time for layouts, the more the larger the program.
+        let is_first = late.is_some() || self.plan.layouts == Layouts::Auto;
+        let mut tests = self.of_group(number).iter().flat_map(BenchmarkState::open_tests);
+        if is_first && tests.any(MetricTest::stands_out) {
+            return Urgency::StandsOut;
+        }
+        if is_below {
+            return match late {
+                Some(_) => Urgency::Foreseen { microseconds },
+                None => Urgency::Fresh { pairs: group.pairs },
             };
         }
         let pairs = group.pairs as f64;
@@ -544,14 +569,15 @@ impl Experiment {
 enum Urgency {
     /// Its next pair was measured before.
     Measured,
-    /// It has fewer pairs than the minimum for a verdict, and may soon raise an alarm.
+    /// It may soon raise an alarm.
     StandsOut,
     /// It has this many pairs, fewer than the minimum for a verdict.
     Fresh { pairs: u64 },
-    /// It has fewer, and this much more measuring gives it the minimum.
-    Lacking { microseconds: u64 },
     /// It should be decided after this much more measuring.
     Foreseen { microseconds: u64 },
+    /// It has fewer than the minimum, for which this much more measuring would be needed, and there
+    /// is no time for that.
+    OutOfReach { microseconds: u64 },
 }
 
 #[derive(Debug)]
@@ -561,6 +587,8 @@ struct GroupState {
     is_open: bool,
     /// The minimum number of pairs for a verdict of each of its tests.
     least: u64,
+    /// The minimum number of pairs for an all-clear.
+    to_pass: f64,
     pairs: u64,
     /// How long a pair takes with the remaining benchmarks, seconds.
     pair_seconds: f64,

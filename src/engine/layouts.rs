@@ -21,7 +21,7 @@ use crate::stats::estimator::Running;
 const SEED: u64 = 0x6c61_796f_7574;
 
 /// The number of pairs that share the first layouts: the fewest that show their own noise.
-const FIRST_RUNS: u32 = 3;
+pub(super) const FIRST_RUNS: u32 = 3;
 
 /// The maximum number of pairs that share layouts. More would hardly help against
 /// the noise of the layouts themselves.

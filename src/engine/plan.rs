@@ -291,9 +291,12 @@ impl Plan {
     }
 
     /// How long it is expected to take until every test has the least number of pairs
-    /// with which it can be decided.
+    /// with which it can be decided. Those from before take no time.
     pub fn least_time(&self) -> Duration {
-        let of = |group| Some(self.least_pairs_in(group)? as f64 * group.pair_seconds);
+        let of = |group: &Group| {
+            let further = self.least_pairs_in(group)?.saturating_sub(group.tried.len() as u64);
+            Some(further as f64 * group.pair_seconds)
+        };
         Duration::from_secs_f64(self.groups.iter().filter_map(of).sum())
     }
 }

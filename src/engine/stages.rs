@@ -16,13 +16,11 @@
 //! are the same whenever it begins, and Ville's inequality bounds the maximum of its capital over
 //! all of them.
 
-use std::collections::BTreeMap;
-
 use super::event::Event;
 use super::experiment::{Experiment, Progress, Turn};
-use super::layouts::{LayoutNoise, LayoutPlan};
+use super::layouts::{FIRST_RUNS, LayoutNoise, LayoutPlan};
 use super::plan::{Plan, PlannedBenchmark};
-use super::test::MetricTest;
+use super::test::{MetricTest, estimator};
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::Metric;
@@ -63,6 +61,8 @@ struct Alarm {
     gate: Gate,
     /// How much slower it is as built.
     size: f64,
+    /// The minimum number of units for its verdict.
+    least: u64,
 }
 
 /// A test over layouts of one or more alarms.
@@ -107,8 +107,6 @@ pub(crate) struct Stages {
     waiting: Vec<Alarm>,
     /// The numbers of the suite that regressed as built, whose tests over layouts are not begun.
     suite_waiting: Vec<usize>,
-    /// The plans over layouts of alarms that wait or waited, by their benchmarks and metrics.
-    plans: BTreeMap<Vec<(BenchmarkId, String)>, Plan>,
     tests: Vec<LayoutTest>,
     /// For each program, how long linking both sides takes, seconds, if that is known.
     links: Vec<Option<f64>>,
@@ -138,7 +136,6 @@ impl Stages {
             as_built: Experiment::new(plan.clone(), now),
             waiting: Vec::new(),
             suite_waiting: Vec::new(),
-            plans: BTreeMap::new(),
             tests: Vec::new(),
             links: vec![None; programs],
             at_hand: vec![0; programs],
@@ -197,8 +194,8 @@ impl Stages {
         if self.is_confirmed {
             return None;
         }
-        if self.tests.last().is_some_and(LayoutTest::is_first) {
-            return self.turn_of(self.tests.len() - 1, now);
+        if let Some(next) = self.latest_first(now) {
+            return Some(next);
         }
         if self.seconds_over > SHARE * (now - self.start) {
             return None;
@@ -222,9 +219,7 @@ impl Stages {
             self.waiting = self.all_gates();
         }
         loop {
-            if self.tests.last().is_some_and(LayoutTest::is_first)
-                && let Some(next) = self.turn_of(self.tests.len() - 1, now)
-            {
+            if let Some(next) = self.latest_first(now) {
                 return Some(next);
             }
             if !self.waiting.is_empty() {
@@ -240,6 +235,12 @@ impl Stages {
         // The paused ones, the latest first: of several that waited, it is not larger, but
         // it has had the fewest units.
         (0..self.tests.len()).rev().find_map(|number| self.turn_of(number, now))
+    }
+
+    /// The next pair of the latest test, unless it is paused or there is no time for a unit of it.
+    fn latest_first(&mut self, now: f64) -> Option<(Stage, Turn)> {
+        let latest = self.tests.len().checked_sub(1)?;
+        self.tests[latest].is_first().then(|| self.turn_of(latest, now)).flatten()
     }
 
     fn turn_of(&mut self, number: usize, now: f64) -> Option<(Stage, Turn)> {
@@ -320,23 +321,24 @@ impl Stages {
         self.waiting.sort_by_key(others);
         let same = self.waiting.iter().filter(|alarm| !others(alarm)).count();
         let left = self.plan.left(now - self.start);
-        (1..=same).rev().find(|count| self.needed(*count) <= left).unwrap_or(1)
+        (1..=same).rev().find(|count| self.needed(&self.waiting[..*count]) <= left).unwrap_or(1)
     }
 
     /// The time to reserve for layouts, seconds.
-    fn reserved(&mut self) -> f64 {
+    fn reserved(&self) -> f64 {
         let limit = self.plan.time_limit.as_secs_f64();
         match self.plan.layouts {
             Layouts::Off => 0.0,
             Layouts::Number(_) => RESERVED * limit,
             Layouts::Auto => {
                 let open = self.tests.iter().filter(|test| test.is_open());
+                let open = open.filter(|test| !test.experiment.has_given_up());
                 let open: f64 = open.map(|test| MARGIN * test.experiment.least_time()).sum();
                 let suite = self.needed_of_suite();
-                let all = open + suite + self.needed(self.waiting.len());
+                let all = open + suite + self.needed(&self.waiting);
                 let first = match self.waiting.len() {
                     0 => suite,
-                    _ => self.needed(1),
+                    _ => self.needed(&self.waiting[..1]),
                 };
                 // The largest one can have all of the time: without it, the rest means nothing.
                 all.min(RESERVED * limit).max(first)
@@ -344,35 +346,34 @@ impl Stages {
         }
     }
 
-    /// The time that the minimum number of units for the `count` largest alarms takes, seconds.
-    fn needed(&mut self, count: usize) -> f64 {
-        if count == 0 {
-            return 0.0;
-        }
-        let alarms = &self.waiting[..count];
-        let key = alarms.iter().map(|alarm| (alarm.of, alarm.gate.metric.clone())).collect();
-        let layouts = self.plans.entry(key).or_insert_with(|| {
-            let gates = alarms.iter().map(|alarm| (alarm.of, alarm.gate.clone()));
-            LayoutPlan::new(&self.plan, &gates.collect::<Vec<_>>(), None, 0).plan
-        });
+    /// The time that the minimum number of units for these alarms takes, seconds.
+    fn needed(&self, alarms: &[Alarm]) -> f64 {
+        let of_program = |program: usize| {
+            let (mut unit, mut least) = (0.0, 0);
+            for group in self.plan.groups.iter().filter(|group| group.program == program) {
+                let own = alarms.iter().filter(|alarm| group.benchmarks.contains(&alarm.of.0));
+                if let Some(most) = own.map(|alarm| alarm.least).max() {
+                    unit += f64::from(FIRST_RUNS) * group.pair_seconds;
+                    least = most.max(least);
+                }
+            }
+            least as f64 * unit + self.linking(program, least)
+        };
+        MARGIN * (0..self.links.len()).map(of_program).sum::<f64>()
+    }
+
+    /// How long it takes to link so many layouts of a program, without those at hand, seconds.
+    fn linking(&self, program: usize, layouts: u64) -> f64 {
         // Programs of one workspace are of similar size.
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
-        let links = layouts.groups.iter().filter_map(|group| {
-            let seconds = self.links[group.program].unwrap_or(longest);
-            let least = layouts.least_pairs_in(group)?;
-            Some(least.saturating_sub(self.at_hand[group.program]) as f64 * seconds)
-        });
-        MARGIN * (layouts.least_time().as_secs_f64() + links.sum::<f64>())
+        let seconds = self.links[program].unwrap_or(longest);
+        layouts.saturating_sub(self.at_hand[program]) as f64 * seconds
     }
 
     /// The same for the numbers of the suite that wait: in each unit, one pair of every benchmark.
     fn needed_of_suite(&self) -> f64 {
-        let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
         let least = self.plan.least_pairs();
-        let links =
-            self.links.iter().zip(&self.at_hand).map(|(link, at_hand)| {
-                least.saturating_sub(*at_hand) as f64 * link.unwrap_or(longest)
-            });
+        let links = (0..self.links.len()).map(|program| self.linking(program, least));
         let pairs: f64 = self.plan.groups.iter().map(|group| group.pair_seconds).sum();
         let waiting = self.suite_waiting.len() as f64;
         MARGIN * (waiting * least as f64 * pairs + waiting.min(1.0) * links.sum::<f64>())
@@ -412,17 +413,21 @@ impl Stages {
         }
     }
 
+    /// A pair as built was stopped at the time `now`, since the time that is left for those was over.
+    /// What is reserved for layouts is still there.
+    pub(crate) fn ran_out(&mut self, turn: &Turn, now: f64) {
+        self.as_built.ran_out(turn, now);
+    }
+
     /// Adds the alarms of the latest pair as built to those that wait.
     fn raise(&mut self) {
         let depends_on_layout = self.depends_on_layout;
         // More pairs as built would only tell the layout of this one executable.
         self.as_built
             .set_aside(&|test, least| depends_on_layout(test.metric()) && test.looks_slower(least));
-        for (of, test, gate) in self.as_built.just_raised() {
-            if depends_on_layout(test.metric()) {
-                self.waiting.push(Alarm { of, gate: gate.clone(), size: size(test) });
-            }
-        }
+        let raised = self.as_built.just_raised();
+        let raised = raised.filter(|(_, test, _)| depends_on_layout(test.metric()));
+        self.waiting.extend(raised.map(|raised| alarm(&self.plan, raised)));
         self.sort();
     }
 
@@ -441,7 +446,7 @@ impl Stages {
             ids.flat_map(|of| self.as_built.gating(of).map(move |(test, gate)| (of, test, gate)));
         gates
             .filter(|(_, test, _)| (self.depends_on_layout)(test.metric()))
-            .map(|(of, test, gate)| Alarm { of, gate: gate.clone(), size: size(test) })
+            .map(|gate| alarm(&self.plan, gate))
             .collect()
     }
 
@@ -523,9 +528,11 @@ impl Stages {
     }
 }
 
-/// How much slower a benchmark is as built.
-fn size(test: &MetricTest) -> f64 {
-    test.metric().better.worse(test.result().summary.change.unwrap_or(0.0))
+/// The alarm of a test as built.
+fn alarm(plan: &Plan, (of, test, gate): (BenchmarkId, &MetricTest, &Gate)) -> Alarm {
+    let size = test.metric().better.worse(test.result().summary.change.unwrap_or(0.0));
+    let least = estimator(test.metric(), plan.estimator).least_pairs(plan.levels()).unwrap_or(0);
+    Alarm { of, gate: gate.clone(), size, least }
 }
 
 /// The first gate of a benchmark, and its metric.

@@ -86,18 +86,14 @@ impl MetricTest {
         };
         let others = Estimator::ALL.into_iter().filter(comparable);
         let others = others.map(|estimator| (running(estimator), None)).collect();
-        let running = running(estimator);
-        let (gate, warning) = (gate.cloned(), Warning::No);
-        let shape = NoiseShape::default();
-        let (verdict, is_set_aside) = (None, false);
         MetricTest {
+            running: running(estimator),
             metric,
-            gate,
-            running,
-            shape,
-            verdict,
-            is_set_aside,
-            warning,
+            gate: gate.cloned(),
+            shape: NoiseShape::default(),
+            verdict: None,
+            is_set_aside: false,
+            warning: Warning::No,
             slower: 0,
             others,
         }
@@ -105,6 +101,10 @@ impl MetricTest {
 
     pub(crate) fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    pub(super) fn gate(&self) -> Option<&Gate> {
+        self.gate.as_ref()
     }
 
     /// The largest change that passes, if the metric gates.
@@ -198,8 +198,7 @@ impl MetricTest {
 
     /// Whether more pairs are needed: for the verdict or for a warning.
     pub(crate) fn is_open(&self) -> bool {
-        let is_undecided = self.gate.is_some() && self.verdict.is_none();
-        is_undecided && !self.is_set_aside || matches!(self.warning, Warning::Open(_))
+        self.is_undecided() || matches!(self.warning, Warning::Open(_))
     }
 
     /// Whether it gates, and has no verdict here so far.

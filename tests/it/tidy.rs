@@ -67,7 +67,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 11_115),
-    ("engine", 2_541),
+    ("engine", 2_583),
     ("error", 130),
     ("exec", 6_856),
     ("flows", 7_354),

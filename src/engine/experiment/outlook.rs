@@ -9,7 +9,11 @@ use crate::stats::forecast::Forecast;
 /// noise.
 const PAIRS_TO_FORESEE: u64 = 20;
 
-/// How many times the limit a forecast has to be for a warning, since forecasts are rough.
+/// The number of pairs that show how long they take: the first may have a cold cache.
+const PAIRS_TO_TIME: u64 = 3;
+
+/// How many times the limit a forecast has to be for a warning, since forecasts are rough; and how
+/// many times the time that is left that of the minimum number of pairs is if it is out of reach.
 const CLEARLY: f64 = 2.0;
 
 /// How many times the pairs for which there is time a forecast has to be for giving a test up.
@@ -80,10 +84,14 @@ impl Experiment {
         let left = self.plan.left(elapsed);
         let is_hopeless = |number: usize| {
             let group = &self.groups[number];
+            if group.pairs < group.least {
+                let is_timed = self.needs_minimum && group.pairs >= PAIRS_TO_TIME;
+                return is_timed && group.lacking() > CLEARLY * left;
+            }
             let further = left / group.pair_seconds;
             let share = group.pairs as f64 / (group.pairs as f64 + further);
             let soonest = || self.outlook(number).soonest;
-            group.pairs >= group.least.max(PAIRS_TO_FORESEE)
+            group.pairs >= PAIRS_TO_FORESEE
                 && share >= SHARE_BEFORE_GIVING_UP
                 && soonest().is_none_or(|pairs| pairs > HOPELESS * further)
         };
@@ -149,9 +157,9 @@ impl Experiment {
             return groups.map(seconds).sum();
         }
         let most = self.plan.max_pairs.unwrap_or(u64::MAX);
-        let left = self.groups.iter().filter(|group| group.is_open);
-        let left = left.map(|group| most.saturating_sub(group.pairs) as f64 * group.pair_seconds);
-        let left: f64 = left.sum();
+        let seconds =
+            |group: &GroupState| most.saturating_sub(group.pairs) as f64 * group.pair_seconds;
+        let left: f64 = self.open_groups().map(seconds).sum();
         Some(left.min(self.plan.left(self.elapsed)).max(0.0))
     }
 

@@ -337,12 +337,89 @@ fn where_pairs_take_longer_than_expected_some_get_all_that_a_verdict_needs() {
         },
         |_, _| {},
     );
-    let decided = |one: &BenchmarkResult| one.metrics[0].verdict == Some(Verdict::NoRegression);
-    assert_eq!(
-        sampled.benchmarks.iter().map(decided).collect::<Vec<_>>(),
-        [true, true, true, false]
-    );
+    assert_eq!(decided(&sampled), [true, true, true, false]);
     assert_eq!(sampled.stopped_by, StoppedBy::TimeLimit);
+}
+
+/// Runs groups of which a pair takes so many seconds, and a metric of the head is `change` times that
+/// of the base, with this much noise. Returns the result and the groups in their order.
+fn timed(
+    plan: &Plan,
+    seconds: impl Fn(usize, u64) -> f64,
+    change: impl Fn(usize) -> f64,
+    noise: f64,
+) -> (Sampled, Vec<usize>) {
+    let (clock, mut random) = (clock(), TestNoise::seeded(9));
+    let (mut pairs, mut turns) = (vec![0; plan.groups.len()], Vec::new());
+    let sampled = drive(
+        plan,
+        &clock,
+        |turn, side| {
+            clock.set(clock.get() + 0.5 * seconds(turn.group, pairs[turn.group]));
+            if side != turn.first {
+                pairs[turn.group] += 1;
+                turns.push(turn.group);
+            }
+            let change = if side == Side::Head { change(turn.group) } else { 1.0 };
+            Ok(vec![(turn.wanted[0], vec![change * (noise * random.normal()).exp()])])
+        },
+        |_, _| {},
+    );
+    (sampled, turns)
+}
+
+fn decided(sampled: &Sampled) -> Vec<bool> {
+    let verdict = |one: &BenchmarkResult| one.metrics[0].verdict != Some(Verdict::Inconclusive);
+    sampled.benchmarks.iter().map(verdict).collect()
+}
+
+#[test]
+fn what_can_have_no_verdict_any_more_does_not_keep_others_from_theirs() {
+    let mut plan = groups(2);
+    let least = plan.least_pairs();
+    plan.groups[1].pair_seconds = 0.5;
+    plan.time_limit = Duration::from_secs(5 * least);
+    // The second takes far longer than expected; the first needs more than the least number.
+    let (sampled, turns) = timed(&plan, |group, _| [1.0, 10.0][group], |_| 1.0, 0.02);
+    assert_eq!(decided(&sampled), [true, false]);
+    assert!(sampled.benchmarks[0].pairs > least, "{turns:?}");
+}
+
+#[test]
+fn it_ends_early_once_the_least_number_of_pairs_is_out_of_reach() {
+    let plan = Plan { gives_up: true, ..groups(1) };
+    let least = plan.least_pairs();
+    for (limit, pairs) in [(5, 3), (least - 1, least - 1), (least, least)] {
+        let plan = Plan { time_limit: Duration::from_secs(10 * limit), ..plan.clone() };
+        let (sampled, turns) = timed(&plan, |_, _| 10.0, |_| 1.0, 0.001);
+        assert_eq!((turns.len() as u64, decided(&sampled)), (pairs, vec![pairs == least]));
+    }
+}
+
+#[test]
+fn what_stands_out_goes_first_where_there_is_not_time_for_all() {
+    let mut plan = groups(4);
+    for group in &mut plan.groups {
+        (group.pair_seconds, group.tried) = (1.0, vec![tried(Side::Base, 1.0); 5]);
+    }
+    // The last one is slower, so that its pairs are, too.
+    let seconds = |group, pairs| match (group, pairs) {
+        (_, 0..5) => 0.0,
+        (3, _) => 1.5,
+        _ => 1.0,
+    };
+    plan.time_limit = Duration::from_secs(8);
+    let (_, turns) = timed(&plan, seconds, |group| if group == 3 { 2.0 } else { 1.0 }, 0.001);
+    assert_eq!(turns[20..], [3; 5], "{turns:?}");
+}
+
+#[test]
+fn longer_runs_are_made_in_rounds_and_end_with_what_passes() {
+    let plan = Plan { is_longer: true, time_limit: Duration::from_secs(20), ..groups(3) };
+    let (_, turns) = timed(&plan, |_, _| 1.0, |_| 1.3, 0.001);
+    assert_eq!(turns[..6], [0, 1, 2, 0, 1, 2]);
+    let (sampled, turns) = timed(&plan, |_, _| 1.0, |_| 1.01, 0.001);
+    assert_eq!((turns, sampled.stopped_by), (vec![0, 1, 2, 0, 1, 2], StoppedBy::Verdict));
 }
 
 #[test]
@@ -479,7 +556,7 @@ fn what_has_too_few_pairs_for_any_verdict_at_the_end_is_named() {
 }
 
 #[test]
-fn the_least_time_is_that_of_all_groups() {
+fn the_least_time_is_that_of_all_groups_without_the_pairs_from_before() {
     let mut plan = groups(2);
     let least = plan.least_pairs();
     plan.groups[0].pair_seconds = 0.5;
@@ -487,6 +564,8 @@ fn the_least_time_is_that_of_all_groups() {
     plan.add_group(0, false, 100.0);
     plan.add_benchmark("shown", &metrics(&["max_rss"]), Vec::new());
     assert_eq!(plan.least_time(), Duration::from_secs_f64(2.5 * least as f64));
+    plan.groups[1].tried = vec![tried(Side::Base, 1.0); 3];
+    assert_eq!(plan.least_time(), Duration::from_secs_f64(2.5 * least as f64 - 6.0));
 }
 
 #[test]

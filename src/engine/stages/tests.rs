@@ -29,6 +29,7 @@ struct Suite {
     links: f64,
     limit: f64,
     fail_fast: bool,
+    gives_up: bool,
 }
 
 /// Thirty benchmarks, one of which is twice as slow, with layouts that spread as widely as +20
@@ -43,6 +44,7 @@ const ONE: Suite = Suite {
     links: 3.0,
     limit: 300.0,
     fail_fast: false,
+    gives_up: false,
 };
 
 struct Simulated {
@@ -72,7 +74,7 @@ impl Simulated {
         let mut plan = Plan::new(0.95, Estimator::Robust, seed);
         plan.time_limit = Duration::from_secs_f64(self.suite.limit);
         plan.layouts = Layouts::Auto;
-        plan.fail_fast = self.suite.fail_fast;
+        (plan.fail_fast, plan.gives_up) = (self.suite.fail_fast, self.suite.gives_up);
         for id in 0..self.suite.benchmarks {
             plan.add_group(id, true, self.seconds(id));
             let gates = vec![Gate::new("wall_time", THRESHOLD)];
@@ -280,6 +282,21 @@ fn alarms_that_are_none_leave_time_for_the_pairs_as_built() {
         // The first test begins before the pairs as built are over.
         assert!(over > 0 && stages.skip(first).any(|stage| stage == Stage::AsBuilt), "{seed}");
     }
+}
+
+#[test]
+fn layouts_that_take_too_long_for_a_verdict_leave_time_for_the_pairs_as_built() {
+    let changes = &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let (benchmarks, of_changed, links) = (changes.len(), 0.0, 60.0);
+    let suite = Suite { benchmarks, changes, of_changed, links, gives_up: true, ..ONE };
+    let mut simulated = Simulated::new(suite, 1);
+    let (verdicts, stopped_by) = simulated.compare(1);
+    let open = vec![(0, Verdict::Inconclusive)];
+    assert_eq!((verdicts, stopped_by), (open, StoppedBy::TimeLimit));
+    // Three units show that the minimum number is out of reach. All others pass as built.
+    let pairs = |of| simulated.order.iter().filter(|(stage, id)| of == (*stage, *id)).count();
+    assert_eq!(pairs((Stage::Over(0), 0)), 3);
+    assert!((1..benchmarks).all(|id| pairs((Stage::AsBuilt, id)) >= 14), "{:?}", simulated.order);
 }
 
 #[test]

@@ -170,8 +170,8 @@ fn left_behind(processes: u64, of: &Subjects) -> String {
 
 fn not_asked(benchmarks: usize, example: &str) -> String {
     format!(
-        "the time limit was reached before {} had enough pairs for any verdict: raise \
-         `--time-limit`, or select fewer benchmarks with `--filter`",
+        "the time limit leaves too few pairs of {} for any verdict: raise `--time-limit`, or select \
+         fewer benchmarks with `--filter`",
         and_others(benchmarks, example)
     )
 }
