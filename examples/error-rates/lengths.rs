@@ -42,7 +42,8 @@ fn compare(
 ) -> (Option<Decision>, f64, f64) {
     let levels = Levels::new(0.95, 1);
     let least = Estimator::Robust.least_pairs(levels).unwrap_or(1);
-    let mut trial = LengthTrial::new(vec![TrialGate { threshold: THRESHOLD, least }]);
+    let mut trial =
+        LengthTrial::new(vec![TrialGate { threshold: THRESHOLD, least }], f64::INFINITY);
     let mut running = Running::new(Estimator::Robust, Better::Lower, levels);
     running.track(THRESHOLD);
     let (mut decision, mut seconds, mut pairs) = (None, 0.0, 0);

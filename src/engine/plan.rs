@@ -66,6 +66,8 @@ pub struct Plan {
 pub struct PlannedBenchmark {
     /// Its name in the outputs.
     pub name: String,
+    /// The harness's name for it; `None` for the program itself.
+    pub(crate) inner: Option<String>,
     /// What its runs measure.
     pub(crate) metrics: Vec<(MetricId, Metric)>,
     pub(crate) gates: Vec<Gate>,
@@ -148,15 +150,14 @@ impl Plan {
     /// Adds an empty group of program number `program`.
     pub fn add_group(&mut self, program: usize, can_select_benchmarks: bool, pair_seconds: f64) {
         let end = self.benchmarks.len();
-        let (benchmarks, length) = (end..end, None);
         self.groups.push(Group {
             program,
-            benchmarks,
+            benchmarks: end..end,
             can_select_benchmarks,
             pair_seconds,
             is_guessed: false,
             is_stored: false,
-            length,
+            length: None,
             tried: Vec::new(),
         });
     }
@@ -170,7 +171,8 @@ impl Plan {
     ) -> BenchmarkId {
         let metrics = metrics.iter().map(|metric| (self.metric_id(metric), metric.clone()));
         let metrics = metrics.collect();
-        self.benchmarks.push(PlannedBenchmark { name: name.to_owned(), metrics, gates });
+        let name = name.to_owned();
+        self.benchmarks.push(PlannedBenchmark { name, inner: None, metrics, gates });
         if let Some(group) = self.groups.last_mut() {
             group.benchmarks.end = self.benchmarks.len();
         }
@@ -185,10 +187,20 @@ impl Plan {
         }))
     }
 
-    /// The same settings without benchmarks.
-    pub(crate) fn emptied(&self) -> Self {
-        let plan = self.clone();
-        Plan { metrics: Vec::new(), benchmarks: Vec::new(), groups: Vec::new(), ..plan }
+    /// Removes the benchmarks that are not `kept`, by their ids, and the groups that have no others.
+    pub(crate) fn retain(&mut self, kept: &[bool]) {
+        let new_id = |id: usize| kept[..id].iter().filter(|kept| **kept).count();
+        let mut all = kept.iter();
+        self.benchmarks.retain(|_| all.next() == Some(&true));
+        for Group { benchmarks, tried, .. } in &mut self.groups {
+            *benchmarks = new_id(benchmarks.start)..new_id(benchmarks.end);
+            for pair in tried {
+                pair.rows.retain(|row| kept[row.benchmark.0]);
+                let ids = pair.rows.iter_mut().map(|row| &mut row.benchmark.0);
+                ids.for_each(|id| *id = new_id(*id));
+            }
+        }
+        self.groups.retain(|group| !group.benchmarks.is_empty());
     }
 
     /// Whether something is sampled again that was sampled as built before.
@@ -204,8 +216,7 @@ impl Plan {
     /// The groups whose run length can be set: the names of the benchmarks, how long a
     /// run measures each of them, and the expected time of a pair, seconds.
     pub fn run_lengths(&self) -> impl Iterator<Item = (Vec<&str>, Duration, f64)> {
-        let groups = self.groups.iter().filter(|group| !group.benchmarks.is_empty());
-        groups.filter_map(|group| {
+        self.groups.iter().filter_map(|group| {
             let benchmarks = &self.benchmarks[group.benchmarks.clone()];
             let names = benchmarks.iter().map(|benchmark| benchmark.name.as_str());
             Some((names.collect(), group.length?.time()?, group.pair_seconds))
@@ -298,5 +309,37 @@ impl Plan {
             Some(further as f64 * group.pair_seconds)
         };
         Duration::from_secs_f64(self.groups.iter().filter_map(of).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_from_before_follow_the_benchmarks_that_are_kept() {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 1);
+        for group in ["ab", "cde", "f"] {
+            plan.add_group(0, true, 1.0);
+            for name in group.chars() {
+                plan.add_benchmark(&name.to_string(), &[], Vec::new());
+            }
+        }
+        let row = |id, side| Row {
+            benchmark: BenchmarkId(id),
+            side,
+            values: vec![(MetricId(0), id as f64)],
+        };
+        let rows = (2..5).flat_map(|id| Side::BOTH.map(|side| row(id, side))).collect();
+        plan.groups[1].tried = vec![TriedPair { first: Side::Head, rows }];
+        plan.retain(&[false, false, true, false, true, true]);
+        let names = plan.benchmarks.iter().map(|one| one.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["c", "e", "f"]);
+        let ranges = plan.groups.iter().map(|group| group.benchmarks.clone());
+        assert_eq!(ranges.collect::<Vec<_>>(), [0..2, 2..3]);
+        let tried = &plan.groups[0].tried[0];
+        let ids = tried.rows.iter().map(|row| (row.benchmark.0, row.values[0].1));
+        assert_eq!(ids.collect::<Vec<_>>(), [(0, 2.0), (0, 2.0), (1, 4.0), (1, 4.0)]);
+        assert_eq!(tried.first, Side::Head);
     }
 }

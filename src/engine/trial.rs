@@ -26,6 +26,10 @@ const PAIRS: usize = 8;
 /// few pairs.
 const CLEARLY: f64 = 3.0;
 
+/// If the first pair takes longer than this, seconds, although short runs were requested, the
+/// harness ignores that, or an iteration takes long.
+pub(crate) const SLOW_PAIR: f64 = 0.5;
+
 /// The fraction of the time until the verdicts that the trial of another length may take.
 const STAKE: f64 = 0.5;
 
@@ -77,6 +81,8 @@ pub struct LengthTrial {
     gates: Vec<TrialGate>,
     /// What was tried, in the order of the lengths.
     tried: Vec<TriedLength>,
+    /// How long it may take, seconds.
+    budget: f64,
     is_over: bool,
 }
 
@@ -88,16 +94,24 @@ struct TriedLength {
 }
 
 impl LengthTrial {
-    /// Of these gates, before the first pair.
-    pub fn new(gates: Vec<TrialGate>) -> Self {
+    /// Of these gates, before the first pair. Only the first length is tried if all that are tried
+    /// would take longer than `budget`, seconds.
+    pub fn new(gates: Vec<TrialGate>, budget: f64) -> Self {
         let first = TriedLength::new(gates.len());
-        LengthTrial { gates, tried: vec![first], is_over: false }
+        LengthTrial { gates, tried: vec![first], budget, is_over: false }
     }
 
     /// The length of the next pair; `None` once the best one is known.
     pub fn next(&self) -> Option<Duration> {
         let length = LENGTHS.get(self.tried.len() - 1).filter(|_| !self.is_over)?;
         Some(Duration::from_millis(*length))
+    }
+
+    /// Whether a pair that takes so long, seconds, ends the trial: it is the first one and slow, or
+    /// was stopped. A later one may be slow because the machine was busy, or its runs are longer.
+    pub(crate) fn is_slow(&self, seconds: f64) -> bool {
+        let is_first = self.tried[0].seconds.is_empty();
+        seconds.is_infinite() || is_first && seconds > SLOW_PAIR
     }
 
     /// Adds a pair of the next length: its time, and head/base for each gate.
@@ -125,9 +139,11 @@ impl LengthTrial {
             .get(self.tried.len())
             .map(|next| *next as f64 / LENGTHS[self.tried.len() - 1] as f64);
         let next = factor.map(|factor| PAIRS as f64 * factor * latest.pair_seconds());
+        let spent: f64 = self.tried.iter().flat_map(|one| &one.seconds).sum();
+        let most = (STAKE * best).min(self.budget - spent);
         self.is_over = latest.is_least(&self.gates)
             || costs.last().is_some_and(|cost| *cost > CLEARLY * best)
-            || next.is_none_or(|seconds| seconds > STAKE * best);
+            || next.is_none_or(|seconds| seconds > most);
         if !self.is_over {
             self.tried.push(TriedLength::new(self.gates.len()));
         }
@@ -203,7 +219,7 @@ mod tests {
 
     fn choose_for(gate: TrialGate, seed: u64, noise: impl Fn(f64) -> f64) -> (Length, Vec<u64>) {
         let mut random = TestNoise::seeded(seed);
-        let mut trial = LengthTrial::new(vec![gate]);
+        let mut trial = LengthTrial::new(vec![gate], f64::INFINITY);
         let mut tried = Vec::new();
         while let Some(length) = trial.next() {
             let milliseconds = 1e3 * length.as_secs_f64();
@@ -257,6 +273,36 @@ mod tests {
     }
 
     #[test]
+    fn only_the_first_pair_shows_that_runs_can_not_be_short() {
+        let mut trial = LengthTrial::new(vec![GATE], 10.0);
+        assert!(trial.is_slow(0.6) && trial.is_slow(f64::INFINITY) && !trial.is_slow(0.4));
+        trial.push(0.01, &[1.0]);
+        assert!(!trial.is_slow(0.6) && trial.is_slow(f64::INFINITY));
+        // One of eight was disturbed.
+        (0..6).for_each(|_| trial.push(0.01, &[1.0]));
+        trial.push(0.6, &[1.0]);
+        let best = trial.best().unwrap();
+        assert_eq!((best.time(), best.pair_seconds), (Some(Duration::from_millis(1)), 0.01));
+    }
+
+    #[test]
+    fn longer_runs_are_tried_only_as_long_as_there_is_time() {
+        for (budget, lengths) in [(f64::INFINITY, 5), (43.0, 4), (0.0, 1)] {
+            let mut trial = LengthTrial::new(vec![GATE], budget);
+            let mut random = TestNoise::seeded(1);
+            let mut tried = Vec::new();
+            while let Some(length) = trial.next() {
+                // 40 benchmarks in a process.
+                let ratio = (0.02 / length.as_secs_f64() * random.normal()).exp();
+                trial.push(3.0 * 40.0 * length.as_secs_f64(), &[ratio]);
+                tried.push(length);
+            }
+            tried.dedup();
+            assert_eq!(tried.len(), lengths, "{budget}: {tried:?}");
+        }
+    }
+
+    #[test]
     fn one_disturbed_pair_does_not_count() {
         let calm = [0.01, -0.01, 0.005, -0.003, 0.002, 0.0, -0.006, 0.004];
         let mut disturbed = calm;
@@ -271,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_noisiest_gate_of_a_group_counts_and_a_trial_that_is_cut_short_has_no_answer() {
-        let mut trial = LengthTrial::new(vec![GATE, GATE]);
+        let mut trial = LengthTrial::new(vec![GATE, GATE], f64::INFINITY);
         for pair in 0..PAIRS {
             assert_eq!((trial.next(), trial.best()), (Some(Duration::from_millis(1)), None));
             let noise = if pair % 2 == 0 { 1.3 } else { 0.7 };
@@ -280,7 +326,7 @@ mod tests {
         assert_eq!(trial.next(), Some(Duration::from_millis(3)));
         assert!(trial.best().is_some());
         // From zero to something, there is no logarithm: it stays undecided, and ends.
-        let mut zero = LengthTrial::new(vec![GATE]);
+        let mut zero = LengthTrial::new(vec![GATE], f64::INFINITY);
         while zero.next().is_some() {
             zero.push(0.01, &[f64::INFINITY]);
         }

@@ -163,6 +163,7 @@ impl Effort {
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
     pub(crate) benchmark: &'a Benchmark,
+    pub(crate) context: Context<'a>,
     /// The sources of its values.
     pub(crate) meters: Meters,
     /// The kinds of runs whose metrics are no longer needed.
@@ -181,7 +182,11 @@ impl<'a> Execution<'a> {
 
     /// Determines whether this machine can measure what is requested; `program` is that
     /// of the head.
-    pub(crate) fn new(benchmark: &'a Benchmark, program: &SideProgram) -> Result<Self, Error> {
+    pub(crate) fn new(
+        benchmark: &'a Benchmark,
+        program: &SideProgram,
+        context: Context<'a>,
+    ) -> Result<Self, Error> {
         let mut names: Vec<String> = benchmark.asked().cloned().collect();
         let reports_benchmarks = program.harness.dialect.filters();
         if reports_benchmarks {
@@ -204,6 +209,7 @@ impl<'a> Execution<'a> {
         })?;
         Ok(Execution {
             benchmark,
+            context,
             meters,
             done: Vec::new(),
             repetitions,
@@ -255,19 +261,15 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         length: RunLength,
         filter: Option<&str>,
-        context: Context<'_>,
+        deadline: Option<Instant>,
     ) -> Result<Vec<Reading>, Stop> {
         program.select(length, program.all(filter));
-        self.run_selected(program, context)
+        self.measure(program, Self::ONCE, deadline)
     }
 
     /// Runs a program once, with the benchmarks that are selected.
-    pub(crate) fn run_selected(
-        &mut self,
-        program: &mut SideProgram,
-        context: Context<'_>,
-    ) -> Result<Vec<Reading>, Stop> {
-        self.measure(program, Self::ONCE, None, context)
+    pub(crate) fn run_selected(&mut self, program: &mut SideProgram) -> Result<Vec<Reading>, Stop> {
+        self.measure(program, Self::ONCE, None)
     }
 
     /// Omits from now on all kinds of runs but the plain one and those that measure one of
@@ -291,7 +293,6 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         effort: Effort,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
         let mut measured = vec![Reading::of_program(Values::default())];
         for pass in self.meters.passes() {
@@ -299,14 +300,14 @@ impl<'a> Execution<'a> {
                 continue;
             }
             if pass != Pass::Plain {
-                self.extend(&mut measured, pass, program, deadline, context)?;
+                self.extend(&mut measured, pass, program, deadline)?;
                 continue;
             }
             let mut means = Vec::new();
             for _ in 0..effort.best_of {
                 let mut runs = Vec::new();
                 for _ in 0..effort.repetitions {
-                    runs.push(self.run(pass, program, deadline, context)?);
+                    runs.push(self.run(pass, program, deadline)?);
                 }
                 means.push(fold::mean(runs));
             }
@@ -321,9 +322,8 @@ impl<'a> Execution<'a> {
         pass: Pass,
         program: &mut SideProgram,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<Vec<Reading>, Stop> {
-        let values = self.run_process(pass, program, deadline, context)?;
+        let values = self.run_process(pass, program, deadline)?;
         Ok(program.read(&self.benchmark.name, &values)?)
     }
 
@@ -335,7 +335,6 @@ impl<'a> Execution<'a> {
         pass: Pass,
         program: &mut SideProgram,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<(), Stop> {
         let usual = program.command.argv.clone();
         for reading in measured {
@@ -345,7 +344,7 @@ impl<'a> Execution<'a> {
                 Some(name) => program.only(&[name]).is_some_and(|only| program.select_once(only)),
             };
             if is_runnable && !self.meters.has_all(pass, &reading.values) {
-                reading.values.extend(self.run_process(pass, program, deadline, context)?);
+                reading.values.extend(self.run_process(pass, program, deadline)?);
             }
         }
         program.command.argv = usual;
@@ -360,14 +359,13 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         watching: &mut Watching,
         deadline: Instant,
-        context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
         if let Some(watched) = watching.remembered(&program.command) {
             return Ok(Some(watched.clone()));
         }
         let command = watching.command(&program.command);
         let begin = Instant::now();
-        let ran = self.run_instead(program, command, Some(deadline), context)?;
+        let ran = self.run_instead(program, command, Some(deadline))?;
         Ok(ran.then(|| watching.watched(&program.command, begin.elapsed())).flatten())
     }
 
@@ -378,11 +376,10 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         profiler: &Profiler,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<Option<Counted>, Stop> {
         let folder = program.folder.clone();
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
-        let ran = self.run_instead(program, command, deadline, context)?;
+        let ran = self.run_instead(program, command, deadline)?;
         Ok(ran.then(|| profiler.counted(&folder).ok()).flatten())
     }
 
@@ -393,12 +390,11 @@ impl<'a> Execution<'a> {
         program: &SideProgram,
         object: &str,
         code: &CountedCode,
-        context: Context<'_>,
     ) -> Result<Option<BTreeMap<u64, String>>, Stop> {
         let listing = program.folder.join("objdump.txt");
         let command = meter::disassembly(object, code, &program.command, listing.clone());
         let Some(command) = command else { return Ok(None) };
-        context.helper.run(&command, context.interrupt).map_err(Stop::from)?;
+        self.context.helper.run(&command, self.context.interrupt).map_err(Stop::from)?;
         let text = std::fs::read(&listing).unwrap_or_default();
         let _ = std::fs::remove_file(listing);
         Ok(Some(meter::instructions(&String::from_utf8_lossy(&text))))
@@ -411,13 +407,12 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         sampling: Sampling<'_>,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<SampledRuns, Unknown> {
         let Sampling { sampler, metric, run } = sampling;
         let (mut all, mut values) = (PerfSamples::default(), Vec::new());
         for _ in 0..MOST_PROCESSES {
             let command = sampler.record(&program.command, &program.folder, run);
-            if !self.run_instead(program, command, deadline, context)? {
+            if !self.run_instead(program, command, deadline)? {
                 return Err("a run of perf failed or took too long".into());
             }
             match program.read(&self.benchmark.name, &Values::default()).as_deref() {
@@ -442,10 +437,9 @@ impl<'a> Execution<'a> {
         program: &mut SideProgram,
         command: Command,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<bool, Stop> {
         let usual = std::mem::replace(&mut program.command, command);
-        let ran = self.run_process(Pass::Plain, program, deadline, context);
+        let ran = self.run_process(Pass::Plain, program, deadline);
         program.command = usual;
         match ran {
             Ok(_) => Ok(true),
@@ -461,15 +455,14 @@ impl<'a> Execution<'a> {
         pass: Pass,
         program: &mut SideProgram,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<Values, Stop> {
-        program.hooks.before_run(self.benchmark, context)?;
+        program.hooks.before_run(self.benchmark, self.context)?;
         program.harness.clear(&program.paths).map_err(Error::from)?;
         let mut runs = Runs {
             meters: &self.meters,
             timeout: self.benchmark.run_timeout,
             left_behind: &mut self.left_behind,
-            context,
+            context: self.context,
         };
         let name = &self.benchmark.name;
         let (command, folder) = (&program.command, program.folder.as_path());

@@ -83,15 +83,6 @@ pub struct Compared {
     pub division: Option<Division>,
 }
 
-/// What sampling is to reach.
-#[derive(Clone, Copy, PartialEq)]
-enum Way {
-    /// A verdict of each benchmark, after which there are no more pairs of it.
-    ToVerdict,
-    /// As many pairs as the limits allow, without a verdict.
-    ByPairs,
-}
-
 struct Measured {
     /// What was found in each program, with its results.
     programs: Vec<Discovery>,
@@ -125,10 +116,10 @@ pub fn compare(
             None => prepare(&options.request, &mut builds, context, reporter)?,
         };
         same::confirm(&mut preparation, options, context, reporter)?;
-        let mut programs =
-            program::programs(&preparation, options.request.filter.as_deref(), reporter)?;
+        let filter = options.request.filter.as_deref();
+        let mut programs = program::programs(&preparation, filter, context, reporter)?;
         let measured = with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
-            let session = &mut Session { programs, context, start, reporter: &mut *reporter };
+            let session = &mut Session { programs, start, reporter: &mut *reporter };
             measure(session, &preparation, options, &mut builds)
         })?;
         let Some(measured) = measured else {
@@ -279,16 +270,14 @@ fn planned(
 ) -> Result<Option<Planned>, Error> {
     let settings = &preparation.settings;
     let mut division = division::divide(session.programs, found, preparation, options);
-    let way = match (options.shard, &division) {
-        (Some(_), None) if settings.policy.suite.is_some() => {
-            return Err(FlowError::SuiteByPairs.into());
-        }
-        (Some(_), None) => Way::ByPairs,
-        _ => Way::ToVerdict,
-    };
+    // Machines with some of the pairs of all benchmarks reach a verdict together.
+    let decides = options.shard.is_none() || division.is_some();
+    if !decides && settings.policy.suite.is_some() {
+        return Err(FlowError::SuiteByPairs.into());
+    }
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);
-    if way == Way::ToVerdict {
+    if decides {
         let left_out = unaffected::leave_out(session, found, options, preparation, longest)?;
         if builds.are_replaced(&left_out, preparation) {
             session.reporter.event(Event::OtherBuilds(left_out.unaffected, left_out.of));
@@ -296,7 +285,7 @@ fn planned(
         }
         left_out.notice().into_iter().for_each(|notice| session.reporter.notice(notice));
     }
-    let mut plan = planning::plan(session, found, settings, options, way)?;
+    let mut plan = planning::plan(session, found, settings, options, decides)?;
     if let (Some(division), Some(shard)) = (&mut division, options.shard) {
         division.sharing = division.sharers(shard, plan.tests());
         plan.of_tests = Some(division.sharing);

@@ -362,7 +362,8 @@ fn runs_that_would_never_end_are_capped() {
     assert_eq!(runs.iter().filter(skips).count(), 1, "{runs:#?}");
 }
 
-/// Three benchmarks with the command line of Criterion, of which all together never end.
+/// Three benchmarks with the command line of Criterion, of which all together never end, and are
+/// counted.
 const ENDLESS: &str = r#"
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -374,6 +375,10 @@ fn main() {
         return;
     }
     let filter = args.iter().find(|arg| arg.starts_with("^("));
+    if filter.is_none() {
+        let runs = std::fs::File::options().append(true).create(true).open(std::env::var("RUNS").unwrap());
+        std::io::Write::write_all(&mut runs.unwrap(), b"all\n").unwrap();
+    }
     while filter.is_none() {
         std::thread::park();
     }
@@ -395,8 +400,11 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
     write("10.000 ns");
     repo.branch("feature");
     write("13.000 ns");
-    let args = "compare main --time-limit 2s --layouts off --measure-all --format json";
-    let object = repo.cbdr(args).run().code(100).json();
+    let args = "compare main --time-limit 2s --layouts off --measure-all --warmup 2 --format json";
+    let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs"));
+    let object = compare().run().code(100).json();
+    // Not by both sides, and not in each unmeasured run.
+    assert_eq!(runs(&repo), ["all"]);
     let expected = [("one", "no-regression"), ("three", "no-regression"), ("two", "regression")];
     let expected = expected.map(|(name, verdict)| (name.to_owned(), compared(verdict)));
     assert_eq!(verdicts(&object), BTreeMap::from(expected), "{object}");

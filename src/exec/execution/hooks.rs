@@ -22,27 +22,19 @@ pub(crate) enum Hook {
 }
 
 impl Hook {
-    fn name(self) -> &'static str {
+    /// Its name, and the words of its command.
+    fn of(self, hooks: &Hooks) -> (&'static str, Option<&Vec<String>>) {
         match self {
-            Hook::Prepare => "prepare",
-            Hook::Setup => "setup",
-            Hook::Cleanup => "cleanup",
+            Hook::Prepare => ("prepare", hooks.prepare.as_ref()),
+            Hook::Setup => ("setup", hooks.setup.as_ref()),
+            Hook::Cleanup => ("cleanup", hooks.cleanup.as_ref()),
         }
-    }
-
-    fn words(self, hooks: &Hooks) -> Option<&[String]> {
-        let words = match self {
-            Hook::Prepare => &hooks.prepare,
-            Hook::Setup => &hooks.setup,
-            Hook::Cleanup => &hooks.cleanup,
-        };
-        words.as_deref()
     }
 }
 
 /// The hooks of one side.
 #[derive(Clone, Debug)]
-pub(super) struct RunHooks {
+pub(crate) struct RunHooks {
     side: Side,
     /// A command with the environment and the folder of the side's runs.
     template: Command,
@@ -82,13 +74,14 @@ impl RunHooks {
     }
 
     /// Runs a command of the user, if there is one.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         hook: Hook,
         benchmark: &Benchmark,
         context: Context<'_>,
     ) -> Result<(), Error> {
-        let Some(words) = hook.words(&benchmark.measuring.hooks) else { return Ok(()) };
+        let (hook, words) = hook.of(&benchmark.measuring.hooks);
+        let Some(words) = words else { return Ok(()) };
         fs_err::write(&self.output, "").map_err(Error::io("empty", &self.output))?;
         let argv = words.iter().map(Into::into).collect();
         let command = Command { argv, ..self.template.clone() };
@@ -96,7 +89,7 @@ impl RunHooks {
         let Some(fault) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
         Err(ExecError::Hook {
             side: self.side,
-            hook: hook.name(),
+            hook,
             benchmark: benchmark.name.clone(),
             fault,
             command: command.shown(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Context, Execution, SideProgram, Stop};
+use super::{Execution, SideProgram, Stop};
 use crate::exec::meter::Pass;
 use crate::model::row::Reading;
 use crate::model::run_length::RunLength;
@@ -12,29 +12,33 @@ impl Execution<'_> {
     ///
     /// A run that takes longer than `patience` is stopped if the harness can list its benchmarks:
     /// then the first of them stands for all. In Criterion's benchmarks, the code can override
-    /// short times, so that hundreds of them take minutes.
+    /// short times, so that hundreds of them take minutes. Once a run was stopped there is no
+    /// patience with others: those of the other side take as long.
     pub(crate) fn discover(
         &mut self,
         program: &mut SideProgram,
         length: RunLength,
         filter: Option<&str>,
-        patience: Duration,
-        context: Context<'_>,
+        patience: &mut Duration,
     ) -> Result<(Vec<Reading>, f64), Stop> {
         let begin = Instant::now();
         // Another kind of run may find something else in each of them.
         let is_plain = self.meters.passes() == [Pass::Plain];
         let can_list = is_plain && self.benchmark.args.is_empty() && program.harness.can_list();
-        let deadline = begin.checked_add(patience).filter(|_| can_list);
-        program.select(length, program.all(filter));
-        let readings = match self.measure(program, Self::ONCE, deadline, context) {
-            Err(Stop::OutOfTime) => match self.first_of_list(program, length, filter, context)? {
-                Some(found) => return Ok(found),
-                None => self.run_all(program, length, filter, context)?,
-            },
-            readings => readings?,
-        };
-        Ok((readings, begin.elapsed().as_secs_f64()))
+        let mut deadline = begin.checked_add(*patience).filter(|_| can_list);
+        if can_list && patience.is_zero() {
+            if let Some(found) = self.first_of_list(program, length, filter)? {
+                return Ok(found);
+            }
+            deadline = None;
+        }
+        match self.run_all(program, length, filter, deadline) {
+            Err(Stop::OutOfTime) => {
+                *patience = Duration::ZERO;
+                self.discover(program, length, filter, patience)
+            }
+            readings => Ok((readings?, begin.elapsed().as_secs_f64())),
+        }
     }
 
     /// The readings of the first benchmark, with the names of all that are listed, and the time
@@ -44,14 +48,13 @@ impl Execution<'_> {
         program: &mut SideProgram,
         length: RunLength,
         filter: Option<&str>,
-        context: Context<'_>,
     ) -> Result<Option<(Vec<Reading>, f64)>, Stop> {
-        let Some(names) = self.list(program, filter, context)? else { return Ok(None) };
+        let Some(names) = self.list(program, filter)? else { return Ok(None) };
         let only = names.first().and_then(|first| program.only(&[first]));
         let Some(only) = only else { return Ok(None) };
         let begin = Instant::now();
         program.select(length, only);
-        let readings = self.run_selected(program, context)?;
+        let readings = self.run_selected(program)?;
         let seconds = begin.elapsed().as_secs_f64() * names.len() as f64;
         let [first] = readings.as_slice() else { return Ok(None) };
         if first.benchmark.as_ref() != names.first() {
@@ -66,10 +69,9 @@ impl Execution<'_> {
         &mut self,
         program: &mut SideProgram,
         filter: Option<&str>,
-        context: Context<'_>,
     ) -> Result<Option<Vec<String>>, Stop> {
         program.select_list(program.all(filter));
-        self.run_process(Pass::Plain, program, None, context)?;
+        self.run_process(Pass::Plain, program, None)?;
         program.listed().map_err(Stop::from)
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::{Context, Execution, SideProgram, Stop};
+use super::{Execution, SideProgram, Stop};
 use crate::error::Error;
 use crate::exec::meter::Pass;
 use crate::exec::process::Sink;
@@ -26,26 +26,11 @@ pub(crate) enum Outputs {
     Vary(Side, u64),
 }
 
-/// The files of one run of each side.
-struct Printed {
-    stdout: Pair<PathBuf>,
-    /// What the benchmarks hand over.
-    handed: Pair<PathBuf>,
-}
-
-impl Printed {
-    /// What is compared: what is handed over, if anything is.
-    fn compared(&self, is_handed_over: bool) -> &Pair<PathBuf> {
-        if is_handed_over { &self.handed } else { &self.stdout }
-    }
-}
-
 /// Runs both sides, unmeasured, and adds a notice if their output differs.
 pub(crate) fn check_output(
     execution: &mut Execution<'_>,
     sides: &mut Pair<SideProgram>,
     filter: Option<&str>,
-    context: Context<'_>,
 ) -> Result<Outputs, Stop> {
     if !execution.benchmark.measuring.check_output {
         return Ok(Outputs::Nothing);
@@ -55,25 +40,27 @@ pub(crate) fn check_output(
         let outputs = Pair { base: one, head: other };
         difference(&outputs, &folders).map_err(Error::io("read", one))
     };
-    let printed = print_both(execution, sides, "first", filter, context)?;
-    let is_empty = |files: &Pair<PathBuf>| -> Result<bool, Error> {
+    let printed = print_both(execution, sides, "first", filter)?;
+    let is_empty = |files: Pair<&PathBuf>| -> Result<bool, Error> {
         let empty = |file: &PathBuf| {
             fs_err::metadata(file).map(|about| about.len() == 0).map_err(Error::io("read", file))
         };
-        Ok(empty(&files.base)? && empty(&files.head)?)
+        Ok(empty(files.base)? && empty(files.head)?)
     };
-    let is_handed_over = !is_empty(&printed.handed)?;
-    let first = printed.compared(is_handed_over);
+    let [stdout, handed] = [0, 1].map(|file| printed.as_ref().map(|files| &files[file]));
+    // What is handed over is compared, if anything is.
+    let is_handed_over = !is_empty(handed)?;
+    let first = if is_handed_over { handed } else { stdout };
     let folders = homes.as_ref().map(|home| home.as_path());
-    let Some(line) = compare(&first.base, &first.head, folders)? else {
+    let Some(line) = compare(first.base, first.head, folders)? else {
         return Ok(if is_empty(first)? { Outputs::Nothing } else { Outputs::Same });
     };
-    let printed = print_both(execution, sides, "second", filter, context)?;
-    let second = printed.compared(is_handed_over);
+    let printed = print_both(execution, sides, "second", filter)?;
+    let second = printed.as_ref().map(|files| &files[usize::from(is_handed_over)]);
     let benchmark = execution.benchmark.name.clone();
     for side in Side::BOTH {
         let same = Pair::both(|_| homes[side].as_path());
-        if let Some(line) = compare(&first[side], &second[side], same)? {
+        if let Some(line) = compare(first[side], second[side], same)? {
             execution.notices.push(RunNotice::OutputVaries { benchmark, side, line });
             return Ok(Outputs::Vary(side, line));
         }
@@ -82,15 +69,14 @@ pub(crate) fn check_output(
     Ok(Outputs::Differ)
 }
 
-/// Runs both sides once, and returns the files with their outputs.
+/// Runs both sides once, and returns the files with their outputs, and with what they hand over.
 fn print_both(
     execution: &mut Execution<'_>,
     sides: &mut Pair<SideProgram>,
     name: &str,
     filter: Option<&str>,
-    context: Context<'_>,
-) -> Result<Printed, Stop> {
-    let files = Pair::try_both(|side| {
+) -> Result<Pair<[PathBuf; 2]>, Stop> {
+    Pair::try_both(|side| {
         let program = &mut sides[side];
         program.select(RunLength::Probe, program.all(filter));
         let file = program.folder.join(name);
@@ -102,15 +88,11 @@ fn print_both(
         let usual = std::mem::replace(&mut program.command.stdout, Sink::File(file.clone()));
         // A harness that parses standard output finds it empty, which is not a
         // failure here.
-        let ran = execution.run(Pass::Plain, program, None, context);
+        let ran = execution.run(Pass::Plain, program, None);
         let command = &mut sides[side].command;
         command.stdout = usual;
         command.env.pop();
-        ran.map(|_| (file, handed))
-    })?;
-    Ok(Printed {
-        stdout: files.as_ref().map(|(file, _)| file.clone()),
-        handed: files.map(|(_, handed)| handed),
+        ran.map(|_| [file, handed])
     })
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Context, Execution, SideProgram, Stop};
+use super::{Execution, SideProgram, Stop};
 use crate::exec::known::Known;
 use crate::exec::meter::Pass;
 use crate::exec::process::tick;
@@ -74,7 +74,6 @@ pub(crate) fn tune_repetitions(
     warm_up: Option<&Pair<Vec<Reading>>>,
     filter: Option<&str>,
     known: &Path,
-    context: Context<'_>,
 ) -> Result<(), Stop> {
     gates.retain(|metric| {
         let settled = |readings: &Vec<Reading>| {
@@ -95,7 +94,7 @@ pub(crate) fn tune_repetitions(
         let number = match known.read::<u32>().filter(|&number| number > 0) {
             Some(number) => number,
             None => {
-                let number = tune_side(execution, program, &gates, filter, context)?;
+                let number = tune_side(execution, program, &gates, filter)?;
                 known.write(&number);
                 number
             }
@@ -114,14 +113,13 @@ fn tune_side(
     program: &mut SideProgram,
     gates: &[String],
     filter: Option<&str>,
-    context: Context<'_>,
 ) -> Result<u32, Stop> {
     let oracles: Vec<Logistic> = gates.iter().filter_map(|metric| oracle(metric)).collect();
     program.select(RunLength::Probe, program.all(filter));
     tune(&oracles, &mut |count| {
         let mut sums = vec![0.0; gates.len()];
         for _ in 0..count {
-            for reading in execution.run(Pass::Plain, program, None, context)? {
+            for reading in execution.run(Pass::Plain, program, None)? {
                 for (sum, metric) in sums.iter_mut().zip(gates) {
                     *sum += reading.values.get(metric).unwrap_or(0.0);
                 }

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::VaryingNames;
 use super::hooks::RunHooks;
 use super::placement::Placement;
-use super::{Context, Hook, VaryingNames};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::harness::{self, Harness, OutputPaths};
@@ -31,7 +31,7 @@ pub(crate) struct SideProgram {
     pub(super) paths: OutputPaths,
     /// A folder for files of its runs.
     pub(crate) folder: PathBuf,
-    pub(super) hooks: RunHooks,
+    pub(crate) hooks: RunHooks,
     /// The number of words in the command without those that select benchmarks.
     pub(super) words: usize,
     /// A name for what is run.
@@ -130,16 +130,6 @@ impl SideProgram {
     /// The `PATH` of its runs.
     pub(crate) fn path_variable(&self) -> Option<OsString> {
         self.command.var("PATH").map(ToOwned::to_owned)
-    }
-
-    /// Runs one of the user's commands around runs, if there is one.
-    pub(crate) fn hook(
-        &self,
-        hook: Hook,
-        benchmark: &Benchmark,
-        context: Context<'_>,
-    ) -> Result<(), Error> {
-        self.hooks.run(hook, benchmark, context)
     }
 
     /// The arguments of a run of all benchmarks that match the filter.

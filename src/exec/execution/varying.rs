@@ -3,9 +3,8 @@
 
 use std::ffi::OsString;
 
-use super::{Context, Execution, SideProgram, Stop};
+use super::SideProgram;
 use crate::model::row::Reading;
-use crate::model::run_length::RunLength;
 
 /// The benchmarks of one side if some of their names change with every run, else none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,19 +71,6 @@ impl SideProgram {
     pub(crate) fn only(&self, names: &[&str]) -> Option<Vec<OsString>> {
         let varies = self.varying.stable().any(|stable| names.contains(&stable.as_str()));
         (!varies).then(|| self.harness.only(names))
-    }
-}
-
-impl Execution<'_> {
-    /// The names of the benchmarks of a program that match the filter, from another run.
-    pub(crate) fn names(
-        &mut self,
-        program: &mut SideProgram,
-        filter: Option<&str>,
-        context: Context<'_>,
-    ) -> Result<Vec<String>, Stop> {
-        let run = self.run_all(program, RunLength::Probe, filter, context)?;
-        Ok(run.into_iter().filter_map(|reading| reading.benchmark).collect())
     }
 }
 

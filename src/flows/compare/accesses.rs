@@ -62,9 +62,7 @@ impl<'a> Folders<'a> {
     /// The same, of executables that are equal in all that is loaded.
     pub(super) fn of_equal(self, programs: &Pair<Program>) -> Self {
         let executable = |side: Side| programs[side].executable.as_deref()?.canonicalize().ok();
-        let equal = Side::BOTH.into_iter().all(|side| executable(side).is_some());
-        let equal = equal.then(|| Pair::both(|side| executable(side).unwrap_or_default()));
-        Folders { equal, ..self }
+        Folders { equal: Pair::try_both(|side| executable(side).ok_or(())).ok(), ..self }
     }
 
     /// Checks that what the two runs accessed is the same. Returns the files and folders of the

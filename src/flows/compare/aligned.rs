@@ -9,9 +9,10 @@ use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::plan::Plan;
 use crate::error::Error;
-use crate::exec::execution::{Context, SideProgram, Stop, Unknown};
+use crate::exec::execution::{SideProgram, Stop, Unknown};
 use crate::model::layouts::Layouts;
 use crate::model::notice::Notice;
+use crate::model::row::BenchmarkId;
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
 use crate::workspace::functions::Alignment;
@@ -25,9 +26,9 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
     if plan.layouts == Layouts::Off {
         return Ok(());
     }
-    let Session { programs, context, reporter, .. } = session;
+    let Session { programs, reporter, .. } = session;
     let numbered = programs.iter_mut().enumerate();
-    for (_, program) in numbered.filter(|(number, _)| is_placed(plan, *number)) {
+    for (number, program) in numbered.filter(|(number, _)| is_placed(plan, *number)) {
         if program.both_sides(|side| side.linked_elsewhere().is_some()) {
             let mut share = None;
             program.try_sides(|side| {
@@ -40,7 +41,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
         if program.check_relink().is_err() {
             continue;
         }
-        match aligned(program, *context) {
+        match aligned(program, plan, number) {
             Ok(share) => program.aligned = Some(share),
             Err(why) => {
                 program.try_sides(SideProgram::unalign)?;
@@ -66,7 +67,8 @@ pub(super) fn is_placed(plan: &Plan, number: usize) -> bool {
 
 /// Links both sides of a program aligned, and runs a benchmark of each once. Returns which
 /// share of the code that both have is at the same addresses.
-fn aligned(program: &mut ComparedProgram<'_>, context: Context<'_>) -> Result<f64, Unknown> {
+fn aligned(program: &mut ComparedProgram<'_>, plan: &Plan, number: usize) -> Result<f64, Unknown> {
+    let context = program.execution.context;
     let mut alignment = Alignment::of(program.built).map_err(Unknown::Because)?;
     let mut links = 0;
     let share = loop {
@@ -83,7 +85,8 @@ fn aligned(program: &mut ComparedProgram<'_>, context: Context<'_>) -> Result<f6
             break share;
         }
     };
-    let first = program.cases.first();
-    program.pair(first.as_slice(), Side::Base, RunLength::Probe, None, context)?;
+    let first = plan.groups.iter().find(|group| group.program == number);
+    let first = first.map(|group| BenchmarkId(group.benchmarks.start));
+    program.pair(plan, first.as_slice(), Side::Base, RunLength::Probe, None)?;
     Ok(share)
 }

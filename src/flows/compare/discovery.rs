@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::harnesses::coarse;
-use super::program::{ComparedProgram, WarmUp};
+use super::program::ComparedProgram;
 use crate::error::Error;
 use crate::exec::execution::gates;
 use crate::exec::meter;
@@ -24,7 +24,7 @@ use crate::settings::options::Benchmark;
 const FEW: f64 = 100.0;
 
 /// What was found in a program.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Discovery {
     /// The name of the program.
     pub(super) program: String,
@@ -90,13 +90,13 @@ impl Discovery {
     /// If there is no benchmark, or a requested metric is not measured.
     pub(super) fn of(
         program: &ComparedProgram<'_>,
-        warm_up: &WarmUp,
+        (readings, pair_seconds): (Option<&Pair<Vec<Reading>>>, f64),
         several: bool,
         filter: Option<&str>,
     ) -> Result<Self, Error> {
         let benchmark = program.execution.benchmark;
         let harness = program.dialect();
-        let readings = warm_up.readings.clone().unwrap_or_else(|| {
+        let readings = readings.cloned().unwrap_or_else(|| {
             // Nothing ran: the metrics are those that the meters measure of the program.
             let known = program.execution.meters.metrics();
             let values: Values = known.iter().map(|metric| (metric.name.as_str(), 0.0)).collect();
@@ -117,18 +117,11 @@ impl Discovery {
         let mut discovery = Discovery {
             program: benchmark.name.clone(),
             number: program.number,
-            results: Vec::new(),
-            benchmarks: Vec::new(),
-            unaffected: Vec::new(),
-            entered: BTreeMap::new(),
-            not_measured: Vec::new(),
-            one_sided: Vec::new(),
-            coarse: Vec::new(),
             inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
             exact: if program.is_left_out() { Vec::new() } else { program.exact()? },
-            is_lacking: false,
-            pair_seconds: warm_up.pair_seconds,
+            pair_seconds,
+            ..Discovery::default()
         };
         for side in [Side::Head, Side::Base] {
             for reading in &readings[side] {
@@ -289,9 +282,6 @@ impl Discovery {
     /// The names of the benchmarks, in the outputs and as the harness knows them.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
-        let compared = compared
-            .chain(self.unaffected.iter().map(|(name, _)| name))
-            .chain(self.not_measured.iter().map(|(name, _)| name));
         let one_sided = self.one_sided.iter().map(|only| &only.benchmark);
         compared.chain(one_sided).chain(&self.inner_names)
     }

@@ -13,7 +13,7 @@ use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Sampling, SideProgram, Stop, Unknown};
+use crate::exec::execution::{Sampling, SideProgram, Stop, Unknown};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
 use crate::model::explanation::{
@@ -54,17 +54,12 @@ type Costs = BTreeMap<String, Vec<f64>>;
 /// What call stacks cost in all runs together, by the names that people read, the callers first.
 type Stacks = BTreeMap<Vec<String>, Pair<f64>>;
 
-/// What was found of a benchmark, before it is known which code differs.
-enum Found {
-    /// The instructions of each function and call stack.
-    Instructions(FoundCosts),
-    /// The shares of the time of an iteration, 0 to 1, and that time in each run, seconds.
-    Samples(FoundCosts, Pair<Vec<f64>>),
-}
-
-/// What functions and call stacks cost on both sides.
+/// What functions and call stacks cost on both sides, before it is known which code differs.
 #[derive(Default)]
 struct FoundCosts {
+    /// The time of an iteration in each run, seconds, if the costs are shares of it, 0 to 1;
+    /// otherwise they are instructions.
+    times: Option<Pair<Vec<f64>>>,
     functions: Pair<Costs>,
     stacks: Stacks,
     /// How often the instructions of each function are executed in the first run, if they are
@@ -111,15 +106,15 @@ pub(super) fn explain(
     let mut differing_in = BTreeMap::new();
     let mut explanations = Vec::new();
     for (number, result, inner) in regressed.into_iter().take(MOST) {
-        let Session { programs, context, reporter, .. } = session;
+        let Session { programs, reporter, .. } = session;
         let program = &mut programs[number];
-        let mut search = CostSearch { program, inner, deadline, context: *context };
+        let mut search = CostSearch { program, inner, deadline };
         let explained = search.find_why(result, *reporter).and_then(|found| {
             let program = &programs[number];
             let differing = differing_in.entry(number).or_insert_with(|| differing(program));
             let mut explanation = found.explanation(&result.name, differing.as_ref());
-            let lines = hot_lines::find(program, found.costs(), &explanation, *context)
-                .map(|hot| explanation.hot = hot);
+            let lines =
+                hot_lines::find(program, &found, &explanation).map(|hot| explanation.hot = hot);
             explanations.push(explanation);
             lines
         });
@@ -142,7 +137,6 @@ struct CostSearch<'s, 'a> {
     /// The harness's name for the benchmark; `None` for the program itself.
     inner: Option<&'s str>,
     deadline: Option<Instant>,
-    context: Context<'s>,
 }
 
 impl CostSearch<'_, '_> {
@@ -152,7 +146,7 @@ impl CostSearch<'_, '_> {
         &mut self,
         result: &BenchmarkResult,
         reporter: &mut dyn Reporter,
-    ) -> Result<Found, NotFound> {
+    ) -> Result<FoundCosts, NotFound> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             let why = "there was no time to find out which functions take longer".to_owned();
             return Err(NotFound::Because { why, hint: None });
@@ -189,7 +183,7 @@ impl CostSearch<'_, '_> {
         result: &BenchmarkResult,
         (not_counted, hint): (String, Option<String>),
         reporter: &mut dyn Reporter,
-    ) -> Result<Found, NotFound> {
+    ) -> Result<FoundCosts, NotFound> {
         let not_found = |not_sampled: &str, other_hint: Option<String>| {
             let why = format!(
                 "which functions take longer is not known: instructions can't be counted \
@@ -218,8 +212,8 @@ impl CostSearch<'_, '_> {
         mut profiler: Profiler,
         benchmark: &str,
         reporter: &mut dyn Reporter,
-    ) -> Result<Option<Found>, Stop> {
-        let CostSearch { program, inner, deadline, context } = self;
+    ) -> Result<Option<FoundCosts>, Stop> {
+        let CostSearch { program, inner, deadline } = self;
         let mut both = FoundCosts { runs: COUNTED_RUNS, ..FoundCosts::default() };
         for run in 0..COUNTED_RUNS {
             // One list of each side's instructions is enough.
@@ -227,7 +221,7 @@ impl CostSearch<'_, '_> {
             for side in Side::BOTH {
                 let place = (2 * run + 1 + usize::from(side == Side::Head), 2 * COUNTED_RUNS);
                 reporter.event(Event::Counting(benchmark, place));
-                let counts = program.profile(side, *inner, &profiler, *deadline, *context)?;
+                let counts = program.profile(side, *inner, &profiler, *deadline)?;
                 let Some(counts) = counts else { return Ok(None) };
                 for (stack, instructions) in counts.stacks {
                     both.add(&stack, side, run, instructions as f64);
@@ -237,19 +231,23 @@ impl CostSearch<'_, '_> {
                 }
             }
         }
-        Ok(Some(Found::Instructions(both)))
+        Ok(Some(both))
     }
 
     /// The shares of the functions of both sides in the time that `metric` measures.
-    fn take_samples(&mut self, sampler: &Sampler, metric: &MetricResult) -> Result<Found, Unknown> {
-        let CostSearch { program, inner, deadline, context } = self;
+    fn take_samples(
+        &mut self,
+        sampler: &Sampler,
+        metric: &MetricResult,
+    ) -> Result<FoundCosts, Unknown> {
+        let CostSearch { program, inner, deadline } = self;
         let begin = Instant::now();
         let mut both = FoundCosts { runs: SAMPLED_RUNS, ..FoundCosts::default() };
         let mut times = Pair::<Vec<f64>>::default();
         for run in 0..SAMPLED_RUNS {
             for side in Side::BOTH {
                 let sampling = Sampling { sampler, metric: &metric.name, run };
-                let sampled = program.sample(side, *inner, sampling, *deadline, *context)?;
+                let sampled = program.sample(side, *inner, sampling, *deadline)?;
                 // A process without a report has the time of perf in its own.
                 let usual = Pair { base: metric.summary.base, head: metric.summary.head };
                 let time = sampled.reported.or(usual[side]);
@@ -263,7 +261,7 @@ impl CostSearch<'_, '_> {
                 return Err("that would take too long".into());
             }
         }
-        Ok(Found::Samples(both, times))
+        Ok(FoundCosts { times: Some(times), ..both })
     }
 }
 
@@ -289,11 +287,11 @@ impl FoundCosts {
 /// Whether the instructions are the reason for a regression, not how long they take: they have
 /// increased by at least half as much as the time, or, if only a `part` of the process is measured,
 /// at all.
-fn explains(found: &Found, result: &BenchmarkResult, part: bool) -> bool {
+fn explains(found: &FoundCosts, result: &BenchmarkResult, part: bool) -> bool {
     let Some(change) = time_metric(result).and_then(|metric| metric.summary.change) else {
         return true;
     };
-    let total = found.costs().functions.as_ref().map(median_sum);
+    let total = found.functions.as_ref().map(median_sum);
     let least = if part { LEAST_COUNTED } else { 0.5 * change };
     total.head >= (1.0 + least) * total.base
 }
@@ -362,14 +360,12 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
     Some(changed.iter().map(|function| function.name.clone()).collect())
 }
 
-impl Found {
+impl FoundCosts {
     fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
-        let costs = &self.costs().functions;
-        let total = match self {
-            Found::Instructions(_) => costs.as_ref().map(median_sum),
-            Found::Samples(_, times) => {
-                times.as_ref().map(|times| CostRange::of(Some(times)).median)
-            }
+        let costs = &self.functions;
+        let total = match &self.times {
+            None => costs.as_ref().map(median_sum),
+            Some(times) => times.as_ref().map(|times| CostRange::of(Some(times)).median),
         };
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
         let names: BTreeSet<&String> =
@@ -377,10 +373,7 @@ impl Found {
         let changed = names.into_iter().filter_map(|name| {
             let runs = Pair::both(|side| CostRange::of(costs[side].get(name)));
             let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
-            let cost = match self {
-                Found::Instructions(_) => runs.map(|runs| runs.median),
-                Found::Samples(..) => Pair::both(|side| runs[side].median * total[side]),
-            };
+            let cost = Pair::both(|side| self.of_share(runs[side].median, total[side]));
             (is_change && self.is_large(cost, total, differs(name))).then_some((name, cost))
         });
         let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
@@ -402,32 +395,28 @@ impl Found {
         Explanation { benchmark, cost, functions, hot: None, stacks }
     }
 
-    fn costs(&self) -> &FoundCosts {
-        let (Found::Instructions(costs) | Found::Samples(costs, _)) = self;
-        costs
+    /// What a cost is in all, of which `total` is that of all functions.
+    fn of_share(&self, cost: f64, total: f64) -> f64 {
+        if self.times.is_some() { cost * total } else { cost }
     }
 
     /// The call stacks of a run, on average.
     fn stacks(&self, total: Pair<f64>, differing: Option<&BTreeSet<String>>) -> Vec<StackCost> {
-        let FoundCosts { stacks, runs, .. } = self.costs();
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
         let frame = |name: &String| StackFrame { function: name.clone(), differs: differs(name) };
-        let cost = |sum: f64, side: Side| match self {
-            Found::Instructions(_) => sum / *runs as f64,
-            Found::Samples(..) => sum / *runs as f64 * total[side],
-        };
+        let cost = |sum: f64, side: Side| self.of_share(sum / self.runs as f64, total[side]);
         let stack = |(names, sums): (&Vec<String>, &Pair<f64>)| StackCost {
             frames: names.iter().map(frame).collect(),
             cost: Pair::both(|side| cost(sums[side], side)),
         };
-        stacks.iter().map(stack).collect()
+        self.stacks.iter().map(stack).collect()
     }
 
     /// Whether a function's cost differs by more than could be by chance. Where the time of all
     /// varies from run to run, that of a function with a large share of it does, too, though
     /// its share may not.
     fn is_large(&self, cost: Pair<f64>, total: Pair<f64>, differs: bool) -> bool {
-        let Found::Samples(_, times) = self else {
+        let Some(times) = &self.times else {
             return differs || (cost.head - cost.base).abs() >= LEAST_COUNTED * total.base;
         };
         let spread = |side: Side| {
@@ -440,10 +429,10 @@ impl Found {
     }
 
     fn cost(&self, both: Pair<f64>) -> Cost {
-        match self {
+        match self.times {
             // These were whole numbers, below 2^53.
-            Found::Instructions(_) => Cost::Instructions(both.map(|count| count as u64)),
-            Found::Samples(..) => Cost::Seconds(both),
+            None => Cost::Instructions(both.map(|count| count as u64)),
+            Some(_) => Cost::Seconds(both),
         }
     }
 }
@@ -502,7 +491,7 @@ mod tests {
             ]),
         };
         let differing = BTreeSet::from(["more".to_owned()]);
-        let found = Found::Instructions(of(both, COUNTED_RUNS));
+        let found = of(both, COUNTED_RUNS);
         let explanation = found.explanation("bench", Some(&differing));
         let more = FunctionCost {
             name: "more".to_owned(),
@@ -519,7 +508,7 @@ mod tests {
             costs(&[("set_up", &[3e8; 3]), ("next", &[next; 3]), ("parse", &[parse; 3])])
         };
         let both = Pair { base: count(486.0, 360.0), head: count(772.0, 359.0) };
-        let found = Found::Instructions(of(both, COUNTED_RUNS));
+        let found = of(both, COUNTED_RUNS);
         let shown = |differing| -> Vec<String> {
             let functions = found.explanation("bench", differing).functions;
             functions.into_iter().map(|one| one.name).collect()
@@ -533,7 +522,7 @@ mod tests {
     fn instructions_explain_a_time_that_grows_as_they_do() {
         let found = |head: f64| {
             let both = Pair { base: costs(&[("f", &[1e6; 3])]), head: costs(&[("f", &[head; 3])]) };
-            Found::Instructions(of(both, COUNTED_RUNS))
+            of(both, COUNTED_RUNS)
         };
         let slower = |change| {
             let summary = Summary { change: Some(change), ..Summary::default() };
@@ -568,8 +557,8 @@ mod tests {
         };
         let times = Pair { base: vec![4.0; 5], head: vec![6.0, 6.0, 6.0, 6.03, 5.97] };
         let explained = |costs: Pair<Costs>, times: Pair<Vec<f64>>| {
-            let explanation =
-                Found::Samples(of(costs, SAMPLED_RUNS), times).explanation("bench", None);
+            let found = FoundCosts { times: Some(times), ..of(costs, SAMPLED_RUNS) };
+            let explanation = found.explanation("bench", None);
             let names = explanation.functions.iter().map(|one| one.name.clone());
             (explanation.cost, names.collect::<Vec<_>>())
         };
@@ -578,10 +567,8 @@ mod tests {
         // has no sample in two runs, as on the base.
         let expected = ["hot", "gone"].map(str::to_owned).to_vec();
         assert_eq!(explained(both.clone(), times), (total, expected));
-        let found = Found::Samples(
-            of(both.clone(), SAMPLED_RUNS),
-            Pair { base: vec![4.0; 5], head: vec![6.0; 5] },
-        );
+        let times = Some(Pair { base: vec![4.0; 5], head: vec![6.0; 5] });
+        let found = FoundCosts { times, ..of(both.clone(), SAMPLED_RUNS) };
         let hot = &found.explanation("bench", None).functions[0];
         assert_eq!(hot.cost, Cost::Seconds(Pair { base: 1.0, head: 3.0 }));
         // Where the time of all varies by a third, that of `hot` has doubled all the same.
@@ -605,7 +592,7 @@ mod tests {
 
     #[test]
     fn a_process_that_enters_nothing_costs_nothing() {
-        let found = Found::Instructions(FoundCosts::default());
+        let found = FoundCosts::default();
         let explanation = found.explanation("bench", None);
         assert_eq!(explanation.cost, Cost::Instructions(Pair { base: 0, head: 0 }));
         assert_eq!(explanation.functions, []);

@@ -1,23 +1,21 @@
 //! What is measured if the time limit leaves no room for the least number of pairs of all
 //! benchmarks: the cheapest first, so that most are decided. The rest is reported by name.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::cases::Cases;
 use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
 use super::session::Session;
 use crate::engine::event::Event;
 use crate::engine::plan::{Group, Plan, TriedPair};
+use crate::engine::schedule::Schedule;
 use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;
 use crate::flows::error::{FlowError, HEADROOM, limit_for};
 use crate::model::layouts::Layouts;
 use crate::model::notice::{NoTime, Notice};
-use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 
@@ -72,7 +70,7 @@ pub(super) fn into_limit(
     if !keeps_a_gate(&costs, &kept) {
         return Err(too_short(session, plan, &costs).into());
     }
-    leave_out(session, plan, discoveries, &costs, &kept);
+    leave_out(plan, discoveries, &costs, &kept);
     report(session, discoveries, &costs, to_pass);
     Ok(())
 }
@@ -83,7 +81,8 @@ fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), St
     let (limit, begin) = (plan.time_limit, Instant::now());
     let groups = plan.groups.iter().enumerate();
     let stored = groups.filter(|(_, group)| group.is_stored && group.pair_seconds > 0.0);
-    let stored: Vec<usize> = stored.map(|(number, _)| number).collect();
+    let stored = stored.filter_map(|(number, group)| Some((number, plan.least_pairs_in(group)?)));
+    let stored: Vec<(usize, u64)> = stored.collect();
     if plan.least_time() <= limit.mul_f64(CHECKED) {
         return Ok(());
     }
@@ -92,15 +91,15 @@ fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), St
         if begin.elapsed() > limit.mul_f64(CHECKING) {
             break;
         }
-        let group = &plan.groups[stored[index]];
+        let (number, least) = stored[index];
         session.reporter.event(Event::Timing((done + 1, stored.len())));
-        let most = limit.div_f64(plan.least_pairs_in(group).unwrap_or(1) as f64);
-        let timed = time_pair(session, group, group.benchmarks.clone(), most)?;
-        earlier += group.pair_seconds;
+        let most = limit.div_f64(least as f64);
+        earlier += plan.groups[number].pair_seconds;
+        let timed = time_group(session, plan, number, 0, most)?;
         now += timed.unwrap_or(most.as_secs_f64());
     }
     if earlier > 0.0 {
-        stored.iter().for_each(|&number| plan.groups[number].pair_seconds *= now / earlier);
+        stored.iter().for_each(|&(number, _)| plan.groups[number].pair_seconds *= now / earlier);
     }
     Ok(())
 }
@@ -132,7 +131,7 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         let Some(least) = plan.least_pairs_in(group) else { continue };
         let most = limit.div_f64(least as f64);
         session.reporter.event(Event::Timing((done + 1, count)));
-        let timed = time_pair(session, group, group.benchmarks.clone(), most)?;
+        let timed = time_group(session, plan, number, 1, most)?;
         let group = &mut plan.groups[number];
         group.pair_seconds = match timed {
             Some(seconds) if group.is_guessed => seconds,
@@ -148,23 +147,24 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
     Ok(())
 }
 
-/// Runs a pair of some benchmarks of a group, and returns how long it takes, seconds; `None` if
-/// that is longer than `most`.
-fn time_pair(
+/// Runs a pair of a group, which counts like all others, and returns how long it takes, seconds;
+/// `None` if that is longer than `most`.
+fn time_group(
     session: &mut Session<'_, '_>,
-    group: &Group,
-    benchmarks: Range<usize>,
+    plan: &mut Plan,
+    number: usize,
+    coin: u64,
     most: Duration,
 ) -> Result<Option<f64>, Stop> {
-    let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
-    let length = group.length.unwrap_or(RunLength::LONG);
-    let begin = Instant::now();
-    let program = &mut session.programs[group.program];
-    match program.pair(&wanted, Side::Base, length, Some(begin + most), session.context) {
-        Ok(_) => Ok(Some(begin.elapsed().as_secs_f64())),
-        Err(Stop::OutOfTime) => Ok(None),
-        Err(stop) => Err(stop),
-    }
+    let Group { program, benchmarks, length, .. } = &plan.groups[number];
+    // Neither the coins with which lengths were tried nor those of the pairs that follow.
+    let first = Schedule::new(plan.seed.rotate_left(32), number as u64).first(coin);
+    let (program, length) = (&mut session.programs[*program], length.unwrap_or(RunLength::LONG));
+    let timed = program.timed_pair(plan, benchmarks.clone(), first, length, Some(most))?;
+    Ok(timed.map(|(seconds, rows)| {
+        plan.groups[number].tried.push(TriedPair { first, rows });
+        seconds
+    }))
 }
 
 /// What the benchmarks of a group cost.
@@ -201,12 +201,9 @@ impl GroupCost {
     fn parts(&self) -> Vec<Range<usize>> {
         let gating =
             |part: &Range<usize>| self.benchmarks[part.clone()].iter().any(|one| one.gates);
-        let all = self.benchmarks.len();
-        let parts: Vec<Range<usize>> = match self.can_be_cut {
-            true => (0..all).map(|index| index..index + 1).collect(),
-            false => std::iter::once(0..all).collect(),
-        };
-        parts.into_iter().filter(gating).collect()
+        let size = if self.can_be_cut { 1 } else { self.benchmarks.len() };
+        let starts = (0..self.benchmarks.len()).step_by(size.max(1));
+        starts.map(|start| start..start + size).filter(gating).collect()
     }
 
     /// How much a benchmark of a part costs in relation to what it is worth.
@@ -241,7 +238,11 @@ fn costs(
             }
             let most = left.min(budget.mul_f64(ONE_PART));
             session.reporter.event(Event::Timing((number + 1, plan.benchmarks.len())));
-            let seconds = time_pair(session, group, number..number + 1, most)?;
+            let (program, length) = (&mut session.programs[group.program], group.length);
+            let length = length.unwrap_or(RunLength::LONG);
+            let part_of_it = number..number + 1;
+            let timed = program.timed_pair(plan, part_of_it, Side::Base, length, Some(most))?;
+            let seconds = timed.map(|(seconds, _)| seconds);
             let own = seconds.unwrap_or(most.as_secs_f64()) - start_ups;
             *part = PartTime { seconds: own.max(0.0), is_known: seconds.is_some() };
         }
@@ -329,57 +330,22 @@ fn cheapest(groups: &[GroupCost], room: f64) -> Vec<Vec<bool>> {
 
 /// Removes what is not kept from the plan and from what was found.
 fn leave_out(
-    session: &mut Session<'_, '_>,
     plan: &mut Plan,
     discoveries: &mut [Discovery],
     costs: &[GroupCost],
     kept: &[Vec<bool>],
 ) {
-    let old = plan.clone();
-    *plan = old.emptied();
     let mut needed: Vec<Vec<Option<f64>>> = vec![Vec::new(); discoveries.len()];
-    for (group, (cost, kept)) in old.groups.iter().zip(costs.iter().zip(kept)) {
+    for (group, (cost, kept)) in plan.groups.iter_mut().zip(costs.iter().zip(kept)) {
         needed[group.program].extend(seconds_needed(cost, kept));
+        if cost.least > 0.0 {
+            group.pair_seconds = cost.seconds(|index| kept[index]) / cost.least;
+        }
     }
     for (discovery, needed) in discoveries.iter_mut().zip(&needed) {
         discovery.leave_unmeasured(needed);
     }
-    session.programs.iter_mut().for_each(|program| program.cases = Cases::default());
-    let mut planned = vec![0; discoveries.len()];
-    for (group, (cost, kept)) in old.groups.iter().zip(costs.iter().zip(kept)) {
-        let first = planned[group.program];
-        let number = kept.iter().filter(|kept| **kept).count();
-        planned[group.program] += number;
-        if number == 0 {
-            continue;
-        }
-        let benchmarks = &discoveries[group.program].benchmarks[first..first + number];
-        let seconds = match cost.least {
-            0.0 => group.pair_seconds,
-            least => cost.seconds(|index| kept[index]) / least,
-        };
-        let program = &mut session.programs[group.program];
-        program.plan(group.program, benchmarks, seconds, plan);
-        if let Some(planned) = plan.groups.last_mut() {
-            (planned.length, planned.is_guessed) = (group.length, group.is_guessed);
-            let kept = group.benchmarks.clone().zip(kept).filter(|(_, kept)| **kept);
-            let ids = kept.map(|(id, _)| id).zip(planned.benchmarks.clone()).collect();
-            planned.tried = renumbered(&group.tried, &ids);
-        }
-    }
-}
-
-/// These pairs without what is not kept, with the new numbers of the benchmarks.
-fn renumbered(tried: &[TriedPair], ids: &BTreeMap<usize, usize>) -> Vec<TriedPair> {
-    let row = |row: &Row| {
-        let benchmark = BenchmarkId(*ids.get(&row.benchmark.0)?);
-        Some(Row { benchmark, ..row.clone() })
-    };
-    let pair = |pair: &TriedPair| TriedPair {
-        rows: pair.rows.iter().filter_map(row).collect(),
-        first: pair.first,
-    };
-    tried.iter().map(pair).collect()
+    plan.retain(&kept.concat());
 }
 
 /// Reports what is not measured. An all-clear needs the least number of pairs times `to_pass`.
@@ -414,25 +380,21 @@ fn seconds_needed<'a>(
 
 /// The error that not one benchmark fits.
 fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> FlowError {
-    let mut shortest: Option<(f64, u64, Range<usize>)> = None;
-    for (group, cost) in plan.groups.iter().zip(costs) {
-        for part in cost.parts() {
+    let parts = plan.groups.iter().zip(costs).flat_map(|(group, cost)| {
+        cost.parts().into_iter().map(move |part| {
             let seconds = cost.seconds(|index| part.contains(&index));
-            if shortest.as_ref().is_none_or(|(least, ..)| seconds < *least) {
-                let first = group.benchmarks.start;
-                let part = first + part.start..first + part.end;
-                shortest = Some((seconds, cost.least as u64, part));
-            }
-        }
-    }
-    let (seconds, least, part) = shortest.unwrap_or_default();
-    let name = plan.benchmarks.get(part.start).map(|benchmark| benchmark.name.clone());
+            (seconds, cost.least as u64, group.benchmarks.start + part.start, part.len())
+        })
+    });
+    let shortest = parts.min_by(|(one, ..), (other, ..)| one.total_cmp(other));
+    let (seconds, least, first, together) = shortest.unwrap_or_default();
+    let name = plan.benchmarks.get(first).map(|benchmark| benchmark.name.clone());
     let mut harnesses = session.programs.iter().map(|one| &one.sides.head.harness);
     FlowError::LimitTooShort {
         least,
         benchmarks: plan.benchmarks.iter().filter(|one| one.gates()).count(),
         shortest: name.unwrap_or_default(),
-        together: part.len(),
+        together,
         needed: Duration::from_secs_f64(seconds),
         limit: plan.time_limit,
         newer: harnesses.find_map(Harness::version_with_short_runs),
@@ -442,7 +404,6 @@ fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Flo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::row::MetricId;
 
     /// A group of benchmarks that gate, by the seconds of each, in single pairs.
     fn group<const N: usize>(start_ups: f64, can_be_cut: bool, seconds: [f64; N]) -> GroupCost {
@@ -528,20 +489,5 @@ mod tests {
         let needed = |kept: &[bool]| seconds_needed(&three, kept).collect::<Vec<_>>();
         assert_eq!(needed(&[true, false, true]), [None, Some(80.0), None]);
         assert_eq!(needed(&[false; 3]), [Some(12.0), Some(82.0), Some(12.0)]);
-    }
-
-    #[test]
-    fn pairs_from_before_follow_the_benchmarks_that_are_kept() {
-        let row = |id, side| Row {
-            benchmark: BenchmarkId(id),
-            side,
-            values: vec![(MetricId(0), id as f64)],
-        };
-        let rows = (4..7).flat_map(|id| Side::BOTH.map(|side| row(id, side))).collect();
-        let tried = [TriedPair { first: Side::Head, rows }];
-        let left = renumbered(&tried, &BTreeMap::from([(4, 1), (6, 2)]));
-        let ids = left[0].rows.iter().map(|row| (row.benchmark.0, row.values[0].1));
-        assert_eq!(ids.collect::<Vec<_>>(), [(1, 4.0), (1, 4.0), (2, 6.0), (2, 6.0)]);
-        assert_eq!(left[0].first, Side::Head);
     }
 }

@@ -52,8 +52,7 @@ fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
         return None;
     }
     let source = prepared.source.as_ref()?;
-    let text = std::fs::read_to_string(&source.path).ok()?;
-    let word = timing_word(&text)?;
+    let word = timing_word(&read(source))?;
     let (benchmark, path) = (benchmark.name.clone(), source.inside.display().to_string());
     Some(RunNotice::OwnTiming { benchmark, word: word.to_owned(), path })
 }

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::Options;
 use super::discovery::Discovery;
 use super::program::{self, ComparedProgram};
-use super::sampling::run;
+use super::sampling::sample_stages;
 use super::session::Session;
-use super::{Options, Way};
 use super::{lengths, planning, warm_up};
 use crate::engine::event::{Event, Recorder};
-use crate::engine::experiment::Experiment;
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::exec::execution::Context;
@@ -19,7 +18,6 @@ use crate::model::dialect::Dialect;
 use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Row;
 use crate::settings::options::Benchmark;
-use crate::stats::empirical::median_of;
 use crate::workspace::{self, Preparation, Request};
 
 /// The maximum number of pairs: more would show little more of the noise.
@@ -62,21 +60,18 @@ pub(in crate::flows) fn sample_each(
     let start = Instant::now();
     let request = Request { aa: true, ..request.clone() };
     let options = Options { request, ..Options::default() };
-    let reporter = &mut Recorder::new(|event: Event<'_>| match event {
-        Event::Pair { .. } | Event::Sampled(_) => {}
-        event => on_event(event),
-    });
+    let reporter = &mut Recorder::new(on_event);
     let mut preparation =
         workspace::prepare(&options.request, context.helper, context.interrupt, reporter)?;
     let time = time.div_f64(preparation.benchmarks.len() as f64);
     preparation.settings.limits = Limits { time, pairs: Some(ENOUGH) };
-    let mut programs = program::programs(&preparation, None, reporter)?;
+    let mut programs = program::programs(&preparation, None, context, reporter)?;
     with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
         let mut tried = Vec::new();
         for program in programs {
             let (benchmark, dialect) = (program.execution.benchmark.clone(), program.dialect());
             let programs = std::slice::from_mut(program);
-            let mut session = Session { programs, context, start, reporter: &mut *reporter };
+            let mut session = Session { programs, start, reporter: &mut *reporter };
             match sample(&mut session, &preparation, &options) {
                 Err(error) if error.is_interrupt() => return Err(error),
                 pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
@@ -97,38 +92,28 @@ fn sample(
     if session.programs[0].can_select_benchmarks() {
         thin_out(&mut found[0], settings.limits.time);
     }
-    let mut plan = planning::plan(session, &found, settings, options, Way::ByPairs)?;
+    let mut plan = planning::plan(session, &found, settings, options, false)?;
     planning::reason_not_to_sample(&plan, &found, None)?;
     lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
-    let Session { programs, context, start, reporter } = session;
-    let clock = || start.elapsed().as_secs_f64();
-    let mut experiment = Experiment::new(plan.clone(), clock());
-    let (mut rows, mut seconds) = (Vec::new(), vec![Vec::new(); plan.groups.len()]);
-    let stopped_by = run(
-        &mut experiment,
-        &clock,
-        &mut |turn, progress| {
-            let begin = Instant::now();
-            let group = &plan.groups[turn.group];
-            let measured = programs[0].measure(turn, group, progress, *context)?;
-            seconds[turn.group].push(begin.elapsed().as_secs_f64());
-            rows.extend_from_slice(&measured);
-            Ok(measured)
-        },
-        *reporter,
-        &mut |_, _| {},
-    )?;
+    let Session { programs, start, reporter } = session;
+    let mut rows = Vec::new();
+    let reporter = &mut Recorder::new(|event: Event<'_>| match event {
+        Event::Pair { rows: pair, .. } => rows.extend_from_slice(pair),
+        Event::Sampled(_) => {}
+        event => reporter.event(event),
+    });
+    let session = &mut Session { programs, start: *start, reporter };
+    let (stages, stopped_by) = sample_stages(session, &plan)?;
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
-    let pairs = plan.groups.iter().zip(&seconds);
-    let pairs =
-        pairs.map(|(group, all)| median_of(all.iter().copied()).unwrap_or(group.pair_seconds));
+    let experiment = stages.as_built();
+    let pairs = experiment.finish(stopped_by).benchmarks.iter().map(|one| one.pairs).max();
     let share = plan.benchmarks.len().max(1) as f64 / f64::max(benchmarks as f64, 1.0);
     Ok(TriedPairs {
         benchmarks,
-        runs: 2 * seconds.iter().map(Vec::len).max().unwrap_or(0),
-        run_seconds: pairs.sum::<f64>() / 2.0 / share,
+        runs: 2 * pairs.unwrap_or(0) as usize,
+        run_seconds: experiment.pair_seconds() / 2.0 / share,
         rows,
         plan,
     })

@@ -5,18 +5,16 @@ use std::time::Instant;
 
 use super::lengths::ratios;
 use super::program::ComparedProgram;
-use crate::engine::event::Reporter;
 use crate::engine::experiment::Turn;
 use crate::engine::layouts::{LayoutPlan, combined, median_rows};
 use crate::engine::plan::{Group, Plan};
 use crate::engine::schedule::Schedule;
 use crate::engine::stages::{LayoutTest, first_gate};
 use crate::error::Error;
-use crate::exec::execution::{Context, SideProgram, Stop};
+use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::meter;
 use crate::model::layouts::Placing;
 use crate::model::metric::Metric;
-use crate::model::notice::Notice;
 use crate::model::outcome::BenchmarkResult;
 use crate::model::row::{BenchmarkId, Row};
 use crate::model::run_length::RunLength;
@@ -27,61 +25,63 @@ use crate::model::suite::Suite;
 /// Makes the layouts differ from the order of the pairs.
 const SEED: u64 = 0x6c69_6e6b_6564;
 
-/// The results of the executables as built, combined with those over layouts.
-pub(super) fn combined_with(
+/// Combines the results of the executables as built with those over layouts. Returns the benchmark
+/// that is most likely slower over them.
+pub(super) fn combine_with(
     tests: &[LayoutTest],
-    placings: &[Option<Placing>],
     programs: &[ComparedProgram<'_>],
-    as_built: Vec<BenchmarkResult>,
-) -> Vec<BenchmarkResult> {
-    let mut benchmarks = as_built;
+    as_built: &mut [BenchmarkResult],
+    suite: &mut Option<Suite>,
+) -> Option<String> {
+    let mut likely_slower = None;
+    let any_aligned = programs.iter().any(|program| program.aligned.is_some());
     for test in tests {
-        let groups = &test.over.plan.groups;
-        let results = test.experiment.finish(test.stopped_by()).benchmarks;
-        for ((number, over), id) in results.into_iter().enumerate().zip(&test.over.of) {
-            let group = groups.iter().find(|group| group.benchmarks.contains(&number));
-            let placing = group.and_then(|group| placings[group.program]);
-            let aligned = group.is_some_and(|group| programs[group.program].aligned.is_some());
-            for metric in over.metrics.iter().filter(|metric| metric.gates) {
-                let mut all = benchmarks[id.0].metrics.iter_mut();
-                if let Some(as_built) = all.find(|known| known.name == metric.name) {
-                    let placing = placing.unwrap_or(Placing::Copied);
-                    *as_built = combined(as_built, metric, placing, aligned);
-                }
-            }
+        let LayoutPlan { plan, of, of_suite } = &test.over;
+        let over = test.experiment.finish(test.stopped_by());
+        likely_slower = likely_slower.or(over.likely_slower);
+        for (number, (over, id)) in over.benchmarks.iter().zip(of).enumerate() {
+            let group = plan.groups.iter().find(|group| group.benchmarks.contains(&number));
+            let program = group.map(|group| &programs[group.program]);
+            let aligned = program.is_some_and(|program| program.aligned.is_some());
+            let placing = program.and_then(|program| program.placing);
+            combine(&mut as_built[id.0], over, placing, aligned);
+        }
+        let Some(suite) = suite.as_mut() else { continue };
+        let numbers = over.suite.iter().flat_map(|suite| &suite.numbers);
+        for (over, number) in numbers.zip(of_suite) {
+            combine(&mut suite.numbers[*number], over, placing_of(plan, programs), any_aligned);
         }
     }
-    benchmarks
+    likely_slower
 }
 
-/// The numbers of the suite, combined with those over layouts.
-pub(super) fn suite_combined_with(
-    tests: &[LayoutTest],
-    placings: &[Option<Placing>],
-    programs: &[ComparedProgram<'_>],
-    as_built: Option<Suite>,
-) -> Option<Suite> {
-    let mut suite = as_built?;
-    let aligned = programs.iter().any(|program| program.aligned.is_some());
-    for test in tests {
-        let over = test.experiment.finish(test.stopped_by()).suite;
-        let placing = test.over.plan.groups.iter().find_map(|group| placings[group.program]);
-        let numbers = over.into_iter().flat_map(|suite| suite.numbers);
-        for (number, over) in test.over.of_suite.iter().zip(numbers) {
-            let metrics = suite.numbers[*number].metrics.iter_mut();
-            for (as_built, over) in metrics.zip(over.metrics).filter(|(_, over)| over.gates) {
-                *as_built = combined(as_built, &over, placing.unwrap_or(Placing::Copied), aligned);
-            }
+fn combine(
+    as_built: &mut BenchmarkResult,
+    over: &BenchmarkResult,
+    placing: Option<Placing>,
+    aligned: bool,
+) {
+    for over in over.metrics.iter().filter(|metric| metric.gates) {
+        let mut all = as_built.metrics.iter_mut();
+        if let Some(as_built) = all.find(|known| known.name == over.name) {
+            *as_built = combined(as_built, over, placing.unwrap_or(Placing::Copied), aligned);
         }
     }
-    Some(suite)
+}
+
+/// How the layouts of a plan over them are made, if any was.
+fn placing_of(plan: &Plan, programs: &[ComparedProgram<'_>]) -> Option<Placing> {
+    plan.groups.iter().find_map(|group| programs[group.program].placing)
 }
 
 /// The pairs of a suite that is divided among machines.
-pub(super) fn suite_pairs(tests: &[LayoutTest], placings: &[Option<Placing>]) -> Vec<SuitePairs> {
+pub(super) fn suite_pairs(
+    tests: &[LayoutTest],
+    programs: &[ComparedProgram<'_>],
+) -> Vec<SuitePairs> {
     let mut all = Vec::new();
     for LayoutTest { over: LayoutPlan { plan, .. }, experiment, .. } in tests {
-        let placing = plan.groups.iter().find_map(|group| placings[group.program]);
+        let placing = placing_of(plan, programs);
         for number in experiment.suite() {
             all.extend(number.kept().map(|(id, pairs)| SuitePairs {
                 benchmark: plan.benchmarks[id.0].name.clone(),
@@ -99,27 +99,13 @@ pub(super) fn depends_on_layout(metric: &Metric) -> bool {
     metric.depends_on_placement() && meter::pass(&metric.name).is_some()
 }
 
-/// How other layouts of a program's executables are made; a notice states why they
-/// can't be linked again.
-pub(super) fn placing(program: &ComparedProgram<'_>, reporter: &mut dyn Reporter) -> Placing {
-    match program.check_relink() {
-        Ok(()) => Placing::Linked,
-        Err(why) => {
-            let benchmark = program.execution.benchmark.name.clone();
-            reporter.notice(Notice::NotLinked { benchmark, why });
-            Placing::Copied
-        }
-    }
-}
-
 /// Measures a unit: both sides in layouts of their own. Returns its rows, and how long linking
 /// took, seconds, if they were not at hand.
 pub(super) fn measure(
     test: &mut LayoutTest,
     turn: &Turn,
     plan: &Plan,
-    (program, placing): (&mut ComparedProgram<'_>, Placing),
-    context: Context<'_>,
+    program: &mut ComparedProgram<'_>,
 ) -> Result<(Vec<Row>, Option<f64>), Stop> {
     let begin = Instant::now();
     let deadline = begin + turn.left;
@@ -131,14 +117,14 @@ pub(super) fn measure(
     let of = test.over.plan.groups[turn.group].program;
     let is_at_hand = number < program.layouts_at_hand();
     let seeds = seeds(plan.seed, of, number);
-    program.place(placing, (number as usize, seeds), turn.first, context)?;
+    program.place((number as usize, seeds), turn.first)?;
     if !is_at_hand {
         program.link_seconds = begin.elapsed().as_secs_f64();
     }
     let links = program.link_seconds;
     // Also of a layout that is at hand: it is shared by as many pairs as one that has to be linked.
     let link_seconds = links / turn.wanted.len().max(1) as f64;
-    let mut unit = Unit { test, turn, program, link_seconds, deadline, context };
+    let mut unit = Unit { test, turn, plan, program, link_seconds, deadline };
     let mut rows = Vec::new();
     for group in plan.groups.iter().filter(|group| group.program == of) {
         rows.extend(unit.measure(group)?);
@@ -146,17 +132,18 @@ pub(super) fn measure(
     Ok((rows, (!is_at_hand).then_some(links)))
 }
 
-struct Unit<'u, 's, 'a> {
+struct Unit<'u, 'a> {
     test: &'u mut LayoutTest,
     turn: &'u Turn,
+    /// The plan as built.
+    plan: &'u Plan,
     program: &'u mut ComparedProgram<'a>,
     /// How long linking took for each benchmark, seconds.
     link_seconds: f64,
     deadline: Instant,
-    context: Context<'s>,
 }
 
-impl Unit<'_, '_, '_> {
+impl Unit<'_, '_> {
     /// Measures the benchmarks that belong to a group of the comparison as built.
     fn measure(&mut self, group: &Group) -> Result<Vec<Row>, Stop> {
         let LayoutTest { over, noise, .. } = &mut *self.test;
@@ -173,7 +160,7 @@ impl Unit<'_, '_, '_> {
             let heap = self.turn.pair_seed.rotate_left(run) ^ u64::from(run);
             self.program.scatter_heap(heap);
             let deadline = Some(self.deadline);
-            measured.extend(self.program.pair(&of, first, length, deadline, self.context)?);
+            measured.extend(self.program.pair(self.plan, &of, first, length, deadline)?);
             first = first.other();
         }
         let pair_seconds =

@@ -10,9 +10,9 @@ use crate::engine::event::{Event, Reporter};
 use crate::engine::plan::{Plan, TriedPair};
 use crate::engine::schedule::Schedule;
 use crate::engine::test::estimator;
-use crate::engine::trial::{Length, LengthTrial, TrialGate};
+use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
 use crate::error::Error;
-use crate::exec::execution::{Context, SideProgram, Stop};
+use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::known::Known;
 use crate::model::notice::RunNotice;
 use crate::model::row::{BenchmarkId, MetricId, Row};
@@ -25,10 +25,6 @@ pub(super) const KNOWN: &str = "run-lengths-v3";
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
 const TRIAL: f64 = 0.1;
-
-/// If a pair takes longer than this, seconds, although short runs were requested, the
-/// harness ignores that, or an iteration takes long.
-const SLOW_PAIR: f64 = 0.5;
 
 /// After this time per benchmark, the first pair that should be short is stopped, if a capped one
 /// can replace it.
@@ -48,11 +44,11 @@ pub(super) fn choose(
     for number in 0..session.programs.len() {
         let groups = plan.groups.iter().enumerate().filter(|(_, group)| group.program == number);
         let groups: Vec<usize> = groups.map(|(number, _)| number).collect();
-        let share = groups.len() as f64 / plan.groups.len() as f64;
+        let share = groups.len() as f64 / plan.groups.len().max(1) as f64;
         let deadline = Instant::now() + budget.mul_f64(share);
-        let Session { programs, context, reporter, .. } = session;
+        let Session { programs, reporter, .. } = session;
         let (program, patience) = (&mut programs[number], LONGEST_PAIR);
-        let mut lengths = Lengths { program, groups, patience, context: *context };
+        let mut lengths = Lengths { program, groups, patience };
         lengths.choose(plan, deadline, known, *reporter)?;
         session.report_runs();
     }
@@ -67,7 +63,6 @@ struct Lengths<'p, 'a> {
     /// After this time per benchmark, a pair that should be short is stopped, if a capped one can
     /// replace it.
     patience: Duration,
-    context: Context<'p>,
 }
 
 impl Lengths<'_, '_> {
@@ -96,16 +91,18 @@ impl Lengths<'_, '_> {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let known = Known::new(known, &parts);
         let stored = known.read().filter(|all: &Vec<_>| all.len() == self.groups.len());
-        let is_stored = stored.is_some();
-        let mut lengths = stored.unwrap_or_else(|| vec![None; self.groups.len()]);
+        let any_stored = stored.is_some();
+        let stored = stored.unwrap_or_else(|| vec![None; self.groups.len()]);
+        let mut lengths = stored.clone();
         if lengths.contains(&None) {
             self.try_missing(&mut lengths, plan, deadline, reporter).map_err(Stop::into_error)?;
             known.write(&lengths);
         }
         let usual = usual(&lengths);
-        for (&group, length) in self.groups.iter().zip(lengths) {
+        for ((&group, length), stored) in self.groups.iter().zip(lengths).zip(stored) {
             let group = &mut plan.groups[group];
-            (group.is_guessed, group.is_stored) = (length.is_none(), is_stored);
+            group.is_guessed = length.is_none();
+            group.is_stored = stored.is_some() || group.is_guessed && any_stored;
             let length = length.unwrap_or(usual);
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;
@@ -120,11 +117,9 @@ impl Lengths<'_, '_> {
         let slow = groups.filter(|group| group.pair_seconds > SLOW_PAIR);
         let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
         let places = self.program.source.map(own_times).unwrap_or_default();
-        let Some(slowest) = slowest else { return };
-        if let (Some(first), false) =
-            (plan.benchmarks.get(slowest.benchmarks.start), places.is_empty())
-        {
-            let (benchmark, pair_seconds) = (first.name.clone(), slowest.pair_seconds);
+        if let Some(slowest) = slowest.filter(|_| !places.is_empty()) {
+            let benchmark = plan.benchmarks[slowest.benchmarks.start].name.clone();
+            let pair_seconds = slowest.pair_seconds;
             let notice = RunNotice::OwnTimes { benchmark, pair_seconds, places };
             self.program.execution.notices.push(notice);
         }
@@ -194,24 +189,25 @@ impl Lengths<'_, '_> {
         if decisions.is_empty() {
             return Ok(None);
         }
-        let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
         let start_ups = Duration::from_secs_f64(4.0 * self.program.start_up);
-        let longest = start_ups + self.patience * wanted.len() as u32;
-        let mut trial = LengthTrial::new(decisions);
+        let longest = start_ups + self.patience * benchmarks.len() as u32;
+        let longest = self.program.both_sides(SideProgram::can_be_capped).then_some(longest);
+        let mut trial = LengthTrial::new(decisions, plan.time_limit.mul_f64(TRIAL).as_secs_f64());
         // Not the coins of the pairs that follow.
         let schedule = Schedule::new(!plan.seed, group as u64);
         for pair in 0.. {
             let Some(length) = trial.next() else { break };
             tried();
             let (first, run) = (schedule.first(pair), RunLength::Time(length));
-            let longest = self.program.both_sides(SideProgram::can_be_capped).then_some(longest);
-            let (seconds, rows) = match self.try_pair(&wanted, first, run, longest) {
-                Err(Stop::OutOfTime) => (f64::INFINITY, Vec::new()),
-                tried => tried?,
-            };
-            if seconds > SLOW_PAIR {
-                let slow = self.behind_start_up(Length { run, pair_seconds: seconds }, &wanted);
-                return self.capped(slow, &wanted, &gating, first).map(Some);
+            let timed = self.program.timed_pair(plan, benchmarks.clone(), first, run, longest)?;
+            let (seconds, rows) = timed.unwrap_or((f64::INFINITY, Vec::new()));
+            if trial.is_slow(seconds) {
+                if let Some(best) = trial.best() {
+                    return Ok(Some(best));
+                }
+                let slow = Length { run, pair_seconds: seconds };
+                let slow = self.behind_start_up(slow, benchmarks.len());
+                return self.capped(slow, plan, group, &gating, first).map(Some);
             }
             trial.push(seconds, &gating_ratios(&rows, &gating));
             if plan.decides {
@@ -224,8 +220,8 @@ impl Lengths<'_, '_> {
     /// For benchmarks that take long: if that is because the process takes long to start,
     /// longer runs cost little. They are just short enough for a median to work well on a
     /// busy machine (see `docs/suites.md`).
-    fn behind_start_up(&self, slow: Length, wanted: &[BenchmarkId]) -> Length {
-        let measuring = 1.5 * BEHIND_START_UP.as_secs_f64() * wanted.len() as f64;
+    fn behind_start_up(&self, slow: Length, benchmarks: usize) -> Length {
+        let measuring = 1.5 * BEHIND_START_UP.as_secs_f64() * benchmarks as f64;
         match 2.0 * measuring < self.program.start_up {
             true => Length { run: RunLength::Time(BEHIND_START_UP), ..slow },
             false => slow,
@@ -237,15 +233,21 @@ impl Lengths<'_, '_> {
     fn capped(
         &mut self,
         slow: Length,
-        wanted: &[BenchmarkId],
+        plan: &Plan,
+        group: usize,
         gating: &[(BenchmarkId, MetricId)],
         first: Side,
     ) -> Result<Length, Stop> {
         if !self.program.both_sides(SideProgram::can_be_capped) {
             return Ok(slow);
         }
-        let run = RunLength::Capped;
-        let (pair_seconds, rows) = self.try_pair(wanted, first, run, None)?;
+        let (run, group) = (RunLength::Capped, &plan.groups[group]);
+        // There is no time for what takes twice as long as may fit.
+        let least = plan.least_pairs_in(group).unwrap_or(1);
+        let longest = plan.time_limit.mul_f64(2.0 / least as f64);
+        let benchmarks = group.benchmarks.clone();
+        let timed = self.program.timed_pair(plan, benchmarks, first, run, Some(longest))?;
+        let (pair_seconds, rows) = timed.unwrap_or((longest.as_secs_f64(), Vec::new()));
         // Criterion 0.4.0 reports a constant for what is too slow for its quick mode.
         let is_constant = gating_ratios(&rows, gating).contains(&1.0);
         let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds
@@ -254,24 +256,9 @@ impl Lengths<'_, '_> {
             return Ok(slow);
         }
         // The times in its code override those of the command line, most likely for all.
-        let enough = Duration::from_secs_f64(2.0 * pair_seconds / wanted.len() as f64);
-        self.patience = self.patience.min(enough);
+        let enough = (2.0 * pair_seconds / group.benchmarks.len() as f64).max(SLOW_PAIR);
+        self.patience = self.patience.min(Duration::from_secs_f64(enough));
         Ok(Length { run, pair_seconds })
-    }
-
-    /// Measures a pair, for at most `longest`, and returns its time, seconds, and its rows.
-    fn try_pair(
-        &mut self,
-        wanted: &[BenchmarkId],
-        first: Side,
-        run: RunLength,
-        longest: Option<Duration>,
-    ) -> Result<(f64, Vec<Row>), Stop> {
-        self.program.renewal.before_pair(&self.program.sides);
-        let begin = Instant::now();
-        let deadline = longest.map(|longest| begin + longest);
-        let rows = self.program.pair(wanted, first, run, deadline, self.context)?;
-        Ok((begin.elapsed().as_secs_f64(), rows))
     }
 }
 

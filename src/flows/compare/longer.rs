@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::sampling::run;
+use super::sampling::sample_stages;
 use super::session::Session;
 use crate::engine::event::Event;
-use crate::engine::experiment::Experiment;
-use crate::engine::longer::{self, Shown, passes, replace};
+use crate::engine::longer::{self, Shown, replace};
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::model::notice::{AtLength, Notice, Remark};
@@ -29,20 +28,8 @@ pub(super) fn sample(
     let spent = Duration::from_secs_f64(session.seconds() - began);
     plan.time_limit = short.time_limit.saturating_sub(spent);
     session.reporter.event(Event::Longer(&plan));
-    let Session { programs, context, start, reporter } = session;
-    let clock = || start.elapsed().as_secs_f64();
-    let mut experiment = Experiment::new(plan.clone(), clock());
-    let stopped_by = run(
-        &mut experiment,
-        &clock,
-        &mut |turn, progress| {
-            let group = &plan.groups[turn.group];
-            programs[group.program].measure(turn, group, progress, *context)
-        },
-        *reporter,
-        &mut |_, experiment| experiment.set_aside(&|test, _| passes(test)),
-    )?;
-    let elapsed = clock() - began;
+    let (stages, stopped_by) = sample_stages(session, &plan)?;
+    let (experiment, elapsed) = (stages.as_built(), session.seconds() - began);
     let Sampled { benchmarks: longer, likely_slower, .. } = experiment.finish(stopped_by);
     let mut too_few = Vec::new();
     for (id, (result, long)) in benchmarks.iter_mut().zip(longer).enumerate() {
@@ -59,13 +46,13 @@ pub(super) fn sample(
         }
         let worse: Vec<&str> = of(Shown::Worse).map(|(metric, _)| *metric).collect();
         for notice in worse.iter().filter_map(|metric| differs(metric, result, &long)) {
-            reporter.notice(notice);
+            session.reporter.notice(notice);
         }
         replace(result, long, &worse);
     }
     if let (Some(example), count) = (too_few.first().cloned(), too_few.len()) {
         let length = longest.as_secs_f64();
-        reporter.notice(Notice::OnlyShort { benchmarks: count, example, length });
+        session.reporter.notice(Notice::OnlyShort { benchmarks: count, example, length });
     }
     Ok(Some(Sampled { elapsed, likely_slower, ..Sampled::nothing(stopped_by) }))
 }

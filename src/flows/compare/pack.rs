@@ -10,7 +10,7 @@ use super::program::ComparedProgram;
 use super::session::Session;
 use super::units::Builds;
 use super::{Options, Planned, aligned, division, planned, prepare, program, same, warm_up};
-use crate::engine::event::{Event, Recorder};
+use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::plan::Plan;
 use crate::engine::stages::PATIENCE;
 use crate::error::Error;
@@ -58,21 +58,16 @@ pub fn pack(
         // What was seen of runs here is seen again where they are measured.
         let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
         same::confirm(&mut preparation, options, context, reporter)?;
-        let mut programs = program::programs(&preparation, None, reporter)?;
-        let mut packed = Packed::default();
-        let wanted = (options, layouts);
-        let mut made = Vec::new();
-        let linked = if programs.is_empty() {
-            Ok(true)
-        } else {
-            let session =
-                Session { programs: &mut programs, context, start, reporter: &mut *reporter };
-            link(session, &preparation, wanted, &mut builds, &mut pack, &mut packed, &mut made)
-        };
+        let mut programs = program::programs(&preparation, None, context, reporter)?;
+        let packed = Packed::default();
+        let mut linking = Linking { options, layouts, pack: &mut pack, packed, made: Vec::new() };
+        let session = Session { programs: &mut programs, start, reporter: &mut *reporter };
+        let linked = linking.link(session, &preparation, &mut builds, context);
         if let Ok(false) = linked {
             reporter.begin_again();
             continue;
         }
+        let Linking { packed, made, .. } = linking;
         let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
         pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
         pack.notices.extend(builds.notice());
@@ -83,54 +78,78 @@ pub fn pack(
     }
 }
 
-/// Finds out what is affected, and links it aligned and in random layouts, which are added to the
-/// pack and to `made`. False if other builds are to be packed.
-fn link(
-    session: Session<'_, '_>,
-    preparation: &Preparation,
-    (options, layouts): (&Options, Layouts),
-    builds: &mut Builds,
-    pack: &mut Pack,
-    packed: &mut Packed,
-    made: &mut Vec<PathBuf>,
-) -> Result<bool, Error> {
-    let Session { programs, context, start, reporter } = session;
-    let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
-        let session = &mut Session { programs, context, start, reporter: &mut *reporter };
-        let filter = options.request.filter.as_deref();
-        let mut found = warm_up::discover(session, preparation, filter)?;
-        let mut costs = division::divisible(session.programs, &found, preparation);
-        let planned = planned(session, &mut found, preparation, options, builds)?;
-        let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };
-        set_seconds(&mut costs, &plan, &found);
-        pack.costs = costs;
-        match layouts {
-            Layouts::Auto => {}
-            wanted => plan.layouts = wanted,
+/// What is linked for a pack.
+struct Linking<'p> {
+    options: &'p Options,
+    layouts: Layouts,
+    pack: &'p mut Pack,
+    packed: Packed,
+    /// The files.
+    made: Vec<PathBuf>,
+}
+
+impl Linking<'_> {
+    /// Finds out what is affected, and links it aligned and in random layouts. False if other builds
+    /// are to be packed.
+    fn link(
+        &mut self,
+        session: Session<'_, '_>,
+        preparation: &Preparation,
+        builds: &mut Builds,
+        context: Context<'_>,
+    ) -> Result<bool, Error> {
+        let Session { programs, start, reporter } = session;
+        if programs.is_empty() {
+            return Ok(true);
         }
-        packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
-        packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();
-        aligned::align(session, &plan)?;
-        Ok(Some(plan))
-    })?;
-    let Some(plan) = plan else { return Ok(false) };
-    packed.layouts = number_of_layouts(&plan, packed.affected + packed.unaffected);
-    for (number, program) in programs.iter().enumerate() {
-        // Stored with the builds, which are packed.
-        let _ = program.changed_functions();
-        if !aligned::is_placed(&plan, number) || program.check_relink().is_err() {
-            continue;
+        let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
+            let session = &mut Session { programs, start, reporter: &mut *reporter };
+            let filter = self.options.request.filter.as_deref();
+            let mut found = warm_up::discover(session, preparation, filter)?;
+            let mut costs = division::divisible(session.programs, &found, preparation);
+            let planned = planned(session, &mut found, preparation, self.options, builds)?;
+            let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };
+            set_seconds(&mut costs, &plan, &found);
+            self.pack.costs = costs;
+            match self.layouts {
+                Layouts::Auto => {}
+                wanted => plan.layouts = wanted,
+            }
+            self.packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
+            self.packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();
+            aligned::align(session, &plan)?;
+            Ok(Some(plan))
+        })?;
+        let Some(plan) = plan else { return Ok(false) };
+        let all = self.packed.affected + self.packed.unaffected;
+        self.packed.layouts = number_of_layouts(&plan, all);
+        for (number, program) in programs.iter().enumerate() {
+            // Stored with the builds, which are packed.
+            let _ = program.changed_functions();
+            if aligned::is_placed(&plan, number) && program.check_relink().is_ok() {
+                self.link_layouts(program, number, reporter)?;
+            }
         }
+        Ok(true)
+    }
+
+    fn link_layouts(
+        &mut self,
+        program: &ComparedProgram<'_>,
+        number: usize,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Error> {
         let mut layouts = Pair::<Vec<PathBuf>>::default();
-        for layout in 0..packed.layouts {
-            let place = (layout as usize + 1, packed.layouts as usize);
+        for layout in 0..self.packed.layouts {
+            let place = (layout as usize + 1, self.packed.layouts as usize);
             let name = &program.execution.benchmark.name;
             reporter.event(Event::Linking { program: name, place });
-            let seeds = seeds(options.seed, number, layout);
+            let seeds = seeds(self.options.seed, number, layout);
             for side in Side::BOTH {
                 let path = program.sides[side].path_of_layout(layout);
+                let context = program.execution.context;
                 program.sides[side].link_layout(seeds[side], &path, context)?;
-                made.push(path.clone());
+                self.made.push(path.clone());
                 layouts[side].push(path);
             }
         }
@@ -139,10 +158,10 @@ fn link(
             let layouts = std::mem::take(&mut layouts[side]);
             let layouts = if layouts.is_empty() { Err(off.to_owned()) } else { Ok(layouts) };
             let aligned = program.sides[side].aligned().cloned().zip(program.aligned);
-            pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
+            self.pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
         }
+        Ok(())
     }
-    Ok(true)
 }
 
 /// Sets how long each benchmark takes at least. What is unaffected is only traced again.

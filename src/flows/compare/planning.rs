@@ -1,12 +1,12 @@
 //! The plan of a comparison: which benchmarks share a run.
 
-use super::discovery::Discovery;
+use super::Options;
+use super::discovery::{Discovered, Discovery};
 use super::program::ComparedProgram;
 use super::session::Session;
-use super::{Options, Way};
 use crate::engine::plan::Plan;
 use crate::error::Error;
-use crate::exec::execution::{Context, SideProgram, Stop};
+use crate::exec::execution::{SideProgram, Stop};
 use crate::flows::error::FlowError;
 use crate::model::layouts::Layouts;
 use crate::model::outcome::StoppedBy;
@@ -16,15 +16,15 @@ use crate::settings::policy::Settings;
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
 const SLOW_START: f64 = 0.05;
 
-/// Plans the pairs of what was discovered.
+/// Plans the pairs of what was discovered: as many as a verdict of each benchmark takes if it `decides`,
+/// otherwise as many as the limits allow.
 pub(super) fn plan(
     session: &mut Session<'_, '_>,
     discoveries: &[Discovery],
     settings: &Settings,
     options: &Options,
-    way: Way,
+    decides: bool,
 ) -> Result<Plan, Error> {
-    let decides = way == Way::ToVerdict;
     let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
     let mut plan = Plan {
         time_limit: settings.limits.time,
@@ -42,8 +42,7 @@ pub(super) fn plan(
     };
     for (number, discovery) in discoveries.iter().enumerate() {
         let program = &mut session.programs[number];
-        plan_groups(program, number, discovery, &mut plan, session.context)
-            .map_err(Stop::into_error)?;
+        plan_groups(program, number, discovery, &mut plan).map_err(Stop::into_error)?;
     }
     if decides {
         let unaffected = discoveries.iter().map(|found| found.unaffected.len()).sum();
@@ -62,25 +61,27 @@ fn plan_groups(
     number: usize,
     discovery: &Discovery,
     plan: &mut Plan,
-    context: Context<'_>,
 ) -> Result<(), Stop> {
-    let benchmarks = &discovery.benchmarks;
+    let (benchmarks, can_select) = (&discovery.benchmarks, program.can_select_benchmarks());
     program.reported = discovery.reported;
-    let pair_seconds = discovery.pair_seconds;
-    if benchmarks.len() < 2 || !program.can_select_benchmarks() {
-        program.plan(number, benchmarks, pair_seconds, plan);
-        return Ok(());
+    let (all, pair_seconds) = (discovery.most_reported(), discovery.pair_seconds);
+    let (mut start_up, mut size) = (0.0, benchmarks.len().max(1));
+    let is_timed = benchmarks.len() > 1 && can_select;
+    if is_timed {
+        start_up = program.measure_start_up()?;
+        let most = group_size(start_up, pair_seconds, all);
+        size = benchmarks.len().div_ceil(benchmarks.len().div_ceil(most));
     }
-    let start_up = program.measure_start_up(context)?;
-    let size = group_size(start_up, pair_seconds, benchmarks.len());
-    let groups = benchmarks.len().div_ceil(size);
     // Of what is left without the two starts, all benchmarks of a run get the same.
-    let own = (pair_seconds - 2.0 * start_up).max(0.0) / discovery.most_reported() as f64;
-    for group in benchmarks.chunks(benchmarks.len().div_ceil(groups)) {
+    let own = (pair_seconds - 2.0 * start_up).max(0.0) / all as f64;
+    for group in benchmarks.chunks(size) {
         let seconds = 2.0 * start_up + own * group.len() as f64;
-        program.plan(number, group, seconds, plan);
-        if let Some(planned) = plan.groups.last_mut() {
-            planned.is_guessed = groups > 1;
+        plan.add_group(number, can_select, if is_timed { seconds } else { pair_seconds });
+        let is_guessed = can_select && group.len() < all;
+        plan.groups.last_mut().into_iter().for_each(|group| group.is_guessed = is_guessed);
+        for Discovered { name, inner, metrics, gates } in group {
+            let id = plan.add_benchmark(name, metrics, gates.clone());
+            plan.benchmarks[id.0].inner.clone_from(inner);
         }
     }
     Ok(())

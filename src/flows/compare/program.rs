@@ -1,17 +1,16 @@
 //! The program of a benchmark on both sides, and how its runs become rows.
 
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
-use super::cases::Cases;
-use super::discovery::Discovered;
 use super::harnesses::{self, asks_for_short_runs};
 use super::renewal::Renewal;
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::{Progress, Turn};
-use crate::engine::plan::{Group, Plan};
+use crate::engine::plan::Plan;
 use crate::engine::test::exact;
 use crate::error::Error;
 use crate::exec::execution::{
@@ -70,41 +69,31 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) link_seconds: f64,
     /// The source of the head's target, if any.
     pub(super) source: Option<&'a SourceFile>,
-    pub(super) cases: Cases,
     /// The share of the code that both sides have which is at the same addresses, if the
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
+    /// How its other layouts are made, if any was.
+    pub(super) placing: Option<Placing>,
     pub(super) renewal: Renewal,
     /// Whether the outputs of the sides differ and that was asked to fail.
     pub(super) prints_something_else: bool,
 }
 
-/// The results of the unmeasured runs.
-pub(super) struct WarmUp {
-    /// What the first run of each side reported; `None` if there was no run.
-    pub(super) readings: Option<Pair<Vec<Reading>>>,
-    /// How long the latest pair took, seconds.
-    pub(super) pair_seconds: f64,
-}
-
-impl WarmUp {
-    /// The metrics that either side reported.
-    pub(super) fn metrics(&self) -> Vec<String> {
-        let both = self.readings.iter().flat_map(|pair| [&pair.base, &pair.head]);
-        both.flatten().flat_map(|reading| reading.values.metrics()).collect()
-    }
-}
+/// What the first unmeasured run of each side reported, if there was one, and how long the latest
+/// pair of them took, seconds.
+type WarmUp = (Option<Pair<Vec<Reading>>>, f64);
 
 /// The programs that can be run. Reports what is special about their harnesses.
 pub(super) fn programs<'a>(
     preparation: &'a Preparation,
     filter: Option<&'a str>,
+    context: Context<'a>,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<ComparedProgram<'a>>, Error> {
     let several = preparation.benchmarks.len() > 1;
     let mut programs = Vec::new();
     for (number, prepared) in preparation.benchmarks.iter().enumerate() {
-        if let Some(program) = ComparedProgram::of(preparation, number, filter)? {
+        if let Some(program) = ComparedProgram::of(preparation, number, filter, context)? {
             let dialects = program.sides.as_ref().map(|side| side.harness.dialect);
             for notice in harnesses::notices(prepared, dialects) {
                 reporter.notice(notice);
@@ -129,6 +118,7 @@ impl<'a> ComparedProgram<'a> {
         preparation: &'a Preparation,
         number: usize,
         filter: Option<&'a str>,
+        context: Context<'a>,
     ) -> Result<Option<Self>, Error> {
         let (prepared, scratch) = (&preparation.benchmarks[number], preparation.scratch.path());
         let several = preparation.benchmarks.len() > 1;
@@ -138,7 +128,7 @@ impl<'a> ComparedProgram<'a> {
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
         let dialect = sides.head.harness.dialect;
         let part = Selection::of(filter, &prepared.benchmark.name, dialect, several);
-        let execution = Execution::new(&prepared.benchmark, &sides.head)?;
+        let execution = Execution::new(&prepared.benchmark, &sides.head, context)?;
         Ok(Some(ComparedProgram {
             execution,
             built: programs,
@@ -151,8 +141,8 @@ impl<'a> ComparedProgram<'a> {
             start_up: 0.0,
             link_seconds: 0.0,
             source: prepared.source.as_ref(),
-            cases: Cases::default(),
             aligned: None,
+            placing: None,
             renewal: Renewal::default(),
             prints_something_else: false,
         }))
@@ -193,7 +183,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// Runs the user's commands of one kind, on both sides.
     pub(super) fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
-        let run = |side: Side| self.sides[side].hook(hook, self.execution.benchmark, context);
+        let run = |side: Side| self.sides[side].hooks.run(hook, self.execution.benchmark, context);
         Side::BOTH.into_iter().try_for_each(run)
     }
 
@@ -201,26 +191,24 @@ impl<'a> ComparedProgram<'a> {
     /// replaced by a list of the benchmarks if the harness can make one.
     pub(super) fn warm_up(
         &mut self,
-        patience: Duration,
-        context: Context<'_>,
+        mut patience: Duration,
         reporter: &mut dyn Reporter,
     ) -> Result<WarmUp, Error> {
         if self.is_left_out() {
-            let nothing = Pair::both(|_| Vec::new());
-            return Ok(WarmUp { readings: Some(nothing), pair_seconds: 0.0 });
+            return Ok((Some(Pair::default()), 0.0));
         }
         let execution = &mut self.execution;
         if execution.needs_no_run() {
             let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
-            return Ok(WarmUp { readings: Some(nothing), pair_seconds: 0.0 });
+            return Ok((Some(nothing), 0.0));
         }
         let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
         if warmup > 0 {
             reporter.event(Event::WarmingUp(&execution.benchmark.name));
         }
-        let mut shown = WarmUp { readings: None, pair_seconds: 0.0 };
+        let (mut shown, mut latest_seconds) = (None, 0.0);
         let (mut number, mut previous_seconds) = (0, None);
-        let length = if self.runs_as_coded() { RunLength::Own } else { RunLength::Probe };
+        let length = self.unless_as_coded(RunLength::Probe);
         let execution = &mut self.execution;
         for _ in 0..warmup {
             let mut pair_seconds = 0.0;
@@ -232,19 +220,19 @@ impl<'a> ComparedProgram<'a> {
                 let begin = Instant::now();
                 let program = &mut self.sides[side];
                 let (readings, seconds) =
-                    execution.discover(program, length, filter, patience, context)?;
+                    execution.discover(program, length, filter, &mut patience)?;
                 pair_seconds += seconds;
                 previous_seconds = Some(begin.elapsed().as_secs_f64());
                 Ok(readings)
             });
             let readings = readings.map_err(Stop::into_error)?;
-            shown.pair_seconds = pair_seconds;
-            shown.readings.get_or_insert(readings);
+            latest_seconds = pair_seconds;
+            shown.get_or_insert(readings);
         }
-        if let Some(readings) = &mut shown.readings {
-            self.settle_names(readings, context).map_err(Stop::into_error)?;
+        if let Some(readings) = &mut shown {
+            self.settle_names(readings, &mut patience).map_err(Stop::into_error)?;
         }
-        Ok(shown)
+        Ok((shown, latest_seconds))
     }
 
     /// If each side has benchmarks that the other lacks, gives stable names to those whose
@@ -252,11 +240,12 @@ impl<'a> ComparedProgram<'a> {
     fn settle_names(
         &mut self,
         readings: &mut Pair<Vec<Reading>>,
-        context: Context<'_>,
+        patience: &mut Duration,
     ) -> Result<(), Stop> {
-        let names = readings.as_ref().map(|readings| -> Vec<String> {
+        let names_of = |readings: &Vec<Reading>| -> Vec<String> {
             readings.iter().filter_map(|reading| reading.benchmark.clone()).collect()
-        });
+        };
+        let names = readings.as_ref().map(names_of);
         // A name that changes with every run contains a number of some kind.
         let is_numbered = |name: &String| name.contains(|c: char| c.is_ascii_digit());
         let lacks = |side: Side| {
@@ -269,8 +258,9 @@ impl<'a> ComparedProgram<'a> {
         let mut varying = Pair::<VaryingNames>::default();
         for side in Side::BOTH {
             let (program, filter) = (&mut self.sides[side], self.part.filter());
-            let again = self.execution.names(program, filter, context)?;
-            varying[side] = VaryingNames::between(&names[side], &again);
+            let (again, _) =
+                self.execution.discover(program, RunLength::Probe, filter, patience)?;
+            varying[side] = VaryingNames::between(&names[side], &names_of(&again));
         }
         let stable: Vec<String> = varying.head.stable().cloned().collect();
         if stable.is_empty() || varying.base.stable().next().is_none() {
@@ -292,11 +282,10 @@ impl<'a> ComparedProgram<'a> {
         gates: Vec<String>,
         warm_up: Option<&Pair<Vec<Reading>>>,
         known: &Path,
-        context: Context<'_>,
     ) -> Result<(), Error> {
         let ComparedProgram { execution, sides, part, .. } = self;
         let filter = part.filter();
-        let outputs = check_output(execution, sides, filter, context).map_err(Stop::into_error)?;
+        let outputs = check_output(execution, sides, filter).map_err(Stop::into_error)?;
         let benchmark = execution.benchmark;
         if benchmark.measuring.fails_on_output {
             let why = match outputs {
@@ -314,8 +303,7 @@ impl<'a> ComparedProgram<'a> {
                 return Err(FlowError::Output { benchmark: benchmark.name.clone(), why }.into());
             }
         }
-        tune_repetitions(execution, sides, gates, warm_up, filter, known, context)
-            .map_err(Stop::into_error)
+        tune_repetitions(execution, sides, gates, warm_up, filter, known).map_err(Stop::into_error)
     }
 
     /// Whether a run can be limited to some benchmarks. Not if the user gave
@@ -347,9 +335,9 @@ impl<'a> ComparedProgram<'a> {
         !is_obeyed && self.source.is_some_and(asks_for_short_runs)
     }
 
-    /// The length of a run of this time, or that of the code if it is shorter.
-    fn unless_as_coded(&self, time: Duration) -> RunLength {
-        if self.runs_as_coded() { RunLength::Own } else { RunLength::Time(time) }
+    /// This length of a run, or that of the code if it is shorter.
+    fn unless_as_coded(&self, length: RunLength) -> RunLength {
+        if self.runs_as_coded() { RunLength::Own } else { length }
     }
 
     /// The arguments that run only these benchmarks, or all of the program if there are none;
@@ -369,15 +357,29 @@ impl<'a> ComparedProgram<'a> {
         Side::BOTH.into_iter().try_for_each(|side| self.sides[side].check_relink())
     }
 
+    /// Determines how other layouts of the executables are made; a notice states why they can't be
+    /// linked again.
+    pub(super) fn choose_placing(&mut self, reporter: &mut dyn Reporter) {
+        if self.placing.is_some() {
+            return;
+        }
+        let linked = self.check_relink();
+        self.placing = Some(if linked.is_ok() { Placing::Linked } else { Placing::Copied });
+        if let Err(why) = linked {
+            let benchmark = self.execution.benchmark.name.clone();
+            reporter.notice(Notice::NotLinked { benchmark, why });
+        }
+    }
+
     /// Gives both executables other layouts for all following plain runs, that of `first`
     /// first.
     pub(super) fn place(
         &mut self,
-        placing: Placing,
         (number, seeds): (usize, Pair<u32>),
         first: Side,
-        context: Context<'_>,
     ) -> Result<(), Error> {
+        let context = self.execution.context;
+        let placing = self.placing.unwrap_or(Placing::Copied);
         // The same on both sides, which have the same length of environment.
         let stack = seeds.base ^ seeds.head;
         let mut place = |side: Side| {
@@ -416,7 +418,7 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// The time of a process that runs no benchmark, seconds: the minimum of a few runs.
-    pub(super) fn measure_start_up(&mut self, context: Context<'_>) -> Result<f64, Stop> {
+    pub(super) fn measure_start_up(&mut self) -> Result<f64, Stop> {
         let (mut least, mut starts) = (f64::INFINITY, 0);
         let begin = Instant::now();
         while starts < STARTS || begin.elapsed() < START_UP {
@@ -425,7 +427,7 @@ impl<'a> ComparedProgram<'a> {
                 let begin = Instant::now();
                 let program = &mut self.sides[side];
                 program.select(RunLength::Probe, program.harness.only(&[NO_BENCHMARK]));
-                self.execution.run_selected(program, context)?;
+                self.execution.run_selected(program)?;
                 least = least.min(begin.elapsed().as_secs_f64());
             }
         }
@@ -442,20 +444,16 @@ impl<'a> ComparedProgram<'a> {
         watching: &mut Watching,
         length: Option<Duration>,
         deadline: Instant,
-        context: Context<'_>,
     ) -> Result<Option<Watched>, Stop> {
         let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
-        let length = length.map(|length| match self.runs_as_coded() {
-            true => RunLength::Own,
-            false => RunLength::Traced(length),
-        });
+        let length = length.map(|length| self.unless_as_coded(RunLength::Traced(length)));
         let program = &mut self.sides[side];
         match length {
             Some(length) => program.select(length, arguments),
             None if program.select_once(arguments) => {}
             None => return Ok(None),
         }
-        let mut watched = self.execution.watch(program, watching, deadline, context)?;
+        let mut watched = self.execution.watch(program, watching, deadline)?;
         if let Some(watched) = &mut watched {
             self.opened_before(side).for_each(|path| watched.note_given(&path));
         }
@@ -502,12 +500,11 @@ impl<'a> ComparedProgram<'a> {
         benchmark: Option<&str>,
         profiler: &Profiler,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<Option<Counted>, Stop> {
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else { return Ok(None) };
         let program = &mut self.sides[side];
         match program.select_once(arguments) {
-            true => self.execution.profile(program, profiler, deadline, context),
+            true => self.execution.profile(program, profiler, deadline),
             false => Ok(None),
         }
     }
@@ -519,7 +516,6 @@ impl<'a> ComparedProgram<'a> {
         benchmark: Option<&str>,
         sampling: Sampling<'_>,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<SampledRuns, Unknown> {
         if self.dialect() == Dialect::Gungraun {
             return Err("they would be valgrind's, under which its harness runs it".into());
@@ -527,32 +523,17 @@ impl<'a> ComparedProgram<'a> {
         let Some(arguments) = self.arguments(side, benchmark.as_slice()) else {
             return Err("its harness can't run it alone".into());
         };
-        let length = self.unless_as_coded(SAMPLED);
+        let length = self.unless_as_coded(RunLength::Time(SAMPLED));
         let program = &mut self.sides[side];
         program.select(length, arguments);
-        self.execution.sample(program, sampling, deadline, context)
+        self.execution.sample(program, sampling, deadline)
     }
 
-    /// Enters a group of benchmarks into the plan, of the program number `number`, and
-    /// expects their rows from now on.
-    pub(super) fn plan(
-        &mut self,
-        number: usize,
-        benchmarks: &[Discovered],
-        pair_seconds: f64,
-        plan: &mut Plan,
-    ) {
-        plan.add_group(number, self.can_select_benchmarks(), pair_seconds);
-        self.cases.add(benchmarks, plan);
-    }
-
-    /// Measures the pair of a turn; `group` is its group in the plan.
+    /// Measures the pair of a turn.
     pub(super) fn measure(
         &mut self,
         turn: &Turn,
-        group: &Group,
         progress: &Progress<'_>,
-        context: Context<'_>,
     ) -> Result<Vec<Row>, Stop> {
         if self.execution.meters.has_slow_runs() {
             let results = progress.results(turn.group);
@@ -560,40 +541,62 @@ impl<'a> ComparedProgram<'a> {
                 self.execution.done = self.execution.meters.done(results);
             }
         }
-        let length = group.length.unwrap_or(RunLength::LONG);
+        let plan = progress.plan();
+        let length = plan.groups[turn.group].length.unwrap_or(RunLength::LONG);
         let deadline = Instant::now() + turn.left;
         self.renewal.before_pair(&self.sides);
-        self.pair(&turn.wanted, turn.first, length, Some(deadline), context)
+        self.pair(plan, &turn.wanted, turn.first, length, Some(deadline))
+    }
+
+    /// Measures a pair of these benchmarks before the experiment. Returns its time, seconds, and its
+    /// rows; `None` if it takes longer than `longest`.
+    pub(super) fn timed_pair(
+        &mut self,
+        plan: &Plan,
+        benchmarks: Range<usize>,
+        first: Side,
+        run: RunLength,
+        longest: Option<Duration>,
+    ) -> Result<Option<(f64, Vec<Row>)>, Stop> {
+        let wanted: Vec<BenchmarkId> = benchmarks.map(BenchmarkId).collect();
+        self.renewal.before_pair(&self.sides);
+        let begin = Instant::now();
+        let deadline = longest.and_then(|longest| begin.checked_add(longest));
+        match self.pair(plan, &wanted, first, run, deadline) {
+            Err(Stop::OutOfTime) => Ok(None),
+            rows => Ok(Some((begin.elapsed().as_secs_f64(), rows?))),
+        }
     }
 
     /// Measures a pair. The rows are those of the side that goes first, then those of
     /// the other.
     pub(super) fn pair(
         &mut self,
+        plan: &Plan,
         wanted: &[BenchmarkId],
         first: Side,
         length: RunLength,
         deadline: Option<Instant>,
-        context: Context<'_>,
     ) -> Result<Vec<Row>, Stop> {
         let mut rows = Vec::new();
         for side in [first, first.other()] {
-            let select = self.select(wanted, side);
+            let select = self.select(plan, wanted, side);
             let program = &mut self.sides[side];
             program.select(length, select);
             let effort = self.execution.effort();
-            let readings = self.execution.measure(program, effort, deadline, context)?;
-            rows.extend(self.cases.rows(wanted, &self.execution, program, &readings)?);
+            let readings = self.execution.measure(program, effort, deadline)?;
+            rows.extend(self.rows(plan, wanted, side, &readings)?);
         }
         Ok(rows)
     }
 
     /// The arguments that run the wanted benchmarks.
-    fn select(&self, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
+    fn select(&self, plan: &Plan, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
         let program = &self.sides[side];
         if wanted.len() < self.reported.base.max(self.reported.head) && self.can_select_benchmarks()
         {
-            let only = program.only(&self.cases.names(wanted));
+            let names = wanted.iter().filter_map(|id| plan.benchmarks[id.0].inner.as_deref());
+            let only = program.only(&names.collect::<Vec<_>>());
             if let Some(only) = only.filter(|only| fits(only)) {
                 return only;
             }

@@ -47,8 +47,8 @@ fn trace_both(
     context: Context<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<SameReason, Unknown> {
-    let changed = &preparation.moves.changed;
-    let program = ComparedProgram::of(preparation, number, options.request.filter.as_deref());
+    let (changed, filter) = (&preparation.moves.changed, options.request.filter.as_deref());
+    let program = ComparedProgram::of(preparation, number, filter, context);
     let unrun = SameReason { changed_files: changed.len(), ..SameReason::default() };
     let Some(mut program) = program.map_err(Stop::from)? else { return Ok(unrun) };
     if program.is_left_out() || program.execution.needs_no_run() {
@@ -59,7 +59,7 @@ fn trace_both(
     // A run that takes longer could not be measured, either.
     let deadline = Instant::now() + preparation.settings.limits.time;
     let tracer = &options.request.trace;
-    let mut traced = ProgramTracer::of_equal(&mut program, changed, tracer, deadline, context)?;
+    let mut traced = ProgramTracer::of_equal(&mut program, changed, tracer, deadline)?;
     let seen = traced.see_all();
     traced.keep();
     seen

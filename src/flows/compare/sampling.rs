@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::layouts;
 use super::longer;
+use super::program::ComparedProgram;
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
-use crate::engine::experiment::{Experiment, Progress, Turn};
+use crate::engine::experiment::Turn;
 use crate::engine::plan::Plan;
 use crate::engine::stages::{Stage, Stages};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
-use crate::model::layouts::Placing;
 use crate::model::notice::{Advice, Notice};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
 use crate::model::row::Row;
@@ -28,14 +28,12 @@ pub(super) fn sample(
         session.reporter.event(Event::Sampling(plan));
     }
     let began = session.seconds();
-    let (mut stages, placings, stopped_by) = sample_short(session, plan, began)?;
+    let (mut stages, stopped_by) = sample_stages(session, plan)?;
     stages.end();
     let short = stages.as_built().finish(stopped_by);
-    let over_layouts = || stages.tests().iter();
-    let mut benchmarks =
-        layouts::combined_with(stages.tests(), &placings, session.programs, short.benchmarks);
-    let suite =
-        layouts::suite_combined_with(stages.tests(), &placings, session.programs, short.suite);
+    let (mut benchmarks, mut suite) = (short.benchmarks, short.suite);
+    let likely_over =
+        layouts::combine_with(stages.tests(), session.programs, &mut benchmarks, &mut suite);
     let of_suite = || suite.iter().flat_map(|suite| &suite.numbers);
     let has_regressed = benchmarks.iter().any(BenchmarkResult::has_regressed)
         || of_suite().any(BenchmarkResult::has_regressed);
@@ -45,8 +43,6 @@ pub(super) fn sample(
         true => None,
         false => longer::sample(session, plan, &mut benchmarks, longest, began)?,
     };
-    let likely_over =
-        over_layouts().find_map(|test| test.experiment.finish(stopped_by).likely_slower);
     let likely_long = long.as_ref().and_then(|long| long.likely_slower.clone());
     let likely_slower = short.likely_slower.or(likely_over).or(likely_long);
     let names_one = benchmarks.iter().any(BenchmarkResult::has_regressed);
@@ -64,68 +60,47 @@ pub(super) fn sample(
         suite,
     };
     report(session, plan, &stages, &sampled);
-    Ok((sampled, layouts::suite_pairs(stages.tests(), &placings)))
+    Ok((sampled, layouts::suite_pairs(stages.tests(), session.programs)))
 }
 
-/// Samples as built, and alarms over layouts. Also returns, for each program, how its layouts
-/// were made.
-fn sample_short(
+/// Samples as built, and alarms over layouts.
+pub(super) fn sample_stages(
     session: &mut Session<'_, '_>,
     plan: &Plan,
-    began: f64,
-) -> Result<(Stages, Vec<Option<Placing>>, StoppedBy), Error> {
-    let placed = plan
-        .groups
-        .iter()
-        .map(|group| session.programs[group.program].both_sides(SideProgram::can_be_placed));
-    let mut stages = Stages::new(plan.clone(), placed.collect(), layouts::depends_on_layout, began);
-    let mut runs = ShortRuns {
-        placings: vec![None; session.programs.len()],
-        begun: 0,
-        is_placed: false,
-        session,
-        plan,
+) -> Result<(Stages, StoppedBy), Error> {
+    let Session { programs, start, reporter } = session;
+    let clock = || start.elapsed().as_secs_f64();
+    let placed = plan.groups.iter().map(|group| &programs[group.program]);
+    let placed = placed.map(|program| program.both_sides(SideProgram::can_be_placed)).collect();
+    let mut stages = Stages::new(plan.clone(), placed, layouts::depends_on_layout, clock());
+    let mut runs = StageRuns { programs, plan, begun: 0, is_placed: false };
+    let mut measure = |stages: &mut Stages, stage, turn: &Turn, reporter: &mut dyn Reporter| {
+        runs.measure(stages, stage, turn, reporter)
     };
-    let ended = until_stopped(|| {
-        let (stage, turn) = match stages.next(runs.session.seconds()) {
-            Ok(next) => next,
-            Err(stopped_by) => return Ok(Some(stopped_by)),
-        };
-        let rows = runs.measure(&mut stages, stage, &turn)?;
-        stages.push(stage, &turn, &rows, runs.session.seconds());
-        let reporter = &mut *runs.session.reporter;
-        reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
-        if let Some(unlikely) = stages.unlikely(stage) {
-            reporter.event(Event::Unlikely(unlikely));
-        }
-        Ok(None)
-    });
+    let ended = run(&mut stages, &clock, *reporter, &mut measure);
     let restored = runs.restore();
-    let ShortRuns { placings, .. } = runs;
-    stages.report_end(&mut |event| session.reporter.event(event));
     let stopped_by = ended?;
     restored?;
-    Ok((stages, placings, stopped_by))
+    Ok((stages, stopped_by))
 }
 
 /// Measures the pairs of both stages.
-struct ShortRuns<'r, 's, 'a> {
-    session: &'r mut Session<'s, 'a>,
+struct StageRuns<'r, 'a> {
+    programs: &'r mut [ComparedProgram<'a>],
     plan: &'r Plan,
-    /// For each program, how its layouts are made, if any was.
-    placings: Vec<Option<Placing>>,
     /// How many tests over layouts have been reported.
     begun: usize,
     /// Whether executables may have other layouts than as built.
     is_placed: bool,
 }
 
-impl ShortRuns<'_, '_, '_> {
+impl StageRuns<'_, '_> {
     fn measure(
         &mut self,
         stages: &mut Stages,
         stage: Stage,
         turn: &Turn,
+        reporter: &mut dyn Reporter,
     ) -> Result<Vec<Row>, Stop> {
         match stage {
             Stage::AsBuilt => {
@@ -133,11 +108,10 @@ impl ShortRuns<'_, '_, '_> {
                     return Ok(rows.clone());
                 }
                 self.restore()?;
-                let Session { programs, context, .. } = &mut *self.session;
-                let group = &self.plan.groups[turn.group];
-                programs[group.program].measure(turn, group, &stages.progress(stage), *context)
+                let program = self.plan.groups[turn.group].program;
+                self.programs[program].measure(turn, &stages.progress(stage))
             }
-            Stage::Over(number) => self.measure_over(stages, number, turn),
+            Stage::Over(number) => self.measure_over(stages, number, turn, reporter),
         }
     }
 
@@ -146,31 +120,27 @@ impl ShortRuns<'_, '_, '_> {
         stages: &mut Stages,
         number: usize,
         turn: &Turn,
+        reporter: &mut dyn Reporter,
     ) -> Result<Vec<Row>, Stop> {
-        let Session { programs, context, reporter, .. } = &mut *self.session;
         self.is_placed = true;
         for test in &stages.tests()[self.begun..] {
             for group in &test.over.plan.groups {
-                let placing = &mut self.placings[group.program];
-                if placing.is_none() {
-                    *placing = Some(layouts::placing(&programs[group.program], *reporter));
-                }
+                self.programs[group.program].choose_placing(reporter);
             }
             reporter.event(Event::OverLayouts(&test.over.plan));
         }
         self.begun = stages.tests().len();
         let test = stages.test(number);
-        let program = test.over.plan.groups[turn.group].program;
-        let placing = self.placings[program].unwrap_or(Placing::Copied);
-        let measured = &mut programs[program];
-        let (rows, links) = layouts::measure(test, turn, self.plan, (measured, placing), *context)?;
-        stages.linked(program, links, programs[program].layouts_at_hand());
+        let number = test.over.plan.groups[turn.group].program;
+        let program = &mut self.programs[number];
+        let (rows, links) = layouts::measure(test, turn, self.plan, program)?;
+        stages.linked(number, links, program.layouts_at_hand());
         Ok(rows)
     }
 
     fn restore(&mut self) -> Result<(), Error> {
         match std::mem::take(&mut self.is_placed) {
-            true => layouts::restore(self.session.programs),
+            true => layouts::restore(self.programs),
             false => Ok(()),
         }
     }
@@ -221,8 +191,7 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
             session.reporter.notice(Notice::BelowMinimumPairs { benchmarks, example });
         }
         _ => {
-            let over = stages.tests().iter().filter_map(|test| test.experiment.advice());
-            let advice = advice(plan, as_built, over.reduce(Advice::and), sampled.stopped_by);
+            let advice = advice(plan, stages, sampled.stopped_by);
             advice.into_iter().for_each(|one| session.reporter.notice(Notice::Advice(one)));
         }
     }
@@ -233,71 +202,57 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
 }
 
 /// What would decide the rest.
-fn advice(
-    plan: &Plan,
-    as_built: &Experiment,
-    over_layouts: Option<Advice>,
-    stopped_by: StoppedBy,
-) -> Option<Advice> {
+fn advice(plan: &Plan, stages: &Stages, stopped_by: StoppedBy) -> Option<Advice> {
+    let as_built = stages.as_built().advice();
     match stopped_by {
-        StoppedBy::TimeLimit => match (as_built.advice(), over_layouts) {
-            (Some(as_built), Some(over_layouts)) => Some(as_built.and(over_layouts)),
-            (as_built, over_layouts) => as_built.or(over_layouts),
-        },
+        StoppedBy::TimeLimit => {
+            let over = stages.tests().iter().filter_map(|test| test.experiment.advice());
+            as_built.into_iter().chain(over).reduce(Advice::and)
+        }
         // There already is a notice about too few pairs.
         StoppedBy::MaxPairs if plan.max_pairs >= Some(plan.least_pairs()) => {
-            as_built.advice().map(|advice| Advice { is_limited_by_pairs: true, ..advice })
+            as_built.map(|advice| Advice { is_limited_by_pairs: true, ..advice })
         }
         _ => None,
     }
 }
 
-/// Measures pair after pair, until `pair` returns why there is none, or a run is stopped.
-fn until_stopped(
-    mut pair: impl FnMut() -> Result<Option<StoppedBy>, Stop>,
-) -> Result<StoppedBy, Error> {
-    loop {
-        match pair() {
-            Ok(None) => {}
-            Ok(Some(stopped_by)) => return Ok(stopped_by),
-            Err(Stop::OutOfTime) => return Ok(StoppedBy::TimeLimit),
-            Err(Stop::Interrupted) => return Ok(StoppedBy::Interrupt),
-            Err(Stop::Error(error)) => return Err(error),
-        }
-    }
-}
+type Measure<'a> =
+    dyn FnMut(&mut Stages, Stage, &Turn, &mut dyn Reporter) -> Result<Vec<Row>, Stop> + 'a;
 
-type Measure<'a> = dyn FnMut(&Turn, &Progress<'_>) -> Result<Vec<Row>, Stop> + 'a;
-
-/// Measures pair after pair until the experiment ends, or a run is stopped. `after_pair`
-/// may change the rest of the experiment.
+/// Measures pair after pair until a limit is reached, or a run is stopped.
 ///
 /// # Errors
 /// If a run fails. The event of the end is sent nevertheless.
-pub(super) fn run(
-    experiment: &mut Experiment,
+fn run(
+    stages: &mut Stages,
     clock: &dyn Fn() -> f64,
-    measure: &mut Measure<'_>,
     reporter: &mut dyn Reporter,
-    after_pair: &mut dyn FnMut(&Turn, &mut Experiment),
+    measure: &mut Measure<'_>,
 ) -> Result<StoppedBy, Error> {
-    let ended = until_stopped(|| {
-        let turn = match experiment.next(clock()) {
-            Ok(turn) => turn,
-            Err(stopped_by) => return Ok(Some(stopped_by)),
+    let ended = loop {
+        let (stage, turn) = match stages.next(clock()) {
+            Ok(next) => next,
+            Err(stopped_by) => break Ok(stopped_by),
         };
-        let rows = measure(&turn, &experiment.progress())?;
-        experiment.push(&turn, &rows, clock());
-        after_pair(&turn, experiment);
-        reporter.event(Event::Pair { rows: &rows, progress: &experiment.progress() });
-        if let Some(unlikely) = experiment.unlikely() {
+        let rows = match measure(stages, stage, &turn, reporter) {
+            Ok(rows) => rows,
+            // There may be time that is reserved for layouts.
+            Err(Stop::OutOfTime) if stage == Stage::AsBuilt => {
+                stages.ran_out(&turn, clock());
+                continue;
+            }
+            Err(Stop::OutOfTime) => break Ok(StoppedBy::TimeLimit),
+            Err(Stop::Interrupted) => break Ok(StoppedBy::Interrupt),
+            Err(Stop::Error(error)) => break Err(error),
+        };
+        stages.push(stage, &turn, &rows, clock());
+        reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
+        if let Some(unlikely) = stages.unlikely(stage) {
             reporter.event(Event::Unlikely(unlikely));
         }
-        Ok(None)
-    });
-    if experiment.has_pairs() {
-        reporter.event(Event::Sampled(&experiment.progress()));
-    }
+    };
+    stages.report_end(&mut |event| reporter.event(event));
     ended
 }
 

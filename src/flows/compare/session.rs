@@ -4,13 +4,11 @@ use std::time::Instant;
 
 use super::program::ComparedProgram;
 use crate::engine::event::Reporter;
-use crate::exec::execution::Context;
 use crate::model::notice::Notice;
 
-/// The programs of a comparison, and what is needed to run them.
+/// The programs of a comparison, and to whom is reported what happens.
 pub(super) struct Session<'s, 'a> {
     pub(super) programs: &'s mut [ComparedProgram<'a>],
-    pub(super) context: Context<'s>,
     pub(super) start: Instant,
     pub(super) reporter: &'s mut (dyn Reporter + 's),
 }

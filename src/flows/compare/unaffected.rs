@@ -20,7 +20,7 @@ use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::session::Session;
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, SideProgram, Stop, Unknown, Watching};
+use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
 use crate::model::notice::Notice;
@@ -85,15 +85,13 @@ pub(super) fn leave_out(
             continue;
         }
         let begin = Instant::now();
-        let traced =
-            ProgramTracer::new(program, &preparation.moves, tracer, length, session.context);
+        let traced = ProgramTracer::new(program, &preparation.moves, tracer, length);
         // Only runs count.
         end += begin.elapsed();
         let mut traced = match traced {
             Ok(traced) => traced,
             Err(why) => {
-                let benchmark = &preparation.benchmarks[program.number].benchmark.name;
-                report_all(discovery, benchmark, &why, session.reporter);
+                report_all(discovery, &why, session.reporter);
                 has_same_code = false;
                 continue;
             }
@@ -144,7 +142,6 @@ pub(super) struct ProgramTracer<'w, 'a> {
     /// differs, and the executables don't name a file that does.
     is_once_enough: bool,
     deadline: Instant,
-    context: Context<'w>,
 }
 
 /// What was seen of a run on both sides, which differs at most by the functions that it entered.
@@ -166,7 +163,6 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         moves: &'w Moves,
         tracer: &[OsString],
         length: Duration,
-        context: Context<'w>,
     ) -> Result<Self, String> {
         let folders = program.folders(&moves.changed)?;
         if let Some(runner) = Side::BOTH.into_iter().find_map(|side| program.runner(side)) {
@@ -180,7 +176,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let has_units = places.base.has_units;
         let changed = places.map(|places| places.changed);
         let deadline = Instant::now();
-        let tracer = ProgramTracer::of(program, watching, folders, deadline, context);
+        let tracer = ProgramTracer::of(program, watching, folders, deadline);
         let is_once_enough =
             tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
         Ok(ProgramTracer {
@@ -203,13 +199,12 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         changed: &'w [String],
         tracer: &[OsString],
         deadline: Instant,
-        context: Context<'w>,
     ) -> Result<Self, Unknown> {
         let folders = program.folders(changed).map_err(Unknown::Because)?.of_equal(program.built);
         let none = Breakpoints::default();
         let watching = watching(program, tracer, Pair { base: &none, head: &none });
         let watching = watching.map_err(Unknown::Because)?;
-        Ok(ProgramTracer::of(program, watching, folders, deadline, context))
+        Ok(ProgramTracer::of(program, watching, folders, deadline))
     }
 
     /// Of a program without a function that differs.
@@ -218,7 +213,6 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         watching: Pair<Watching>,
         folders: Folders<'w>,
         deadline: Instant,
-        context: Context<'w>,
     ) -> Self {
         ProgramTracer {
             is_once_enough: !names_any(program, folders.changed),
@@ -232,7 +226,6 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             folders,
             length: Duration::ZERO,
             deadline,
-            context,
         }
     }
 
@@ -277,7 +270,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             return self.look_at_each(discovery, reporter);
         };
         let why = format!("before the first of them, {}", unknown.reason()?);
-        report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
+        report_all(discovery, &why, reporter);
         Ok(())
     }
 
@@ -288,8 +281,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         is_alone: bool,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
-        let program = &self.program.execution.benchmark.name;
-        reporter.event(Event::Watching { program, place: None });
+        reporter.event(Event::Watching { program: &discovery.program, place: None });
         let names = discovery.benchmarks.iter().map(|one| one.name.clone());
         let names: Vec<String> = names.collect();
         // Other benchmarks of the program may be on one side only.
@@ -302,7 +294,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             Err(unknown) => {
                 let why = unknown.reason()?;
                 if is_alone {
-                    report_all(discovery, program, &why, reporter);
+                    report_all(discovery, &why, reporter);
                 }
                 return Ok(());
             }
@@ -389,11 +381,11 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let common = entered.fold(first, |common, more| &common & more).pop_first();
         if let Some(name) = common.filter(|_| found.entered.len() == discovery.benchmarks.len()) {
             let why = format!("each enters {}", self.differing(&name));
-            report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
+            report_all(discovery, &why, reporter);
         }
         if let Some(name) = self.unseen() {
             let why = format!("none is seen to enter {}", self.differing(name));
-            report_all(discovery, &self.program.execution.benchmark.name, &why, reporter);
+            report_all(discovery, &why, reporter);
             found.unaffected.clear();
         }
         discovery.entered.append(&mut found.entered);
@@ -478,8 +470,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let mut both = Pair::default();
         for side in Side::BOTH {
             let (watching, deadline) = (&mut self.watching[side], self.deadline);
-            let watched =
-                self.program.watch(side, benchmarks, watching, length, deadline, self.context)?;
+            let watched = self.program.watch(side, benchmarks, watching, length, deadline)?;
             self.deadline -= watching.take_spared();
             both[side] = match watched {
                 Some(watched) => watched,
@@ -514,10 +505,10 @@ fn saved(discovery: &Discovery) -> Duration {
 }
 
 /// Reports why nothing of a program is known to be unaffected.
-fn report_all(discovery: &Discovery, program: &str, why: &str, reporter: &mut dyn Reporter) {
+fn report_all(discovery: &Discovery, why: &str, reporter: &mut dyn Reporter) {
     reporter.event(match discovery.benchmarks.as_slice() {
         [only] => Event::Measured { benchmark: &only.name, why },
-        _ => Event::AllMeasured { benchmark: program, why },
+        _ => Event::AllMeasured { benchmark: &discovery.program, why },
     });
 }
 

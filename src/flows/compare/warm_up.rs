@@ -53,27 +53,28 @@ fn discover_one(
     preparation: &Preparation,
     filter: Option<&str>,
 ) -> Result<Discovery, Error> {
-    let Session { programs, context, reporter, .. } = session;
+    let Session { programs, reporter, .. } = session;
     let program = &mut programs[number];
-    let mut unavailable = Vec::new();
     if program.dialect() == Dialect::Plain {
         // All metrics come from the meters, so refuse before anything runs.
-        unavailable = program.execution.drop_unavailable_metrics(&[])?;
+        let unavailable = program.execution.drop_unavailable_metrics(&[])?;
+        unavailable.into_iter().for_each(|notice| reporter.notice(notice));
     }
-    unavailable.into_iter().for_each(|notice| reporter.notice(notice));
     let patience = preparation.settings.limits.time.mul_f64(WARM_UP);
-    let warm_up = program.warm_up(patience, *context, *reporter)?;
-    for notice in program.execution.drop_unavailable_metrics(&warm_up.metrics())? {
+    let (readings, seconds) = program.warm_up(patience, *reporter)?;
+    let readings = readings.as_ref();
+    let both = readings.into_iter().flat_map(|both| both.base.iter().chain(&both.head));
+    let reported: Vec<String> = both.flat_map(|reading| reading.values.metrics()).collect();
+    for notice in program.execution.drop_unavailable_metrics(&reported)? {
         reporter.notice(notice);
     }
     // If there are several programs, benchmarks are prefixed with the name of theirs.
     let several = preparation.benchmarks.len() > 1;
-    let mut discovery = Discovery::of(program, &warm_up, several, filter)?;
+    let mut discovery = Discovery::of(program, (readings, seconds), several, filter)?;
     if !program.execution.needs_no_run() && !program.is_left_out() {
         // The repetitions that other comparisons found.
         let known = preparation.cache.file("repetitions-v1");
-        let readings = warm_up.readings.as_ref();
-        program.tune(discovery.own_gates(), readings, &known, *context)?;
+        program.tune(discovery.own_gates(), readings, &known)?;
         discovery.pair_seconds *= f64::from(program.execution.effort().runs());
         session.report_runs();
     }

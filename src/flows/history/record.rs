@@ -68,7 +68,7 @@ pub fn record(
     let side =
         workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
     let filter = options.request.filter.as_deref();
-    let mut programs = programs(&side, filter)?;
+    let mut programs = programs(&side, filter, context)?;
     with_hooks(&mut programs, ProgramRecord::hook, context, |programs| {
         let several = programs.len() > 1;
         for program in &mut *programs {
@@ -77,7 +77,7 @@ pub fn record(
             }
             let may_be_empty =
                 several && (filter.is_some() || program.execution.benchmark.is_found);
-            let refused = program.warm_up(may_be_empty, context)?;
+            let refused = program.warm_up(may_be_empty)?;
             refused.into_iter().for_each(|notice| reporter.notice(notice));
         }
         if let Some(program) = programs.first().filter(|_| programs.iter().all(|one| one.is_empty))
@@ -87,7 +87,7 @@ pub fn record(
         for round in 1..=options.runs {
             for program in &mut *programs {
                 if program.error.is_none() && !program.is_empty {
-                    program.run(context)?;
+                    program.run()?;
                 }
             }
             reporter.event(Event::Round { number: round.into(), runs: &[] });
@@ -141,6 +141,7 @@ pub fn record(
 fn programs<'a>(
     side: &'a PreparedSide,
     filter: Option<&'a str>,
+    context: Context<'a>,
 ) -> Result<Vec<ProgramRecord<'a>>, Error> {
     let several = side.programs.len() > 1;
     let mut programs = Vec::new();
@@ -153,7 +154,7 @@ fn programs<'a>(
         is_taken |= dialect.filters() || several && part != Selection::Nothing;
         if part != Selection::Nothing {
             programs.push(ProgramRecord {
-                execution: Execution::new(benchmark, &program)?,
+                execution: Execution::new(benchmark, &program, context)?,
                 program,
                 filter: part.filter(),
                 runs: Vec::new(),
@@ -195,7 +196,7 @@ impl ProgramRecord<'_> {
     }
 
     fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
-        self.program.hook(hook, self.execution.benchmark, context)
+        self.program.hooks.run(hook, self.execution.benchmark, context)
     }
 
     /// The number of unmeasured runs at the beginning.
@@ -212,9 +213,9 @@ impl ProgramRecord<'_> {
     ///
     /// # Errors
     /// If there is no benchmark, unless that is allowed, or none of the gating metrics.
-    fn warm_up(&mut self, may_be_empty: bool, context: Context<'_>) -> Result<Vec<Notice>, Error> {
+    fn warm_up(&mut self, may_be_empty: bool) -> Result<Vec<Notice>, Error> {
         for _ in 0..self.warmup() {
-            self.run(context)?;
+            self.run()?;
         }
         let last = self.runs.pop();
         self.runs.clear();
@@ -252,10 +253,10 @@ impl ProgramRecord<'_> {
     }
 
     /// Runs the program once. A failed run ends this recording, but not the others.
-    fn run(&mut self, context: Context<'_>) -> Result<(), Error> {
+    fn run(&mut self) -> Result<(), Error> {
         let ProgramRecord { execution, program, filter, .. } = self;
         let start = Instant::now();
-        let error = match execution.run_all(program, RunLength::LONG, *filter, context) {
+        let error = match execution.run_all(program, RunLength::LONG, *filter, None) {
             Ok(readings) => {
                 self.runs.push(readings);
                 self.seconds.push(start.elapsed().as_secs_f64());

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::{FoundCosts, NotFound};
-use crate::exec::execution::Context;
 use crate::exec::meter::CountedCode;
 use crate::flows::compare::program::ComparedProgram;
 use crate::model::explanation::{Explanation, FunctionCost, HotLines, LineCost};
@@ -32,7 +31,6 @@ pub(super) fn find(
     program: &ComparedProgram<'_>,
     costs: &FoundCosts,
     explanation: &Explanation,
-    context: Context<'_>,
 ) -> Result<Option<HotLines>, NotFound> {
     let growth = |one: &FunctionCost| one.cost.values().head - one.cost.values().base;
     let by_growth =
@@ -48,8 +46,7 @@ pub(super) fn find(
         Pair { base: Some(base), head: Some(head) } => Pair { base, head },
         _ => Pair::try_both(|side| {
             let Some((object, name, code)) = code[side] else { return Ok(Vec::new()) };
-            let texts =
-                program.execution.disassemble(&program.sides[side], object, code, context)?;
+            let texts = program.execution.disassemble(&program.sides[side], object, code)?;
             let texts = texts.ok_or_else(|| NotFound::Because {
                 why: format!(
                     "which instructions of `{}` are executed more often is not known: `objdump` is \

@@ -1,11 +1,37 @@
+use std::cell::Cell;
+
 use super::*;
 use crate::engine::event::Recorder;
 use crate::flows::error::FlowError;
 use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
+use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Unit};
 use crate::model::row::{BenchmarkId, MetricId};
 use crate::model::side::Side;
+use crate::stats::noise::TestNoise;
+
+const LIMIT: f64 = 100.0;
+
+/// A plan of groups with a benchmark each.
+fn plan(groups: usize, estimator: Estimator) -> Plan {
+    let mut plan = Plan::new(0.95, estimator, 7);
+    plan.time_limit = Duration::from_secs_f64(LIMIT);
+    for program in 0..groups {
+        plan.add_group(program, false, 0.0);
+        let metric = Metric::cost("wall_time", Unit::Seconds);
+        plan.add_benchmark("it", &[metric], vec![Gate::new("wall_time", 0.02)]);
+    }
+    plan
+}
+
+fn rows(turn: &Turn, head: f64) -> Vec<Row> {
+    let row = |side: Side| {
+        let value = if side == Side::Head { head } else { 1.0 };
+        Row { benchmark: turn.wanted[0], side, values: vec![(MetricId(0), value)] }
+    };
+    [turn.first, turn.first.other()].map(row).to_vec()
+}
 
 #[test]
 fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
@@ -17,37 +43,57 @@ fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
         (2, Stop::Interrupted, Some(StoppedBy::Interrupt), vec![2]),
         (u64::MAX, failed(), Some(StoppedBy::MaxPairs), vec![5]),
     ] {
-        let mut stop = Some(stop);
-        let mut plan = Plan::new(0.95, Estimator::Mean, 7);
-        plan.time_limit = std::time::Duration::from_secs(1000);
-        plan.max_pairs = Some(5);
-        plan.add_group(0, false, 0.0);
-        let metric = Metric::cost("wall_time", Unit::Seconds);
-        plan.add_benchmark("it", &[metric], vec![Gate::new("wall_time", 0.02)]);
-        let mut experiment = Experiment::new(plan, 0.0);
+        let (mut stop, now) = (Some(stop), Cell::new(0.0));
+        let plan = Plan { max_pairs: Some(5), ..plan(1, Estimator::Mean) };
+        let mut stages = Stages::new(plan, vec![false], |_| true, 0.0);
         let mut measured = 0;
-        let mut measure = |turn: &Turn, _: &Progress<'_>| {
+        let mut measure = |_: &mut Stages, _, turn: &Turn, _: &mut dyn Reporter| {
             measured += 1;
             if measured > stops_after {
+                now.set(LIMIT);
                 return Err(stop.take().unwrap());
             }
-            let values = vec![(MetricId(0), 1.0)];
-            let row = |side: Side| Row { benchmark: BenchmarkId(0), side, values: values.clone() };
-            Ok([turn.first, turn.first.other()].map(row).to_vec())
+            Ok(rows(turn, 1.0))
         };
         let (mut pairs, mut ends) = (0, Vec::new());
-        let stopped_by = run(
-            &mut experiment,
-            &|| 0.0,
-            &mut measure,
-            &mut Recorder::new(|event: Event<'_>| match event {
-                Event::Pair { rows, .. } => pairs += rows.len() / 2,
-                Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
-                _ => {}
-            }),
-            &mut |_, _| {},
-        );
+        let reporter = &mut Recorder::new(|event: Event<'_>| match event {
+            Event::Pair { rows, .. } => pairs += rows.len() / 2,
+            Event::Sampled(progress) => ends.push(progress.results(0).next().unwrap().pairs),
+            _ => {}
+        });
+        let stopped_by = run(&mut stages, &|| now.get(), reporter, &mut measure);
         assert_eq!((stopped_by.ok(), &ends), (expected, &pairs_at_end));
         assert_eq!(pairs as u64, pairs_at_end.first().copied().unwrap_or(0));
     }
+}
+
+#[test]
+fn what_is_reserved_for_layouts_is_not_lost_when_a_pair_as_built_is_out_of_time() {
+    let plan = Plan { layouts: Layouts::Auto, ..plan(3, Estimator::Robust) };
+    let mut stages = Stages::new(plan, vec![true, true, false], |_| true, 0.0);
+    let (now, mut noise) = (Cell::new(0.0), TestNoise::seeded(1));
+    let mut measure = |stages: &mut Stages, stage, turn: &Turn, _: &mut dyn Reporter| {
+        let (program, seconds) = match stage {
+            Stage::AsBuilt => (turn.group, 0.1),
+            Stage::Over(number) => (stages.test(number).over.of[turn.wanted[0].0].0, 1.0),
+        };
+        // The last one, which has no layouts, stays near its threshold and never ends at last.
+        if (stage, program) == (Stage::AsBuilt, 2) && now.get() > 0.4 * LIMIT {
+            now.set(now.get() + turn.left.as_secs_f64());
+            return Err(Stop::OutOfTime);
+        }
+        now.set(now.get() + seconds);
+        stages.linked(program, Some(0.9), 0);
+        let (change, deviation) = if program == 2 { (1.015, 0.05) } else { (2.0, 0.01) };
+        Ok(rows(turn, change * (deviation * noise.normal()).exp()))
+    };
+    let stopped_by =
+        run(&mut stages, &|| now.get(), &mut Recorder::new(|_: Event<'_>| {}), &mut measure);
+    assert_eq!(stopped_by.unwrap(), StoppedBy::TimeLimit);
+    let verdicts = stages.tests().iter().map(|test| {
+        let result = &test.experiment.finish(test.stopped_by()).benchmarks[0];
+        (test.over.of[0], result.metrics[0].verdict)
+    });
+    let bad = Some(Verdict::Regression);
+    assert_eq!(verdicts.collect::<Vec<_>>(), [(BenchmarkId(0), bad), (BenchmarkId(1), bad)]);
 }
