@@ -16,16 +16,16 @@ pub enum Error {
         hint: String,
     },
     /// A key has a value of the wrong type.
-    #[error("bad value in [{table}]: {why}")]
+    #[error("invalid value in [{table}]: {why}")]
     BadType { table: String, why: String },
     /// Two keys that exclude each other.
     #[error("[{0}] sets more than one of `bench`, `bin`, `example` and `command`")]
     TwoTargets(String),
     /// A value can't be parsed.
-    #[error("bad {what} `{value}`: {why}")]
+    #[error("invalid {what} `{value}`: {why}")]
     Bad { what: &'static str, value: String, why: String },
     /// Fewer pairs are allowed than any verdict needs.
-    #[error("bad max-pairs `{most}`: no verdict is possible with fewer than {least} pairs")]
+    #[error("invalid max-pairs `{most}`: no verdict is possible with fewer than {least} pairs")]
     TooFewPairs { most: u64, least: u64 },
     /// A package that the workspace does not have.
     #[error("the workspace has no package `{name}`")]

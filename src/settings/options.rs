@@ -562,12 +562,12 @@ mod tests {
         for (keys, said) in [
             (
                 json!({"repetitions": 0}),
-                "bad repetitions `0`: it must be `auto` or a number of 1 or more",
+                "invalid repetitions `0`: it must be `auto` or a number of 1 or more",
             ),
-            (json!({"repetitions": "many"}), "bad repetitions `many`"),
+            (json!({"repetitions": "many"}), "invalid repetitions `many`"),
             (json!({"min-of": 3}), "only the estimator `min` uses minima"),
-            (json!({"aslr": "no"}), "bad aslr `no`: it must be `on` or `off`"),
-            (json!({"prepare": "'open"}), "bad prepare"),
+            (json!({"aslr": "no"}), "invalid aslr `no`: it must be `on` or `off`"),
+            (json!({"prepare": "'open"}), "invalid prepare"),
             (json!({"bench-from": "mine"}), "it must be `each`, `head` or `base`"),
             (json!({"nice": 1000}), "`nice`: "),
         ] {

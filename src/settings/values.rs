@@ -377,7 +377,7 @@ mod tests {
         }
         assert_eq!(
             read::<Threshold>("2").unwrap_err(),
-            "bad key `2`: a percentage is written with its sign, such as `2%`"
+            "invalid key `2`: a percentage is written with its sign, such as `2%`"
         );
         assert_eq!(read::<Confidence>("99.9%").map(|it| (it.0 * 1e4).round()), Ok(9990.0));
         for bad in ["50%", "100%", "95"] {
@@ -405,11 +405,11 @@ mod tests {
         assert_eq!(read("removed"), Ok(FailOn(Some(Doubt::Removed))));
         assert_eq!(
             read::<FailOn>("maybe").unwrap_err(),
-            "bad key `maybe`: it must be `inconclusive`, `no-baseline`, `removed` or `none`"
+            "invalid key `maybe`: it must be `inconclusive`, `no-baseline`, `removed` or `none`"
         );
         assert_eq!(
             read::<BenchFrom>("mine").unwrap_err(),
-            "bad key `mine`: it must be `each`, `head` or `base`"
+            "invalid key `mine`: it must be `each`, `head` or `base`"
         );
         assert_eq!(read("stable"), Ok(Toolchain::Named("stable".to_owned())));
         for word in Toolchain::words() {

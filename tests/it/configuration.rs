@@ -213,20 +213,20 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     let ran = refused("[package.metadata.cbdr]\nxyz = 1");
     ran.says("error: unknown key `xyz`").says("hint: the keys are base, package, bench");
     let ran = refused("[package.metadata.cbdr]\nmax-pairs = \"many\"");
-    ran.says("error: bad value in [package.metadata.cbdr]: `max-pairs`: ");
+    ran.says("error: invalid value in [package.metadata.cbdr]: `max-pairs`: ");
     let ran = refused("[package.metadata.cbdr]\nbench = \"work\"\ncommand = \"true\"");
     ran.says("error: [package.metadata.cbdr] sets more than one of `bench`, `bin`, `example` and");
     let ran = refused("[package.metadata.cbdr]\nthreshold = \"2\"");
-    ran.says("error: bad threshold `2`: a percentage is written with its sign, such as `2%`")
+    ran.says("error: invalid threshold `2`: a percentage is written with its sign, such as `2%`")
         .says("(in the configuration of the head)");
     let ran = refused("[package.metadata.cbdr]\nharness = \"criteron\"");
-    ran.says("error: bad harness `criteron`: it must be plain, json, criterion,");
+    ran.says("error: invalid harness `criteron`: it must be plain, json, criterion,");
     let ran = refused(
         "[package.metadata.cbdr]\nunits = { rate = { unit = \"B/s\", beter = \"higher\" } }",
     );
-    ran.says("error: bad value in [package.metadata.cbdr]: `units`: unknown field `beter`");
+    ran.says("error: invalid value in [package.metadata.cbdr]: `units`: unknown field `beter`");
     let ran = refused("[package.metadata.cbdr.units.rate]\nunit = \"B/s\"\nbetter = \"up\"");
-    ran.says("error: bad units `rate.better = up`: better must be `lower` or `higher`");
+    ran.says("error: invalid units `rate.better = up`: better must be `lower` or `higher`");
     let ran = refused("[package.metadata.cbdr]\nbench = \"wrok\"");
     let ran = ran.says("error: the package `steady` has no bench `wrok`\n");
     ran.says("hint: did you mean `work`?\n");
@@ -327,7 +327,7 @@ fn a_bad_value_on_the_head_is_an_error_before_it_is_merged() {
     };
     after("feature", "typo", "3%", "abc");
     let ran = repo.cbdr("compare main").run().code(101);
-    ran.says("error: bad threshold `abc`").says("(in the configuration of the head)");
+    ran.says("error: invalid threshold `abc`").says("(in the configuration of the head)");
     // An error in a flag is not attributed to the table.
     let ran = repo.cbdr("compare main --confidence 9").run();
     assert!(ran.code != Some(0) && !ran.stderr.contains("configuration of"), "{}", ran.stderr);

@@ -49,5 +49,5 @@ fn for_people_there_are_sentences() {
 
 #[test]
 fn a_time_that_is_none_is_a_mistake_of_the_command_line() {
-    doctor(&["--time-limit", "soon"]).code(2).says("bad time-limit `soon`");
+    doctor(&["--time-limit", "soon"]).code(2).says("invalid time-limit `soon`");
 }

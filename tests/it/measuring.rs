@@ -91,7 +91,7 @@ fn what_the_machine_refuses_is_an_error_that_names_it() {
     let (ran, _) = compare(&repo, "sh look.sh", "--stdin none", 101);
     ran.says("none").says("No such file or directory");
     let (ran, _) = compare(&repo, "sh look.sh", "--aslr maybe", 2);
-    ran.says("bad aslr `maybe`: it must be `on` or `off`");
+    ran.says("invalid aslr `maybe`: it must be `on` or `off`");
 }
 
 #[test]

@@ -87,9 +87,9 @@ fn a_command_that_fails_is_an_error_with_its_last_words() {
 
 #[test]
 fn what_is_no_named_command_is_a_mistake_of_the_command_line() {
-    sample(&["true"]).code(2).says("bad command `true`: write it as `NAME:COMMAND`");
+    sample(&["true"]).code(2).says("invalid command `true`: write it as `NAME:COMMAND`");
     sample(&[":true"]).code(2).says("write it as `NAME:COMMAND`");
-    sample(&["a:"]).code(2).says("bad command");
+    sample(&["a:"]).code(2).says("invalid command");
     sample(&["a:true", "a:false"]).code(2).says("another command has this name");
     sample(&[]).code(2);
 }

@@ -619,14 +619,14 @@ fn an_object_that_is_not_there_is_an_error_in_libgit2s_words_said_once() {
 fn a_command_line_that_cannot_be_understood_ends_with_2() {
     let repo = Repo::new("steady");
     let usage = |args: &str| repo.cbdr(&format!("compare {args}")).run().code(2);
-    usage("--threshold abc").says("bad threshold `abc`");
-    usage("--threshold=-1%").says("bad threshold `-1%`: it must be 0% or more");
-    usage("--threshold wall_time=x").says("bad threshold `x`");
-    usage("--confidence 101%").says("bad confidence `101%`");
-    usage("--time-limit soon").says("bad time-limit `soon`");
+    usage("--threshold abc").says("invalid threshold `abc`");
+    usage("--threshold=-1%").says("invalid threshold `-1%`: it must be 0% or more");
+    usage("--threshold wall_time=x").says("invalid threshold `x`");
+    usage("--confidence 101%").says("invalid confidence `101%`");
+    usage("--time-limit soon").says("invalid time-limit `soon`");
     usage("--max-pairs 0").says("max-pairs");
     let ran = usage("--max-pairs 5").never_says("Building");
-    ran.says("error: bad max-pairs `5`: no verdict is possible with fewer than 6 pairs").says(
+    ran.says("error: invalid max-pairs `5`: no verdict is possible with fewer than 6 pairs").says(
         "hint: raise `max-pairs` to at least 6, or use `--time-limit` or `cargo cbdr sample`",
     );
     usage("--max-pairs 6 --confidence 99.9%").says("with fewer than 12 pairs");
@@ -654,7 +654,7 @@ fn fewer_pairs_than_any_verdict_needs_are_an_error_except_where_they_are_added_u
     repo.branch("feature");
     add(&repo, "words.md");
     let call = |args: &str| repo.cbdr(&format!("compare main --command true {args}"));
-    let says = "bad max-pairs `5`: no verdict is possible with fewer than 6 pairs";
+    let says = "invalid max-pairs `5`: no verdict is possible with fewer than 6 pairs";
     call("--max-pairs 5").run().code(2).says(says).never_says("in the configuration");
     call("--max-pairs 5 --estimator median").run().code(2).says(says);
     // Those of the shards are added up, and sizes need none.

@@ -101,7 +101,7 @@ fn the_bases_table_decides_about_the_suite() {
     ran.says("shards by pairs give no verdict on the whole suite")
         .says("hint: divide by benchmarks");
     let ran = compare(&repo, "--suite mean=1%").run().code(2);
-    ran.says("bad suite `mean=1%`: it must be `geomean`, `sum` or `off`");
+    ran.says("invalid suite `mean=1%`: it must be `geomean`, `sum` or `off`");
 }
 
 #[test]

@@ -64,7 +64,11 @@ fn a_change_between_the_two_levels_passes_with_a_warning() {
     // By a flag, too; not above the threshold.
     let object = compare(&repo).args(["--threshold", "20%", "--warn", "8%"]).run().code(0).json();
     assert_eq!(cost(&object)["warned"], true);
-    compare(&repo).args(["--warn", "5%"]).run().code(101).says("bad warn `5%`: it has to be below");
+    compare(&repo)
+        .args(["--warn", "5%"])
+        .run()
+        .code(101)
+        .says("invalid warn `5%`: it has to be below");
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn a_waiver_of_something_unknown_is_an_error() {
         compare(&repo).run().code(101).says(what);
     }
     let repo = costing(&waiver("10%", "soon", ""), 1080);
-    compare(&repo).run().code(101).says("bad waiver `soon`: `expires` is a date");
+    compare(&repo).run().code(101).says("invalid waiver `soon`: `expires` is a date");
     let other = waiver("10%", "2999-12-31", "").replace("\"cost\"", "\"costs\"");
     let repo = costing(&other, 1080);
     compare(&repo)

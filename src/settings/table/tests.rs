@@ -90,7 +90,7 @@ fn a_bad_value_names_its_key() {
     let text = message(json!({"max-pairs": "many"}));
     assert_eq!(
         text,
-        "bad value in [workspace.metadata.cbdr]: `max-pairs`: invalid type: string \"many\", \
+        "invalid value in [workspace.metadata.cbdr]: `max-pairs`: invalid type: string \"many\", \
          expected u64"
     );
 }
@@ -150,7 +150,7 @@ fn a_bad_table_of_a_benchmark_is_named_where_it_stands() {
         assert_eq!(
             message(json!({"bin": "a", key: "a"})),
             format!(
-                "bad value in [workspace.metadata.cbdr.benchmarks.a]: `{key}`: a comparison has \
+                "invalid value in [workspace.metadata.cbdr.benchmarks.a]: `{key}`: a comparison has \
                  only one; set it in [workspace.metadata.cbdr]"
             )
         );
