@@ -454,12 +454,10 @@ impl Table {
         self.each_over(low)
     }
 
-    /// The first key that is set here and determines what is built or called, and not only how it
-    /// is measured.
-    pub fn built_by(&self) -> Option<&'static str> {
-        let is_set = |name: &str| self.entries().iter().any(|(set, _)| *set == name);
+    /// The keys that determine what is built or called, and not only how it is measured.
+    pub fn building_keys() -> impl Iterator<Item = &'static str> {
         let builds = |key: &&TableKey| key.role == Role::Selects || BUILDS.contains(&key.name);
-        Table::KEYS.iter().filter(builds).map(|key| key.name).find(|name| is_set(name))
+        Table::KEYS.iter().filter(builds).map(|key| key.name)
     }
 
     /// How many targets are chosen.

@@ -50,7 +50,5 @@ fn there_is_a_manual_page_of_the_whole_and_of_each_subcommand() {
         let lint = ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", "-"];
         assert_ne!(accepts(&lint, &page), Some(false), "{name}");
     }
-    cbdr(&["man", "nope"])
-        .code(2)
-        .says("there is no subcommand `nope`; the subcommands are `compare`");
+    cbdr(&["man", "nope"]).code(2).says("there is no subcommand `nope`; choose `compare`");
 }

@@ -187,7 +187,7 @@ fn a_single_name_is_that_of_the_file_and_arguments_come_last() {
     assert_eq!((base, args), (named.clone(), json!(["--quick"])));
     let (head, _) = aimed("--aa ../packed --harness json --layouts off");
     assert_ne!(head, named);
-    repo.cbdr("pack").run().code(2).says("name the FILE");
+    repo.cbdr("pack").run().code(2).says("name the file to write");
     repo.cbdr("pack --aa main ../packed").run().code(2).says("--aa");
 }
 
@@ -195,17 +195,17 @@ fn a_single_name_is_that_of_the_file_and_arguments_come_last() {
 fn options_that_shape_builds_belong_to_pack() {
     let repo = Repo::new("steady");
     for (args, flag) in [
-        ("main", "BASE"),
+        ("main", "[BASE]"),
         ("--features x", "--features"),
         ("--bench work", "--bench"),
         ("--toolchain head", "--toolchain"),
         ("--dirty", "--dirty"),
         ("--aa", "--aa"),
         ("--policy-from head", "--policy-from"),
-        ("-- --x", "-- ARGS"),
+        ("-- --x", "[-- <ARGS>...]"),
     ] {
         let ran = repo.cbdr(&format!("compare --packed x {args}")).run().code(2);
-        ran.says(&format!("`{flag}` is an option of `cargo cbdr pack`"));
+        ran.says("'--packed <FILE>' cannot be used with").says(flag);
     }
     repo.cbdr("compare --packed gone --dry-run").run().code(101).says("could not read `gone`");
     repo.cbdr("compare --packed gone").run().code(101).says("could not read `gone`");

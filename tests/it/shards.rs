@@ -480,7 +480,7 @@ fn arguments_that_make_no_sense_are_refused() {
     }
     repo.cbdr("compare --shard 1/2 --samples a.csv --fail-fast").run().code(2);
     repo.cbdr("analyze --combine").run().code(2);
-    repo.cbdr("analyze --combine -").run().code(2).says("standard input");
+    repo.cbdr("analyze --combine -").run().code(101).says("`-` is not a shard");
     repo.cbdr("analyze --combine a.csv --threshold 2%").run().code(2).says("--threshold");
     repo.cbdr("analyze a.csv --allow-missing").run().code(2).says("--combine");
 }

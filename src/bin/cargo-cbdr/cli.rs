@@ -12,19 +12,22 @@ use std::path::PathBuf;
 use clap::builder::Resettable;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+pub(crate) use clap::{ColorChoice, ValueEnum};
 use clap_complete::Shell;
 
 use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::shard::Shard;
+use cargo_cbdr::model::side::Side;
 use cargo_cbdr::settings::Written;
-use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{
     BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS, SUITE,
 };
 use cargo_cbdr::settings::table::headings::{BENCHMARK, BUILD, DECIDING, SIDES, STOPPING};
+use cargo_cbdr::settings::table::{Flags, Table};
 use cargo_cbdr::settings::values::Time;
 
+use crate::render::export::{self, ExportKind};
 use crate::ui::text;
 
 pub(crate) use complete::complete;
@@ -32,7 +35,7 @@ pub(crate) use generated::{completions, man, subcommands};
 pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, RecordArgs, Sync,
 };
-pub(crate) use pipe::{Analyze, DecisionRule, Plot, Sample};
+pub(crate) use pipe::{Analyze, DecisionRule, Plot, Sample, SampleArgs};
 
 const ARGUMENTS: &str = "Arguments";
 const CACHE: &str = "Cache";
@@ -84,7 +87,7 @@ pub(crate) struct DisplayFlags {
     /// auto]
     #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true,
           help_heading = OUTPUT)]
-    pub(crate) color: Option<Color>,
+    pub(crate) color: Option<ColorChoice>,
 }
 
 /// What to do.
@@ -97,7 +100,7 @@ pub(crate) enum CliCommand {
     /// than the threshold. Your checkout is only read.
     #[command(after_help = EXIT_CODES)]
     Compare(Box<Compare>),
-    /// Write a configuration, and a workflow for pull requests
+    /// Write a configuration and, with --ci, a workflow for pull requests
     ///
     /// Tries the benchmarks (or the one you name), chooses those that can be
     /// decided in time, and adds a table [package.metadata.cbdr] to Cargo.toml,
@@ -147,6 +150,17 @@ pub(crate) enum CliCommand {
     Doctor(Doctor),
 }
 
+/// What is fixed in a pack.
+fn packed() -> impl Iterator<Item = &'static str> {
+    // Named benchmarks have no flag.
+    let keys = Table::building_keys().filter(|key| *key != "benchmarks");
+    keys.chain(["head", "dirty", "exact_base", "fetch", "aa"]).chain([
+        "repeat",
+        "policy_from",
+        "always_run",
+    ])
+}
+
 /// The arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
@@ -186,7 +200,7 @@ pub(crate) struct Compare {
     pub(crate) dry_run: bool,
 
     /// Find the functions that make a benchmark slower, with valgrind or else
-    /// perf [default: for reports and Markdown, and for at most 15 s]
+    /// perf [default: with --report and --format markdown, for at most 15 s]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
         default_missing_value = "always", help_heading = OUTPUT)]
     pub(crate) explain: Option<When>,
@@ -204,9 +218,9 @@ pub(crate) struct Compare {
           conflicts_with_all = ["format", "repeat"], help_heading = OUTPUT)]
     pub(crate) message_format: MessageFormat,
 
-    /// Measure what `cargo cbdr pack` wrote to this file; needs neither the
-    /// repository nor Rust
-    #[arg(long, value_name = "FILE", conflicts_with = "repeat", help_heading = SIDES)]
+    /// Measure what `cargo cbdr pack` has built and written to this file; needs
+    /// neither the repository nor Rust
+    #[arg(long, value_name = "FILE", conflicts_with_all = packed(), help_heading = SIDES)]
     pub(crate) packed: Option<PathBuf>,
 
     /// Measure part I of N, one part on each machine; `analyze --combine` gives
@@ -228,8 +242,9 @@ pub(crate) struct Compare {
     /// Also write the result for a service that tracks results (bencher,
     /// github-action-benchmark, github-action-benchmark-bigger), or call stacks
     /// of what has regressed (flamegraph, folded-base, folded-head)
-    #[arg(long, value_name = "KIND=FILE", conflicts_with = "repeat", help_heading = OUTPUT)]
-    pub(crate) export: Vec<String>,
+    #[arg(long, value_name = "KIND=FILE", value_parser = export::parse, conflicts_with = "repeat",
+          help_heading = OUTPUT)]
+    pub(crate) export: Vec<(ExportKind, PathBuf)>,
 }
 
 /// The sides, and what is prepared of them.
@@ -262,9 +277,9 @@ pub(crate) struct SideFlags {
     pub(crate) aa: bool,
 
     /// Read thresholds and limits from this side's Cargo.toml, if it has a table
-    #[arg(long, value_enum, value_name = "SIDE", default_value_t = PolicySide::Base,
+    #[arg(long, value_name = "base|head", default_value_t = Side::Base, value_parser = side,
           help_heading = DECIDING)]
-    pub(crate) policy_from: PolicySide,
+    pub(crate) policy_from: Side,
 
     /// Measure even if both sides are the same program
     #[arg(long, help_heading = DECIDING)]
@@ -310,6 +325,11 @@ fn shard(text: &str) -> Result<Shard, String> {
     }
 }
 
+fn side(text: &str) -> Result<Side, &'static str> {
+    let side = Side::BOTH.into_iter().find(|side| side.name() == text);
+    side.ok_or("it must be `base` or `head`")
+}
+
 /// Which benchmarks are run.
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
@@ -336,15 +356,6 @@ pub(crate) enum When {
     Never,
 }
 
-/// A side to take something from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PolicySide {
-    /// The base's.
-    Base,
-    /// The head's.
-    Head,
-}
-
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressForm {
@@ -357,13 +368,6 @@ pub(crate) enum ProgressForm {
     None,
 }
 
-impl ProgressForm {
-    /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        ProgressForm::from_str(name, false).ok()
-    }
-}
-
 /// What is printed while something runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MessageFormat {
@@ -371,24 +375,6 @@ pub(crate) enum MessageFormat {
     Human,
     /// A line of JSON for each event.
     Json,
-}
-
-/// When colours are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On a terminal, unless the environment says otherwise.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl Color {
-    /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Color::from_str(name, false).ok()
-    }
 }
 
 /// How the result is printed.
@@ -428,12 +414,12 @@ pub(crate) struct Init {
           help_heading = OUTPUT)]
     pub(crate) shards: Option<u64>,
 
-    /// With --ci github: let this start the comparison of a pull request
+    /// With --ci github: compare a pull request on this event
     #[arg(long, value_enum, value_name = "EVENT", default_value = "push", requires = "ci",
           help_heading = OUTPUT)]
     pub(crate) on: Trigger,
 
-    /// With --ci github: write a workflow instead that compares the default branch
+    /// With --ci github: instead write a workflow that compares the default branch
     /// with yesterday's each night, and opens an issue after a regression
     #[arg(long, requires = "ci", conflicts_with_all = ["shards", "on"], help_heading = OUTPUT)]
     pub(crate) watch: bool,

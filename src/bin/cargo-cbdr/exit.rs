@@ -62,11 +62,9 @@ impl ExitKind {
     /// How a check of the history ends. A result that failed can't be checked.
     pub(crate) fn of_check(report: &cargo_cbdr::flows::history::check::CheckReport) -> Self {
         let failed = report.results.iter().any(|result| result.error.is_some());
-        match report.verdict {
-            Verdict::Regression => ExitKind::Regression,
-            _ if failed => ExitKind::Failed,
-            Verdict::Inconclusive => ExitKind::doubt(&report.fail_on, Doubt::Inconclusive),
-            _ => ExitKind::Success,
+        match ExitKind::of_search(report.verdict, &report.fail_on) {
+            ExitKind::Success | ExitKind::InDoubt if failed => ExitKind::Failed,
+            exit => exit,
         }
     }
 

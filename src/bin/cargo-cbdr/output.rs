@@ -29,18 +29,22 @@ enum Destination {
     Stream(File),
 }
 
+impl Destination {
+    fn find(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
+        let place = find(path)?;
+        if place.is_stream() {
+            return Ok(Destination::Stream(stream(&place, path, interrupt)?));
+        }
+        place.check().map_err(|error| unwritten(path, &error))?;
+        Ok(Destination::File(place))
+    }
+}
+
 impl OutputFile {
     /// Checks that the file can be written, without changing it. For a pipe, waits
     /// until there is a reader.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let place = find(path)?;
-        let target = if place.is_stream() {
-            Destination::Stream(stream(&place, path, interrupt)?)
-        } else {
-            place.check().map_err(|error| unwritten(path, &error))?;
-            Destination::File(place)
-        };
-        Ok(OutputFile { path: path.to_owned(), target })
+        Ok(OutputFile { path: path.to_owned(), target: Destination::find(path, interrupt)? })
     }
 
     pub(crate) fn write(self, content: &str) -> io::Result<()> {
@@ -88,16 +92,15 @@ enum Waiting {
 impl RowsFile {
     /// Checks that all of its files can be written, without changing them.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let place = find(path)?;
-        let target = if place.is_stream() {
-            Waiting::Stream(stream(&place, path, interrupt)?)
-        } else {
-            let partial = partial(place.path());
-            place.check().map_err(|error| unwritten(path, &error))?;
-            check(&partial)?;
-            check(&Companion::path(&partial))?;
-            check(&Companion::path(path))?;
-            Waiting::File { place, partial, file: None }
+        let target = match Destination::find(path, interrupt)? {
+            Destination::Stream(file) => Waiting::Stream(file),
+            Destination::File(place) => {
+                let partial = partial(place.path());
+                check(&partial)?;
+                check(&Companion::path(&partial))?;
+                check(&Companion::path(path))?;
+                Waiting::File { place, partial, file: None }
+            }
         };
         Ok(RowsFile { path: path.to_owned(), target, length: 0, has_failed: false })
     }
@@ -124,24 +127,22 @@ impl RowsFile {
     }
 
     fn add(&mut self, rows: &[u8]) -> io::Result<()> {
-        let length = self.length;
-        let file = match &mut self.target {
+        let (partial, file) = match &mut self.target {
             Waiting::Stream(file) => return write(file, rows, &self.path),
-            Waiting::File { partial, file: Some(file), .. } => (file, &*partial),
-            Waiting::File { partial, file, .. } => {
-                let new = begin(partial).map_err(|error| unwritten(partial, &error))?;
-                (file.insert(new), &*partial)
-            }
+            Waiting::File { partial, file, .. } => (partial, file),
         };
-        let (file, partial) = file;
-        match write(file, rows, partial) {
+        let file = match file {
+            Some(file) => file,
+            None => file.insert(begin(partial).map_err(|error| unwritten(partial, &error))?),
+        };
+        let written = write(file, rows, partial);
+        match written {
             Ok(()) => self.length += rows.len() as u64,
-            Err(error) => {
-                let _ = file.set_len(length);
-                return Err(error);
+            Err(_) => {
+                let _ = file.set_len(self.length);
             }
         }
-        Ok(())
+        written
     }
 
     /// Replaces `FILE` by the rows, and stores their description next to it. Rows that

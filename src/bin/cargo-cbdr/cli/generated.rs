@@ -30,16 +30,14 @@ pub(crate) fn completions(shell: Shell) -> io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// The manual page of the program, or of one of its subcommands; for a name that
-/// is none, their names.
-pub(crate) fn man(subcommand: Option<&str>) -> Result<io::Result<Vec<u8>>, Vec<String>> {
+/// The manual page of the program, or of one of its subcommands; `None` for a name that is none.
+pub(crate) fn man(subcommand: Option<&str>) -> Option<io::Result<Vec<u8>>> {
     let program = Cli::command().name(EXECUTABLE);
-    let Some(name) = subcommand else { return Ok(page(program)) };
-    let found = program.get_subcommands().find(|command| command.get_name() == name);
-    let Some(command) = found else { return Err(subcommands()) };
+    let Some(name) = subcommand else { return Some(page(program)) };
+    let command = program.get_subcommands().find(|command| command.get_name() == name)?;
     let title = format!("{EXECUTABLE}-{name}");
     let usage = format!("cargo cbdr {name}");
-    Ok(page(command.clone().bin_name(usage).display_name(title)))
+    Some(page(command.clone().bin_name(usage).display_name(title)))
 }
 
 /// The names of the subcommands.

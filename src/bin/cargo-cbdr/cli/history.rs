@@ -198,7 +198,7 @@ pub(crate) enum ExportFormat {
 /// The arguments of `history push` and `history pull`.
 #[derive(Debug, Args)]
 pub(crate) struct Sync {
-    /// The remote: its name or its address
+    /// Use this remote: its name or its address
     #[arg(default_value = "origin", help_heading = STORE)]
     pub(crate) remote: String,
 }

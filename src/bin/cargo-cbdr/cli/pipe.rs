@@ -84,7 +84,7 @@ pub(crate) struct Analyze {
     pub(crate) format: Format,
 }
 
-/// SampleArgs, and what to compute from them.
+/// Files of samples, and what to compute from them.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SampleArgs {
     /// Read samples from these files; `-` is standard input [default: -]

@@ -16,7 +16,7 @@ use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
 
-use crate::cli::{Analyze, DecisionRule, Format};
+use crate::cli::{Analyze, DecisionRule, Format, SampleArgs};
 use crate::exit::ExitKind;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
@@ -35,12 +35,16 @@ pub(crate) fn run(
     called: &CommandLine,
     interrupt: &Interrupt,
 ) -> Result<ExitKind, Failure> {
-    let spec = spec(args)?;
+    let spec = spec(&args.samples, args.rule, &args.failure.0)?;
     if args.combine {
         return super::combine::run(args, called, &spec, interrupt);
     }
+    if args.format == Format::Junit && spec.gates.is_none() {
+        let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
+        return Err(Failure::Arguments(what.to_owned()));
+    }
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
-    let inputs = inputs(args)?;
+    let inputs = inputs(&args.samples.files)?;
     let mut ui = Ui::new();
     let result = analyse(&spec, &inputs, interrupt, &mut ui);
     ui.end();
@@ -68,17 +72,19 @@ pub(super) fn give(format: Format, outputs: Outputs, result: &Readable<'_>) -> R
     outputs::printed(render::print(format, result))?;
     Ok(())
 }
-struct Input {
+
+pub(super) struct Input {
     /// The name in messages.
-    name: String,
-    file: File,
+    pub(super) name: String,
+    pub(super) file: File,
     /// Whether it can be read twice.
     regular: bool,
 }
 
-fn inputs(args: &Analyze) -> Result<Vec<Input>, Failure> {
+/// Opens the files of samples; without any, standard input.
+pub(super) fn inputs(files: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let standard = || -> Result<Input, Failure> {
-        Ok(Input { name: STANDARD_INPUT.to_owned(), file: standard()?, regular: false })
+        Ok(Input { name: "standard input".to_owned(), file: standard()?, regular: false })
     };
     let open = |path: &PathBuf| {
         if path == Path::new("-") {
@@ -88,14 +94,11 @@ fn inputs(args: &Analyze) -> Result<Vec<Input>, Failure> {
         let regular = file.metadata()?.is_file();
         Ok(Input { name: quoted(path), file: file.into_parts().0, regular })
     };
-    match args.samples.files.as_slice() {
+    match files {
         [] => Ok(vec![standard()?]),
         files => files.iter().map(open).collect(),
     }
 }
-
-/// The name of standard input in messages.
-pub(super) const STANDARD_INPUT: &str = "standard input";
 
 /// The name of a file in messages.
 pub(super) fn quoted(path: &Path) -> String {
@@ -103,7 +106,7 @@ pub(super) fn quoted(path: &Path) -> String {
 }
 
 /// Opens standard input, unless it is a terminal.
-pub(super) fn standard() -> Result<File, Failure> {
+fn standard() -> Result<File, Failure> {
     if std::io::stdin().is_terminal() {
         let what = "standard input is a terminal: name a file, or pipe samples in";
         return Err(Failure::Arguments(what.to_owned()));
@@ -112,9 +115,12 @@ pub(super) fn standard() -> Result<File, Failure> {
 }
 
 /// The specification of the analysis.
-pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
-    let judges = args.rule == DecisionRule::Judge;
-    let samples = &args.samples;
+pub(super) fn spec(
+    samples: &SampleArgs,
+    rule: DecisionRule,
+    failure: &Table,
+) -> Result<Spec, Failure> {
+    let judges = rule == DecisionRule::Judge;
     let has_threshold = !samples.threshold.is_empty();
     let usual = match (judges, has_threshold) {
         (true, _) => Estimator::Min,
@@ -126,7 +132,7 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
         confidence: Some(samples.confidence.clone()),
         estimator: samples.estimator.clone().or(Some(Written::new(usual))),
         threshold: judges.then(|| Written::new(TOLERANCE)),
-        ..args.failure.0.clone()
+        ..failure.clone()
     };
     table.set_thresholds(&samples.threshold);
     let (policy, _) = options::limits(&table).map_err(Failure::usage)?;
@@ -138,13 +144,12 @@ pub(super) fn spec(args: &Analyze) -> Result<Spec, Failure> {
         return Err(Failure::Arguments(what.to_owned()));
     }
     let estimator = policy.estimator;
-    if args.format == Format::Junit && gates.is_none() && !args.combine {
-        let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
-        return Err(Failure::Arguments(what.to_owned()));
-    }
     if estimator.needs_pairs() && (judges || gates.is_none()) {
-        let what = "that estimator needs pairs and a threshold: add `--threshold`";
-        return Err(Failure::Arguments(what.to_owned()));
+        let why = match judges {
+            true => "pairs, which `--rule judge` does not use",
+            false => "pairs and a threshold: add `--threshold`",
+        };
+        return Err(Failure::Arguments(format!("`--estimator {estimator}` needs {why}")));
     }
     let Described { units, not_measured } = described(&samples.files)?;
     Ok(Spec {

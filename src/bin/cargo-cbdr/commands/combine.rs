@@ -77,10 +77,6 @@ fn parts_in(folder: &Path, parts: &mut Vec<ShardPart>) -> Result<Vec<String>, Fa
 
 /// Reads a shard and its companion.
 fn part(path: &Path) -> Result<ShardPart, Failure> {
-    if path == Path::new("-") {
-        let what = "a shard has a second file beside it, so standard input can't be one";
-        return Err(Failure::Arguments(what.to_owned()));
-    }
     let (companion, shard) = Companion::of_shard(path).map_err(|error| match error {
         NotAShard::Unreadable(error) => error.into(),
         NotAShard::Because(why) => no_shard(path, why),

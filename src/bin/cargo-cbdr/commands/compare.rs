@@ -7,17 +7,15 @@ use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::preview;
 use cargo_cbdr::model::explanation::Explain;
 use cargo_cbdr::model::outcome::StoppedBy;
-use cargo_cbdr::model::side::Side;
 use cargo_cbdr::samples::{Companion, Recording};
 use cargo_cbdr::workspace::Request;
 
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
-use crate::cli::{Compare, Format, MessageFormat, PolicySide, SideFlags, When};
+use crate::cli::{Compare, Format, MessageFormat, SideFlags, When};
 use crate::exit::ExitKind;
 use crate::output;
 use crate::render;
-use crate::render::export;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui};
@@ -49,7 +47,7 @@ pub(crate) fn run(
         WantedOutputs { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
     let outputs = Outputs::new(args.format, wanted, context.interrupt)?;
     let mut recording = Recording::default();
-    let runs = outputs.want_runs().then_some(&mut recording);
+    let runs = args.report.is_some().then_some(&mut recording);
     let prints_events = args.message_format == MessageFormat::Json;
     let kept = KeepRuns { samples, recording: runs, prints_events };
     let result = observed(&options, kept, context, &mut ui);
@@ -121,9 +119,6 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         decides: args.shard.is_none(),
         ..with_sides(request, &args.sides)
     };
-    if args.packed.is_some() {
-        refuse_builds(args)?;
-    }
     let seed = args.seed.seed.unwrap_or_else(random_seed);
     Ok(Options {
         request,
@@ -131,7 +126,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         uses_full_time: args.use_full_time,
         explain: match args.explain {
             Some(When::Always) => Explain::Always,
-            None if export::any_explains(&args.export) => Explain::Always,
+            None if args.export.iter().any(|(kind, _)| kind.explains()) => Explain::Always,
             None if args.report.is_some() || args.format == Format::Markdown => Explain::WhereCheap,
             Some(When::Never) | None => Explain::Never,
         },
@@ -150,36 +145,7 @@ pub(super) fn with_sides(request: Request, sides: &SideFlags) -> Request {
         fetch: sides.fetch,
         aa: sides.aa,
         always_run: sides.always_run,
-        policy_from: match sides.policy_from {
-            PolicySide::Base => Side::Base,
-            PolicySide::Head => Side::Head,
-        },
+        policy_from: sides.policy_from,
         ..request
-    }
-}
-
-/// Refuses the flags that determine what is built.
-fn refuse_builds(args: &Compare) -> Result<(), Failure> {
-    let sides = &args.sides;
-    let flags = [
-        ("--head", sides.head.is_some()),
-        ("--dirty", sides.dirty),
-        ("--exact-base", sides.exact_base),
-        ("--fetch", sides.fetch),
-        ("--aa", sides.aa),
-        ("--policy-from", sides.policy_from != PolicySide::Base),
-        ("--always-run", sides.always_run),
-    ];
-    let of_sides = flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag);
-    let of_table = || match args.settings.0.built_by()? {
-        "base" => Some("BASE".to_owned()),
-        "args" => Some("-- ARGS".to_owned()),
-        key => Some(format!("--{key}")),
-    };
-    match of_sides.map(str::to_owned).or_else(of_table) {
-        None => Ok(()),
-        Some(flag) => Err(Failure::Arguments(format!(
-            "`{flag}` is an option of `cargo cbdr pack`: what is in the pack has been built already"
-        ))),
     }
 }

@@ -6,26 +6,17 @@ use cargo_cbdr::flows::doctor::{DoctorOptions, examine};
 use cargo_cbdr::settings::values::Time;
 
 use super::observe::random_seed;
+use super::{WORK, call_of_ourselves};
 use crate::cli::{Doctor, Printed};
 use crate::exit::ExitKind;
 use crate::render::doctor::{print, print_json};
 use crate::ui::{Failure, Ui, text};
 
-/// The argument that makes this program do the work.
-const WORK: &str = "__work";
-
-/// The rounds of work that this process was started for, if it was.
-pub(crate) fn asked_to_work() -> Option<u64> {
-    let mut args = std::env::args().skip(1);
-    args.next().filter(|word| word == WORK)?;
-    args.next()?.parse().ok()
-}
-
 /// Examines the machine and prints its properties.
 pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<ExitKind, Failure> {
     let Time(time) = args.time_limit.read("time-limit").map_err(Failure::usage)?;
     let options = DoctorOptions {
-        work: vec![std::env::current_exe()?.into(), WORK.into()],
+        work: call_of_ourselves(WORK)?,
         env: environment(),
         time,
         seed: random_seed(),

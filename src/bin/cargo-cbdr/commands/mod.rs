@@ -40,33 +40,34 @@ const TRACE: &str = "__trace";
 /// The argument with which a shell asks for completions.
 const COMPLETE: &str = "__complete";
 
-/// Runs the subcommand of the command line.
+/// The argument that makes this program do the work that `doctor` measures.
+const WORK: &str = "__work";
+
+/// Runs the subcommand of the command line, or what a word of this program's own asks for.
 pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
-    let mut args = std::env::args_os();
-    let first = args.nth(1);
-    if first.as_ref().is_some_and(|first| first == LINK) {
-        cargo_cbdr::workspace::record_link(args)?;
-        return Ok(ExitKind::Success);
+    let mut args = std::env::args_os().skip(1);
+    match args.next().as_ref().and_then(|first| first.to_str()) {
+        Some(LINK) => cargo_cbdr::workspace::record_link(args)?,
+        Some(CAPTURE) => {
+            let env = cargo_cbdr::exec::process::environment();
+            cargo_cbdr::workspace::record_invocation(args, env.into_iter())?;
+        }
+        Some(TRACE) => {
+            // It would be a child process, and its end mistaken for that of the program.
+            drop(helper);
+            return Ok(ExitKind::Traced(cargo_cbdr::exec::process::trace::trace(args)?));
+        }
+        Some(WORK) => {
+            let rounds = args.next().and_then(|rounds| rounds.to_str()?.parse().ok());
+            cargo_cbdr::flows::doctor::work(rounds.unwrap_or_default());
+        }
+        Some(COMPLETE) => return Ok(written(cli::complete(args))?),
+        _ => return run_command(&helper),
     }
-    if first.as_ref().is_some_and(|first| first == TRACE) {
-        // It would be a child process, and its end mistaken for that of the program.
-        drop(helper);
-        return Ok(ExitKind::Traced(cargo_cbdr::exec::process::trace::trace(args)?));
-    }
-    if first.as_ref().is_some_and(|first| first == COMPLETE) {
-        return Ok(written(cli::complete(args))?);
-    }
-    if first.is_some_and(|first| first == CAPTURE) {
-        cargo_cbdr::workspace::record_invocation(
-            args,
-            cargo_cbdr::exec::process::environment().into_iter(),
-        )?;
-        return Ok(ExitKind::Success);
-    }
-    if let Some(rounds) = doctor::asked_to_work() {
-        cargo_cbdr::flows::doctor::work(rounds);
-        return Ok(ExitKind::Success);
-    }
+    Ok(ExitKind::Success)
+}
+
+fn run_command(helper: &Helper) -> Result<ExitKind, Failure> {
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
@@ -77,7 +78,7 @@ pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
     verbosity::choose(&cli.display)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
-    let context = Context { helper: &helper, interrupt: &interrupt };
+    let context = Context { helper, interrupt: &interrupt };
     let called = CommandLine::new(std::env::args_os().skip(1));
     let outcome = match cli.command {
         CliCommand::Compare(args) => compare::run(&args, &called, context),
@@ -104,14 +105,11 @@ pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
 }
 
 fn man(command: Option<&str>) -> Result<ExitKind, Failure> {
-    match cli::man(command) {
-        Ok(page) => Ok(written(page)?),
-        Err(names) => Err(Failure::Arguments(format!(
-            "there is no subcommand `{}`; the subcommands are `{}`",
-            command.unwrap_or_default(),
-            names.join("`, `")
-        ))),
-    }
+    let unknown = || {
+        let (command, names) = (command.unwrap_or_default(), cli::subcommands().join("`, `"));
+        Failure::Arguments(format!("there is no subcommand `{command}`; choose `{names}`"))
+    };
+    Ok(written(cli::man(command).ok_or_else(unknown)?)?)
 }
 
 fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<ExitKind> {

@@ -19,7 +19,9 @@ pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure
     let mut flags = args.settings.0.clone();
     let file = args.file.clone().or_else(|| flags.base.take().map(PathBuf::from));
     let Some(file) = file else {
-        return Err(Failure::Arguments("name the FILE to write".to_owned()));
+        return Err(Failure::Arguments(
+            "name the file to write: `cargo cbdr pack [BASE] FILE`".to_owned(),
+        ));
     };
     let request = request(flags, args.sides.head.clone(), None)?;
     let seed = args.seed.seed.unwrap_or_else(random_seed);

@@ -1,22 +1,22 @@
 //! `cargo cbdr plot`.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::model::outcome::StoppedBy;
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
-use cargo_cbdr::settings::table::{Flags, Table};
+use cargo_cbdr::settings::table::Table;
 
-use super::analyze::{self, STANDARD_INPUT, quoted, standard};
-use crate::cli::{Analyze, DecisionRule, Format, Plot};
+use super::analyze::{self, Input};
+use crate::cli::{DecisionRule, Format, Plot};
 use crate::exit::ExitKind;
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
-use crate::ui::Failure;
+use crate::ui::{Failure, about, fold};
 
 /// The width without a terminal.
 const COLUMNS: usize = 80;
@@ -58,15 +58,8 @@ fn paint(
     texts: &[Text],
     recording: &Recording,
 ) -> Result<ExitKind, Failure> {
-    let asked = Analyze {
-        samples: args.samples.clone(),
-        combine: false,
-        allow_missing: false,
-        rule: DecisionRule::Evidence,
-        failure: Flags(Table::default()),
-        format: Format::Human,
-    };
-    let mut analysis = Analysis::new(analyze::spec(&asked)?, texts.len());
+    let spec = analyze::spec(&args.samples, DecisionRule::Evidence, &Table::default())?;
+    let mut analysis = Analysis::new(spec, texts.len());
     if analysis.needs_first_pass() {
         let files = texts.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
         analysis.first_pass(files).map_err(Error::from)?;
@@ -85,17 +78,13 @@ type Text = (String, Vec<u8>);
 
 /// Reads the files completely, since they are used more than once.
 fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Failure> {
-    let only_standard = [PathBuf::from("-")];
-    let files = if files.is_empty() { &only_standard } else { files };
-    let text = |path: &PathBuf| {
-        if path != Path::new("-") {
-            return Ok((quoted(path), fs_err::read(path)?));
-        }
+    let text = |Input { name, mut file, .. }: Input| {
         let mut text = Vec::new();
-        standard()?.read_to_end(&mut text)?;
-        Ok((STANDARD_INPUT.to_owned(), text))
+        let read = file.read_to_end(&mut text);
+        read.map_err(|error| about(&format!("could not read {name}"), &error))?;
+        Ok((name, text))
     };
-    files.iter().map(text).collect()
+    analyze::inputs(files)?.into_iter().map(text).collect()
 }
 
 /// The metrics that were named, or all.
@@ -117,8 +106,6 @@ fn metrics(recording: &Recording, named: &[String]) -> Result<Vec<Metric>, Failu
 
 /// How many columns there are to draw in.
 fn width() -> usize {
-    let terminal = terminal_size::terminal_size_of(std::io::stdout());
     let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
-    let width = terminal.map(|(width, _)| usize::from(width.0)).or_else(variable);
-    width.unwrap_or(COLUMNS).clamp(20, 160)
+    fold::output_width().or_else(variable).unwrap_or(COLUMNS).clamp(20, 160)
 }

@@ -10,6 +10,7 @@ use cargo_cbdr::settings::error::nearest;
 use serde_json::Value;
 
 use super::{bencher, benchmark_action, flamegraph};
+use crate::ui::text;
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,27 +40,22 @@ const KINDS: [(&str, ExportKind); 6] = [
 /// Parses `KIND=FILE`. An error states what is wrong.
 pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
     let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
-        return Err(format!("`--export {text}` is not KIND=FILE"));
+        return Err("it is not KIND=FILE".to_owned());
     };
     let names = || KINDS.iter().map(|(name, _)| *name);
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
         let hint = match nearest(name, names()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => {
-                format!(
-                    "there is {}",
-                    names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-                )
-            }
+            None => format!("choose {}", text::list(names().map(|name| format!("`{name}`")))),
         };
-        return Err(format!("nothing is exported for `{name}`; {hint}"));
+        return Err(format!("there is no export `{name}`; {hint}"));
     };
     Ok((*kind, path.into()))
 }
 
 impl ExportKind {
     /// Whether it is about the functions that make a benchmark slower.
-    fn explains(self) -> bool {
+    pub(crate) fn explains(self) -> bool {
         matches!(self, ExportKind::FlameGraph | ExportKind::Folded(_))
     }
 
@@ -76,11 +72,6 @@ impl ExportKind {
     }
 }
 
-/// Whether any of the wanted files is about the functions that make a benchmark slower.
-pub(crate) fn any_explains(wanted: &[String]) -> bool {
-    wanted.iter().filter_map(|text| parse(text).ok()).any(|(kind, _)| kind.explains())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,9 +80,9 @@ mod tests {
     fn an_unknown_kind_is_an_error_that_suggests_one() {
         assert_eq!(parse("bencher=a=b").unwrap(), (ExportKind::Bencher, PathBuf::from("a=b")));
         assert!(parse("bensher=f").unwrap_err().contains("did you mean `bencher`?"));
-        assert!(parse("qqq=f").unwrap_err().contains("there is `bencher`, `github-action"));
+        assert!(parse("qqq=f").unwrap_err().contains("choose `bencher`, `github-action"));
         for text in ["bencher", "bencher=", ""] {
-            assert!(parse(text).unwrap_err().contains("is not KIND=FILE"), "{text}");
+            assert!(parse(text).unwrap_err().contains("it is not KIND=FILE"), "{text}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::samples::Recording;
 
-use super::export::{self, ExportKind};
+use super::export::ExportKind;
 use super::github;
 use super::readable::Readable;
 use crate::cli::Format;
@@ -28,8 +28,7 @@ pub(crate) struct Outputs {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WantedOutputs<'a> {
     pub(crate) page: Option<&'a Path>,
-    /// `KIND=FILE` each.
-    pub(crate) exports: &'a [String],
+    pub(crate) exports: &'a [(ExportKind, PathBuf)],
     /// The samples, which another module writes.
     pub(crate) samples: Option<&'a Path>,
     /// The files that are read.
@@ -43,10 +42,8 @@ impl Outputs {
         wanted: WantedOutputs<'_>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let parsed = wanted.exports.iter().map(|text| export::parse(text));
-        let parsed = parsed.collect::<Result<Vec<_>, _>>().map_err(Failure::Arguments)?;
         let summary = (format == Format::Github).then(github::summary).flatten();
-        let exports = parsed.iter().map(|(_, path)| path.clone());
+        let exports = wanted.exports.iter().map(|(_, path)| path.clone());
         let mut paths: Vec<PathBuf> = exports.chain(summary.clone()).collect();
         paths.extend(wanted.page.map(Path::to_owned));
         if let Some(samples) = wanted.samples {
@@ -55,17 +52,12 @@ impl Outputs {
         }
         output::distinct(&paths, wanted.inputs)?;
         let open =
-            |(kind, path): (ExportKind, PathBuf)| Ok((kind, OutputFile::new(&path, interrupt)?));
+            |(kind, path): &(ExportKind, PathBuf)| Ok((*kind, OutputFile::new(path, interrupt)?));
         Ok(Outputs {
             summary: summary.map(|path| github::open_summary(&path)).transpose()?,
             page: wanted.page.map(|path| OutputFile::new(path, interrupt)).transpose()?,
-            exports: parsed.into_iter().map(open).collect::<Result<_, Failure>>()?,
+            exports: wanted.exports.iter().map(open).collect::<Result<_, Failure>>()?,
         })
-    }
-
-    /// Whether any of them shows single runs.
-    pub(crate) fn want_runs(&self) -> bool {
-        self.page.is_some()
     }
 
     /// Writes all of them, even if one fails.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anstream::ColorChoice;
 
 use super::Failure;
-use crate::cli::{Color, DisplayFlags, ProgressForm};
+use crate::cli::{self, DisplayFlags, ProgressForm, ValueEnum};
 
 /// The variable with the same effect as `--progress`.
 const VARIABLE: &str = "CBDR_PROGRESS";
@@ -52,12 +52,12 @@ pub(crate) fn choose(flags: &DisplayFlags) -> Result<(), Failure> {
 
 /// The value of the flag, else of cargo's variable; if neither is set, the terminal and
 /// the usual variables decide.
-fn color_choice(flag: Option<Color>, variable: Option<OsString>) -> Option<ColorChoice> {
-    let named = |value: OsString| Color::named(&value.to_string_lossy());
+fn color_choice(flag: Option<cli::ColorChoice>, variable: Option<OsString>) -> Option<ColorChoice> {
+    let named = |value: OsString| value.to_str()?.parse().ok();
     match flag.or_else(|| variable.and_then(named))? {
-        Color::Auto => None,
-        Color::Always => Some(ColorChoice::Always),
-        Color::Never => Some(ColorChoice::Never),
+        cli::ColorChoice::Auto => None,
+        cli::ColorChoice::Always => Some(ColorChoice::Always),
+        cli::ColorChoice::Never => Some(ColorChoice::Never),
     }
 }
 
@@ -73,7 +73,7 @@ fn progress_form(
         (None, Some(variable)) => {
             let name = variable.to_string_lossy();
             let wrong = || format!("{VARIABLE} is `{name}`, but must be plain, live or none");
-            ProgressForm::named(&name).ok_or_else(|| Failure::Arguments(wrong()))?
+            ProgressForm::from_str(&name, false).map_err(|_| Failure::Arguments(wrong()))?
         }
     };
     Ok(if asked == ProgressForm::Live && !is_terminal { ProgressForm::Plain } else { asked })
@@ -90,9 +90,9 @@ mod tests {
             (None, Some("always"), Some(ColorChoice::Always)),
             (None, Some("never"), Some(ColorChoice::Never)),
             (None, Some("sometimes"), None),
-            (Some(Color::Auto), Some("always"), None),
-            (Some(Color::Never), Some("always"), Some(ColorChoice::Never)),
-            (Some(Color::Always), Some("never"), Some(ColorChoice::Always)),
+            (Some(cli::ColorChoice::Auto), Some("always"), None),
+            (Some(cli::ColorChoice::Never), Some("always"), Some(ColorChoice::Never)),
+            (Some(cli::ColorChoice::Always), Some("never"), Some(ColorChoice::Always)),
         ] {
             assert_eq!(color_choice(flag, variable.map(OsString::from)), expected, "{variable:?}");
         }
