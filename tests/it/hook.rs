@@ -177,17 +177,17 @@ fn what_can_not_be_told_apart_is_left_alone() {
     let ours = std::fs::read_to_string(&hook).unwrap();
     let end = ours.lines().last().unwrap();
     let cases = [
-        (ours.replace("--time-limit 1m", "--time-limit 2m"), "have been changed"),
-        (ours.replace("pushed=$(cat)", "echo mine\npushed=$(cat)"), "have been changed"),
-        (ours.replace(&format!("{end}\n"), ""), "is missing"),
-        (format!("{ours}{ours}"), "appears twice"),
-        (format!("{end}\n{ours}"), "has no beginning"),
-        (format!("{ours}{end}\n"), "has no beginning"),
+        ours.replace("--time-limit 1m", "--time-limit 2m"),
+        ours.replace("pushed=$(cat)", "echo mine\npushed=$(cat)"),
+        ours.replace(&format!("{end}\n"), ""),
+        format!("{ours}{ours}"),
+        format!("{end}\n{ours}"),
+        format!("{ours}{end}\n"),
     ];
-    for (text, why) in cases {
+    for text in cases {
         std::fs::write(&hook, &text).unwrap();
         for command in ["hook uninstall", INSTALL] {
-            repo.cbdr(command).run().code(101).says(why).says("by hand");
+            repo.cbdr(command).run().code(101).says("have been changed").says("by hand");
             assert_eq!(std::fs::read_to_string(&hook).unwrap(), text);
         }
     }
@@ -227,7 +227,7 @@ fn a_hook_is_installed_where_git_looks_and_in_no_other_repository() {
 fn what_the_hook_could_not_do_is_refused_when_it_is_installed() {
     let repo = with_remote();
     for (args, why) in [
-        ("hook install --time-limit soon", "invalid --time-limit `soon`"),
+        ("hook install --time-limit soon", "invalid time-limit `soon`"),
         ("hook install -- --frobnicate", "--frobnicate"),
         ("hook install -- --dirty", "leave out --head, --dirty and --aa"),
     ] {

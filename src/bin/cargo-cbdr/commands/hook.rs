@@ -86,7 +86,7 @@ fn install(args: &HookArgs) -> Result<ExitKind, Failure> {
         fs_err::rename(&hook, &kept)?;
         ui.status("Keeping", &format!("the existing hook, as `{}`", kept.display()));
         if !is_active(&kept) {
-            ui.status("Noting", "that it is not executable, so git did not call it either");
+            ui.warn("the existing hook is not executable, so git did not call it either");
         }
     }
     fs_err::create_dir_all(&folder)?;
@@ -152,13 +152,6 @@ enum ExistingHook {
     },
 }
 
-/// A line at an end of our part.
-enum Mark {
-    /// With the digest in it.
-    Begin(Vec<u8>),
-    End,
-}
-
 impl ExistingHook {
     /// Reads a hook.
     ///
@@ -175,34 +168,23 @@ impl ExistingHook {
         }
         let text = fs_err::read(hook)?;
         let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-        let mark = |(number, line): (usize, &&[u8])| {
-            let line = line.trim_ascii_end();
-            if line == END.as_bytes() {
-                return Some((number, Mark::End));
-            }
-            let digest = line.strip_prefix(BEGIN.as_bytes())?;
-            Some((number, Mark::Begin(digest.trim_ascii().to_owned())))
+        let with = |mark: &str| -> Vec<usize> {
+            (0..lines.len()).filter(|at| lines[*at].starts_with(mark.as_bytes())).collect()
         };
-        let marks: Vec<(usize, Mark)> = lines.iter().enumerate().filter_map(mark).collect();
-        let why = match marks.as_slice() {
-            [] => return Ok(ExistingHook::Other),
-            [(begin, Mark::Begin(written)), (end, Mark::End)] => {
-                if *written == digest_of(&lines[begin + 1..*end].concat()).as_bytes() {
-                    let (before, after) = (lines[..*begin].concat(), lines[end + 1..].concat());
+        match (with(BEGIN).as_slice(), with(END).as_slice()) {
+            ([], []) => return Ok(ExistingHook::Other),
+            (&[begin], &[end]) if begin < end => {
+                let digest = digest_of(&lines[begin + 1..end].concat());
+                if lines[begin].trim_ascii_end() == format!("{BEGIN} {digest}").as_bytes() {
+                    let (before, after) = (lines[..begin].concat(), lines[end + 1..].concat());
                     return Ok(ExistingHook::WithOurs { before, after });
                 }
-                "the lines of `cargo cbdr` have been changed".to_owned()
             }
-            [(_, Mark::Begin(_))] => format!("the line `{END}` is missing"),
-            [(_, Mark::Begin(_)), (_, Mark::Begin(_)), ..]
-            | [(_, Mark::Begin(_)), (_, Mark::End), (_, Mark::Begin(_)), ..] => {
-                format!("the line `{BEGIN}` appears twice")
-            }
-            _ => format!("the line `{END}` has no beginning"),
-        };
+            _ => {}
+        }
         refuse(format!(
-            "`{}`: {why}, so it is not clear which lines are yours; remove those of `cargo \
-             cbdr` by hand",
+            "the lines of `cargo cbdr` in `{}`, or their marks, have been changed, so it is not \
+             clear which lines are yours: remove those of `cargo cbdr` by hand",
             hook.display()
         ))
     }
@@ -296,9 +278,8 @@ fn compare_pushes(
 
 /// Parses the time limit and the arguments of `compare`, and rejects what a hook can't call.
 fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare), Failure> {
-    let limit = humantime::parse_duration(time_limit).map_err(|error| {
-        Failure::Arguments(format!("invalid --time-limit `{time_limit}`: {error}"))
-    })?;
+    let limit = Written::<Time>::from(time_limit.as_str());
+    let Time(limit) = limit.read("time-limit").map_err(Failure::usage)?;
     let compare = cli::compare(args).map_err(|error| Failure::Arguments(error.to_string()))?;
     if compare.sides.head.is_some() || compare.sides.dirty || compare.sides.aa {
         let what = "a hook compares what is pushed: leave out --head, --dirty and --aa";
