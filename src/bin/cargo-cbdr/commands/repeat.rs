@@ -8,7 +8,7 @@ use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 use super::observe::{KeepRuns, Observed, observed};
 use crate::cli::Format;
 use crate::exit::ExitKind;
-use crate::render::{self, readable};
+use crate::render::{self, answer::answer};
 use crate::ui::{Failure, Ui};
 
 /// The seeds stay below this, so that JSON can represent them.
@@ -40,8 +40,7 @@ pub(crate) fn run(
                 failed = written;
                 stopped = outcome.stopped_by == StoppedBy::Interrupt;
                 if !stopped {
-                    let brief = readable::brief(&outcome);
-                    ui.status("Compared", &format!("{time} of {times}: {brief}"));
+                    ui.status("Compared", &format!("{time} of {times}: {}", answer(&outcome)));
                     outcomes.push(outcome);
                 }
             }

@@ -34,22 +34,22 @@ pub(super) const WIDE: (u32, u32) = (2160, 760);
 const LETTERS: u32 = 27;
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Drawn<'a> =
-    Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+pub(super) type Drawn<'a, T = ()> =
+    Result<T, DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// A drawing as SVG, or why there is none.
-pub(super) fn svg(
-    size: (u32, u32),
-    draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>,
-) -> Result<String, String> {
+/// A drawing as SVG, or a sentence why there is none.
+pub(super) fn svg(size: (u32, u32), draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>) -> String {
     let mut text = String::new();
-    {
+    let drawn = {
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        draw(&area).and_then(|()| area.present()).map_err(|error| error.to_string())?;
+        draw(&area).and_then(|()| area.present()).map_err(|error| error.to_string())
+    };
+    if let Err(error) = drawn {
+        return xml(&format!("could not be drawn: {error}"));
     }
     // Without a size of its own a drawing fills its place; the view box keeps its shape.
     let (width, height) = size;
-    Ok(text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1))
+    text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1)
 }
 
 /// A drawing in which the first elements of a kind have titles, which a browser shows for the
@@ -112,10 +112,7 @@ impl Plane {
 
 impl ChartFrame<'_> {
     /// Draws the grid and its numbers.
-    pub(super) fn draw<'a>(
-        &self,
-        area: &Area<'a>,
-    ) -> Result<Plane, DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>> {
+    pub(super) fn draw<'a>(&self, area: &Area<'a>) -> Drawn<'a, Plane> {
         let (width, height) = area.dim_in_pixel();
         let (width, height) = (f64::from(width), f64::from(height));
         let rows = ticks(self.y, 5);
@@ -226,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_drawing_has_no_size_of_its_own() {
-        let svg = svg(SIZE, |area| area.draw(&Circle::new((5, 5), 2, BASE.filled()))).unwrap();
+        let svg = svg(SIZE, |area| area.draw(&Circle::new((5, 5), 2, BASE.filled())));
         assert!(svg.starts_with("<svg viewBox=\"0 0 960 590\""), "{svg}");
         assert!(svg.contains("#2F6DB5"));
     }

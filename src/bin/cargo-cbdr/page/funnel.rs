@@ -1,5 +1,7 @@
 //! How the interval closed in on the change, pair by pair.
 
+use std::collections::BTreeSet;
+
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::{Better, Unit};
 use cargo_cbdr::model::outcome::Summary;
@@ -28,10 +30,7 @@ pub(super) struct FunnelSpec {
 }
 
 /// The drawing. `None` if there are too few pairs.
-pub(super) fn draw(
-    pairs: &[(Side, Pair<f64>)],
-    spec: &FunnelSpec,
-) -> Option<Result<String, String>> {
+pub(super) fn draw(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Option<String> {
     let history = history(pairs, spec);
     let range = range(&history, spec.limit)?;
     Some(chart::svg(chart::SIZE, |area| drawn(area, &history, range, spec)))
@@ -42,20 +41,16 @@ pub(super) fn draw(
 fn history(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Vec<Summary> {
     let direction = spec.better;
     let mut running = Running::new(spec.estimator, direction, spec.levels);
-    let factor = (pairs.len() as f64).powf(1.0 / POINTS as f64);
-    let mut next = 1.0_f64;
+    let nth = |at: usize| (pairs.len() as f64).powf(at as f64 / POINTS as f64).round() as u64;
+    let drawn: BTreeSet<u64> = (0..=POINTS).map(nth).chain(spec.decided).collect();
     let mut history = Vec::new();
     for (number, (_, pair)) in (1_u64..).zip(pairs) {
         running.push(pair.base, pair.head);
-        let due = number as f64 >= next;
-        if due || Some(number) == spec.decided || number as usize == pairs.len() {
+        if drawn.contains(&number) {
             history.push(match spec.threshold {
                 Some(threshold) => running.held_against(threshold),
                 None => running.summary(),
             });
-        }
-        while next <= number as f64 {
-            next = (next * factor).max(next + 1e-9);
         }
     }
     history
@@ -162,7 +157,7 @@ mod tests {
         assert!(history.iter().any(|summary| summary.pairs == 4321));
         assert_eq!(history.last().unwrap().pairs, 10_000);
         assert_eq!(history[0].pairs, 1);
-        let svg = draw(&pairs, &spec).unwrap().unwrap();
+        let svg = draw(&pairs, &spec).unwrap();
         assert!(svg.contains("#B92C3E"), "no threshold");
         assert!(draw(&[], &spec).is_none());
     }

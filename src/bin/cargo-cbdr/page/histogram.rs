@@ -5,6 +5,7 @@ use cargo_cbdr::model::side::Pair;
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BASE, ChartFrame, Drawn, HEAD, Plane};
+use super::metric::Figure;
 use crate::plot::axis::Axis;
 use crate::plot::bins::Bins;
 use crate::ui::text;
@@ -12,17 +13,14 @@ use crate::ui::text;
 const BINS: usize = 40;
 
 /// The drawing, and a remark on what is not in it.
-pub(super) fn draw(
-    values: &Pair<Vec<f64>>,
-    unit: &Unit,
-) -> Option<(Result<String, String>, Option<String>)> {
+pub(super) fn draw(values: &Pair<Vec<f64>>, unit: &Unit) -> Figure {
     let both = [values.base.clone(), values.head.clone()];
     let bins = Bins::new(&both, BINS)?;
     let range = (bins.from, bins.edge(bins.len()));
     let drawing = chart::svg(chart::SIZE, |area| drawn(area, &bins, unit));
     let titles: Vec<String> =
         [0, 1].iter().flat_map(|label| filled(&bins, *label)).map(|(_, title)| title).collect();
-    let drawing = drawing.map(|svg| chart::titled(&svg, "rect", &titles));
+    let drawing = chart::titled(&drawing, "rect", &titles);
     let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
     let axis = Axis::new(unit, range.0, range.1, bins.width);
     let missing = (beyond > 0).then(|| {

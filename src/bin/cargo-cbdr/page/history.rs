@@ -10,10 +10,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::chart::{self, Area, BAND, BASE, ChartFrame, Drawn, INK, LIMIT, Plane};
-use super::{document, sentence};
+use super::{document, named_rows, sentence};
 use crate::plot::axis::Axis;
 use crate::render::escape::line;
-use crate::render::history::heading;
+use crate::render::history::{heading, table};
 use crate::ui::text;
 
 pub(crate) fn page(listing: &Listing) -> String {
@@ -47,15 +47,13 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
     let heading = heading(&listed.key);
     let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
     let short = |at: usize| commits.get(at).map_or("", |commit| abbreviated(&commit.id));
+    let drawing = chart::svg(chart::WIDE, |area| drawn(area, listed, commits));
     html! {
         section {
             h2 { (sentence(name)) " " small { (line(&listed.metric.name)) } }
             p.small { (line(about.trim())) }
-            @match chart::svg(chart::WIDE, |area| drawn(area, listed, commits)) {
-                Ok(drawing) => div.wide {
-                    (PreEscaped(chart::titled(&drawing, "circle", &titles(listed, commits))))
-                },
-                Err(error) => p { "could not be drawn: " (error) },
+            div.wide {
+                (PreEscaped(chart::titled(&drawing, "circle", &titles(listed, commits))))
             }
             @if !listed.changes.is_empty() {
                 ol {
@@ -64,14 +62,7 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
             }
             details.wide {
                 summary { (text::count(listed.values.len() as u64, "result")) }
-                table {
-                    thead { tr {
-                        th scope="col" { "commit" } th scope="col" { "subject" }
-                        th.number scope="col" { (line(&listed.metric.name)) }
-                        th.number scope="col" { "mean before" } th.number scope="col" { "z" } th {}
-                    } }
-                    @for value in &listed.values { (row(listed, commits, value)) }
-                }
+                (named_rows(&listed.metric.name, &table(listed, commits)))
             }
         }
     }
@@ -88,24 +79,6 @@ fn titles(listed: &ListedSeries, commits: &[Commit]) -> Vec<String> {
         format!("{commit}{}{z}{outlier}", text::value(value.value, &listed.metric.unit))
     };
     listed.values.iter().map(title).collect()
-}
-
-fn row(listed: &ListedSeries, commits: &[Commit], value: &ListedValue) -> Markup {
-    let unit = &listed.metric.unit;
-    let mean = value.statistics.mean_before.map(|mean| text::value(mean, unit));
-    let z = value.z(listed.metric.better).map(|z| format!("{z:+.2}"));
-    html! {
-        tr {
-            @if let Some(commit) = commits.get(value.commit) {
-                td { code { (abbreviated(&commit.id)) } }
-                td { (line(&commit.summary)) }
-            }
-            td.number { (text::value(value.value, unit)) }
-            td.number { (mean.unwrap_or_default()) }
-            td.number { (z.unwrap_or_default()) }
-            td { @if value.statistics.is_outlier { "outlier" } }
-        }
-    }
 }
 
 /// What was expected at a commit, by number: mean and deviation.

@@ -1,7 +1,7 @@
 //! One metric of one benchmark: three charts and the numbers.
 
 use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Verdict};
+use cargo_cbdr::model::outcome::{Outcome, Verdict};
 use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::stats::empirical::sorted;
@@ -14,15 +14,11 @@ use crate::render::escape::line;
 use crate::render::readable::{self, ResultRow};
 use crate::ui::text;
 
-/// A drawing, or why there is none, and a remark on it.
-type Figure = Option<(Result<String, String>, Option<String>)>;
+/// A drawing, and a remark on it. `None` if there is nothing to draw.
+pub(super) type Figure = Option<(String, Option<String>)>;
 
-pub(super) fn article(
-    outcome: &Outcome,
-    recording: &Recording,
-    benchmark: &BenchmarkResult,
-    result: &MetricResult,
-) -> Markup {
+pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<'_>) -> Markup {
+    let ResultRow { benchmark, metric: result, before, .. } = row;
     let name = &result.name;
     let comparison = recording.comparison(&benchmark.name);
     let values = comparison.map_or(Pair::default(), |comparison| {
@@ -45,16 +41,15 @@ pub(super) fn article(
         limit: result.limit(),
         decided,
     };
-    let row = ResultRow::of(benchmark, result);
-    let numbers_of = glance::described(&row);
+    let numbers_of = glance::described(row);
     let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
     html! {
         article {
             h3 {
                 code { (line(name)) }
-                (answer(&row))
+                (answer(row))
             }
-            @if let Some(before) = &row.before {
+            @if let Some(before) = before {
                 p.small { "Runs below: " (before.name) "; verdict: over " (row.cells.measured) }
             }
             div.figures {
@@ -67,7 +62,7 @@ pub(super) fn article(
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
                 }))
-                (numbers(&row, &labels, &values, decided, pairs.len() as u64))
+                (numbers(row, &labels, &values, decided, pairs.len() as u64))
             }
         }
     }
@@ -109,11 +104,8 @@ fn figure(title: &str, numbers: &str, drawn: Figure, caption: Markup) -> Markup 
         @if let Some((drawing, remark)) = drawn {
             figure {
                 h4 { (title) }
-                @match drawing {
-                    Ok(svg) => div.drawing role="img" aria-label=(title) {
-                        (PreEscaped(chart::titled(&svg, "svg", &[numbers.to_owned()])))
-                    },
-                    Err(why) => p { "Could not be drawn: " (why) },
+                div.drawing role="img" aria-label=(title) {
+                    (PreEscaped(chart::titled(&drawing, "svg", &[numbers.to_owned()])))
                 }
                 figcaption {
                     (caption)
@@ -142,6 +134,18 @@ fn numbers(
     let names = ["runs", "mean", "median", "min", "max", "std dev"];
     let spreads = values.as_ref().map(|values| spread(values, &result.unit));
     let spreads = spreads.base.into_iter().zip(spreads.head);
+    let mean_differs = readable::shows_mean(&[row]);
+    let against = [
+        Some(("change", cells.change.clone())),
+        Some(("interval", cells.interval.clone())),
+        before.as_ref().map(|_| ("measured in", cells.measured.clone())),
+        before.as_ref().map(|it| (it.name.as_str(), format!("{} {}", it.change, it.interval))),
+        mean_differs.then(|| ("change of the mean", cells.mean.clone())),
+        cells.threshold.clone().map(|threshold| ("threshold", threshold)),
+        decided.map(|decided| {
+            ("decided after", format!("{decided} of {}", text::count(pairs, "pair")))
+        }),
+    ];
     let table = std::iter::once((estimate, (cells.base.clone(), cells.head.clone())))
         .chain(names.into_iter().zip(spreads));
     html! {
@@ -165,26 +169,8 @@ fn numbers(
             table {
                 caption { "Head against base" }
                 tbody {
-                    tr { th scope="row" { "change" } td.number { (cells.change) } }
-                    tr { th scope="row" { "interval" } td.number { (cells.interval) } }
-                    @if let Some(before) = before {
-                        tr { th scope="row" { "measured in" } td.number { (cells.measured) } }
-                        tr {
-                            th scope="row" { (before.name) }
-                            td.number { (before.change) " " (before.interval) }
-                        }
-                    }
-                    @if result.mean.is_some_and(|mean| mean.change != result.summary.change) {
-                        tr { th scope="row" { "change of the mean" } td.number { (cells.mean) } }
-                    }
-                    @if let Some(threshold) = &cells.threshold {
-                        tr { th scope="row" { "threshold" } td.number { (threshold) } }
-                    }
-                    @if let Some(decided) = decided {
-                        tr {
-                            th scope="row" { "decided after" }
-                            td.number { (decided) " of " (text::count(pairs, "pair")) }
-                        }
+                    @for (name, value) in against.into_iter().flatten() {
+                        tr { th scope="row" { (name) } td.number { (value) } }
                     }
                 }
             }

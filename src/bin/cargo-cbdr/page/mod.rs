@@ -13,11 +13,10 @@ use std::path::Path;
 
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Outcome, Status, Verdict};
+use cargo_cbdr::model::outcome::{BenchmarkResult, Outcome, Status, Verdict};
 use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
-use glance::Index;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::render::escape::line;
@@ -36,13 +35,12 @@ const POLICY: &str = include_str!("policy.txt");
 
 pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
     let title = format!("cargo cbdr: {}", line(&result.title));
-    let index = Index::new(result.outcome);
     let body = html! {
         (verdict(result))
         (notices(&result.notices))
-        (glance::glance(result, &index))
+        (glance::glance(result))
         (explanations(result.outcome))
-        (sections(result, recording, &index))
+        (sections(result, recording))
         (method(result))
     };
     document(&title, &body)
@@ -207,7 +205,7 @@ fn named_rows(caption: &str, table: &TextTable) -> Markup {
     let is_number = |heading: &Heading| heading.align == Align::Right;
     html! {
         table.glance {
-            caption { (caption) }
+            caption { (line(caption)) }
             thead {
                 tr {
                     @for heading in &table.headings {
@@ -232,19 +230,17 @@ fn named_rows(caption: &str, table: &TextTable) -> Markup {
 }
 
 /// The benchmarks, the worst first; many that passed are folded together.
-fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> Markup {
+fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
     let outcome = result.outcome;
     let is_apart = |one: &&BenchmarkResult| !readable::is_listed(one.status);
     let benchmarks = result.benchmarks().into_iter().filter(is_apart);
     let left = result.rows.len().saturating_sub(DRAWN);
-    let drawn = &result.rows[..result.rows.len().min(DRAWN)];
     let folds = outcome.gates().count() > OPEN;
     let is_quiet =
         |one: &&BenchmarkResult| folds && one.metrics.iter().all(|metric| metric.rank() > 1);
     let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
     let section = |benchmark: &BenchmarkResult, is_folded: bool| {
-        let content = content(outcome, recording, benchmark, drawn);
-        section(index, benchmark, is_folded, &content)
+        section(benchmark, is_folded, &content(result, recording, benchmark))
     };
     html! {
         @for benchmark in loud { (section(benchmark, false)) }
@@ -271,17 +267,12 @@ fn sections(result: &Readable<'_>, recording: &Recording, index: &Index<'_>) -> 
 }
 
 /// The section of a benchmark, which can be linked.
-fn section(
-    index: &Index<'_>,
-    benchmark: &BenchmarkResult,
-    is_folded: bool,
-    content: &Markup,
-) -> Markup {
+fn section(benchmark: &BenchmarkResult, is_folded: bool, content: &Markup) -> Markup {
     let name = html! {
         code { (line(&benchmark.name)) }
         @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
     };
-    let anchor = index.anchor(benchmark);
+    let anchor = glance::anchor(benchmark);
     html! {
         section data-kind=(glance::kinds(benchmark)) {
             @if is_folded {
@@ -307,38 +298,27 @@ const DRAWN: usize = 60;
 /// With more metrics that gate than these, benchmarks that passed are folded.
 const OPEN: usize = 4;
 
-/// The content of a benchmark's section; `drawn` are all metrics that are drawn.
-fn content(
-    outcome: &Outcome,
-    recording: &Recording,
-    benchmark: &BenchmarkResult,
-    drawn: &[ResultRow<'_>],
-) -> Markup {
-    let drawn: Vec<&str> = drawn
-        .iter()
-        .filter(|row| std::ptr::eq(row.benchmark, benchmark))
-        .map(|row| row.metric.name.as_str())
-        .collect();
-    let shown = |metric: &&MetricResult| drawn.contains(&metric.name.as_str());
-    let (mut gates, others): (Vec<_>, Vec<_>) =
-        benchmark.metrics.iter().filter(shown).partition(|metric| metric.gates);
-    gates.sort_by(|one, other| one.by_severity(other));
+/// The content of a benchmark's section. Of all metrics, the first ones are drawn.
+fn content(result: &Readable<'_>, recording: &Recording, benchmark: &BenchmarkResult) -> Markup {
+    let outcome = result.outcome;
+    let rows = result.rows.iter().enumerate();
+    let own = rows.filter(|(_, row)| std::ptr::eq(row.benchmark, benchmark));
+    let (drawn, undrawn): (Vec<_>, Vec<_>) = own.partition(|(at, _)| *at < DRAWN);
+    let (gates, others): (Vec<_>, Vec<_>) =
+        drawn.into_iter().map(|(_, row)| row).partition(|row| row.metric.gates);
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
-    let undrawn = benchmark.metrics.iter().filter(|metric| !shown(metric));
     html! {
         @if benchmark.status != Status::Compared || benchmark.metrics.is_empty() {
             p { code { (line(&benchmark.name)) } " " (sentence(&readable::without_numbers(outcome, benchmark))) }
         }
-        @for result in first { (metric::article(outcome, recording, benchmark, result)) }
-        @for row in undrawn.map(|metric| ResultRow::of(benchmark, metric)) {
-            p { (line(&glance::described(&row))) " " (answer(&row)) }
+        @for row in first { (metric::article(outcome, recording, row)) }
+        @for (_, row) in undrawn {
+            p { (line(&glance::described(row))) " " (answer(row)) }
         }
         @if !folded.is_empty() {
             details {
                 summary { (text::count(folded.len() as u64, "informational metric")) }
-                @for result in folded {
-                    (metric::article(outcome, recording, benchmark, result))
-                }
+                @for row in folded { (metric::article(outcome, recording, row)) }
             }
         }
     }
@@ -354,7 +334,7 @@ fn method(result: &Readable<'_>) -> Markup {
                 @for CommitLink { name, revision, .. } in &result.commits {
                     dt { (name) } dd { code { (revision.commit) } " " (line(&revision.subject)) }
                 }
-                @for fact in &result.facts { dt { (fact.name) } dd { (line(&fact.value)) } }
+                @for (name, value) in &result.facts { dt { (name) } dd { (line(value)) } }
                 @if let Some(seed) = outcome.seed { dt { "seed" } dd { (seed) } }
                 @if outcome.sides.is_some() {
                     dt { "machine" }

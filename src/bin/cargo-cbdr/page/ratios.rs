@@ -6,6 +6,7 @@ use cargo_cbdr::stats::empirical::sorted;
 use plotters::prelude::*;
 
 use super::chart::{self, Area, BASE, ChartFrame, Drawn, HEAD, INK, LIMIT, Plane};
+use super::metric::Figure;
 use crate::plot::axis::{self, Axis};
 use crate::plot::bins::at;
 use crate::ui::text;
@@ -38,10 +39,7 @@ impl Dot {
 }
 
 /// The drawing, and a remark if not every pair has a dot in it.
-pub(super) fn draw(
-    pairs: &[(Side, Pair<f64>)],
-    threshold: Option<f64>,
-) -> Option<(Result<String, String>, Option<String>)> {
+pub(super) fn draw(pairs: &[(Side, Pair<f64>)], threshold: Option<f64>) -> Figure {
     let change = |(number, &(first, pair)): (usize, &(Side, Pair<f64>))| {
         let change = pair.head / pair.base - 1.0;
         change.is_finite().then_some((number + 1, first, change))
@@ -50,25 +48,13 @@ pub(super) fn draw(
     if changes.is_empty() {
         return None;
     }
-    let (dots, size) = match changes.len() > MOST {
-        true => groups(&changes),
-        false => {
-            let dot = |&(number, first, change): &(usize, Side, f64)| Dot {
-                number: number as f64,
-                change,
-                first,
-                most: None,
-            };
-            (changes.iter().map(dot).collect(), 1)
-        }
-    };
+    let (dots, size) = dots(&changes);
     let range = range(&dots, threshold);
     let outside = dots.iter().filter(|dot| dot.change < range.0 || dot.change > range.1).count();
     let drawing = chart::svg(chart::SIZE, |area| drawn(area, &dots, range, pairs.len(), threshold));
-    let drawing = drawing.map(|svg| match dots.len() > TITLED {
-        true => svg,
-        false => chart::titled(&svg, "circle", &dots.iter().map(Dot::title).collect::<Vec<_>>()),
-    });
+    let titled = if dots.len() <= TITLED { dots.as_slice() } else { &[] };
+    let titles: Vec<String> = titled.iter().map(Dot::title).collect();
+    let drawing = chart::titled(&drawing, "circle", &titles);
     let mut remarks = Vec::new();
     if size > 1 {
         remarks.push(format!(
@@ -83,25 +69,26 @@ pub(super) fn draw(
     Some((drawing, (!remarks.is_empty()).then(|| remarks.join("; "))))
 }
 
-/// Dots of groups of pairs that follow each other, and the largest group's size.
-fn groups(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
+/// A dot for each pair, or for each group of pairs in one order that follow each other; and the
+/// largest group's size.
+fn dots(changes: &[(usize, Side, f64)]) -> (Vec<Dot>, usize) {
     let mut dots = Vec::new();
-    let mut largest = 0;
+    let mut largest = 1;
     for first in Side::BOTH {
         let of_order: Vec<_> = changes.iter().filter(|(_, side, _)| *side == first).collect();
-        let size = of_order.len().div_ceil(GROUPS).max(1);
+        let size = if changes.len() > MOST { of_order.len().div_ceil(GROUPS).max(1) } else { 1 };
         largest = largest.max(size);
         for group in of_order.chunks(size) {
             let sorted = sorted(group.iter().map(|(_, _, change)| *change));
-            let middle = group[group.len() / 2].0;
             dots.push(Dot {
-                number: middle as f64,
+                number: group[group.len() / 2].0 as f64,
                 change: at(&sorted, 0.5),
                 first,
-                most: Some((at(&sorted, 0.05), at(&sorted, 0.95))),
+                most: (size > 1).then(|| (at(&sorted, 0.05), at(&sorted, 0.95))),
             });
         }
     }
+    dots.sort_by(|one, other| one.number.total_cmp(&other.number));
     (dots, largest)
 }
 
@@ -182,7 +169,7 @@ mod tests {
     fn groups_hold_every_pair_of_their_order() {
         let side = |number: usize| if number.is_multiple_of(2) { Side::Base } else { Side::Head };
         let changes: Vec<_> = (1..=5000).map(|n| (n, side(n), n as f64)).collect();
-        let (dots, size) = groups(&changes);
+        let (dots, size) = dots(&changes);
         assert_eq!(size, 17);
         assert!(dots.len() <= 2 * GROUPS);
         for dot in dots {
@@ -195,6 +182,8 @@ mod tests {
     fn what_cannot_be_divided_is_not_drawn() {
         let pair = |base, head| (Side::Base, Pair { base, head });
         assert!(draw(&[pair(0.0, 1.0)], None).is_none());
-        assert!(draw(&[pair(1.0, 1.0)], Some(0.02)).is_some_and(|(svg, _)| svg.is_ok()));
+        assert!(
+            draw(&[pair(1.0, 1.0)], Some(0.02)).is_some_and(|(svg, _)| svg.starts_with("<svg"))
+        );
     }
 }

@@ -65,13 +65,12 @@ fn histogram(
     let margin = edges.iter().map(|edge| edge.chars().count()).max().unwrap_or(0) + 2;
     let columns = width.saturating_sub(margin) / names.len().max(1);
     let shown: Vec<usize> = (0..names.len()).collect();
-    if columns > NARROW + 1 {
-        block(out, &bins, &edges, &names, &shown, columns - 1, margin)?;
-    } else {
-        let bar = width.saturating_sub(margin + 1).max(1);
-        for label in shown {
-            block(out, &bins, &edges, &names, &[label], bar, margin)?;
-        }
+    let (together, bar) = match columns > NARROW + 1 {
+        true => (shown.len().max(1), columns - 1),
+        false => (1, width.saturating_sub(margin + 1).max(1)),
+    };
+    for labels in shown.chunks(together) {
+        block(out, &bins, &edges, &names, labels, bar, margin)?;
     }
     let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
     if beyond > 0 {

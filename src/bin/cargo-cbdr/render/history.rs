@@ -231,19 +231,7 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
     for series in &listing.series {
         print_heading(&mut out, &series.key)?;
         writeln!(out, "  {}:", line(&series.metric.name))?;
-        let commits = listing.commits.iter().enumerate();
-        let rows: Vec<_> =
-            commits.flat_map(|(number, commit)| rows_of(series, number, commit)).collect();
-        let table = TextTable::of(&rows)
-            .text("commit", |of| abbreviated(&of.commit.id).to_owned())
-            .numbers("value", |of| of.value.clone())
-            .numbers("mean before", |of| of.mean.clone())
-            .numbers(Z, |of| of.z.clone())
-            .text("", |of| line(&of.commit.summary).chars().take(50).collect())
-            .text("", |of| of.mark.clone())
-            .styled(|of| of.verdict.map(verdict_style))
-            .build();
-        grid::print(&mut out, &table)?;
+        grid::print(&mut out, &table(series, &listing.commits))?;
         let unit = &series.metric.unit;
         let mean = value(series.next.mean, unit, "?");
         let deviation = value(series.next.deviation, unit, "?");
@@ -251,6 +239,20 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
         writeln!(out, "  next: {mean} ± {deviation}, from {commits}")?;
     }
     Ok(())
+}
+
+/// A listed series, commit by commit.
+pub(crate) fn table(series: &ListedSeries, commits: &[Commit]) -> TextTable {
+    let rows = commits.iter().enumerate().flat_map(|(at, commit)| rows_of(series, at, commit));
+    TextTable::of(&rows.collect::<Vec<_>>())
+        .text("commit", |of| abbreviated(&of.commit.id).to_owned())
+        .numbers("value", |of| of.value.clone())
+        .numbers("mean before", |of| of.mean.clone())
+        .numbers(Z, |of| of.z.clone())
+        .text("subject", |of| line(&of.commit.summary).chars().take(50).collect())
+        .text("", |of| of.mark.clone())
+        .styled(|of| of.verdict.map(verdict_style))
+        .build()
 }
 
 /// A row of a listed series.

@@ -5,9 +5,7 @@ use std::ffi::OsString;
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{
-    BenchmarkResult, Method, MetricResult, Outcome, Status, Summary, Verdict,
-};
+use cargo_cbdr::model::outcome::{BenchmarkResult, Method, MetricResult, Outcome, Status, Summary};
 use cargo_cbdr::model::revision::{Revision, Sides};
 use cargo_cbdr::model::side::Pair;
 
@@ -31,19 +29,13 @@ pub(crate) struct Readable<'a> {
     /// None for samples.
     pub(crate) commits: Vec<CommitLink<'a>>,
     /// What was compared and how.
-    pub(crate) facts: Vec<Fact>,
+    pub(crate) facts: Vec<(&'static str, String)>,
     /// The command that reproduces the result.
     pub(crate) command: String,
     /// All metrics, those that matter most first.
     pub(crate) rows: Vec<ResultRow<'a>>,
     /// All benchmarks together, in a sentence.
     pub(crate) suite: Option<String>,
-}
-
-/// A name and its value.
-pub(crate) struct Fact {
-    pub(crate) name: &'static str,
-    pub(crate) value: String,
 }
 
 impl<'a> Readable<'a> {
@@ -84,7 +76,7 @@ impl<'a> Readable<'a> {
 
     /// The facts, and the command as the last one.
     pub(crate) fn facts_and_command(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let facts = self.facts.iter().map(|fact| (fact.name, fact.value.as_str()));
+        let facts = self.facts.iter().map(|(name, value)| (*name, value.as_str()));
         facts.chain([("command", self.command.as_str())])
     }
 }
@@ -188,11 +180,8 @@ impl<'r> ResultLine<'r> {
     ) -> Vec<Self> {
         let lines = rows.flat_map(|(benchmark, row)| {
             let has_before = row.is_some_and(|row| row.before.is_some());
-            let count = if has_before { 2 } else { 1 };
-            [false, true]
-                .map(|is_before| ResultLine { benchmark, row, is_before })
-                .into_iter()
-                .take(count)
+            let line = move |is_before| ResultLine { benchmark, row, is_before };
+            std::iter::once(line(false)).chain(has_before.then(|| line(true)))
         });
         lines.collect()
     }
@@ -308,9 +297,9 @@ fn url(sides: &Sides, revision: &Revision) -> Option<String> {
     is_name.then(|| format!("https://github.com/{name}/commit/{}", revision.commit))
 }
 
-fn facts(outcome: &Outcome) -> Vec<Fact> {
+fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
-    let mut add = |name, value| facts.push(Fact { name, value });
+    let mut add = |name, value| facts.push((name, value));
     if let Some(sides) = &outcome.sides {
         add("repository", sides.repository.clone());
         add("compared", text::sides(sides));
@@ -481,18 +470,6 @@ fn number(row: &ResultRow<'_>, is_only_metric: bool) -> String {
     format!("{name}{metric} {changed} in {}{before}{threshold}", row.cells.measured)
 }
 
-/// The result of a comparison in a few words.
-pub(crate) fn brief(outcome: &Outcome) -> String {
-    let change = |(_, metric): (_, &MetricResult)| {
-        format!("{} {}", line(&metric.name), text::changed(&metric.summary))
-    };
-    let changes: Vec<String> = outcome.gates().map(change).collect();
-    let verdict = text::verdict(outcome.verdict.unwrap_or(Verdict::Inconclusive));
-    let pairs = text::count(outcome.pairs(), "pair");
-    let spent = text::seconds(outcome.elapsed_seconds.unwrap_or_default());
-    format!("{verdict}, {}, {pairs}, {spent}", changes.join(", "))
-}
-
 /// What the estimates of both sides are: `median`.
 pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
     let are_averages =
@@ -509,7 +486,7 @@ pub(super) fn has_layouts(rows: &[&ResultRow<'_>]) -> bool {
 }
 
 /// Whether the plain mean of one of these differs from the estimator.
-pub(super) fn shows_mean(rows: &[&ResultRow<'_>]) -> bool {
+pub(crate) fn shows_mean(rows: &[&ResultRow<'_>]) -> bool {
     rows.iter()
         .any(|row| row.metric.mean.is_some_and(|mean| mean.change != row.metric.summary.change))
 }
