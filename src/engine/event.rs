@@ -6,7 +6,7 @@ use super::experiment::Progress;
 use super::plan::Plan;
 use crate::model::explanation::Evidence;
 use crate::model::metric::Metric;
-use crate::model::notice::{Notice, Unlikely};
+use crate::model::notice::Notice;
 use crate::model::revision::{Revision, Sides};
 use crate::model::row::{Row, Values};
 use crate::model::side::Side;
@@ -167,8 +167,6 @@ pub enum Event<'a> {
         /// The progress of sampling.
         progress: &'a Progress<'a>,
     },
-    /// Verdicts are not expected within the limits. That becomes a notice if it comes true.
-    Unlikely(&'a Unlikely),
     /// Sampling has ended for any reason, after at least one pair.
     Sampled(&'a Progress<'a>),
     /// Sampling of any commands begins.
@@ -185,6 +183,7 @@ pub enum Event<'a> {
         /// The label and the values of each run, in order.
         runs: &'a [(&'a str, Values)],
     },
-    /// Something the user should know, also part of the result.
+    /// Something the user should know, also part of the result. That a verdict is unlikely only
+    /// becomes part of it if it comes true.
     Notice(&'a Notice),
 }

@@ -249,7 +249,7 @@ fn run(
         stages.push(stage, &turn, &rows, clock());
         reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
         if let Some(unlikely) = stages.unlikely(stage) {
-            reporter.event(Event::Unlikely(unlikely));
+            reporter.event(Event::Notice(&Notice::Unlikely(unlikely.clone())));
         }
     };
     stages.report_end(&mut |event| reporter.event(event));

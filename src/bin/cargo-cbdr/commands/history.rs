@@ -42,8 +42,10 @@ fn record(args: &cli::RecordArgs, context: Context<'_>) -> Result<ExitKind, Fail
     let options = record::RecordOptions { request, runs: args.runs };
     let mut ui = Ui::new();
     let outcome = record::record(&options, context, &mut |event| match event {
-        Event::Round { number, .. } => ui.rounds(number, args.runs.into()),
-        event => ui.show_one_sided(&event),
+        Event::Round { number, .. } => {
+            ui.step("Measuring", "rounds", Some((number as usize, args.runs as usize)));
+        }
+        event => ui.show(&event),
     });
     ui.end();
     let recorded = outcome?;

@@ -138,7 +138,7 @@ fn choose_values(
     } else {
         let mut request = proposal.request(request);
         request.flags.run_timeout.get_or_insert_with(|| Written::from(RUN_TIMEOUT));
-        let trial = try_out(&request, time, context, &mut |event| ui.show_one_sided(&event))?;
+        let trial = try_out(&request, time, context, &mut |event| ui.show(&event))?;
         ui.end();
         proposal.settle(&trial);
         show_trial(ui, &trial, &proposal.table);
@@ -172,11 +172,8 @@ fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
         true => name(other),
         false => format!("{} of `{}`", name(other), other.package),
     };
-    let mut shown = others.iter().take(10).map(other).collect::<Vec<_>>().join(", ");
-    if let Some(more @ 1..) = others.len().checked_sub(10) {
-        shown += &format!(" and {more} more");
-    }
-    ui.status("Leaving", &format!("{shown}; `-p` and `--bench` choose another"));
+    let others = text::first_few(others.iter().map(other));
+    ui.status("Leaving", &format!("{others}; `-p` and `--bench` choose another"));
 }
 
 /// A line for each target that was tried.
@@ -188,13 +185,12 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
             None => format!("`{}`", tried.name),
         };
         let why = match &tried.standing {
-            Standing::Chosen if tried.harness == Dialect::Plain => {
-                ui.status("Choosing", &format!("{name}: {}", runs(tried)));
-                continue;
-            }
             Standing::Chosen => {
-                let benchmarks = text::count(tried.benchmarks as u64, "benchmark");
-                ui.status("Choosing", &format!("{name}: {benchmarks} in {}", runs(tried)));
+                let benchmarks = match tried.harness {
+                    Dialect::Plain => String::new(),
+                    _ => text::count(tried.benchmarks as u64, "benchmark") + " in ",
+                };
+                ui.status("Choosing", &format!("{name}: {benchmarks}{}", runs(tried)));
                 continue;
             }
             Standing::Noisy(Some(reach)) => format!(
@@ -227,14 +223,13 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     show_tried(ui, trial);
     let limit = text::roughly(trial.limit);
     let least = text::roughly(trial.least.max(1.0));
-    for tried in trial.chosen().filter(|tried| tried.harness == Dialect::Plain) {
-        if tried.run < SHORT {
-            let run = text::value(tried.run, &Unit::Seconds);
-            ui.warn(&format!(
-                "a run of {run} is mostly the start of a process: make it do its work more often, \
-                 or on more data (10 to 500 ms suit best); arguments go after `--`"
-            ));
-        }
+    let is_short = |tried: &&Tried| tried.harness == Dialect::Plain && tried.run < SHORT;
+    for tried in trial.chosen().filter(is_short) {
+        let run = text::value(tried.run, &Unit::Seconds);
+        ui.warn(&format!(
+            "a run of {run} is mostly the start of a process: make it do its work more often, or \
+             on more data (10 to 500 ms suit best); arguments go after `--`"
+        ));
     }
     if let Some(minutes) = minutes_needed(trial) {
         ui.warn(&format!(
@@ -270,16 +265,12 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
 
 /// Reports which metric decides, if there is a choice.
 fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
-    let [best, others @ ..] = metrics else { return };
-    let tells = |metric: &TriedMetric| {
+    let [TriedMetric { reach: Some(_), .. }, _, ..] = metrics else { return };
+    let detects = metrics.iter().map(|metric| {
         let reach = metric.reach.map_or("nothing".to_owned(), text::size);
         format!("`{}` detects {reach}", metric.name)
-    };
-    if others.is_empty() || best.reach.is_none() {
-        return;
-    }
-    let others: Vec<String> = others.iter().map(tells).collect();
-    ui.status("Metric", &format!("{}; {}", tells(best), others.join(", ")));
+    });
+    ui.status("Metric", &detects.collect::<Vec<_>>().join(", "));
 }
 
 /// The time limit that a benchmark needs, in minutes, if the default leaves little room

@@ -84,11 +84,9 @@ pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize)
     let width = width.saturating_sub(2);
     let gating = gating(snapshot);
     let mut lines = metric_lines(snapshot, &gating, reach, width, height);
-    let count = match gating.as_slice() {
-        [only] => tail(snapshot, *only),
-        _ => count_within(snapshot, &gating, width.saturating_sub(3)),
-    };
-    lines.push(cut(&format!("  {count}"), width));
+    let joined = texts(snapshot, &gating).map(|(before, after)| format!("  {before}; {after}"));
+    let count = joined.into_iter().find(|line| width::columns(line) < width);
+    lines.push(cut(&count.unwrap_or_else(|| format!("  {}", verdicts(&gating))), width));
     lines
 }
 
@@ -149,20 +147,23 @@ fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gaug
             ((1000.0 * snapshot.elapsed) as u64, (1000.0 * end) as u64)
         }
     };
-    let before = match gating {
-        [_] => vec![pairs_so_far(snapshot, gating)],
-        _ => vec![
-            format!("{}; {}", verdicts(gating), pairs_so_far(snapshot, gating)),
-            verdicts(gating),
-        ],
-    };
-    let texts =
-        before.iter().flat_map(|before| times(snapshot).map(|after| (before.clone(), after)));
+    let texts = texts(snapshot, gating);
+    let shortest = (cut(&texts[3].0, width.saturating_sub(3)), String::new());
     let gauge = |(before, after): (String, String)| Gauge { before, done, of, after };
-    let (mut all, shortest) = (texts.map(gauge), before.last().cloned().unwrap_or_default());
     let fits = |gauge: &Gauge| gauge.bar(width).is_some();
-    all.find(fits)
-        .unwrap_or_else(|| gauge((cut(&shortest, width.saturating_sub(3)), String::new())))
+    texts.into_iter().map(gauge).find(fits).unwrap_or_else(|| gauge(shortest))
+}
+
+/// What stands before and after the bar of a gauge: the verdicts and the pairs, and the times.
+/// The longest come first, without what matters least in the others.
+fn texts(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> [(String, String); 4] {
+    let [times, last] = times(snapshot);
+    let pairs = pairs_so_far(snapshot, gating);
+    let [long, short] = match gating {
+        [_] => [pairs.clone(), pairs],
+        _ => [format!("{}; {pairs}", verdicts(gating)), verdicts(gating)],
+    };
+    [(long.clone(), times.clone()), (long, last.clone()), (short.clone(), times), (short, last)]
 }
 
 /// Puts the verdicts over layouts, which count, into a comparison as built. What passed as built
@@ -215,7 +216,8 @@ pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     let mut lines: Vec<_> = alone.iter().map(|metric| log_line(snapshot, *metric)).collect();
     if are_many {
         let pairs: u64 = snapshot.benchmarks.iter().map(|benchmark| benchmark.pairs).sum();
-        let text = count_line(snapshot, &others);
+        let [(before, after), ..] = texts(snapshot, &others);
+        let text = format!("{before}; {after}");
         lines.push(LogLine { text, news: format!("{pairs} {}", verdicts(&others)) });
     }
     lines
@@ -295,9 +297,7 @@ impl Columns {
         };
         format!("{line} {style}{verdict}{style:#}")
     }
-}
 
-impl Columns {
     /// What the scale shows: its ends, which side is slower or worse, and what is allowed, if that
     /// is the same for all.
     fn legend(&self, shown: &[GatingMetric<'_>]) -> String {
@@ -400,21 +400,10 @@ fn is_bounded(metric: &MetricResult) -> bool {
     bound.is_some_and(f64::is_finite)
 }
 
-/// The number of metrics with each verdict.
-fn count_line(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
-    let (pairs, [times, _]) = (pairs_so_far(snapshot, gating), times(snapshot));
-    format!("{}; {times}; {pairs}", verdicts(gating))
-}
-
-/// What is counted.
-fn unit(snapshot: &Snapshot) -> &'static str {
-    if snapshot.is_over_layouts { "layout" } else { "pair" }
-}
-
 /// `12 of at least 14 pairs`, or later `up to 30 pairs`.
 fn pairs_so_far(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     let pairs = gating.iter().map(|(benchmark, _)| benchmark.pairs).max().unwrap_or(0);
-    let unit = unit(snapshot);
+    let unit = if snapshot.is_over_layouts { "layout" } else { "pair" };
     match (pairs < snapshot.least_pairs, gating.len()) {
         (true, _) => format!("{pairs} of at least {} {unit}s", snapshot.least_pairs),
         (false, 1) => text::count(pairs, unit),
@@ -422,32 +411,20 @@ fn pairs_so_far(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> String {
     }
 }
 
-/// The same in at most `width` columns, without what matters least.
-fn count_within(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> String {
-    let (verdicts, [times, last]) = (verdicts(gating), times(snapshot));
-    let shorter = [
-        count_line(snapshot, gating),
-        format!("{verdicts}; {times}"),
-        format!("{verdicts}; {last}"),
-    ];
-    shorter.into_iter().find(|line| width::columns(line) <= width).unwrap_or(verdicts)
-}
-
-/// `1 regression, 7 no regression, 4 undecided`.
+/// `1 regression, 7 passed, 4 undecided`.
 fn verdicts(gating: &[GatingMetric<'_>]) -> String {
-    let mut verdicts = Vec::new();
-    for verdict in [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive] {
-        let number = gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count();
-        match (number, verdict) {
-            (0, _) => {}
-            (number, Verdict::Inconclusive) => verdicts.push(format!("{number} undecided")),
-            (number, Verdict::Regression) => {
-                verdicts.push(text::count(number as u64, "regression"))
-            }
-            (number, verdict) => verdicts.push(format!("{number} {}", text::verdict(verdict))),
-        }
-    }
-    verdicts.join(", ")
+    let count = |verdict| {
+        gating.iter().filter(|(_, metric)| metric.verdict == Some(verdict)).count() as u64
+    };
+    let [slower, passed, open] =
+        [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive].map(count);
+    let parts = [
+        (slower, text::count(slower, "regression")),
+        (passed, format!("{passed} passed")),
+        (open, format!("{open} undecided")),
+    ];
+    let parts = parts.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text);
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// The time spent, and the time limit.
@@ -482,16 +459,6 @@ fn name(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
     }
 }
 
-/// The text after the interval: pairs, the time spent, and the time left or the verdict.
-fn tail(snapshot: &Snapshot, (benchmark, metric): GatingMetric<'_>) -> String {
-    let end = match metric.verdict {
-        Some(Verdict::Inconclusive) => left(snapshot),
-        Some(verdict) => format!(", {}", text::verdict(verdict)),
-        None => String::new(),
-    };
-    format!("{}, {}{end}", text::count(benchmark.pairs, unit(snapshot)), spent(snapshot))
-}
-
 fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
     let (benchmark, metric) = gating;
     let threshold = metric.limit().map_or(String::new(), text::limit);
@@ -499,7 +466,12 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
     let (change, interval) = (text::change(&metric.summary), text::interval(lower, upper));
     let name = name(snapshot, gating);
     let known = format!("{name} {change}, interval {interval}, threshold {threshold}");
-    let text = format!("{known}; {}", tail(snapshot, gating));
+    let [(pairs, times), ..] = texts(snapshot, &[gating]);
+    let state = match metric.verdict {
+        Some(verdict) if !is_open(metric) => text::verdict(verdict).to_owned(),
+        _ => times,
+    };
+    let text = format!("{known}; {pairs}; {state}");
     // A verdict stays as it is, however many pairs the others need.
     let news = match is_open(metric) {
         true => format!("{known} {}", benchmark.pairs),
@@ -511,26 +483,17 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
 /// The interval on a scale of `width` columns that reaches `reach` to either side of no change.
 fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
     let style = style(metric);
-    let scale = ChangeScale { from: -reach, to: reach };
-    runs(scale.cells(metric, width).into_iter().map(|cell| match cell {
-        '·' => (DIM, cell),
-        '0' | '┃' => (Style::new(), cell),
-        _ => (style, cell),
-    }))
-}
-
-/// Characters with their styles, each of which is written once for a run of characters.
-fn runs(cells: impl Iterator<Item = (Style, char)>) -> String {
-    let mut drawn = String::new();
-    let mut current = Style::new();
-    for (style, c) in cells {
-        if style != current {
-            drawn += &format!("{current:#}{style}");
-            current = style;
-        }
-        drawn.push(c);
-    }
-    drawn + &format!("{current:#}")
+    let cells = ChangeScale { from: -reach, to: reach }.cells(metric, width);
+    let style_of = |cell: &char| match cell {
+        '·' => DIM,
+        '0' | '┃' => Style::new(),
+        _ => style,
+    };
+    let runs = cells.chunk_by(|one, other| style_of(one) == style_of(other)).map(|run| {
+        let style = style_of(&run[0]);
+        format!("{style}{}{style:#}", String::from_iter(run))
+    });
+    runs.collect()
 }
 
 /// The smallest of 1, 2, 5, 10 % and so on that is at least `farthest`.
@@ -651,18 +614,15 @@ mod tests {
         many.benchmarks[10].metrics[0].summary.lower = None;
         assert!(shown(&gating(&many), 4).iter().all(|(benchmark, _)| benchmark.name != "worst"));
         assert_eq!(shown(&gating(&many), 2).len(), 2);
-        let all = gating(&many);
-        let expected =
-            "1 regression, 7 no regression, 4 undecided; 3.2s/5m, ~8s left; up to 12 pairs";
-        assert_eq!(count_line(&many, &all), expected);
-        let verdicts = "1 regression, 7 no regression, 4 undecided";
+        let counted = |width| last(&many, 0.1, width, 24).pop().unwrap();
         for (width, rest) in [
-            (80, &expected[verdicts.len()..]),
-            (62, "; 3.2s/5m, ~8s left"),
-            (60, "; ~8s left"),
-            (45, ""),
+            (80, "; up to 12 pairs; 3.2s/5m, ~8s left"),
+            (66, "; up to 12 pairs; ~8s left"),
+            (60, "; 3.2s/5m, ~8s left"),
+            (52, "; ~8s left"),
+            (42, ""),
         ] {
-            assert_eq!(count_within(&many, &all, width), format!("{verdicts}{rest}"));
+            assert_eq!(counted(width), format!("  1 regression, 7 passed, 4 undecided{rest}"));
         }
     }
 
@@ -696,7 +656,7 @@ mod tests {
         let snapshot = snapshot(None, 0.004, Some(0.03));
         assert_eq!(
             log_line(&snapshot, gating(&snapshot)[0]).text,
-            "wall_time +0.40%, interval ≤ +3.00%, threshold +2%; 12 pairs, 3.2s/5m, ~8s left"
+            "wall_time +0.40%, interval ≤ +3.00%, threshold +2%; 12 pairs; 3.2s/5m, ~8s left"
         );
     }
 
@@ -775,7 +735,7 @@ mod tests {
         let gauge = view.gauge.unwrap();
         assert_eq!(gauge.before, "30 undecided; 12 of at least 14 pairs");
         assert_eq!((gauge.done, gauge.of, gauge.after.as_str()), (360, 420, "3.2s/5m"));
-        assert_eq!(last(&many, 0.1, 80, 24), ["  30 undecided; 3.2s/5m; 12 of at least 14 pairs"]);
+        assert_eq!(last(&many, 0.1, 80, 24), ["  30 undecided; 12 of at least 14 pairs; 3.2s/5m"]);
         // Then the time to the forecast end.
         for benchmark in &mut many.benchmarks {
             benchmark.pairs = 14;

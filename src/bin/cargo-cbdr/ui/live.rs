@@ -11,9 +11,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 use super::fold::{error_width, folded};
 use super::frame::Frame;
 use super::lines::{self, FEW, Gauge, LogLine, View};
-use super::status_line;
 use super::verbosity::Verbosity;
 use super::width::plain;
+use super::{GOOD, Place, status_line, text};
 use crate::cli::ProgressForm;
 
 /// The maximum number of draws per second.
@@ -83,21 +83,26 @@ impl LiveLines {
         let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
 
-    /// Shows a step before sampling: as a live line, with a bar if it is one of a known number, or
-    /// as the line of a log if it is due.
-    pub(crate) fn step(&mut self, live: &str, of: Option<(usize, usize)>, log: &str) {
+    /// Shows a step: as a live line, with a bar if it is one of a known number, or as the line of a
+    /// log if it is due.
+    pub(crate) fn step(&mut self, verb: &str, thing: &str, place: Place) {
+        let number = place.map(|(number, of)| format!("{number} of {of}"));
         match self {
-            LiveLines::Terminal(terminal) => terminal.show(match of {
-                None => View::of(vec![format!("  {live}")]),
-                Some((number, of)) => {
-                    let (before, after) = (live.to_owned(), format!("{number} of {of}"));
-                    let gauge = Gauge { before, done: number as u64, of: of as u64, after };
-                    View { lines: Vec::new(), gauge: Some(gauge) }
-                }
-            }),
+            LiveLines::Terminal(terminal) => {
+                let text = format!("{} {}", verb.to_lowercase(), text::line(thing));
+                terminal.show(match place.zip(number) {
+                    None => View::of(vec![format!("  {text}")]),
+                    Some(((done, of), after)) => {
+                        let (done, of) = (done as u64, of as u64);
+                        let gauge = Some(Gauge { before: text, done, of, after });
+                        View { lines: Vec::new(), gauge }
+                    }
+                });
+            }
             LiveLines::Log { steps: (since, pace), .. } => {
                 if pace.is_due(since.elapsed().as_secs_f64()) {
-                    let _ = writeln!(anstream::stderr().lock(), "{log}");
+                    let number = number.map_or(String::new(), |number| format!(": {number}"));
+                    log_status(verb, &format!("{thing}{number}"));
                 }
             }
             LiveLines::None => {}
@@ -126,8 +131,7 @@ impl LiveLines {
                 if pace.is_due(elapsed) {
                     let lines = lines::log(&progress.snapshot(), *most);
                     for line in lines.iter().filter(|line| !said.contains(line)) {
-                        let line = status_line("Sampling", &line.text);
-                        let _ = writeln!(anstream::stderr().lock(), "{line}");
+                        log_status("Sampling", &line.text);
                     }
                     *said = lines;
                 }
@@ -173,6 +177,11 @@ impl LiveLines {
     }
 }
 
+/// Prints a status line of a log.
+fn log_status(verb: &str, thing: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", status_line(GOOD, verb, thing));
+}
+
 /// The live lines of a terminal. indicatif composes them, and a [`Frame`] replaces what is on the
 /// screen by them in one write.
 pub(crate) struct Terminal {
@@ -202,7 +211,7 @@ impl Terminal {
             gauge: bars.add(ProgressBar::new(0).with_style(style(""))),
             frame: Frame::default(),
             has_colour: choice != anstream::ColorChoice::Never,
-            draws: RateLimit::default(),
+            draws: RateLimit(f64::NEG_INFINITY),
             over_layouts: Vec::new(),
             last: None,
             reach: 0.0,
@@ -351,36 +360,20 @@ fn write(text: &str) {
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// Allows [`RATE`] draws per second on average, and as many at once after a pause, so
-/// that the last draw before a long run is up to date.
+/// Allows [`RATE`] draws per second on average, and as many at once after a pause, so that the
+/// last draw before a long run is up to date. Has when the next draw would be due if none had
+/// been late, in seconds since sampling began.
 #[derive(Debug)]
-struct RateLimit {
-    /// The number of draws that are allowed now.
-    credit: f64,
-    /// When that was counted.
-    at: f64,
-}
-
-impl Default for RateLimit {
-    fn default() -> Self {
-        RateLimit { credit: RATE.into(), at: 0.0 }
-    }
-}
+struct RateLimit(f64);
 
 impl RateLimit {
-    /// Whether to draw at this time, in seconds since sampling began. A time earlier than
-    /// the last one belongs to another comparison.
     fn allows(&mut self, now: f64) -> bool {
-        if now < self.at {
-            *self = RateLimit::default();
-        }
-        let rate = f64::from(RATE);
-        self.credit = (self.credit + rate * (now - self.at)).min(rate);
-        self.at = now;
-        let is_allowed = self.credit >= 1.0;
-        if is_allowed {
-            self.credit -= 1.0;
-        }
+        let interval = 1.0 / f64::from(RATE);
+        // If it is due much later, it was that of another comparison.
+        let earliest = now - 1.0 + interval;
+        let due = if self.0 > now + interval { earliest } else { self.0.max(earliest) };
+        let is_allowed = due <= now;
+        self.0 = if is_allowed { due + interval } else { due };
         is_allowed
     }
 }
@@ -404,7 +397,7 @@ mod tests {
 
     #[test]
     fn short_pairs_are_drawn_ten_times_a_second_and_long_ones_always() {
-        let mut draws = RateLimit::default();
+        let mut draws = RateLimit(f64::NEG_INFINITY);
         // 3000 pairs of a millisecond: ten at once, and then ten a second.
         let drawn = (0..3000).filter(|pair| draws.allows(0.001 * f64::from(*pair))).count();
         assert!((38..=40).contains(&drawn), "{drawn}");

@@ -14,6 +14,7 @@ pub(crate) mod width;
 
 use std::error::Error as StdError;
 use std::io::Write;
+use std::iter::successors;
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
@@ -120,13 +121,11 @@ fn bug_hint() -> String {
 fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>) {
     let mut err = anstream::stderr().lock();
     print_text(&mut err, &format!("{BAD}error{BAD:#}: "), &error.to_string());
-    let mut source = error.source();
-    if source.is_some() {
-        let _ = writeln!(err, "\nCaused by:");
-    }
-    while let Some(cause) = source {
+    for (number, cause) in successors(error.source(), |&cause| cause.source()).enumerate() {
+        if number == 0 {
+            let _ = writeln!(err, "\nCaused by:");
+        }
         print_text(&mut err, "  ", &cause.to_string());
-        source = cause.source();
     }
     if let Some(stderr) = stderr {
         let _ = writeln!(err, "\nIt printed:");
@@ -149,9 +148,8 @@ fn beginning(line: &str) -> String {
     if length <= MOST {
         return line.to_owned();
     }
-    let beginning: String = line.chars().take(MOST).collect();
     let rest = text::count((length - MOST) as u64, "more character");
-    format!("{beginning}… ({rest} with --verbose)")
+    format!("{} ({rest} with --verbose)", text::cut(line, MOST))
 }
 
 /// Prints a text after its prefix. Further lines are indented, so that none looks like a
@@ -171,8 +169,8 @@ fn print_text(err: &mut impl Write, start: &str, text: &str) {
 pub(crate) const STATUS_TEXT_COLUMN: usize = 13;
 
 /// A line like cargo's: a verb, right-aligned in 12 columns, and an object.
-fn status_line(verb: &str, thing: &str) -> String {
-    format!("{GOOD}{verb:>12}{GOOD:#} {}", text::line(thing))
+fn status_line(style: Style, verb: &str, thing: &str) -> String {
+    format!("{style}{verb:>12}{style:#} {}", text::line(thing))
 }
 
 /// Shows what happens while something runs.
@@ -202,7 +200,7 @@ impl Ui {
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
         self.print_notices();
         if !self.verbosity.is_quiet {
-            self.live.print(&status_line(verb, thing), STATUS_TEXT_COLUMN);
+            self.live.print(&status_line(GOOD, verb, thing), STATUS_TEXT_COLUMN);
         }
     }
 
@@ -213,19 +211,18 @@ impl Ui {
         }
     }
 
-    /// Shows a step before sampling: on a terminal as a live line; in a log as a status line,
-    /// if there was none for some time.
-    fn step(&mut self, line: &str, of: Option<(usize, usize)>, verb: &str, thing: &str) {
+    /// Shows a step of a known number, if it is one: on a terminal as a live line; in a log as a
+    /// status line, if there was none for some time.
+    pub(crate) fn step(&mut self, verb: &str, thing: &str, place: Place) {
         if !self.verbosity.is_quiet {
-            self.live.step(line, of, &status_line(verb, thing));
+            self.live.step(verb, thing, place);
         }
     }
 
     /// Prints a finding as soon as it is made, with a verb in the colour of its weight.
     fn finding(&mut self, verb: &str, style: Style, what: &str) {
         if !self.verbosity.is_quiet {
-            let line = format!("{style}{verb:>12}{style:#} {}", text::line(what));
-            self.live.print(&line, STATUS_TEXT_COLUMN);
+            self.live.print(&status_line(style, verb, what), STATUS_TEXT_COLUMN);
         }
     }
 
@@ -249,13 +246,6 @@ impl Ui {
         }
     }
 
-    /// Shows how many of all rounds are complete.
-    pub(crate) fn rounds(&mut self, round: u64, rounds: u64) {
-        if self.is_live() {
-            self.live.show(vec![format!("  {} of {rounds}", text::count(round, "round"))]);
-        }
-    }
-
     /// From now on, shows only the live lines, because the rest would repeat what an
     /// earlier comparison has shown.
     pub(crate) fn show_live_only(&mut self) {
@@ -266,54 +256,10 @@ impl Ui {
         if self.is_live_only && !matches!(event, Event::Pair { .. } | Event::Sampled(_)) {
             return;
         }
-        if !matches!(event, Event::Notice(_) | Event::Unlikely(_)) {
+        if !matches!(event, Event::Notice(_)) {
             self.print_notices();
         }
         match event {
-            Event::WarmingUp(benchmark) => self.status("Warming up", &format!("`{benchmark}`")),
-            Event::AllMeasured { benchmark, why } => {
-                self.status("Measuring", &format!("all benchmarks of `{benchmark}`: {why}"));
-            }
-            Event::OtherBuilds(unaffected, of) => {
-                let why = format!("only {unaffected} of {of} benchmarks are unaffected");
-                self.status("Building", &format!("with another number of codegen units: {why}"));
-            }
-            Event::Measured { benchmark, why } => {
-                self.detail("Measuring", &format!("`{benchmark}`: {why}"));
-            }
-            Event::WarmUpRun { side, place, previous_seconds } => {
-                let run = text::warm_up_run(*side, *place, *previous_seconds);
-                self.step(&run, None, "Warming up", &run);
-            }
-            Event::Watching { program, place } => {
-                let what = text::watching(program, *place);
-                let live = text::watching(program, None);
-                self.step(&format!("checking {live}"), *place, "Checking", &what);
-            }
-            Event::Linking { program, place } => {
-                let what = format!("`{program}` in random layouts");
-                self.step(&format!("linking {what}"), Some(*place), "Linking", &what);
-            }
-            Event::Explaining { benchmark, evidence } => match evidence {
-                Evidence::Instructions => {
-                    self.status("Counting", &format!("the instructions of `{benchmark}`"));
-                }
-                Evidence::Samples => {
-                    self.status("Profiling", &format!("`{benchmark}` with perf"));
-                }
-            },
-            Event::Counting(benchmark, place) => {
-                let what = format!("the instructions of `{benchmark}`");
-                self.step(&format!("counting {what}"), Some(*place), "Counting", &what);
-            }
-            Event::Timing(place) => {
-                self.step("timing pairs", Some(*place), "Timing", "pairs, to find out which fit");
-            }
-            Event::TryingLengths { group, groups, pair } => {
-                let what = format!("run lengths: {group} of {groups}");
-                let place = (*groups > 1).then_some((*group, *groups));
-                self.step(&format!("choosing run lengths: pair {pair}"), place, "Trying", &what);
-            }
             Event::Sampling(plan) => {
                 self.live.end(false);
                 self.has_one_metric = plan.is_about_one_metric();
@@ -325,29 +271,22 @@ impl Ui {
                     plan.metrics.iter().map(|metric| metric.name.as_str()).collect();
                 self.detail("Measuring", &metrics.join(", "));
             }
-            Event::OverLayouts(plan) => {
-                let benchmarks = text::count(plan.benchmarks.len() as u64, "benchmark");
-                self.status("Sampling", &format!("{benchmarks} again, in random layouts"));
+            Event::Measured { benchmark, why } => {
+                self.detail("Measuring", &format!("`{benchmark}`: {why}"));
             }
-            Event::Longer(plan) => {
-                let benchmarks = plan.benchmarks.iter().filter(|one| one.gates()).count() as u64;
-                let lengths = plan.run_lengths().map(|(_, time, _)| time).max();
-                let length = text::length(lengths.unwrap_or_default().as_secs_f64());
-                let benchmarks = text::count(benchmarks, "benchmark");
-                self.status("Sampling", &format!("{benchmarks} again, for {length} a run"));
+            Event::Prepared { seconds, cache } => {
+                self.status("Prepared", &format!("in {}", text::seconds(*seconds)));
+                self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
             }
-            Event::Rounds { seed, .. } => {
-                self.status("Sampling", &format!("in rounds, seed {seed}"));
-            }
-            Event::Round { .. } => {}
             Event::Pair { progress, .. } => self.show_pair(progress),
             Event::Sampled(progress) if progress.plan().is_longer => {}
             Event::Sampled(progress) => self.live.draw_last(progress),
             Event::Notice(notice) => self.noticed.push((*notice).clone()),
-            Event::Unlikely(unlikely) => {
-                self.noticed.push(Notice::Unlikely((*unlikely).clone()));
-            }
-            event => self.show_preparation(event),
+            event => match (status(event), step(event)) {
+                (Some((verb, thing)), _) => self.status(verb, &thing),
+                (None, Some((verb, thing, place))) => self.step(verb, &thing, place),
+                (None, None) => {}
+            },
         }
     }
 
@@ -369,51 +308,10 @@ impl Ui {
         }
         let set_aside = (!plan.is_longer).then(|| progress.set_aside());
         for (benchmark, metric) in set_aside.into_iter().flatten() {
-            self.finding(
-                "Unclear",
-                WARNING,
-                &format!("{} in one layout", text::found(benchmark, metric, only)),
-            );
+            let found = text::found(benchmark, metric, only);
+            self.finding("Unclear", WARNING, &format!("{found} in one layout"));
         }
         self.live.draw(progress);
-    }
-
-    /// Shows an event of a flow with one side only.
-    pub(crate) fn show_one_sided(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Prepared { seconds, .. } => {
-                self.status("Prepared", &format!("in {}", text::seconds(*seconds)));
-            }
-            event => self.show(event),
-        }
-    }
-
-    fn show_preparation(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Sides(sides) => self.status("Comparing", &text::sides(sides)),
-            Event::Waiting(holder) => {
-                let holder = if holder.is_empty() { "another cargo cbdr" } else { holder };
-                self.status("Blocking", &format!("waiting for {holder}"));
-            }
-            Event::Fetching(what, remote) => {
-                self.status("Fetching", &format!("{what} from {remote}"));
-            }
-            Event::CheckingOut(side, revision) => {
-                self.status("Checking out", &format!("{side}: {}", text::revision(revision)));
-            }
-            Event::Building(side, what) => self.status("Building", &format!("{side}: {what}")),
-            Event::Diagnosing(side) => {
-                self.status("Diagnosing", &format!("{side}: why it was not built"));
-            }
-            Event::Fresh(side, what) => {
-                self.status("Fresh", &format!("{side}: {what} (built before)"));
-            }
-            Event::Prepared { seconds, cache } => {
-                self.status("Prepared", &format!("both sides in {}", text::seconds(*seconds)));
-                self.detail("Keeping", &format!("worktrees and builds in {}", cache.display()));
-            }
-            _ => {}
-        }
     }
 
     /// Whether there are live lines.
@@ -434,6 +332,80 @@ impl Ui {
         self.live.end(!self.is_live_only);
         self.print_notices();
     }
+}
+
+/// The status line of an event: a verb and an object.
+fn status(event: &Event<'_>) -> Option<(&'static str, String)> {
+    Some(match event {
+        Event::Sides(sides) => ("Comparing", text::sides(sides)),
+        Event::Waiting("") => ("Blocking", "waiting for another cargo cbdr".to_owned()),
+        Event::Waiting(holder) => ("Blocking", format!("waiting for {holder}")),
+        Event::Fetching(what, remote) => ("Fetching", format!("{what} from {remote}")),
+        Event::CheckingOut(side, revision) => {
+            ("Checking out", format!("{side}: {}", text::revision(revision)))
+        }
+        Event::Building(side, what) => ("Building", format!("{side}: {what}")),
+        Event::Diagnosing(side) => ("Diagnosing", format!("{side}: why it was not built")),
+        Event::Fresh(side, what) => ("Fresh", format!("{side}: {what} (built before)")),
+        Event::OtherBuilds(unaffected, of) => {
+            let why = format!("only {unaffected} of {of} benchmarks are unaffected");
+            ("Building", format!("with another number of codegen units: {why}"))
+        }
+        Event::WarmingUp(benchmark) => ("Warming up", format!("`{benchmark}`")),
+        Event::AllMeasured { benchmark, why } => {
+            ("Measuring", format!("all benchmarks of `{benchmark}`: {why}"))
+        }
+        Event::Explaining { benchmark, evidence: Evidence::Instructions } => {
+            ("Counting", format!("the instructions of `{benchmark}`"))
+        }
+        Event::Explaining { benchmark, evidence: Evidence::Samples } => {
+            ("Profiling", format!("`{benchmark}` with perf"))
+        }
+        Event::OverLayouts(plan) => {
+            let benchmarks = text::count(plan.benchmarks.len() as u64, "benchmark");
+            ("Sampling", format!("{benchmarks} again, in random layouts"))
+        }
+        Event::Longer(plan) => {
+            let gating = plan.benchmarks.iter().filter(|one| one.gates()).count() as u64;
+            let length = plan.run_lengths().map(|(_, time, _)| time).max().unwrap_or_default();
+            let length = text::length(length.as_secs_f64());
+            ("Sampling", format!("{} again, {length} a run", text::count(gating, "benchmark")))
+        }
+        Event::Rounds { seed, .. } => ("Sampling", format!("in rounds, seed {seed}")),
+        _ => return None,
+    })
+}
+
+/// Which of how many something is, if that is known.
+type Place = Option<(usize, usize)>;
+
+/// The line of an event that is one of many: a verb, an object, and its number if that is known.
+fn step(event: &Event<'_>) -> Option<(&'static str, String, Place)> {
+    Some(match event {
+        Event::WarmUpRun { side, place, previous_seconds } => {
+            ("Warming up", text::warm_up_run(*side, *place, *previous_seconds), None)
+        }
+        Event::Watching { program, place: None } => {
+            ("Checking", format!("whether `{program}` runs changed code"), None)
+        }
+        Event::Watching { program, place } => {
+            ("Checking", format!("which benchmarks of `{program}` run changed code"), *place)
+        }
+        Event::Linking { program, place } => {
+            ("Linking", format!("`{program}` in random layouts"), Some(*place))
+        }
+        Event::Counting(benchmark, place) => {
+            ("Counting", format!("the instructions of `{benchmark}`"), Some(*place))
+        }
+        Event::Timing(place) => {
+            ("Timing", "pairs, to find out how many fit".to_owned(), Some(*place))
+        }
+        Event::TryingLengths { group, groups, pair } => {
+            let place = (*groups > 1).then_some((*group, *groups));
+            ("Trying", format!("run lengths, pair {pair}"), place)
+        }
+        _ => return None,
+    })
 }
 
 /// The colour of a verdict.

@@ -66,12 +66,15 @@ pub(crate) fn limit(fraction: f64) -> String {
 
 /// The names of what was removed, at most `most` of them.
 pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
-    let names = removed.iter().take(most).map(|removed| line(&removed.to_string()));
-    let mut names: Vec<String> = names.collect();
-    if let Some(left @ 1..) = removed.len().checked_sub(most) {
-        names.push(format!("{left} more"));
+    first(removed.iter().map(|removed| line(&removed.to_string())), most)
+}
+
+/// The first `most` characters of a text.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
-    names.join(", ")
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -132,14 +135,13 @@ pub(crate) fn changed(summary: &Summary) -> String {
 
 /// The first five names, and how many others there are.
 pub(crate) fn first_few(names: impl ExactSizeIterator<Item = String>) -> String {
-    const FEW: usize = 5;
-    let rest = names.len().saturating_sub(FEW);
-    let rest = match rest {
-        0 => None,
-        1 => Some("1 other".to_owned()),
-        rest => Some(format!("{rest} others")),
-    };
-    list(names.take(FEW).chain(rest))
+    first(names, 5)
+}
+
+/// The first `most` names, and how many others there are.
+pub(crate) fn first(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let rest = names.len().saturating_sub(most) as u64;
+    list(names.take(most).chain((rest > 0).then(|| count(rest, "other"))))
 }
 
 /// Which of the unmeasured runs begins: `run 2 of 2, head; run 1 took 25s`.
@@ -151,16 +153,6 @@ pub(crate) fn warm_up_run(
     let previous = previous_seconds
         .map_or_else(String::new, |time| format!("; run {} took {}", number - 1, seconds(time)));
     format!("run {number} of {runs}, {side}{previous}")
-}
-
-/// What tracing finds out: of all benchmarks of a program, or of one of several.
-pub(crate) fn watching(program: &str, place: Option<(usize, usize)>) -> String {
-    match place {
-        None => format!("whether `{program}` runs changed code"),
-        Some((number, of)) => {
-            format!("which benchmarks of `{program}` run changed code: {number} of {of}")
-        }
-    }
 }
 
 const TIMES: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
@@ -404,11 +396,6 @@ mod tests {
     fn what_runs_before_sampling_is_named_with_the_time_that_it_takes() {
         assert_eq!(warm_up_run(Side::Base, (1, 2), None), "run 1 of 2, base");
         assert_eq!(warm_up_run(Side::Head, (2, 2), Some(24.6)), "run 2 of 2, head; run 1 took 25s");
-        assert_eq!(watching("parse", None), "whether `parse` runs changed code");
-        assert_eq!(
-            watching("parse", Some((3, 14))),
-            "which benchmarks of `parse` run changed code: 3 of 14"
-        );
     }
 
     #[test]
