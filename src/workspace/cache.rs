@@ -75,7 +75,7 @@ pub enum Error {
     )]
     NoPlace,
     /// It belongs to another user, but its content would be run as this one.
-    #[error("the cache at `{}` belongs to another user (number {owner})", .path.display())]
+    #[error("the cache at `{}` belongs to another user (uid {owner})", .path.display())]
     NotOwned {
         /// The folder.
         path: PathBuf,

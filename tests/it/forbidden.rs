@@ -223,7 +223,7 @@ fn a_cache_of_somebody_else_is_not_trusted() {
         }
         let ran = repo.cbdr(compare).run().code(101);
         let at = format!(
-            "error: the cache at `{}` belongs to another user (number 12345)",
+            "error: the cache at `{}` belongs to another user (uid 12345)",
             folder.display()
         );
         ran.says(&at).says("hint: set CBDR_CACHE_DIR to a folder of your own");

@@ -418,7 +418,7 @@ fn a_benchmark_of_one_side_is_new_or_removed() {
     let ran = ran.says("`fourth` is new: the base does not have it");
     let object = ran
         .says(
-            "the head no longer has the benchmarks `inner::first`, `third`, which could fail this check",
+            "the head no longer has the benchmarks `inner::first` and `third`, which could fail this check",
         )
         .json();
     let expected = BTreeMap::from([

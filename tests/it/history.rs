@@ -472,7 +472,7 @@ fn a_threshold_is_learnt_from_the_bases_results_on_such_machines_and_the_branch_
     let (human, loud, learnt) = compare();
     assert_eq!(loud, 0.1);
     assert!(learnt["earlier"].as_f64().unwrap() < 1.2 * quiet, "{learnt}");
-    human.says("warning: ").says("from the oldest ones: what is measured has become noisier");
+    human.says("warning: ").says("learnt from stored results has grown from ");
 }
 
 #[test]

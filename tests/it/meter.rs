@@ -88,7 +88,10 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     // The number of rounds is in the code that counts them.
     let notices = object["notices"].as_array().unwrap();
     let is_of_functions = |notice: &Value| {
-        notice.as_str().unwrap().starts_with("1 function of `work` differs between the sides")
+        notice
+            .as_str()
+            .unwrap()
+            .starts_with("the code of 1 function of `work` differs between the sides")
     };
     assert!(matches!(&**notices, [one] if is_of_functions(one)), "{notices:?}");
     let samples = repo.around().join("samples.csv");

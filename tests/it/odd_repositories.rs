@@ -113,8 +113,9 @@ fn files_that_stand_for_others_are_said() {
     repo.write("other", "x");
     repo.commit("other");
     let ran = once(&repo, repo.path(), "main", "true").code(0);
-    let ran =
-        ran.says("warning: 1 file of the base, such as `data.bin`, is only a git-lfs pointer");
+    let ran = ran.says(
+        "warning: 1 file of the base, such as `data.bin`, is without the content that git-lfs",
+    );
     ran.says("1 file of the head, such as `data.bin`");
 }
 
@@ -138,7 +139,7 @@ fn what_git_lfs_has_in_the_clone_is_put_in_its_place() {
     repo.branch("feature");
     repo.write("other", "x");
     repo.commit("other");
-    let missing = "1 file of the head, such as `tool.bin`, is only a git-lfs pointer without";
+    let missing = "1 file of the head, such as `tool.bin`, is without the content that git-lfs";
     let at = |storage: &str| {
         let folder = repo.path().join(storage).join("objects/2c/f2");
         std::fs::create_dir_all(&folder).unwrap();

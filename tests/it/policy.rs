@@ -176,9 +176,9 @@ fn named_benchmarks_that_are_replaced_by_one_are_removed() {
         &[
             "they set `bench` and `benchmarks` differently",
             "`benchmarks`: base `[\"large\",\"small\"]`, head not set",
-            "the head no longer has the benchmarks `large`, `small`, which could fail this check",
+            "the head no longer has the benchmarks `large` and `small`, which could fail this check",
         ],
-        &["2 benchmarks removed: `large`, `small`; the branch changes what is run: \
+        &["2 benchmarks removed: `large` and `small`; the branch changes what is run: \
              `bench` \
            and `benchmarks`"],
         [0, 102],
@@ -401,7 +401,7 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     let repo = script("{\"x\": {\"a\": 1}, \"y\": {\"b\": 1}}", "{\"x\": {\"a\": 1}}", keys);
     let ran = compare(&repo, "--format json --fail-on removed").code(0);
     let found = ran
-        .says("no longer has the benchmark `y`, but none of its metrics could fail the check")
+        .says("`y` is no longer on the head, but none of its metrics could fail the check")
         .json();
     assert_eq!(
         (removed(&found), statuses(&found)),

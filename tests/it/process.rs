@@ -355,7 +355,7 @@ fn a_daemon_is_ended_with_its_run_and_reported() {
     let stage = Stage::new(script);
     let ran = stage.compare("--max-pairs 6 --threshold 900%").run().code(0);
     assert_eq!(noting(&stage.notes), Vec::<String>::new());
-    ran.says("warning: `sh` left 14 processes running, which were killed");
+    ran.says("warning: processes that `sh` left running were killed (14)");
 }
 
 #[test]

@@ -43,8 +43,7 @@ fn made(repo: &Repo, args: &str) -> (BTreeSet<String>, String) {
 fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
     let repo = repo();
     let set = |lines: [&str; 2]| lines.map(str::to_owned).into_iter().collect::<BTreeSet<_>>();
-    let changed = "the source of the benchmark `work` itself differs between the sides, in \
-        benches/work.rs";
+    let changed = "the benchmark code of `work` differs between the sides, in benches/work.rs";
     let each = || {
         let (lines, said) = made(&repo, "");
         assert_eq!(lines, set(["base old old", "head new new"]));
@@ -55,7 +54,7 @@ fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
         let (lines, said) = made(&repo, &format!("--bench-from {side}"));
         let [base, head] = ["base", "head"].map(|lib| format!("{lib} {word} {word}"));
         assert_eq!(lines, set([&base, &head]), "from {side}");
-        assert!(!said.contains("itself differs"), "{said}");
+        assert!(!said.contains("the benchmark code of"), "{said}");
         let told = format!(
             "both sides are built with `benches` of the {side}, but each with its own Cargo.toml"
         );
@@ -100,7 +99,7 @@ fn a_link_in_the_way_is_not_written_through() {
 fn a_command_has_no_sources_to_lay_over() {
     let repo = repo();
     let ran = repo.cbdr("compare main --command true --bench-from head").run().code(101);
-    ran.says("bad bench-from `head`: the benchmark sources of a command are not known");
+    ran.says("invalid bench-from `head`: the benchmark sources of a command are not known");
 }
 
 /// A library whose function may panic, and a table of the form of a panic's location: it

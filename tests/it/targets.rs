@@ -214,7 +214,7 @@ fn names_that_change_with_every_run_are_paired_by_their_start_and_position() {
     repo.commit("one slower, one new, one gone");
     let ran = repo.cbdr("compare main --seed 3 --layouts off --format json --max-pairs 40");
     let ran = ran.run().code(100);
-    let ran = ran.says("`only` gives `at *` and `at * #2` a different name in every run: ");
+    let ran = ran.says("the names `at *` and `at * #2` of `only` change from run to run: ");
     let ran = ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
     let object = ran.json();
     let verdict = |at: usize| object["benchmarks"][at]["metrics"][0]["verdict"].clone();

@@ -100,7 +100,7 @@ pub(crate) enum CliCommand {
     /// than the threshold. Your checkout is only read.
     #[command(after_help = EXIT_CODES)]
     Compare(Box<Compare>),
-    /// Write a configuration and, with --ci, a workflow for pull requests
+    /// Write a configuration; with --ci, also a workflow
     ///
     /// Tries the benchmarks (or the one you name), chooses those that can be
     /// decided in time, and adds a table [package.metadata.cbdr] to Cargo.toml,

@@ -17,7 +17,7 @@ use super::request::request_in;
 use crate::exit::ExitKind;
 use crate::render;
 use crate::render::readable::{CommandLine, Readable};
-use crate::ui::{Failure, Ui, about, text};
+use crate::ui::{Failure, Ui, about, fold, text};
 
 /// The files of the first commit.
 const FILES: [(&str, &str); 4] = [
@@ -30,6 +30,22 @@ const FILES: [(&str, &str); 4] = [
 /// What the branch does to `src/lib.rs`.
 const SLOWER: &str = include_str!("../../../../fixtures/demo/slower/lib.rs");
 
+const INTRODUCTION: &str = "A small repository: `main` counts words; the branch `clean` also \
+    counts each word without its punctuation, which takes longer. The processor time of the \
+    benchmark `words` may grow by 5%. `cargo cbdr compare main` on that branch:";
+
+const NEXT: &str = r#"
+The planted slowdown was found; `compare` would exit with code 100. In your own repository, on a branch:
+
+    cargo cbdr compare main
+
+It runs all bench targets, or the one that you name: `--bench NAME`, or permanently in Cargo.toml:
+
+    [package.metadata.cbdr]
+    bench = "NAME"
+    threshold = "2%"
+"#;
+
 /// Creates the repository, compares, and suggests what to do next.
 pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind, Failure> {
     let mut ui = Ui::new();
@@ -38,12 +54,8 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind
     let repository = folder.path().join("wordcount");
     make(&repository)?;
     let mut out = anstream::stdout().lock();
-    writeln!(
-        out,
-        "A small repository: `main` counts words; the branch `clean` also counts each word\n\
-         without its punctuation, which takes longer. The processor time of the benchmark\n\
-         `words` may grow by 5%. `cargo cbdr compare main` on that branch:\n"
-    )?;
+    fold::print(&mut out, INTRODUCTION, 0)?;
+    writeln!(out)?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
         cache: Some(folder.path().join("cache")),
@@ -67,14 +79,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind
         let what = format!("the demo planted a slowdown, but found: {}", text::verdict(verdict));
         return Err(Failure::Refused(what));
     }
-    writeln!(
-        out,
-        "\nThe planted slowdown was found; `compare` would exit with code 100. In your own\n\
-         repository, on a branch:\n\n    cargo cbdr compare main\n\n\
-         It runs all bench targets, or the one that you name: `--bench NAME`, or\n\
-         permanently in Cargo.toml:\n\n    [package.metadata.cbdr]\n    bench = \"NAME\"\n    \
-         threshold = \"2%\""
-    )?;
+    NEXT.lines().try_for_each(|line| fold::print(&mut out, line, 0))?;
     Ok(ExitKind::Success)
 }
 

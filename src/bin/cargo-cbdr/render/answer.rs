@@ -7,7 +7,8 @@ use cargo_cbdr::model::layouts::Layouts;
 use cargo_cbdr::model::metric::{Better, Unit};
 use cargo_cbdr::model::notice::Notice;
 use cargo_cbdr::model::outcome::{
-    BenchmarkResult, Doubt, MetricResult, Outcome, Removed, Status, StoppedBy, Summary, Verdict,
+    BenchmarkResult, Doubt, MetricResult, Outcome, PairsResult, Removed, Status, StoppedBy,
+    Summary, Verdict,
 };
 use cargo_cbdr::model::time;
 use cargo_cbdr::stats::estimator::TAIL;
@@ -151,7 +152,7 @@ fn regression(outcome: &Outcome) -> Answer {
         return some_regression(outcome, likeliest);
     }
     let is_slower = are_times(&worst);
-    let named = worst.iter().map(|one| with_change(outcome, *one, is_slower));
+    let named = worst.iter().map(|one| named(outcome, *one, one.1.summary.change, is_slower));
     let what = match is_slower {
         true => "benchmarks are slower".to_owned(),
         false => format!("metrics{} are worse", of_one(outcome)),
@@ -169,7 +170,7 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
     let unconfirmed = if is_unconfirmed(outcome) { "as built, " } else { "" };
     let interrupted = (outcome.stopped_by == StoppedBy::Interrupt)
         .then(|| format!("{unconfirmed}{}", stopped(outcome)));
-    let not_measured = NotMeasured::of(outcome).map(|it| it.to_string());
+    let not_measured = NotMeasured::of(outcome).map(|it| format!("{} ({})", it.count(), it.needed));
     // Without a benchmark, the sentence is about the first number of the suite.
     let said = usize::from(deciding(outcome).is_empty());
     let suite = deciding_suite(outcome).skip(said).map(|(of, metric)| {
@@ -313,74 +314,58 @@ fn only_open(outcome: &Outcome, only: Of<'_>) -> Answer {
 /// The sentence if there was no time for some benchmarks.
 fn in_part(outcome: &Outcome, open: &[Of<'_>], not_measured: &NotMeasured) -> Answer {
     let (all, each) = asked(outcome);
-    let mut parts = vec![match each {
+    let (of, left) = match each {
         "benchmark" => {
-            let of = text::count((all + not_measured.benchmarks) as u64, each);
-            format!("{} of {of} decided", all - open.len())
+            let left = not_measured.benchmarks;
+            (all + left, format!("{left} not measured"))
         }
-        _ => format!("{} of {} decided", all - open.len(), text::count(all as u64, each)),
-    }];
-    if !open.is_empty() {
-        parts.push(format!("{} undecided", open.len()));
-    }
-    parts.push(match each {
-        "benchmark" => format!("{} not measured", not_measured.benchmarks),
-        _ => not_measured.count(),
-    });
+        _ => (all, not_measured.count()),
+    };
+    let decided = format!("{} of {} decided", all - open.len(), text::count(of as u64, each));
+    let undecided = (!open.is_empty()).then(|| format!("{} undecided", open.len()));
+    let parts: Vec<String> = [Some(decided), undecided, Some(left)].into_iter().flatten().collect();
     let as_built = slower_as_built(outcome, open);
-    let details = [not_measured.needed()].into_iter().chain(as_built);
+    let details = [not_measured.needed.clone()].into_iter().chain(as_built);
     Answer::new(format!("{UNDECIDED}: {}", parts.join(", ")), details.collect())
 }
 
 /// The benchmarks for which the time limit leaves no room, or whose machine is lost.
 struct NotMeasured {
     benchmarks: usize,
-    lost: usize,
-    /// How much longer sampling would take, seconds.
-    seconds: f64,
-    /// A time limit that has room for all, if known.
-    wanted: Option<String>,
+    /// `they need about 8m more; --time-limit 13m`
+    needed: String,
 }
 
 impl NotMeasured {
     fn of(outcome: &Outcome) -> Option<Self> {
-        let all = outcome.benchmarks.iter().filter(|one| one.status == Status::NotMeasured);
-        let benchmarks = all.clone().count();
+        let is_one = |one: &&BenchmarkResult| one.status == Status::NotMeasured;
+        let all: Vec<&BenchmarkResult> = outcome.benchmarks.iter().filter(is_one).collect();
+        let seconds: Vec<f64> = all.iter().filter_map(|one| one.needed_seconds).collect();
         let wanted = outcome.notices.iter().find_map(|notice| match notice {
-            Notice::NoTime(no_time) => Some(text::option(no_time.wanted)),
+            Notice::NoTime(it) => Some(format!("; --time-limit {}", text::option(it.wanted))),
             _ => None,
         });
-        let seconds: Vec<f64> = all.filter_map(|one| one.needed_seconds).collect();
-        let lost = benchmarks - seconds.len();
-        let seconds = seconds.into_iter().sum();
-        (benchmarks > 0).then_some(NotMeasured { benchmarks, lost, seconds, wanted })
+        let they = if all.len() == 1 { "it needs" } else { "they need" };
+        let needed = match all.len() - seconds.len() {
+            0 => {
+                let time = text::roughly(seconds.iter().sum());
+                format!("{they} about {time} more{}", wanted.unwrap_or_default())
+            }
+            lost => format!("{lost} on machines that were lost"),
+        };
+        (!all.is_empty()).then_some(NotMeasured { benchmarks: all.len(), needed })
     }
 
     fn count(&self) -> String {
         format!("{} not measured", text::count(self.benchmarks as u64, "benchmark"))
     }
-
-    /// `they need about 8m more; --time-limit 13m`
-    fn needed(&self) -> String {
-        if self.lost > 0 {
-            return format!("{} on machines that were lost", self.lost);
-        }
-        let they = if self.benchmarks == 1 { "it needs" } else { "they need" };
-        let wanted = self.wanted.as_ref();
-        let wanted = wanted.map_or(String::new(), |wanted| format!("; --time-limit {wanted}"));
-        format!("{they} about {} more{wanted}", text::roughly(self.seconds))
-    }
-}
-
-impl fmt::Display for NotMeasured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.count(), self.needed())
-    }
 }
 
 /// What of these regressed as built, and was measured over too few layouts to confirm that.
 fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
-    let slower: Vec<_> = open.iter().filter(|(_, metric)| is_slower_as_built(metric)).collect();
+    let is_slower = |before: PairsResult| before.verdict == Verdict::Regression;
+    let slower = open.iter().filter(|(_, metric)| metric.before.is_some_and(is_slower));
+    let slower: Vec<_> = slower.collect();
     let label = slower.first()?.1.before?.label();
     let may = "which may be placement or noise";
     let change = |metric: &MetricResult| metric.of_pairs().0.change;
@@ -389,11 +374,6 @@ fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
     }
     let names = slower.iter().map(|one| named(outcome, **one, change(one.1), are_times(open)));
     Some(format!("{} slower {label}, {may}: {}", slower.len(), text::first_few(names)))
-}
-
-/// Whether a metric regressed as built, and too few layouts were measured to confirm that.
-fn is_slower_as_built(metric: &MetricResult) -> bool {
-    metric.before.is_some_and(|before| before.verdict == Verdict::Regression)
 }
 
 /// Why a comparison reached no verdict.
@@ -488,7 +468,7 @@ fn faster(outcome: &Outcome, passed: &[Of<'_>]) -> Option<String> {
     better.sort_by(|(_, one), (_, other)| gain(other).total_cmp(&gain(one)));
     let is_faster = are_times(&better);
     let word = if is_faster { "faster" } else { "better" };
-    let named = better.iter().map(|one| with_change(outcome, *one, is_faster));
+    let named = better.iter().map(|one| named(outcome, *one, one.1.summary.change, is_faster));
     (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), text::first_few(named)))
 }
 
@@ -506,10 +486,6 @@ fn of_one(outcome: &Outcome) -> String {
 }
 
 /// `parse +19.6%`, or `max_rss of parse +19.6%`, or `max_rss +19.6%` if there is one benchmark.
-fn with_change(outcome: &Outcome, of: Of<'_>, is_by_benchmark: bool) -> String {
-    named(outcome, of, of.1.summary.change, is_by_benchmark)
-}
-
 fn named(
     outcome: &Outcome,
     (benchmark, metric): Of<'_>,

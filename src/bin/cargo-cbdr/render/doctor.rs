@@ -101,6 +101,15 @@ impl Sentences {
         self.add(about, true, text.into());
     }
 
+    /// A sentence about something that is on or off, if that is known.
+    fn switch(&mut self, about: &'static str, is_on: Option<bool>, on: (bool, &str), off: &str) {
+        match is_on {
+            Some(true) => self.add(about, on.0, on.1.to_owned()),
+            Some(false) => self.fine(about, off),
+            None => {}
+        }
+    }
+
     fn processors(&mut self, machine: &Machine) {
         let mut name =
             machine.processor.name.as_deref().unwrap_or("an unnamed processor").to_owned();
@@ -111,30 +120,29 @@ impl Sentences {
             name += &format!(", Linux {kernel}");
         }
         self.fine("machine", name);
-        let online = machine.online.map(|count| text::count(count, "processor"));
-        match (machine.allowed, online) {
+        match (machine.allowed, machine.online) {
             (Some(1), _) => self.warn(
                 "processors",
                 "only one may be used, so anything else that runs interrupts the benchmark",
             ),
-            (allowed, Some(online)) if allowed == machine.online => {
-                self.fine("processors", format!("{online}, all of which may be used"));
+            (allowed, Some(online)) => {
+                let allowed = allowed.filter(|allowed| *allowed != online);
+                let used = allowed.map(|allowed| format!(", {allowed} of which may be used"));
+                let online = text::count(online, "processor");
+                self.fine("processors", online + &used.unwrap_or_default());
             }
-            (Some(allowed), Some(online)) => {
-                self.fine("processors", format!("{online}, {allowed} of which may be used"));
-            }
-            (None, Some(online)) => self.fine("processors", online),
             (_, None) => self.fine("processors", "the system does not report how many"),
         }
-        match machine.smt {
-            Some(true) => self.fine(
-                "threads",
-                "two share a core (SMT), so that one slows down the other: keep the second one idle, \
-                 or `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
+        self.switch(
+            "threads",
+            machine.smt,
+            (
+                false,
+                "two share a core (SMT) and slow each other down: keep the second one idle, or \
+                 `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
             ),
-            Some(false) => self.fine("threads", "one on each core"),
-            None => {}
-        }
+            "one on each core",
+        );
         if let Some(limit) = machine.limits.processors {
             self.warn(
                 "limits",
@@ -153,38 +161,28 @@ impl Sentences {
 
     fn clock_rates(&mut self, machine: &Machine) {
         let names = machine.governors.join(", ");
-        match names.as_str() {
-            "" => self.fine(
-                "governor",
-                "the system does not report how the clock rate is chosen, as is usual in virtual \
-                 machines",
-            ),
-            "performance" => self.fine("governor", names),
-            _ => self.warn(
-                "governor",
-                format!(
-                    "{names}: the clock rate follows the load; `sudo cpupower frequency-set -g \
-                     performance` keeps it up"
-                ),
-            ),
-        }
-        match machine.turbo {
-            Some(true) => self.warn(
-                "turbo",
-                "on: the clock rate depends on the temperature and on the load of the other cores; \
-                 `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 into \
-                 `cpufreq/boost`, turns it off",
-            ),
-            Some(false) => self.fine("turbo", "off"),
-            None => {}
-        }
-        match machine.on_battery {
-            Some(true) => {
-                self.warn("power", "on battery: clock rates may fall at any time; plug it in")
+        let (warns, text) = match names.as_str() {
+            "" => (false, "not reported, as is usual in virtual machines".to_owned()),
+            "performance" => (false, names),
+            _ => {
+                let advice = "`sudo cpupower frequency-set -g performance` keeps it up";
+                (true, format!("{names}: the clock rate follows the load; {advice}"))
             }
-            Some(false) => self.fine("power", "plugged in"),
-            None => {}
-        }
+        };
+        self.add("governor", warns, text);
+        self.switch(
+            "turbo",
+            machine.turbo,
+            (
+                true,
+                "on: the clock rate depends on the temperature and on the load of the other \
+                 cores; `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 \
+                 into `cpufreq/boost`, turns it off",
+            ),
+            "off",
+        );
+        let on = (true, "on battery: clock rates may fall at any time; plug it in");
+        self.switch("power", machine.on_battery, on, "plugged in");
     }
 
     fn environment(&mut self, checkup: &Checkup) {
@@ -204,24 +202,17 @@ impl Sentences {
             self.add("stolen time", now > 0.01 || always > 0.05, text);
         }
         if let Some(load) = machine.load {
-            let text =
-                format!("{load} processes were running or ready to run, over the last minute");
-            if load > 0.5 * machine.allowed.unwrap_or(1) as f64 {
-                self.warn("load", format!("{text}: something else is busy; let it finish first"));
-            } else {
-                self.fine("load", text);
-            }
+            let is_busy = load > 0.5 * machine.allowed.unwrap_or(1) as f64;
+            let advice = if is_busy { ": something else is busy; let it finish first" } else { "" };
+            let what = "processes were running or ready to run, over the last minute";
+            self.add("load", is_busy, format!("{load} {what}{advice}"));
         }
-        match machine.randomisation {
-            Some(0) => self.fine(
-                "addresses",
-                "not randomised: every run of a side has the same layout, which may be a lucky \
-                 one",
-            ),
-            Some(_) => self
-                .fine("addresses", "randomised: a part of the noise, which many pairs average out"),
-            None => {}
-        }
+        self.switch(
+            "addresses",
+            machine.randomisation.map(|level| level > 0),
+            (false, "randomised: a part of the noise, which many pairs average out"),
+            "not randomised: every run of a side has the same layout, which may be a lucky one",
+        );
     }
 
     fn clocks(&mut self, checkup: &Checkup) {
@@ -231,13 +222,11 @@ impl Sentences {
         let text = format!("wall time steps by {step}{source}");
         self.add("clock", checkup.clock_step > 1e-6, text);
         if let Some(step) = checkup.processor_clock_step {
-            let text = format!("processor time steps by {}", text::value(step, &Unit::Seconds));
-            if step > 0.5e-3 {
-                let advice = "too coarse for runs shorter than a hundred such steps";
-                self.warn("clock", format!("{text}: {advice}"));
-            } else {
-                self.fine("clock", text);
-            }
+            let is_coarse = step > 0.5e-3;
+            let advice =
+                if is_coarse { ": too coarse for runs shorter than 100 steps" } else { "" };
+            let step = text::value(step, &Unit::Seconds);
+            self.add("clock", is_coarse, format!("processor time steps by {step}{advice}"));
         }
     }
 
@@ -272,26 +261,21 @@ impl Sentences {
                 if noise.run_seconds > 0.0 { format!("runs of {run}: ") } else { String::new() };
             return self.warn("noise", format!("{runs}too few pairs for an estimate"));
         };
-        let pairs = text::count(noise.pairs, "pair");
-        self.fine(
-            "noise",
-            format!(
-                "runs of {run}: the two runs of a pair differ by {} (standard deviation, {pairs})",
-                text::size(deviation)
-            ),
-        );
+        let (pairs, deviation) = (text::count(noise.pairs, "pair"), text::size(deviation));
+        let numbers = format!("differ by {deviation} (standard deviation, {pairs})");
+        self.fine("noise", format!("runs of {run}: those of a pair {numbers}"));
         let of = |threshold: &LeastThreshold| {
             let least = text::size(threshold.least?);
             Some(format!("{least} in {}", text::roughly(threshold.seconds)))
         };
         let thresholds: Vec<String> = noise.thresholds.iter().filter_map(of).collect();
-        let thresholds = match thresholds.is_empty() {
-            true => "too little was measured to tell the smallest threshold that can be decided: \
-                     allow a longer `--time-limit`"
+        let thresholds = match thresholds.as_slice() {
+            [] => "there are too few pairs to tell what can be decided: allow a longer \
+                   `--time-limit`"
                 .to_owned(),
-            false => format!(
+            known => format!(
                 "the smallest threshold at which an unchanged benchmark can be decided is {}",
-                thresholds.join(", ")
+                known.join(", ")
             ),
         };
         let longest = noise.thresholds.last().and_then(|threshold| threshold.least);
@@ -313,12 +297,9 @@ impl Sentences {
             let why = "too little was measured for one: allow a longer `--time-limit`";
             return self.warn("conclusion", why);
         };
-        let (least_shown, time) = (text::size(least), text::roughly(seconds));
-        self.add(
-            "conclusion",
-            least > THRESHOLD,
-            format!("fit for thresholds of {least_shown} or more, in {time} for each benchmark"),
-        );
+        let (shown, time) = (text::size(least), text::roughly(seconds));
+        let fit = format!("fit for thresholds of {shown} or more, in {time} for each benchmark");
+        self.add("conclusion", least > THRESHOLD, fit);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The result for people, on standard output.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -129,7 +130,7 @@ fn table(
     benchmark: &BenchmarkResult,
 ) -> io::Result<()> {
     let Pair { base, head } = readable::sides(benchmark);
-    let limits = distinct(result.of(benchmark).filter_map(|row| row.cells.threshold.clone()));
+    let limits = limits(result.of(benchmark));
     let subject = match &benchmark.labels {
         Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
         None => line(&benchmark.name),
@@ -139,7 +140,7 @@ fn table(
         pairs => format!("{subject}: {}", text::count(pairs, "pair")),
     }];
     title.push(format!("{}s", result.estimate));
-    if let [only] = limits.as_slice() {
+    if let Some(only) = limits.first().filter(|_| limits.len() == 1) {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
@@ -198,6 +199,11 @@ fn values<'a>(
         .styled(style)
 }
 
+/// The different thresholds.
+fn limits<'r, 'a: 'r>(rows: impl Iterator<Item = &'r ResultRow<'a>>) -> BTreeSet<&'r str> {
+    rows.filter_map(|row| row.cells.threshold.as_deref()).collect()
+}
+
 fn threshold(row: &ResultRow<'_>) -> String {
     row.cells.threshold.clone().unwrap_or_else(|| "-".to_owned())
 }
@@ -239,19 +245,15 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let benchmarks = result.outcome.benchmarks.as_slice();
     let rows = rows(result);
     let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|(_, row)| *row).collect();
-    let metrics = distinct(shown.iter().map(|row| row.metric.name.clone()));
-    let limits = distinct(shown.iter().filter_map(|row| row.cells.threshold.clone()));
+    let only_metric = readable::only_metric(&shown);
+    let limits = limits(shown.iter().copied());
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
-    for (status, word) in LISTED {
-        match benchmarks.iter().filter(|one| one.status == status).count() {
-            0 => {}
-            some => title.push(format!("{some} {word}")),
-        }
-    }
-    if let [only] = metrics.as_slice() {
-        title.push(line(&readable::estimate_of(result.estimate, only)));
-    }
-    if let [only] = limits.as_slice() {
+    title.extend(LISTED.into_iter().filter_map(|(status, word)| {
+        let number = benchmarks.iter().filter(|one| one.status == status).count();
+        (number > 0).then(|| format!("{number} {word}"))
+    }));
+    title.extend(only_metric.map(|only| line(&readable::estimate_of(result.estimate, only))));
+    if let Some(only) = limits.first().filter(|_| limits.len() == 1) {
         title.push(format!("threshold {only}"));
     }
     fold::print(out, &title.join("; "), CONTINUED)?;
@@ -265,7 +267,7 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
     let table = TextTable::of(&rows)
         .text("benchmark", name)
         .text("metric", |line| line.of_row(|row| row.cells.name.clone()))
-        .shown_if(metrics.len() > 1)
+        .shown_if(!shown.is_empty() && only_metric.is_none())
         .text("measured", |line| line.cell(|cells| &cells.measured))
         .shown_if(has_layouts)
         .leaves(5)
@@ -368,16 +370,6 @@ fn overview_verdict((benchmark, row): &OverviewRow<'_>) -> String {
         (None, Status::Compared) => UNGATED.to_owned(),
         (None, status) => status.to_string(),
     }
-}
-
-fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
-    let mut found = Vec::new();
-    for text in texts {
-        if !found.contains(&text) {
-            found.push(text);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::explanation::{self, Explained};
 use super::readable::{self, CommitLink, Readable, ResultLine, ResultRow};
 use super::scale;
 use super::table::{Align, TextTable};
-use crate::ui::text;
+use crate::ui::text::{self, cut};
 
 /// The invisible first line of every comment, by which a bot finds the one to
 /// update.
@@ -148,20 +148,18 @@ impl Comment<'_> {
         let outcome = self.result.outcome;
         let is_empty =
             |b: &&BenchmarkResult| b.metrics.is_empty() && !readable::is_listed(b.status);
-        let mut is_first = true;
-        for benchmark in outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows) {
+        let alone = outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows);
+        let alone = alone.map(|benchmark| {
             let what = self.prose(&readable::without_numbers(outcome, benchmark));
-            writeln!(out, "- {} {what}", self.name(&benchmark.name))?;
-            is_first = false;
-        }
-        for (status, why) in readable::listed(&outcome.benchmarks) {
-            let names = readable::names(&outcome.benchmarks, status, |name| self.name(name));
-            if let Some(names) = names {
-                writeln!(out, "- {why}: {names}")?;
-                is_first = false;
-            }
-        }
-        if is_first { Ok(()) } else { writeln!(out) }
+            format!("- {} {what}\n", self.name(&benchmark.name))
+        });
+        let listed =
+            readable::listed(&outcome.benchmarks).into_iter().filter_map(|(status, why)| {
+                let names = readable::names(&outcome.benchmarks, status, |name| self.name(name));
+                Some(format!("- {why}: {}\n", names?))
+            });
+        let items: String = alone.chain(listed).collect();
+        if items.is_empty() { Ok(()) } else { writeln!(out, "{items}") }
     }
 
     /// Which functions or lines make a benchmark slower.
@@ -286,14 +284,6 @@ fn split<'a>(result: &'a Readable<'a>) -> (Vec<&'a ResultRow<'a>>, Vec<&'a Resul
 /// Whether a metric did not pass, or passed with a change.
 fn has_changed(metric: &MetricResult) -> bool {
     metric.verdict != Some(Verdict::NoRegression) || metric.warned || is_better(metric)
-}
-
-/// The first `most` characters of a text.
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn one_alone_keeps_its_numbers_and_metrics_are_named_where_they_differ() {
         let alone = lines(&[outliers("parse", "wall_time"), new(1)]);
-        assert!(alone[0].text.contains("1 pair in 9 is an outlier"), "{alone:?}");
+        assert!(alone[0].text.contains("(1 pair in 9 causes 90%)"), "{alone:?}");
         assert_eq!(alone[1].text, "`b1` is new: the base does not have it");
         let several = lines(&[outliers("parse", "wall_time"), outliers("parse", "cpu_time")]);
         assert!(several[0].text.starts_with("`wall_time` of `parse` and `cpu_time` of `parse`: "));

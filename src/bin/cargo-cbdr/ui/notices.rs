@@ -54,9 +54,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             code_list(benchmarks),
             code_list(features)
         ),
-        Notice::New { .. } => {
-            format!("{of} {is} new: the base does not have {it}")
-        }
+        Notice::New { .. } => format!("{of} {is} new: the base does not have {it}"),
         Notice::OneSided { metric, side, .. } => {
             format!("only the {side} of {of} measures `{metric}`")
         }
@@ -64,10 +62,11 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             format!("a unit is set for `{metric}`, but no benchmark measures it")
         }
         Notice::Removed(removed) => self::removed(removed),
-        Notice::OnlyBase { .. } => format!(
-            "the head no longer has the {} {of}, but none of {its} metrics could fail the check",
-            of.or("benchmark", "benchmarks")
-        ),
+        Notice::OnlyBase { .. } => {
+            format!(
+                "{of} {is} no longer on the head, but none of {its} metrics could fail the check"
+            )
+        }
         Notice::Functions { changed, .. } => functions(changed, of),
         Notice::Unaffected { benchmarks, of, has_same_code } => {
             unaffected(*benchmarks, *of, *has_same_code)
@@ -131,8 +130,12 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
 }
 
 fn missing_shards(numbers: &[u64]) -> String {
-    let are = if numbers.len() == 1 { "is" } else { "are" };
-    format!("{} {are} missing from the verdict", Shard::listed(numbers))
+    format!("{} {} missing from the verdict", Shard::listed(numbers), is_or_are(numbers.len()))
+}
+
+/// The verb for so many things.
+fn is_or_are(number: usize) -> &'static str {
+    if number == 1 { "is" } else { "are" }
 }
 
 /// Names as code: `a`, `b` and `c`.
@@ -161,11 +164,7 @@ fn not_aligned(of: &Subjects, why: &str) -> String {
 }
 
 fn left_behind(processes: u64, of: &Subjects) -> String {
-    let left = match processes {
-        1 => "1 process running, which was".to_owned(),
-        several => format!("{several} processes running, which were"),
-    };
-    format!("{of} left {} killed", of.or(left, "processes running, which were"))
+    format!("processes that {of} left running were killed{}", of.alone(format!(" ({processes})")))
 }
 
 fn not_asked(benchmarks: usize, example: &str) -> String {
@@ -177,11 +176,11 @@ fn not_asked(benchmarks: usize, example: &str) -> String {
 }
 
 fn fixed_order(of: &Subjects, first: &str, pairs: u64) -> String {
-    let alone = format!("`{first}` comes first in all {pairs} pairs");
-    let comes = of.or(alone, "one side comes first in all pairs");
     format!(
-        "{comes} of {of}: whatever makes second runs slower or faster counts as a change, so the \
-         error rate is not guaranteed; `cargo cbdr sample` shuffles the order"
+        "one side comes first in all pairs of {of}{}: whatever makes second runs slower or faster \
+         counts as a change, so the error rate is not guaranteed; `cargo cbdr sample` shuffles the \
+         order",
+        of.alone(format!(" (`{first}`, {pairs} times)"))
     )
 }
 
@@ -197,14 +196,15 @@ fn gave_up(after: Duration, limit: Duration) -> String {
 /// Which benchmarks were not measured, the longest first, with what each would need.
 fn no_time(NoTime { benchmarks, wanted }: &NoTime) -> String {
     let seconds = benchmarks.iter().map(|(_, seconds)| seconds).sum();
-    let (are, they) = if benchmarks.len() == 1 { ("is", "it") } else { ("are", "they") };
+    let they = if benchmarks.len() == 1 { "it" } else { "they" };
     let names = text::first_few(
         benchmarks.iter().map(|(name, seconds)| format!("`{name}` ({})", text::seconds(*seconds))),
     );
     format!(
-        "{} {are} not measured: {they} would need about {}, for which the time limit leaves no \
+        "{} {} not measured: {they} would need about {}, for which the time limit leaves no \
          room: {names}; allow `--time-limit {}`, or select some with `--filter`",
         count(benchmarks.len() as u64, "benchmark"),
+        is_or_are(benchmarks.len()),
         roughly(seconds),
         text::option(*wanted)
     )
@@ -244,21 +244,20 @@ fn run_differs(differs: &RunDiffers) -> String {
         }
         None => "",
     };
-    if differs.keys.is_empty() {
-        return only_side.to_owned();
-    }
     let mut keys: Vec<&str> = differs.keys.iter().map(|differing| &*differing.key).collect();
     keys.dedup();
     let keys = code_list(&keys);
     let values = differs.keys.iter().map(different).collect::<Vec<_>>().join("; ");
-    if differs.only_side == Some(Side::Head) {
-        return format!("{only_side}; it sets {keys} ({values})");
-    }
-    let separator = if only_side.is_empty() { "" } else { "; " };
-    format!(
-        "{only_side}{separator}base and head differ in what is run: they set {keys} differently, \
-         and the head's value is used ({values})"
-    )
+    let sets = match differs.only_side {
+        _ if differs.keys.is_empty() => String::new(),
+        Some(Side::Head) => format!("it sets {keys} ({values})"),
+        _ => format!(
+            "base and head differ in what is run: they set {keys} differently, and the head's \
+             value is used ({values})"
+        ),
+    };
+    let parts = [only_side, &sets].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
@@ -270,7 +269,7 @@ fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
         "{} {} built differently on the two sides, because their manifests define or require \
          other features or profiles: the base {base}, the head {head}",
         code_list(benchmarks),
-        if benchmarks.len() == 1 { "is" } else { "are" }
+        is_or_are(benchmarks.len())
     )
 }
 
@@ -303,10 +302,7 @@ fn different(differing: &DifferentKey) -> String {
     const MOST: usize = 80;
     let value = |value: &Option<String>| match value.as_deref().map(line) {
         None => "not set".to_owned(),
-        Some(text) => match text.char_indices().nth(MOST) {
-            Some((end, _)) => format!("`{}…`", &text[..end]),
-            None => format!("`{text}`"),
-        },
+        Some(text) => format!("`{}`", text::cut(&text, MOST)),
     };
     let of = differing.benchmark.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
     let (base, head) = (value(&differing.base), value(&differing.head));
@@ -318,22 +314,21 @@ pub(crate) fn removed(removed: &[Removed]) -> String {
     const MOST: usize = 40;
     let (benchmarks, metrics): (Vec<Removed>, Vec<Removed>) =
         removed.iter().cloned().partition(|removed| removed.metric.is_none());
-    let noun = if benchmarks.len() == 1 { "benchmark" } else { "benchmarks" };
-    let kinds = [("has the ".to_owned() + noun, &benchmarks), ("measures".to_owned(), &metrics)];
-    let sentences =
-        kinds.into_iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
-            let names = text::removed_names(removed, MOST);
-            format!("the head no longer {verb} {names}, which could fail this check")
-        });
-    sentences.collect::<Vec<_>>().join("; ")
+    let has = if benchmarks.len() == 1 { "has the benchmark" } else { "has the benchmarks" };
+    let kinds = [(has, benchmarks), ("measures", metrics)];
+    let kinds = kinds.iter().filter(|(_, removed)| !removed.is_empty()).map(|(verb, removed)| {
+        let names = text::removed_names(removed, MOST);
+        format!("the head no longer {verb} {names}, which could fail this check")
+    });
+    kinds.collect::<Vec<_>>().join("; ")
 }
 
 fn pointers(side: Side, files: usize, example: &str) -> String {
     format!(
-        "{} of the {side}, such as `{example}`, {} without the content: `--fetch` downloads it if \
-         git-lfs is installed",
+        "{} of the {side}, such as `{example}`, {} without the content that git-lfs stores: `--fetch` \
+         downloads it if git-lfs is installed",
         count(files as u64, "file"),
-        if files == 1 { "is only a git-lfs pointer" } else { "are only git-lfs pointers" }
+        is_or_are(files)
     )
 }
 
@@ -341,12 +336,9 @@ fn pointers(side: Side, files: usize, example: &str) -> String {
 fn run(notice: &RunNotice, of: &Subjects) -> String {
     match notice {
         RunNotice::BenchChanged { path, .. } => format!(
-            "the {} {of} {} between the sides{} (`--bench-from head` or `base` uses the same {} \
-             for both)",
-            of.or("source of the benchmark", "sources of the benchmarks"),
-            of.or("itself differs", "themselves differ"),
-            of.alone(format!(", in {path}")),
-            of.or("one", "ones")
+            "the benchmark code of {of} differs between the sides{}; `--bench-from head` (or \
+             `base`) gives both sides the same",
+            of.alone(format!(", in {path}"))
         ),
         RunNotice::BenchFrom { side, folders, differing } => {
             bench_from(*side, folders, differing.as_deref())
@@ -363,43 +355,27 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             dialects.base, dialects.head
         ),
         RunNotice::OwnTiming { word, path, .. } => format!(
-            "{of} {} measured; but {}, and if {} work until some time has passed, the time of the \
-             process is meaningless: print what {} as JSON (`--harness json`), or confirm that the \
-             process is meant (`--harness plain`)",
-            of.or(
-                "has no known harness, so its process is",
-                "have no known harness, so their \
-                   processes are"
-            ),
-            of.or(
-                format!("{path} measures times itself (`{word}`)"),
-                "the sources measure times themselves"
-            ),
-            of.or("it repeats its", "they repeat their"),
-            of.or("it measures", "they measure")
+            "no harness is known for {of}, so the whole process is measured; but the source \
+             measures times itself{}, and if it repeats its work until some time has passed, the \
+             time of the process is meaningless: print the measured times as JSON (`--harness \
+             json`), or confirm that the process is meant (`--harness plain`)",
+            of.alone(format!(" (`{word}` in {path})"))
         ),
         RunNotice::OwnTimes { pair_seconds, places, .. } => format!(
-            "{}, and {} code sets measurement times of its own, which override the command \
-             line{}: shorter ones make the verdict faster",
-            of.or(
-                format!("a pair of {of} takes {}", text::seconds(*pair_seconds)),
-                &format!("pairs of {of} take long")
-            ),
-            of.or("its", "their"),
+            "pairs of {of} take long{}, and the code sets measurement times of its own{}, which \
+             override the command line: shorter ones make the verdict faster",
+            of.alone(format!(" ({})", text::seconds(*pair_seconds))),
             of.alone(format!(" ({})", places.join(", ")))
         ),
         RunNotice::Coarse { value, step, dialect, .. } => {
-            let (time, unseen) = match *value {
-                0.0 => ("less than 1 ns".to_owned(), "no change can be seen".to_owned()),
-                value => (
-                    format!("{:.0} ns", 1e9 * value),
-                    format!("a change below {} may not be seen", text::size(*step)),
-                ),
+            let known = match *value {
+                0.0 => "it takes less than one".to_owned(),
+                _ => format!("one is {} of its time", text::size(*step)),
             };
             format!(
-                "{of} {}, and {dialect} reports whole nanoseconds: {}",
-                of.or(format!("takes {time}"), "take only nanoseconds"),
-                of.or(unseen, "small changes may not be seen")
+                "{dialect} reports whole nanoseconds, which is coarse for {of}{}: small changes \
+                 may not be seen",
+                of.alone(format!(" ({known})"))
             )
         }
         RunNotice::OutputDiffers { line, is_handed_over, .. } => {
@@ -415,13 +391,13 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             of.alone(format!(", in line {line}"))
         ),
         RunNotice::FewAllocations { calls, .. } => format!(
-            "of {of}, {} seen: those of an allocator that does not use `malloc` are not counted",
-            of.or(format!("only {calls} allocations were"), "hardly any allocations were")
+            "hardly any allocations of {of} were seen{}: those of an allocator that does not use \
+             `malloc` are not counted",
+            of.alone(format!(" ({calls})"))
         ),
         RunNotice::NamesVary { names, .. } => format!(
-            "{of} {} {} a different name in every run: what varies and all after it is \
+            "the names {} of {of} change from run to run: what varies, and all after it, is \
              replaced by `*`, and the sides are paired by the rest and by position",
-            of.or("gives", "give"),
             code_list(names)
         ),
         RunNotice::Repeated { runs, .. } => format!(
@@ -465,47 +441,37 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     }
     let (others_code, own): (Vec<_>, Vec<_>) =
         changed.iter().partition(|function| function.is_edited == Some(false));
-    let differs = |all: &[_]| if all.len() == 1 { "differs" } else { "differ" };
+    let functions = |all: &[&ChangedFunction]| count(all.len() as u64, "function");
     if own.is_empty() {
         return format!(
-            "{} of {of} {} between the sides, all in unchanged crates ({LUCK}): {}",
-            count(others_code.len() as u64, "function"),
-            differs(&others_code),
+            "the code of {} of {of} differs between the sides, only in unchanged crates ({LUCK}): \
+             {}",
+            functions(&others_code),
             named_functions(&others_code, FUNCTIONS)
         );
     }
     let run = match own.iter().filter(|function| function.runs == Some(true)).count() {
         0 => String::new(),
-        1 if own.len() == 1 => ", and it runs in a regressed benchmark".to_owned(),
-        run if run == own.len() => ", and all of them run in regressed benchmarks".to_owned(),
-        1 => ", 1 of which runs in a regressed benchmark".to_owned(),
-        run => format!(", {run} of which run in regressed benchmarks"),
+        1 if own.len() == 1 => ", and a regressed benchmark runs it".to_owned(),
+        all if all == own.len() => ", and regressed benchmarks run all of them".to_owned(),
+        some => format!(", and regressed benchmarks run {some} of them"),
     };
     // Those that may matter come first. Where there is none, the others are all that is known.
     let named = match own.iter().take_while(|function| function.runs != Some(false)).count() {
         0 => FUNCTIONS,
         some => some.min(FUNCTIONS),
     };
-    let luck = match others_code.len() as u64 {
-        0 => String::new(),
-        others => format!(
-            "; {} of unchanged crates {}, too",
-            count(others, "function"),
-            differs(&others_code)
-        ),
+    let named = named_functions(&own, named);
+    let luck = match others_code.is_empty() {
+        true => String::new(),
+        false => format!("; also {} in unchanged crates", functions(&others_code)),
     };
-    let differ = differs(&own);
-    format!(
-        "{} of {of} {differ} between the sides{run}: {}{luck}",
-        count(own.len() as u64, "function"),
-        named_functions(&own, named)
-    )
+    format!("the code of {} of {of} differs between the sides{run}: {named}{luck}", functions(&own))
 }
 
 /// The first `most` functions with what has changed, and how many others there are.
 fn named_functions(functions: &[&ChangedFunction], most: usize) -> String {
-    let named = functions.iter().take(most);
-    let named = named.map(|ChangedFunction { name, bytes, .. }| {
+    let named = functions.iter().map(|ChangedFunction { name, bytes, .. }| {
         let how = match (bytes.base, bytes.head) {
             (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
             (Some(_), Some(_)) => "of the same size".to_owned(),
@@ -514,8 +480,7 @@ fn named_functions(functions: &[&ChangedFunction], most: usize) -> String {
         };
         format!("`{name}` ({how})")
     });
-    let others = functions.len() - named.len();
-    list(named.chain((others > 0).then(|| format!("{others} more"))))
+    text::first(named, most)
 }
 
 fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
@@ -590,7 +555,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     };
     let reach = match reach {
         Some(reach) => format!(
-            "; by then, only changes below {} or above {} can be told from the threshold",
+            "; until the limit, only changes below {} or above {} can be told from the threshold",
             percent(limit - reach),
             percent(limit + reach)
         ),
@@ -601,7 +566,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
         others => format!("; also true of {}", count(*others as u64, "other verdict")),
     };
     format!(
-        "a verdict on `{metric}` of `{benchmark}` within the limit is unlikely: \
+        "a verdict on `{metric}` of `{benchmark}` is unlikely within the limit: \
          {needed}{reach}{others}"
     )
 }
@@ -659,14 +624,13 @@ mod tests {
         changed.extend((0..6).map(|_| function("criterion::iter", false)));
         assert_eq!(
             functions(&changed, &hex),
-            "1 function of `hex` differs between the sides, and it runs in a regressed benchmark: \
-             `hex::encode` (100 to 120 bytes); 6 functions of unchanged crates differ, too"
+            "the code of 1 function of `hex` differs between the sides, and a regressed benchmark runs \
+             it: `hex::encode` (100 to 120 bytes); also 6 functions in unchanged crates"
         );
         let only_those = functions(&changed[1..], &hex);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
-        let begin =
-            "6 functions of `hex` differ between the sides, all in unchanged crates (either";
+        let begin = "the code of 6 functions of `hex` differs between the sides, only in unchanged crates (eit";
         assert!(only_those.starts_with(begin), "{only_those}");
-        assert!(only_those.ends_with(" and 1 more"), "{only_those}");
+        assert!(only_those.ends_with(" and 1 other"), "{only_those}");
     }
 }

@@ -44,61 +44,47 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
                 Verdict::Regression => "",
                 _ => ", which is not certain yet: a longer `--time-limit` would decide",
             };
-            let pairs = count(*pairs, "pair");
-            format!(
-                "{}, but {} ({pairs}): more iterations run other code{open}",
-                at(short),
-                at(long)
-            )
+            let (short, long, pairs) = (at(short), at(long), count(*pairs, "pair"));
+            format!("{short}, but {long} ({pairs}): more iterations run other code{open}")
         }
         Remark::Placement { before, layouts, summary, verdict } => {
-            let label = before.label();
-            let built = format!("{label} {}", text::changed(&before.summary));
-            let built = of.or(built, &format!("slower {label}"));
-            let end = match verdict {
-                Verdict::NoRegression => "placement, not your change",
-                _ => "it may be placement; more layouts would decide",
+            let over = match layouts.number {
+                0 => String::new(),
+                number => format!(
+                    "; {} over {}",
+                    text::changed(summary),
+                    text::layouts(number, layouts.placing)
+                ),
             };
-            if layouts.number == 0 {
-                return format!(
-                    "{built}, but the time limit was reached before other layouts of the code \
-                     could be sampled: it may be placement; a longer `--time-limit` would decide"
-                );
-            }
-            let numbers = format!(
-                "over {} {}",
-                text::layouts(layouts.number, layouts.placing),
-                text::changed(summary)
-            );
-            let several = match verdict {
-                Verdict::NoRegression => "but not over other layouts of the code",
-                _ => "and undecided over other layouts of the code",
+            let why = match (layouts.number, verdict) {
+                (0, _) => {
+                    "but the time limit was reached before other layouts of the code could be \
+                     sampled: it may be placement; a longer `--time-limit` would decide"
+                }
+                (_, Verdict::NoRegression) => {
+                    "but not over other layouts of the code: placement, not your change"
+                }
+                _ => {
+                    "and undecided over other layouts of the code: it may be placement; more \
+                     layouts would decide"
+                }
             };
-            format!("{built}, {}: {end}", of.or(numbers, several))
+            let numbers = of.alone(format!(" ({}{over})", text::changed(&before.summary)));
+            format!("slower {}{numbers}, {why}", before.label())
         }
         Remark::Tail { average, typical } => format!(
-            "rare slow runs changed the average {}; an average may change by {TAIL} times the \
-             threshold",
-            of.or(
-                format!(
-                    "by {}, while the typical run changed by {}",
-                    percent(*average),
-                    percent(*typical)
-                ),
-                "more than the typical run"
-            )
+            "rare slow runs changed the average more than the typical run{}; an average may \
+             change by {TAIL} times the threshold",
+            of.alone(format!(" ({}, typically {})", percent(*average), percent(*typical)))
         ),
         Remark::Ties { ties, pairs } => format!(
-            "{} pairs changed by exactly the threshold and count for neither verdict",
-            of.or(format!("{ties} of {pairs}"), "many")
+            "many pairs changed by exactly the threshold{} and count for neither verdict",
+            of.alone(format!(" ({ties} of {pairs})"))
         ),
         Remark::Noise(found) => finding(found, of),
         Remark::Earlier { estimator, needed, pairs } => format!(
-            "`--estimator {estimator}` would have {}",
-            of.or(
-                format!("had a verdict after {needed} of the {pairs} pairs"),
-                "needed less than half of the pairs"
-            )
+            "`--estimator {estimator}` would have needed less than half of the pairs{}",
+            of.alone(format!(" ({needed} of {pairs})"))
         ),
     }
 }
@@ -113,20 +99,15 @@ fn learnt(threshold: f64, Learnt { results, earlier }: &Learnt, of: &Subjects) -
              them, `history pull` fetches them)",
             RESULTS[0]
         ),
-        (_, None) => of.or(
-            format!("threshold {size}, learnt from {results} results"),
-            "thresholds learnt from stored results",
+        (_, None) => format!(
+            "threshold {}, learnt from {} results",
+            of.or(size, "of its own"),
+            of.or(results, "stored")
         ),
         (_, Some(earlier)) => format!(
-            "{}: what is measured has become noisier",
-            of.or(
-                format!(
-                    "threshold {size}, learnt from {results} results, but only {} from the oldest \
-                     ones",
-                    text::short_size(*earlier)
-                ),
-                "the learnt thresholds are larger than those from the oldest results"
-            )
+            "the threshold learnt from stored results has grown{}: what is measured has become \
+             noisier",
+            of.alone(format!(" from {} to {size}", text::short_size(*earlier)))
         ),
     }
 }
@@ -135,65 +116,49 @@ fn learnt(threshold: f64, Learnt { results, earlier }: &Learnt, of: &Subjects) -
 fn finding(finding: &Finding, of: &Subjects) -> String {
     match *finding {
         Finding::Outliers { one_in, share } => format!(
-            "{} of the variance; a mean needs many pairs to average them out; a median \
-             (`--estimator median`) does not, but would not notice if only the slow runs changed",
-            of.or(
-                format!(
-                    "1 pair in {one_in:.0} is an outlier, and outliers cause {}",
-                    whole_percent(share)
-                ),
-                "outliers cause most"
-            )
+            "outliers cause most of the variance{}; a mean needs many pairs to average them out; \
+             a median (`--estimator median`) does not, but would not notice if only the slow runs \
+             changed",
+            of.alone(format!(" (1 pair in {one_in:.0} causes {})", whole_percent(share)))
         ),
-        Finding::Skewed { skewness, average, typical } => {
-            let numbers = format!(
-                "the {}: the change is {} on average, but {} in the typical pair",
-                if skewness > 0.0 { "head" } else { "base" },
-                percent(average),
-                percent(typical)
-            );
-            let several = "one side, so the average change is not the typical one";
-            format!(
-                "a few pairs have a far higher value on {}; a mean estimates the former, a median \
-                 the latter (`--estimator`)",
-                of.or(numbers, several)
-            )
-        }
+        Finding::Skewed { skewness, average, typical } => format!(
+            "a few pairs have a far higher value on {}, so the average change{} is not the \
+             typical one{}; a mean estimates the former, a median the latter (`--estimator`)",
+            of.or(if skewness > 0.0 { "the head" } else { "the base" }, "one side"),
+            of.alone(format!(" of {}", percent(average))),
+            of.alone(format!(" of {}", percent(typical)))
+        ),
         Finding::TwoKinds { base, head } => format!(
-            "{}; look for what varies from run to run, such as the core, the memory layout or a \
-             cache; the change is that of the mixture",
-            of.or(two_kinds(base, head), "the runs come in two kinds")
+            "the runs come in two kinds{}; look for what varies from run to run, such as the \
+             core, the memory layout or a cache; the change is that of the mixture",
+            of.alone(two_kinds(base, head))
         ),
         Finding::Drift { change } => format!(
-            "the values of both sides {} while sampling; pairing cancels most of that, but check \
-             what else the machine is doing, and whether it gets hot",
-            of.or(format!("became {}", higher(change)), "drifted")
+            "the values of both sides drifted while sampling{}; pairing cancels most of that, but \
+             check what else the machine is doing, and whether it gets hot",
+            of.alone(format!(" ({})", higher(change)))
         ),
         Finding::DifferenceDrift { change } => format!(
-            "the head's values {} relative to the base's while sampling, so the change is an \
-             average over time; a longer warm-up (`--warmup`) or a second comparison shows which \
-             value lasts",
-            of.or(format!("became {}", higher(change)), "drifted")
+            "the head's values drifted relative to the base's while sampling{}, so the change is \
+             an average over time; a longer warm-up (`--warmup`) or a second comparison shows \
+             which value lasts",
+            of.alone(format!(" ({})", higher(change)))
         ),
         Finding::Slot { effect, z } => format!(
-            "the second run of a pair {}; the sides take turns, so the change is not biased, but \
-             make sure that no run leaves files, processes or full caches behind",
-            of.or(
-                format!("is {} than the first ({:.1} standard errors)", higher(effect), z.abs()),
-                "differs from the first"
-            )
+            "the second run of a pair differs from the first{}; the sides take turns, so the \
+             change is not biased, but make sure that no run leaves files, processes or full \
+             caches behind",
+            of.alone(format!(" ({}, {:.1} standard errors)", higher(effect), z.abs()))
         ),
         Finding::CarryOver { effect, z } => format!(
-            "a run {}, so the error rate is not guaranteed; make sure that no run leaves files, \
-             processes or full caches behind (`--prepare` runs a command before each)",
-            of.or(
-                format!(
-                    "is {} after the head than after the base ({:.1} standard errors)",
-                    higher(effect),
-                    z.abs()
-                ),
-                "depends on which side ran before it"
-            )
+            "a run depends on which side ran before it{}, so the error rate is not guaranteed; \
+             make sure that no run leaves files, processes or full caches behind (`--prepare` \
+             runs a command before each)",
+            of.alone(format!(
+                " ({} after the head, {:.1} standard errors)",
+                higher(effect),
+                z.abs()
+            ))
         ),
         Finding::Correlated { correlation } => format!(
             "each pair resembles the one before{}: one side may be fast for many pairs and then slow, \
@@ -202,9 +167,9 @@ fn finding(finding: &Finding, of: &Subjects) -> String {
             of.alone(format!(" (correlation {correlation:.2})"))
         ),
         Finding::Coarse { step } => format!(
-            "the values are multiples of {}, too coarse for the threshold, so the error rate is not \
-             guaranteed: make a run longer, or measure a larger amount of work",
-            of.or(format!("a step of {:.2}%", 100.0 * step), "a step")
+            "the values are multiples of a step{}, too coarse for the threshold, so the error rate \
+             is not guaranteed: make a run longer, or measure a larger amount of work",
+            of.alone(format!(" of {:.2}%", 100.0 * step))
         ),
         Finding::NotNormal { fit } => format!(
             "the differences are far from normally distributed{}; a median may need far fewer \
@@ -214,21 +179,13 @@ fn finding(finding: &Finding, of: &Subjects) -> String {
     }
 }
 
-/// What kinds of runs there are on each side.
+/// What kinds of runs there are on each side: ` (30% of the head's are 20.0% higher)`.
 fn two_kinds(base: Option<Kinds>, head: Option<Kinds>) -> String {
-    let kinds = |Kinds { share, distance }| {
-        format!("{} of them are {}", whole_percent(share), higher(distance))
-    };
-    match (base, head) {
-        (None, None) => "the runs are of one kind".to_owned(),
-        (Some(base), None) => format!("the base's runs come in two kinds: {}", kinds(base)),
-        (None, Some(head)) => format!("the head's runs come in two kinds: {}", kinds(head)),
-        (Some(base), Some(head)) => format!(
-            "both sides' runs come in two kinds: {} in the base, {} in the head",
-            kinds(base),
-            kinds(head)
-        ),
-    }
+    let kinds = [("base", base), ("head", head)].into_iter().filter_map(|(side, kinds)| {
+        let Kinds { share, distance } = kinds?;
+        Some(format!("{} of the {side}'s are {}", whole_percent(share), higher(distance)))
+    });
+    format!(" ({})", text::list(kinds))
 }
 
 /// `1.23% higher`, `1.23% lower`. Whether that is worse depends on the metric.
@@ -252,17 +209,20 @@ mod tests {
         let of = Subjects::of(&[&Notice::OneLook]);
         let kinds = Some(Kinds { share: 0.3, distance: 0.2 });
         let table = [
-            (Finding::Outliers { one_in: 9.4, share: 0.96 }, "1 pair in 9 is an outlier"),
+            (Finding::Outliers { one_in: 9.4, share: 0.96 }, "(1 pair in 9 causes 96%)"),
             (
                 Finding::Skewed { skewness: 1.0, average: 0.02, typical: 0.0 },
                 "a far higher value on the head",
             ),
-            (Finding::TwoKinds { base: None, head: kinds }, "the head's runs come in two kinds"),
-            (Finding::TwoKinds { base: kinds, head: kinds }, "30% of them are 20.0% higher"),
-            (Finding::Drift { change: -0.06 }, "6.00% lower while sampling"),
-            (Finding::DifferenceDrift { change: 0.02 }, "2.00% higher relative to the base"),
-            (Finding::Slot { effect: -0.012, z: -4.0 }, "1.20% lower than the first (4.0"),
-            (Finding::CarryOver { effect: 0.02, z: 5.0 }, "2.00% higher after the head than"),
+            (Finding::TwoKinds { base: None, head: kinds }, "in two kinds (30% of the head's are"),
+            (
+                Finding::TwoKinds { base: kinds, head: kinds },
+                "of the base's are 20.0% higher and 30%",
+            ),
+            (Finding::Drift { change: -0.06 }, "while sampling (6.00% lower)"),
+            (Finding::DifferenceDrift { change: 0.02 }, "while sampling (2.00% higher)"),
+            (Finding::Slot { effect: -0.012, z: -4.0 }, "from the first (1.20% lower, 4.0"),
+            (Finding::CarryOver { effect: 0.02, z: 5.0 }, "(2.00% higher after the head, 5.0"),
             (Finding::Correlated { correlation: 0.31 }, "(correlation 0.31)"),
             (Finding::Coarse { step: 0.01 }, "a step of 1.00%"),
             (Finding::NotNormal { fit: 0.9 }, "(fit 0.90)"),
