@@ -82,6 +82,11 @@ pub const TABLE: &[Mechanism] = &[
     one("threaded", &[Code("
         #[inline(never)] fn go(x: u64) -> u64 { spin(ROUNDS + x) }
         pub fn run(x: u64) -> u64 { std::thread::spawn(move || go(x)).join().unwrap() }")]),
+    wide("thread_variables", &[Lib("
+        thread_local! { static ALL: Cell<[u64; «1¦200_000»]> = const { Cell::new([1; «1¦200_000»]) }; }
+        #[inline(never)] pub fn other() -> u64 { ALL.with(|all| all.as_ptr() as u64) }
+        pub fn run(x: u64) -> u64 { if black_box(x) == 77 { return other(); }
+            std::thread::spawn(move || spin(9_000 + x)).join().unwrap() }")]),
     one("line", &[Code("
         #[track_caller] fn line() -> u64 { u64::from(std::panic::Location::caller().line()) }
         pub fn run(x: u64) -> u64 {

@@ -230,6 +230,16 @@ pub const TABLE: &[Mechanism] = &[
         Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; safe fn NAME_other(x: u64) -> u64; }
             pub fn run(x: u64) -> u64 { NAME_other(spin(NAME_rounds() + x)) }"),
     ])),
+    wide(one("c_weak_reference", &[
+        File("NAME.c", "#include <stdint.h>
+            extern void NAME_hook(void) __attribute__((weak));
+            static void (*volatile hook)(void) = NAME_hook;
+            uint64_t NAME_rounds(void) { return hook ? 120000 : 30000; }"),
+        Build("cc(\"NAME\", &[]);"),
+        Lib("«¦#[unsafe(no_mangle)] pub extern \"C\" fn NAME_hook() {}»
+            unsafe extern \"C\" { safe fn NAME_rounds() -> u64; }
+            pub fn run(x: u64) -> u64 { spin(NAME_rounds() + x) }"),
+    ])),
     wide(one("script_section", &[
         Code("#[used] #[unsafe(link_section = \".NAME_all\")] static ENTRY: u64 = ROUNDS;
             unsafe extern \"C\" { static NAME_start: u64; }
@@ -264,6 +274,24 @@ pub const TABLE: &[Mechanism] = &[
             println!(\"cargo::rustc-link-arg=libNAME.a\");"),
         Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; }
             pub fn run(x: u64) -> u64 { spin(NAME_rounds() + x) }"),
+    ])),
+    wide(one("archive_in_folder", &[
+        File("NAME.c", "#include <stdint.h>\nuint64_t NAME_rounds(void) { return ROUNDS; }"),
+        Part::Ignore("libNAME.a"),
+        Build("let object = compile(\"NAME\", &[]); let _ = std::fs::remove_file(\"libNAME.a\");
+            run(\"ar\", &[\"crs\", \"libNAME.a\", &object]);
+            println!(\"cargo::rustc-link-arg=-L.\"); println!(\"cargo::rustc-link-arg=-lNAME\");"),
+        Lib("unsafe extern \"C\" { safe fn NAME_rounds() -> u64; }
+            pub fn run(x: u64) -> u64 { spin(NAME_rounds() + x) }"),
+    ])),
+    wide(one("script_by_flag", &[
+        Code("#[unsafe(no_mangle)] pub extern \"C\" fn NAME_quick(x: u64) -> u64 { spin(30_000 + x) }
+            #[unsafe(no_mangle)] pub extern \"C\" fn NAME_slow(x: u64) -> u64 { spin(120_000 + x) }
+            #[used] static KEEP: [extern \"C\" fn(u64) -> u64; 2] = [NAME_quick, NAME_slow];
+            unsafe extern \"C\" { safe fn NAME_work(x: u64) -> u64; }
+            pub fn run(x: u64) -> u64 { NAME_work(x) }"),
+        File("NAME.ld", "NAME_work = NAME_«quick¦slow»; SECTIONS { .NAME : { *(.NAME) } } INSERT AFTER .data;"),
+        Build("println!(\"cargo::rustc-link-arg=-Wl,-TNAME.ld\");"),
     ])),
     wide(one("linked_library", &[
         File("NAME.c", "#include <stdint.h>\nuint64_t NAME_rounds(void) { return ROUNDS; }"),
