@@ -42,19 +42,21 @@ pub(super) fn moves(base: &str, head: &str) -> Option<BTreeMap<SourcePosition, S
 }
 
 /// Whether a source requests source locations from the compiler, so that the program may
-/// use them in any way: `line!`, `column!`, `Location::caller`. A source that can't be
-/// parsed counts as one.
+/// use them in any way: `line!`, `column!`, `Location::caller`, or `location` beside the hook of
+/// panics. A source that can't be parsed counts as one.
 pub(super) fn asks_for_locations(source: &str) -> bool {
     // Most sources do not even have the letters.
-    if !["line", "column", "caller"].iter().any(|word| source.contains(word)) {
+    if !["line", "column", "caller", "set_hook"].iter().any(|word| source.contains(word)) {
         return false;
     }
     let Some(code) = code(source) else { return true };
-    (0..code.len()).any(|at| {
-        let text = |ahead: usize| code.get(at + ahead).map_or("", |(text, _)| text);
-        let is_call = text(1) == "!" && ["(", "[", "{"].contains(&text(2));
-        text(0) == "caller" || is_call && ["line", "column"].contains(&text(0))
-    })
+    let has = |word: &str| code.iter().any(|(text, _)| text == word);
+    has("set_hook") && has("location")
+        || (0..code.len()).any(|at| {
+            let text = |ahead: usize| code.get(at + ahead).map_or("", |(text, _)| text);
+            let is_call = text(1) == "!" && ["(", "[", "{"].contains(&text(2));
+            text(0) == "caller" || is_call && ["line", "column"].contains(&text(0))
+        })
 }
 
 /// The tokens of a source without comments and imports for rustdoc.
@@ -189,6 +191,7 @@ mod tests {
             "std::column ! ()",
             "Location::caller().line()",
             "use L as M; M::caller",
+            "set_hook(Box::new(|about| show(about.location())))",
             "line!(), \"",
         ] {
             assert!(asks_for_locations(asking), "{asking}");
@@ -200,6 +203,8 @@ mod tests {
             "underline!()",
             "let a = \"a line!\";",
             "the_caller(inline)",
+            "set_hook(Box::new(|about| show(about)))",
+            "inline(self.location())",
         ] {
             assert!(!asks_for_locations(quiet), "{quiet}");
         }
