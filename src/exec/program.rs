@@ -51,8 +51,8 @@ impl Program {
 pub(crate) struct Relink {
     /// The linker's command, without the output and the order.
     pub(crate) command: Command,
-    /// The linker that it calls.
-    pub(crate) linker: OrderingLinker,
+    /// The linker that it calls, if that can order functions.
+    pub(crate) linker: Option<OrderingLinker>,
     /// What precedes an option of the linker.
     pub(crate) prefix: String,
     /// The files that the linker reads, except for those that it finds by itself.
@@ -128,8 +128,8 @@ impl Relink {
     pub(crate) fn command(&self, seed: u32, output: &Path) -> Command {
         let seed = if seed == 0 { INSTEAD_OF_ZERO } else { seed };
         let flags = match self.linker {
-            OrderingLinker::Mold => vec![format!("--shuffle-sections={seed}")],
-            OrderingLinker::Lld => {
+            Some(OrderingLinker::Mold) => vec![format!("--shuffle-sections={seed}")],
+            _ => {
                 let mut flags =
                     SHUFFLED.map(|of| format!("--shuffle-sections={of}={seed}")).to_vec();
                 let lines = u64::from(seed);
@@ -182,10 +182,8 @@ impl Relink {
     /// If it can't.
     pub(crate) fn can_align(&self) -> Result<(), String> {
         match self.linker {
-            OrderingLinker::Lld => Ok(()),
-            OrderingLinker::Mold => {
-                Err("mold can't put functions in a given order, and there is no lld".to_owned())
-            }
+            Some(OrderingLinker::Lld) => Ok(()),
+            _ => Err("mold can't put functions in a given order, and there is no lld".to_owned()),
         }
     }
 
@@ -197,6 +195,9 @@ impl Relink {
     pub(crate) fn check(&self) -> Result<(), String> {
         if let Some(linked) = &self.linked {
             return linked.layouts.as_ref().map(drop).map_err(String::clone);
+        }
+        if self.linker.is_none() {
+            return Err("its linker can't order functions, and there is no lld".to_owned());
         }
         let is_there = self.command.program().is_ok() && self.command.cwd.is_dir();
         if !is_there {

@@ -664,7 +664,7 @@ fn linked(folder: &Path, library: &str, main: &str) -> Program {
         executable: Some(executable),
         relink: Ok(Relink {
             command,
-            linker: OrderingLinker::Lld,
+            linker: Some(OrderingLinker::Lld),
             prefix: "-Wl,".to_owned(),
             linked: None,
             inputs,

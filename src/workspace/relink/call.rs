@@ -41,7 +41,7 @@ impl Link {
         let linker = self.linker.clone();
         let call = LinkCommand { linker, args, folder: &self.folder, rustc, env };
         let is_driver = call.args.iter().any(|arg| arg.starts_with("-Wl,"));
-        let (call, linker) = if is_driver { call.by_driver()? } else { call.direct()? };
+        let (call, linker) = if is_driver { call.by_driver() } else { call.direct() };
         let prefix = if is_driver { "-Wl," } else { "" }.to_owned();
         let argv = std::iter::once(call.linker.into_os_string());
         let argv = argv.chain(call.args.into_iter().map(Into::into));
@@ -93,35 +93,32 @@ struct LinkCommand<'a> {
 
 impl LinkCommand<'_> {
     /// That of a C compiler, which calls the linker.
-    fn by_driver(mut self) -> Result<(Self, OrderingLinker), String> {
+    fn by_driver(mut self) -> (Self, Option<OrderingLinker>) {
         let named =
             |arg: &'_ String| ["-fuse-ld=", "--ld-path="].iter().any(|flag| arg.starts_with(flag));
         let asked = self.args.iter().rfind(|arg| named(arg)).and_then(|arg| arg.split_once('='));
         let asked = asked.and_then(|(_, linker)| ordering(Path::new(linker)));
-        let lld = match (asked, self.lld()) {
-            (Some(OrderingLinker::Lld), _) => return Ok((self, OrderingLinker::Lld)),
-            (Some(OrderingLinker::Mold), Err(_)) => return Ok((self, OrderingLinker::Mold)),
-            (_, lld) => lld?,
+        let Some(lld) = self.lld().filter(|_| asked != Some(OrderingLinker::Lld)) else {
+            return (self, asked);
         };
         self.args.retain(|arg| !named(arg));
         let folder = lld.parent().unwrap_or(Path::new("/")).display();
         self.args.extend([format!("-B{folder}"), "-fuse-ld=lld".to_owned()]);
-        Ok((self, OrderingLinker::Lld))
+        (self, Some(OrderingLinker::Lld))
     }
 
     /// That of the linker itself.
-    fn direct(mut self) -> Result<(Self, OrderingLinker), String> {
+    fn direct(mut self) -> (Self, Option<OrderingLinker>) {
         let own = ordering(&self.linker);
-        self.linker = match (own, self.lld()) {
-            (Some(OrderingLinker::Mold), Err(_)) => return Ok((self, OrderingLinker::Mold)),
-            (Some(OrderingLinker::Lld), _) => self.linker,
-            (_, lld) => lld?,
+        let Some(lld) = self.lld().filter(|_| own != Some(OrderingLinker::Lld)) else {
+            return (self, own);
         };
-        Ok((self, OrderingLinker::Lld))
+        self.linker = lld;
+        (self, Some(OrderingLinker::Lld))
     }
 
     /// The lld of the toolchain, or else that in the `PATH`.
-    fn lld(&self) -> Result<PathBuf, String> {
+    fn lld(&self) -> Option<PathBuf> {
         let rustlib = "/lib/rustlib/";
         let sysroot = self.args.iter().find_map(|arg| {
             let (before, _) = arg.split_once(rustlib)?;
@@ -131,11 +128,10 @@ impl LinkCommand<'_> {
             Path::new(&format!("{sysroot}{rustlib}{host}/bin/gcc-ld")).join(LLD)
         });
         if let Some(own) = own.filter(|own| own.is_file()) {
-            return Ok(own);
+            return Some(own);
         }
         let (argv, env, cwd) = (vec![LLD.into()], self.env.to_vec(), self.folder.to_owned());
-        let found = Command { argv, env, cwd, ..Command::default() }.program();
-        found.map_err(|_| "its linker can't order functions, and there is no lld".to_owned())
+        Command { argv, env, cwd, ..Command::default() }.program().ok()
     }
 }
 

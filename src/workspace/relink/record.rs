@@ -153,7 +153,7 @@ struct Keeper<'a> {
 impl Keeper<'_> {
     /// Adds arguments to the link, and stores the files that they name.
     fn keep(&mut self, args: &[String]) -> io::Result<()> {
-        let libraries = libraries(args);
+        let searched = searched(args);
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             let folder = match arg.strip_prefix("-L") {
@@ -161,7 +161,7 @@ impl Keeper<'_> {
                 folder => folder,
             };
             match folder {
-                Some(folder) => self.keep_folder(folder, &libraries)?,
+                Some(folder) => self.keep_folder(folder, &searched)?,
                 None => {
                     let kept = self.kept_argument(arg)?;
                     self.link.args.push(kept);
@@ -171,44 +171,41 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Adds a folder in which the linker searches for libraries.
-    fn keep_folder(&mut self, folder: &str, libraries: &BTreeSet<String>) -> io::Result<()> {
+    /// Adds a folder in which the linker searches for these files.
+    fn keep_folder(&mut self, folder: &str, searched: &BTreeSet<String>) -> io::Result<()> {
         let path = self.link.folder.join(folder);
         if !self.is_ours(&path) {
             self.link.args.push(vec![ArgumentPart::Text(format!("-L{folder}"))]);
-            return Ok(());
         }
-        for library in libraries.iter().map(|name| path.join(name)).filter(|file| file.is_file()) {
-            let file = self.keep_file(&library)?;
-            self.link
-                .args
-                .push(vec![ArgumentPart::Text("-L".to_owned()), ArgumentPart::Folder(file)]);
+        for file in searched.iter().map(|name| path.join(name)) {
+            if let Some(ArgumentPart::File(file)) = self.kept_part(&file)? {
+                let folder = [ArgumentPart::Text("-L".to_owned()), ArgumentPart::Folder(file)];
+                self.link.args.push(folder.into());
+            }
         }
         Ok(())
     }
 
     /// An argument, with the files that it names kept: it may be the path of one, or have
-    /// it in it, as in `-Wl,--version-script=path`.
+    /// it in it, as in `-Wl,--version-script=path` and `-Tpath`.
     fn kept_argument(&mut self, arg: &str) -> io::Result<Argument> {
-        if let Some(part) = self.kept_part(arg)? {
+        if let Some(part) = self.kept_part(Path::new(arg))? {
             return Ok(vec![part]);
         }
-        let mut parts = vec![ArgumentPart::Text(String::new())];
+        let text = |text: &str| ArgumentPart::Text(text.to_owned());
+        let mut parts = Vec::new();
         for piece in arg.split_inclusive([',', '=']) {
-            let path = piece.trim_end_matches([',', '=']);
-            let end = &piece[path.len()..];
-            parts
-                .push(self.kept_part(path)?.unwrap_or_else(|| ArgumentPart::Text(path.to_owned())));
-            parts.push(ArgumentPart::Text(end.to_owned()));
+            let named = piece.trim_end_matches([',', '=']);
+            let path = named.strip_prefix("-T").unwrap_or(named);
+            parts.push(text(&named[..named.len() - path.len()]));
+            parts.push(self.kept_part(Path::new(path))?.unwrap_or_else(|| text(path)));
+            parts.push(text(&piece[named.len()..]));
         }
-        Ok(joined(parts))
+        Ok(parts)
     }
 
     /// The path of a temporary file, which is stored; for others, the length is noted.
-    fn kept_part(&mut self, path: &str) -> io::Result<Option<ArgumentPart>> {
-        if !path.contains('/') && !path.contains('.') {
-            return Ok(None);
-        }
+    fn kept_part(&mut self, path: &Path) -> io::Result<Option<ArgumentPart>> {
         let path = self.link.folder.join(path);
         let Some(about) = path.metadata().ok().filter(|about| about.is_file()) else {
             return Ok(None);
@@ -246,33 +243,21 @@ impl Keeper<'_> {
     }
 }
 
-/// The names of the files for which a linker may search.
-fn libraries(args: &[String]) -> BTreeSet<String> {
+/// The names of the files for which a linker may search: libraries, and its scripts.
+fn searched(args: &[String]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let mut rest = args.iter();
-    while let Some(arg) = rest.next() {
-        let name = match arg.strip_prefix("-l") {
-            Some("") => rest.next().map(String::as_str),
-            name => name,
+    let mut pieces = args.iter().flat_map(|arg| arg.split([',', '=']));
+    while let Some(piece) = pieces.next() {
+        let library = match piece.strip_prefix("-l") {
+            Some("") => pieces.next(),
+            library => library,
         };
-        match name.map(|name| (name, name.strip_prefix(':'))) {
+        match library.map(|name| (name, name.strip_prefix(':'))) {
             Some((_, Some(file))) => drop(names.insert(file.to_owned())),
             Some((name, None)) => names.extend(["a", "so"].map(|end| format!("lib{name}.{end}"))),
-            None => {}
+            None if piece.contains('/') => {}
+            None => drop(names.insert(piece.strip_prefix("-T").unwrap_or(piece).to_owned())),
         }
     }
     names
-}
-
-/// The parts, with each text as long as can be.
-fn joined(parts: Vec<ArgumentPart>) -> Argument {
-    let mut all: Argument = Vec::new();
-    for part in parts {
-        match (all.last_mut(), part) {
-            (Some(ArgumentPart::Text(text)), ArgumentPart::Text(more)) => text.push_str(&more),
-            (_, part) => all.push(part),
-        }
-    }
-    all.retain(|part| *part != ArgumentPart::Text(String::new()));
-    all
 }

@@ -75,7 +75,8 @@ impl World {
             command.arg(format!("-Clinker={}", linker.display()));
         }
         command.env(record::FOLDER_VARIABLE, self.at("target").join(record::FOLDER));
-        command.output().unwrap()
+        // What is elsewhere in the folder is no temporary file.
+        command.env("TMPDIR", self.at("target")).output().unwrap()
     }
 
     /// The link of `target/deps/NAME`.
@@ -342,30 +343,55 @@ fn files_in_arguments_and_response_files_are_kept_and_libraries_found() {
     assert_eq!(printed(&world.at("again"), ""), "7\n");
 }
 
-/// The arguments of a link with this linker, but for the inputs.
-fn arguments(linker: &str, args: &[&str]) -> Result<Vec<String>, String> {
+#[test]
+fn files_of_the_commit_are_noted_wherever_the_linker_finds_them() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let world = World::new();
+    write(&world.at("lib/libnative.a"), "!<arch>\n");
+    let more = "SECTIONS { .more : { *(.more) } } INSERT AFTER .data;";
+    write(&world.at("lib/found.x"), more);
+    write(&world.at("named"), &more.replace("more", "others"));
+    let flags = ["-Llib", "-Wl,-lnative", "-Wl,-Tfound.x", "-Wl,-Tnamed"];
+    let relink = world
+        .relink(&flags.map(|flag| format!("-Clink-arg={flag}")).each_ref().map(|flag| &**flag));
+    let others: Vec<RelinkInput> = relink.unwrap().inputs;
+    for file in ["lib/libnative.a", "lib/found.x", "named"] {
+        let found = others.iter().find(|input| input.path.ends_with(file));
+        assert_eq!(found.map(|input| &input.sha256), Some(&None), "{file}: {others:?}");
+    }
+}
+
+/// The link with this linker, and its arguments but for the inputs.
+fn relinked(linker: &str, args: &[&str]) -> (Relink, Vec<String>) {
     let args = args.iter().map(|arg| vec![ArgumentPart::Text((*arg).to_owned())]);
     let mut args: Vec<_> = args.collect();
     args.push(vec![ArgumentPart::File(0)]);
     let kept = vec![KeptFile { path: "12/x.o".into(), ..KeptFile::default() }];
     let link = Link { linker: linker.into(), args, kept, ..Link::default() };
-    let relink = link.relink(Path::new("/links"), HOST, &[])?;
+    let relink = link.relink(Path::new("/links"), HOST, &[]).unwrap();
     let command = relink.command(5, Path::new("/out"));
-    Ok(command.argv.iter().map(|word| word.to_str().unwrap().to_owned()).collect())
+    let words = command.argv.iter().map(|word| word.to_str().unwrap().to_owned());
+    (relink, words.collect())
+}
+
+fn arguments(linker: &str, args: &[&str]) -> Vec<String> {
+    relinked(linker, args).1
 }
 
 #[test]
 fn each_linker_is_asked_in_its_own_words() {
     let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
     assert_eq!(
-        arguments("/usr/bin/cc", &["-fuse-ld=bfd", "-Wl,-O1", "-fuse-ld=mold"]).unwrap(),
+        arguments("/usr/bin/cc", &["-fuse-ld=bfd", "-Wl,-O1", "-fuse-ld=mold"]),
         words(
             "/usr/bin/cc -fuse-ld=bfd -Wl,-O1 -fuse-ld=mold /links/12/x.o -Wl,-S -o /out \
              -Wl,--shuffle-sections=5"
         )
     );
     assert_eq!(
-        arguments("/usr/bin/clang", &["--ld-path=/x/ld.lld", "-Wl,-O1"]).unwrap(),
+        arguments("/usr/bin/clang", &["--ld-path=/x/ld.lld", "-Wl,-O1"]),
         words(
             "/usr/bin/clang --ld-path=/x/ld.lld -Wl,-O1 /links/12/x.o -Wl,-S -o /out \
              -Wl,--shuffle-sections=.text*=5 -Wl,--shuffle-sections=.rodata*=5 \
@@ -375,7 +401,7 @@ fn each_linker_is_asked_in_its_own_words() {
         )
     );
     assert_eq!(
-        arguments("/x/rust-lld", &["-flavor", "gnu"]).unwrap(),
+        arguments("/x/rust-lld", &["-flavor", "gnu"]),
         words(
             "/x/rust-lld -flavor gnu /links/12/x.o -S -o /out --shuffle-sections=.text*=5 \
              --shuffle-sections=.rodata*=5 --shuffle-sections=.data*=5 \
@@ -391,14 +417,16 @@ fn a_linker_that_knows_no_order_is_replaced_by_the_toolchains_own() {
     let rustlib = folder.path().join("lib/rustlib/x86_64-unknown-linux-gnu");
     let own = rustlib.join("bin/gcc-ld");
     let search = format!("-L{}/lib", rustlib.display());
-    let none = arguments("/usr/bin/ld", &["-O1", &search]);
+    // Without lld, it is known what was linked, but not again.
+    let (none, _) = relinked("/usr/bin/ld", &["-O1", &search]);
     write(&own.join("ld.lld"), "");
-    if let Err(why) = none {
-        assert_eq!(why, "its linker can't order functions, and there is no lld");
+    if none.linker.is_none() {
+        let why = "its linker can't order functions, and there is no lld";
+        assert_eq!(none.check(), Err(why.to_owned()));
     }
-    let direct = arguments("/usr/bin/ld", &["-O1", &search]).unwrap();
+    let direct = arguments("/usr/bin/ld", &["-O1", &search]);
     assert_eq!(Path::new(&direct[0]), own.join("ld.lld"));
-    let driver = arguments("/usr/bin/cc", &["-Wl,-O1", "-fuse-ld=gold", &search]).unwrap();
+    let driver = arguments("/usr/bin/cc", &["-Wl,-O1", "-fuse-ld=gold", &search]);
     let end = [&*format!("-B{}", own.display()), "-fuse-ld=lld", "-Wl,-S", "-o", "/out"];
     assert_eq!(driver[4..9], end);
     assert_eq!(driver[9], "-Wl,--shuffle-sections=.text*=5");
