@@ -26,7 +26,7 @@ pub(crate) use repetitions::tune_repetitions;
 pub(crate) use run::{FailedRun, Runs};
 pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
-pub(crate) use watching::Watching;
+pub(crate) use watching::{Watching, is_volatile};
 
 use crate::error::Error;
 use crate::exec::error::ExecError;
@@ -353,20 +353,24 @@ impl<'a> Execution<'a> {
 
     /// Runs a program once, with the benchmarks that are selected, and traces what it does,
     /// unless that is already known. `None` if it can't be traced, or not before the
-    /// deadline.
+    /// deadline, or if it does not report each of the `expected` benchmarks.
     pub(crate) fn watch(
         &mut self,
         program: &mut SideProgram,
         watching: &mut Watching,
+        expected: &[&str],
         deadline: Instant,
     ) -> Result<Option<Watched>, Stop> {
         if let Some(watched) = watching.remembered(&program.command) {
             return Ok(Some(watched.clone()));
         }
-        let command = watching.command(&program.command);
+        let command = watching.tracing.command(&program.command);
         let begin = Instant::now();
         let ran = self.run_instead(program, command, Some(deadline))?;
-        Ok(ran.then(|| watching.watched(&program.command, begin.elapsed())).flatten())
+        let readings = program.read(&self.benchmark.name, &Values::default()).unwrap_or_default();
+        let names: Vec<_> = readings.iter().filter_map(|one| one.benchmark.as_deref()).collect();
+        let is_whole = ran && expected.iter().all(|name| names.contains(name));
+        Ok(is_whole.then(|| watching.watched(&program.command, begin.elapsed())).flatten())
     }
 
     /// Runs a program once, with the benchmarks that are selected, and counts its instructions.

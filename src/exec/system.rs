@@ -14,6 +14,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use memchr::memmem;
+
 pub use digest::digest;
 pub(crate) use digest::digest_of;
 pub use digest::{digest_file, hex};
@@ -39,6 +41,14 @@ pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
 pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
     let text: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
     text.into()
+}
+
+/// Replaces every `old` in `bytes` by `new`, which has the same length.
+pub(crate) fn replace_bytes(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+    let places: Vec<usize> = memmem::find_iter(bytes, old).collect();
+    for at in places {
+        bytes[at..at + old.len()].copy_from_slice(new);
+    }
 }
 
 /// Replaces every `old` in `text` by `new`.

@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::process::trace::Breakpoints;
 use crate::exec::program::{Program, Relink, RelinkInput};
-use crate::exec::system::digest;
+use crate::exec::system::{digest, replace_bytes};
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
-use crate::workspace::identical::{MovedLocation, Moves, replace};
+use crate::workspace::identical::{MovedLocation, Moves};
 pub(crate) use alignment::Alignment;
 use comparison::{FunctionComparison, Objects, Renamed};
 use counterparts::counterparts;
@@ -125,11 +125,13 @@ pub(crate) struct FunctionPlaces {
     pub(crate) all: Breakpoints,
     /// Those that differ from the other side's, with their demangled names.
     pub(crate) changed: BTreeMap<u64, String>,
-    /// Those of them that do so only because they take addresses, such as to register benchmarks:
+    /// Those of them that do so only by local functions, such as benchmarks that they register:
     /// the functions that differ and to which each refers.
-    pub(crate) registering: BTreeMap<u64, BTreeSet<u64>>,
+    pub(crate) by_locals: BTreeMap<u64, BTreeSet<u64>>,
     /// Whether a function differs of a crate that rustc has divided into codegen units.
     pub(crate) has_units: bool,
+    /// How much the loader prepares before the program begins, bytes.
+    pub(crate) prepared: u64,
 }
 
 /// The addresses of the functions in the executables of two programs. A program that enters
@@ -143,7 +145,7 @@ pub(crate) fn places(
     moves: &Moves,
 ) -> Result<Pair<FunctionPlaces>, String> {
     let links = links(programs)?;
-    same_call(&links)?;
+    same_call(&links, programs)?;
     // What is found in the files is stored, also that they can't be compared.
     stored_or("places", programs, &moves.digest(), || {
         let contents = files(&links, programs, true)?;
@@ -164,12 +166,12 @@ fn places_in(
     if let Some(what) = comparison.other_change(&others) {
         return Err(format!("{what} differs"));
     }
-    if let Some(section) = ElfExecutable::other_order(executables) {
-        return Err(format!("the order of what is linked into the section `{section}` differs"));
+    if let Some(what) = ElfExecutable::other_start(executables) {
+        return Err(format!("{what} differs"));
     }
     // Where a symbol has a version, that is no part of its name in executables.
     let changed = comparison.changed_functions();
-    let registering = comparison.same_but_for_addresses(&changed);
+    let by_locals = comparison.same_but_for_locals(&changed);
     let has_units = changed.iter().any(|name| sides.base.has_units(name));
     let changed = changed.into_iter();
     let mut changed: HashSet<&str> = changed.filter_map(|name| name.split('@').next()).collect();
@@ -194,22 +196,23 @@ fn places_in(
         let is_changed = |one: &LinkedName<'_>| {
             changed.contains(one.0) || !linked[side.other()].contains_key(one)
         };
-        let registering = registering.iter().flat_map(|name| {
+        let by_locals = by_locals.iter().flat_map(|name| {
             let referred = comparison.referred_to(side, name, &changed);
-            registering_places(name, &referred, &linked[side])
+            places_by_locals(name, &referred, &linked[side])
         });
-        let registering = registering.collect();
+        let by_locals = by_locals.collect();
         let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
         let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
         let all = Breakpoints { entry, places: all.collect(), later: BTreeSet::new() };
-        Ok(FunctionPlaces { all, changed: changed.collect(), registering, has_units })
+        let (changed, prepared) = (changed.collect(), executable.prepared);
+        Ok(FunctionPlaces { all, changed, by_locals, has_units, prepared })
     })
 }
 
 /// Where a function begins, with the functions to which it refers; nothing if one of these may be
 /// entered without being seen.
-fn registering_places(
+fn places_by_locals(
     name: &str,
     referred: &BTreeSet<&str>,
     linked: &BTreeMap<LinkedName<'_>, Vec<(u64, &str)>>,
@@ -323,14 +326,15 @@ fn links(programs: &Pair<Program>) -> Result<Pair<&Relink>, String> {
 }
 
 /// Checks that two executables were linked by the same command, except for the files
-/// that were kept.
-fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
-    let calls = relink.map(|relink| {
+/// that were kept, and for the paths of folders of the sides.
+fn same_call(relink: &Pair<&Relink>, programs: &Pair<Program>) -> Result<(), String> {
+    let calls = Pair::both(|side| {
+        let (relink, home) = (relink[side], programs[side].home.to_string_lossy());
         let others = relink.inputs.iter().filter(|input| input.sha256.is_none());
         let others: BTreeSet<_> =
             others.map(|RelinkInput { path, bytes, .. }| (path, bytes)).collect();
         let mut words: Vec<_> =
-            relink.command.argv.iter().map(|word| plain(word, relink)).collect();
+            relink.command.argv.iter().map(|word| plain(word, relink, &home)).collect();
         // The order of rustc's own files is compared by what depends on it.
         words.dedup_by(|one, other| one.is_none() && other.is_none());
         (others, words)
@@ -341,8 +345,8 @@ fn same_call(relink: &Pair<&Relink>) -> Result<(), String> {
     }
 }
 
-/// A word of a call without the folders of kept files; `None` for rustc's own files.
-fn plain(word: &OsStr, relink: &Relink) -> Option<String> {
+/// A word of a call without the folders of kept files and of its side; `None` for rustc's own files.
+fn plain(word: &OsStr, relink: &Relink, home: &str) -> Option<String> {
     let mut plain = word.to_string_lossy().into_owned();
     for RelinkInput { path, .. } in kept_files(relink) {
         if path == Path::new(word) && RUSTCS.iter().any(|suffix| plain.ends_with(suffix)) {
@@ -352,7 +356,9 @@ fn plain(word: &OsStr, relink: &Relink) -> Option<String> {
             plain = plain.replace(folder, "");
         }
     }
-    Some(plain)
+    // What linkers find in a folder is noted.
+    let folder = if plain.starts_with("-L") { home } else { "" };
+    Some(plain.replace(folder, ""))
 }
 
 /// A file: the name of the crate from which it was compiled, and its content.
@@ -393,7 +399,7 @@ fn files(
 fn with_base_paths(mut content: Vec<u8>, programs: &Pair<Program>) -> Vec<u8> {
     let homes = programs.as_ref().map(|program| program.home.as_os_str().as_encoded_bytes());
     if homes.base.len() == homes.head.len() {
-        replace(&mut content, homes.head, homes.base);
+        replace_bytes(&mut content, homes.head, homes.base);
     }
     content
 }

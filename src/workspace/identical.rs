@@ -43,6 +43,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::exec::process::Command;
 use crate::exec::program::Program;
+use crate::exec::system::replace_bytes;
 use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
@@ -95,7 +96,7 @@ fn same_command(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> Resu
         [&folders.base, &folders.head].map(|path| path.as_os_str().as_encoded_bytes());
     let plain = |text: &OsStr| {
         let mut bytes = text.as_encoded_bytes().to_vec();
-        replace(&mut bytes, head_path, base_path);
+        replace_bytes(&mut bytes, head_path, base_path);
         bytes
     };
     let words = |command: &Command| {
@@ -132,7 +133,7 @@ fn erase_hash(path: &mut [u8]) {
     let is_hash = hash.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if is_hash && name.ends_with(b"-") {
         let hash = hash.to_vec();
-        replace(path, &hash, &[0; HASH]);
+        replace_bytes(path, &hash, &[0; HASH]);
     }
 }
 
@@ -190,20 +191,12 @@ fn of_files(
     }
     // In both, because a side that was copied from the other one's target
     // folder has dependencies that contain the other's path.
-    replace(&mut base, head_path, base_path);
-    replace(&mut head, head_path, base_path);
+    replace_bytes(&mut base, head_path, base_path);
+    replace_bytes(&mut head, head_path, base_path);
     if base == head {
         return ProgramDifference::None;
     }
     of_programs(&base, &head).unwrap_or(ProgramDifference::Other)
-}
-
-/// Replaces every `old` in `bytes` by `new`, which has the same length.
-pub(crate) fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
-    let places: Vec<usize> = memmem::find_iter(bytes, old).collect();
-    for at in places {
-        bytes[at..at + old.len()].copy_from_slice(new);
-    }
 }
 
 /// How two ELF files differ in what they load: the entry point and every section in

@@ -51,7 +51,7 @@ use tempfile::TempDir;
 pub use cargo::record_invocation;
 pub(crate) use context::{base_request, repository_cache, user_table, user_workspace};
 pub use environment::compiler_flags;
-pub(crate) use identical::{Moves, SameRun, names_package, replace};
+pub(crate) use identical::{Moves, SameRun, names_package};
 pub(crate) use lock_file::Versions;
 pub(crate) use prepare::{prepare, prepare_one};
 pub(crate) use preview::preview;

@@ -7,11 +7,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::context::PrepareContext;
-use super::identical::replace;
 use super::setup::SideSetup;
 use crate::error::Error;
 use crate::exec::program::Program;
 use crate::exec::system::from_git;
+use crate::exec::system::replace_bytes;
 use crate::model::notice::RunnerDiffers;
 use crate::model::side::{Pair, Side};
 use crate::workspace::inputs::configuration::Configuration;
@@ -39,7 +39,7 @@ pub(super) fn share(
     let at_other = |text: &OsStr| {
         let mut bytes = text.as_encoded_bytes().to_vec();
         let [from, to] = [&from, &to].map(|path| path.as_os_str().as_encoded_bytes());
-        replace(&mut bytes, from, to);
+        replace_bytes(&mut bytes, from, to);
         from_git(&bytes).into_os_string()
     };
     let (wanted, own) = (&runners[differing.from], &runners[differing.from.other()]);

@@ -219,3 +219,31 @@ fn an_unchanged_program_is_measured_if_it_may_find_something_else() {
     let ran = compare(&repo, "-v").says("measured anyway: it opens `run.sh`, which differs");
     assert_eq!(statuses(&ran.json()), ["compared", "compared"]);
 }
+
+/// A benchmark that runs nothing if it may take no time, as of divan.
+const TIMED: &str = r#"
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let time = args.iter().position(|arg| arg == "--max-time").map(|at| args[at + 1].as_str());
+    if time != Some("0") {
+        std::fs::read("data.txt").unwrap();
+    }
+    let noise = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos() % 1000;
+    let time = format!("{:.5} ns", 100.0 + f64::from(noise) * 1e-6);
+    println!("work  fastest │ slowest │ median │ mean │ samples │ iters");
+    println!("╰─ one  {time} │ {time} │ {time} │ {time} │ 10 │ 10");
+}
+"#;
+
+#[test]
+fn an_unchanged_program_has_time_to_open_what_differs() {
+    let repo = Repo::new("library");
+    repo.write("benches/work.rs", TIMED);
+    repo.write("data.txt", "some");
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("data.txt", "more");
+    repo.commit("head");
+    let call = "compare main --harness divan --seed 5 --layouts off --max-pairs 6 --threshold 900%";
+    repo.cbdr(call).run().code(0).says("measured anyway: it opens `data.txt`, which differs");
+}

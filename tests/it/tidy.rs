@@ -32,7 +32,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
     (&["cargo_metadata"], &["src/workspace/cargo.rs"]),
     (&["clap"], &["src/settings/", "src/bin/cargo-cbdr/cli"]),
     (&["clap_complete", "clap_mangen"], &["src/bin/cargo-cbdr/cli"]),
-    (&["memchr"], &["src/exec/harness/mod.rs", "src/workspace/identical.rs"]),
+    (&["memchr"], &["src/exec/harness/mod.rs", "src/exec/system.rs", "src/workspace/identical.rs"]),
     (
         &["toml_edit"],
         &[

@@ -175,6 +175,31 @@ fn a_program_without_a_changed_function_is_traced_however_long_it_takes() {
     }
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_the_loader_prepares_counts_where_the_process_is_measured() {
+    let repo = Repo::new("library");
+    let main = "fn main() { if std::env::args().any(|arg| arg == \"ask\") { steady::word(3); } }";
+    let library = |count: usize| {
+        format!(
+            "static WORDS: [&str; {count}] = [\"word\"; {count}]; \
+             #[inline(never)] pub fn word(at: usize) -> &'static str {{ std::hint::black_box(&WORDS)[at] }}"
+        )
+    };
+    repo.write("benches/work.rs", main);
+    repo.write("src/lib.rs", &library(20));
+    repo.commit("base");
+    repo.branch("feature");
+    for (count, expected) in [(30, "unaffected"), (2000, "compared")] {
+        repo.write("src/lib.rs", &library(count));
+        repo.commit("head");
+        let call =
+            "compare main --harness plain --seed 5 --layouts off --format json --max-pairs 6";
+        let object = repo.cbdr(&format!("{call} --threshold 900%")).run().code(0).json();
+        assert_eq!(status(&object, "work"), expected, "{object}");
+    }
+}
+
 /// Ways in which a benchmark depends on what differs: its code, with a function `run`, and
 /// what of that is different on the head. Where nothing is, a file differs that it reads.
 const WAYS: [(&str, &str, &str, &str); 15] = [
@@ -385,7 +410,8 @@ fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
     }
 }
 
-/// Benchmarks that are registered by code, with a function that another benchmark may call later.
+/// Benchmarks that are registered by code, with a function that another benchmark may call later, and
+/// that what runs before would call.
 const REGISTERED: &str = r#"
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -393,7 +419,11 @@ type Work = fn(u64) -> u64;
 static LATER: Mutex<Option<Work>> = Mutex::new(None);
 #[inline(never)] fn one(x: u64) -> u64 { black_box(x).wrapping_mul(7) }
 #[inline(never)] fn rare(x: u64) -> u64 { black_box(x).wrapping_mul(13) }
-#[inline(never)] fn prepare() { *LATER.lock().unwrap() = Some(black_box(rare as Work)); }
+#[inline(never)] fn check(is_rare: bool) -> u64 { if is_rare { rare(3) } else { 5 } }
+#[inline(never)] fn prepare() {
+    check(black_box(false));
+    *LATER.lock().unwrap() = Some(black_box(rare as Work));
+}
 #[inline(never)] fn two(x: u64) -> u64 {
     AGAIN
     if x > 5 { LATER.lock().unwrap().unwrap()(x) } else { x }
@@ -432,6 +462,16 @@ fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() 
         let found: Vec<_> =
             names.iter().take(expected.len()).map(|name| status(&object, name)).collect();
         assert_eq!(found, expected, "{number}: {object}");
+        if number == 1 {
+            // What no benchmark of a machine enters, another one's does.
+            let measured = ["1/2", "2/2"].map(|shard| {
+                let call =
+                    format!("--max-pairs 6 --codegen-units 1 --shard {shard} --samples ../rows");
+                compare(&repo, &call)["benchmarks"].as_array().unwrap().clone()
+            });
+            let measured = measured.iter().flatten().filter(|one| one["status"] == "compared");
+            assert_eq!(measured.map(|one| &one["name"]).collect::<Vec<_>>(), ["three"]);
+        }
     }
 }
 

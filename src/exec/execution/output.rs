@@ -8,6 +8,7 @@ use super::{Execution, SideProgram, Stop};
 use crate::error::Error;
 use crate::exec::meter::Pass;
 use crate::exec::process::Sink;
+use crate::exec::system::replace_bytes;
 use crate::model::notice::RunNotice;
 use crate::model::run_length::RunLength;
 use crate::model::side::{Pair, Side};
@@ -111,27 +112,12 @@ pub(super) fn difference(outputs: &Pair<&Path>, folders: &Pair<&Path>) -> io::Re
         if ends {
             break;
         }
-        if one != other && replaced(&one, names.base, names.head) != other {
+        replace_bytes(&mut one, names.base, names.head);
+        if one != other {
             return Ok(Some(number));
         }
     }
     Ok(None)
-}
-
-/// `text` with every `old` replaced by `new`.
-fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
-    let mut done = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(&first) = rest.first() {
-        if !old.is_empty() && rest.starts_with(old) {
-            done.extend_from_slice(new);
-            rest = &rest[old.len()..];
-        } else {
-            done.push(first);
-            rest = &rest[1..];
-        }
-    }
-    done
 }
 
 #[cfg(test)]

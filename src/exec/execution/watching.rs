@@ -22,7 +22,7 @@ use crate::exec::system::{Memo, digest, digest_file, stamp};
 
 /// What belongs to the process and not to the machine, changes all the time, or is not a
 /// regular file. (The features in `/proc/cpuinfo` are part of the key.)
-fn is_volatile(path: &Path) -> bool {
+pub(crate) fn is_volatile(path: &Path) -> bool {
     let is_process = |name: &str| {
         ["cpuinfo", "self", "thread-self"].contains(&name)
             || name.bytes().all(|byte| byte.is_ascii_digit())
@@ -33,13 +33,22 @@ fn is_volatile(path: &Path) -> bool {
     }
 }
 
+/// What traces: once it is edited, what was stored is traced again.
+const SOURCES: &str = concat!(
+    include_str!("watching.rs"),
+    include_str!("../process/trace.rs"),
+    include_str!("../process/trace/names.rs"),
+    include_str!("../process/trace/paths.rs"),
+    include_str!("../process/trace/tracer.rs"),
+);
+
 /// Folders with files of the kernel, whose times are meaningless.
 const OF_KERNEL: [&str; 2] = ["/proc", "/sys"];
 
 /// Traces the runs of one side's program.
 #[derive(Debug)]
 pub(crate) struct Watching {
-    tracing: Tracing,
+    pub(super) tracing: Tracing,
     /// The file of the traces of runs in this configuration; `None` if they are not stored.
     memo: Option<Memo>,
     /// The traces, by the runs' arguments.
@@ -84,7 +93,7 @@ impl Watching {
         let call = call.replace(&*known[0].to_string_lossy(), "");
         let given = stdin.as_deref().and_then(fingerprint);
         let (machine, granted) = (machine::identity(), machine::granted());
-        let key = format!("{machine}\n{granted}\n{call}\n{given:?}\n{breakpoints:?}");
+        let key = format!("{SOURCES}\n{machine}\n{granted}\n{call}\n{given:?}\n{breakpoints:?}");
         // One file per program, regardless of its environment.
         let name = digest(format!("{words:?}").as_bytes());
         let records = program.records.as_ref();
@@ -110,11 +119,6 @@ impl Watching {
         self.tracing.leave_out(entered, again)?;
         self.entered_before.extend(entered.difference(again));
         Ok(())
-    }
-
-    /// The command that traces a command.
-    pub(super) fn command(&self, command: &Command) -> Command {
-        self.tracing.command(command)
     }
 
     /// The stored trace of a run of the command, if it is still valid.
@@ -162,12 +166,8 @@ impl Watching {
 
     /// The arguments that distinguish runs of the program.
     fn arguments(&self, command: &Command) -> String {
-        let arguments =
-            format!("{:?}", command.argv).replace(&*self.known[0].to_string_lossy(), "");
-        match self.tracing.later() {
-            none if none.is_empty() => arguments,
-            later => format!("{arguments} {later:?}"),
-        }
+        let call = format!("{:?} {:?}", command.argv, self.tracing.later());
+        call.replace(&*self.known[0].to_string_lossy(), "")
     }
 }
 
@@ -178,4 +178,18 @@ fn fingerprint(path: &Path) -> Option<String> {
         return Some(digest_file(path).unwrap_or_default());
     }
     Some(format!("{} {:?} {:?}", about.len(), about.modified().ok(), stamp(&about)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SOURCES;
+
+    #[test]
+    fn an_edit_of_what_traces_forgets_what_was_traced() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exec/process/trace");
+        for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(SOURCES.contains(&text), "`SOURCES` lacks {}", file.display());
+        }
+    }
 }

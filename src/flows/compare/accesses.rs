@@ -2,17 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use crate::exec::execution::is_volatile;
 use crate::exec::process::trace::{Access, Watched};
 use crate::exec::program::Program;
+use crate::exec::system::{digest_file, replace_bytes};
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::TREE;
-use crate::workspace::{names_package, replace};
-
-/// What belongs to a process or to the machine.
-const VOLATILE: [&str; 3] = ["/proc", "/dev", "/sys"];
+use crate::workspace::names_package;
 
 /// The folders of the two sides, and what is known to differ in them.
 pub(super) struct Folders<'a> {
@@ -101,10 +99,7 @@ impl<'a> Folders<'a> {
     fn outside<'w>(&self, watched: &'w Watched) -> BTreeSet<&'w Path> {
         let used = watched.accessed.iter().filter(|(_, access)| **access > Access::Passed);
         let paths = used.map(|(path, _)| path.as_path());
-        let is_inside = |path: &Path| {
-            path.starts_with(&self.cache) || VOLATILE.iter().any(|folder| path.starts_with(folder))
-        };
-        paths.filter(|path| !is_inside(path)).collect()
+        paths.filter(|path| !path.starts_with(&self.cache) && !is_volatile(path)).collect()
     }
 
     /// Checks that a run does not know the names of cargo's variables about the package, if these
@@ -236,7 +231,7 @@ fn is_same(path: &Path, other: &Path, access: Access, homes: Option<&Pair<PathBu
     about.is_file()
         && about.len() == others.len()
         && about.permissions() == others.permissions()
-        && (has_same_bytes(path, other).unwrap_or(false)
+        && (digest_file(path).is_ok_and(|one| digest_file(other).is_ok_and(|two| one == two))
             || homes.is_some_and(|homes| has_same_but_for(path, other, homes)))
 }
 
@@ -251,29 +246,12 @@ fn names(folder: &Path) -> Option<Names> {
     entries.collect()
 }
 
-fn has_same_bytes(path: &Path, other: &Path) -> std::io::Result<bool> {
-    let open = |path: &Path| std::fs::File::open(path).map(BufReader::new);
-    let (mut one, mut other) = (open(path)?, open(other)?);
-    loop {
-        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
-        let length = left.len().min(right.len());
-        if left[..length] != right[..length] || left.is_empty() != right.is_empty() {
-            return Ok(false);
-        }
-        if length == 0 {
-            return Ok(true);
-        }
-        one.consume(length);
-        other.consume(length);
-    }
-}
-
 /// Whether two files, of equal length, are equal but for the paths of the sides.
 fn has_same_but_for(path: &Path, other: &Path, homes: &Pair<PathBuf>) -> bool {
     let homes = homes.as_ref().map(|home| home.as_os_str().as_encoded_bytes());
     let read = |path: &Path| {
         let mut bytes = std::fs::read(path).ok()?;
-        replace(&mut bytes, homes.head, homes.base);
+        replace_bytes(&mut bytes, homes.head, homes.base);
         Some(bytes)
     };
     homes.base.len() == homes.head.len() && read(path).is_some_and(|one| read(other) == Some(one))
@@ -450,6 +428,9 @@ mod tests {
         other.accessed.insert("/tmp/of-base".into(), Absent);
         other.accessed.insert("/proc/17/maps".into(), Used);
         assert!(check(&folders, &other, &usual.head).is_ok());
+        let mut shared = usual.base.clone();
+        shared.accessed.insert("/dev/shm/of-base".into(), Used);
+        assert_eq!(why(&shared), "only one side opens `/dev/shm/of-base`");
         // Its own executable differs, unless it is known not to in what is loaded.
         let mut again = usual.base.clone();
         again.executed.insert(cache.path("builds/base/deps/work"));

@@ -453,7 +453,10 @@ impl<'a> ComparedProgram<'a> {
             None if program.select_once(arguments) => {}
             None => return Ok(None),
         }
-        let mut watched = self.execution.watch(program, watching, deadline)?;
+        // One that the harness did not select would run nothing that differs.
+        let is_unknown = length.is_none() || benchmarks == [NO_BENCHMARK];
+        let expected: &[&str] = if is_unknown { &[] } else { benchmarks };
+        let mut watched = self.execution.watch(program, watching, expected, deadline)?;
         if let Some(watched) = &mut watched {
             self.opened_before(side).for_each(|path| watched.note_given(&path));
         }

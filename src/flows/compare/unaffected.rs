@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
+use crate::model::dialect::Dialect;
 use crate::model::notice::Notice;
 use crate::model::outcome::{FunctionCounts, SameReason};
 use crate::model::side::{Pair, Side};
@@ -40,8 +41,16 @@ const PART_SIZE: usize = 16;
 /// How many pairs an unaffected benchmark saves at least: those for an all-clear.
 const SAVED_PAIRS: f64 = 14.0;
 
+/// How long a run measures a benchmark where no code differs, so that only what it opens matters. In
+/// no time, divan would run nothing.
+const SHORT: Duration = Duration::from_millis(10);
+
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
+
+/// By how much what the loader prepares may differ where the whole process is measured, bytes: four
+/// pages, in which two thousand pointers have room.
+const MOST_PREPARED: u64 = 16 << 10;
 
 /// What was left out.
 #[derive(Debug, Default)]
@@ -126,8 +135,8 @@ pub(super) struct ProgramTracer<'w, 'a> {
     watching: Pair<Watching>,
     /// The functions that differ between the sides: their addresses and names.
     changed: Pair<BTreeMap<u64, String>>,
-    /// See [`functions::FunctionPlaces::registering`].
-    registering: Pair<BTreeMap<u64, BTreeSet<u64>>>,
+    /// See [`functions::FunctionPlaces::by_locals`].
+    by_locals: Pair<BTreeMap<u64, BTreeSet<u64>>>,
     /// The functions that differ and that were registered before the first benchmark. One that no
     /// run was seen to enter may be entered in later iterations, by any of them.
     unseen: Pair<BTreeSet<u64>>,
@@ -169,10 +178,16 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             return Err(format!("`{}` runs them, and is traced instead", runner.display()));
         }
         let places = functions::places(program.built, moves)?;
+        let (base, head) = (places.base.prepared, places.head.prepared);
+        if program.dialect() == Dialect::Plain && base.abs_diff(head) > MOST_PREPARED {
+            return Err(format!(
+                "before it begins, {base} bytes are prepared on the base and {head} on the head"
+            ));
+        }
         let breakpoints = places.as_ref().map(|places| &places.all);
         let watching = watching(program, tracer, breakpoints)?;
         let compared = Some(places.as_ref().map(|places| places.all.places.len()));
-        let registering = places.as_ref().map(|places| places.registering.clone());
+        let by_locals = places.as_ref().map(|places| places.by_locals.clone());
         let has_units = places.base.has_units;
         let changed = places.map(|places| places.changed);
         let deadline = Instant::now();
@@ -181,7 +196,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
         Ok(ProgramTracer {
             changed,
-            registering,
+            by_locals,
             has_units,
             compared,
             length,
@@ -219,12 +234,12 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             program,
             watching,
             changed: Pair::default(),
-            registering: Pair::default(),
+            by_locals: Pair::default(),
             unseen: Pair::default(),
             has_units: false,
             compared: None,
             folders,
-            length: Duration::ZERO,
+            length: SHORT,
             deadline,
         }
     }
@@ -257,7 +272,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
         let can_select = self.program.can_select_benchmarks();
-        let is_alone = discovery.benchmarks.len() == 1 || !can_select;
+        let is_alone = !can_select || discovery.benchmarks.len() == 1 && self.has_same_code();
         // If no function differs, one run mostly answers for all of them.
         if is_alone || self.has_same_code() {
             self.look_at_whole(discovery, is_alone, reporter)?;
@@ -282,8 +297,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
         reporter.event(Event::Watching { program: &discovery.program, place: None });
-        let names = discovery.benchmarks.iter().map(|one| one.name.clone());
-        let names: Vec<String> = names.collect();
+        let names: Vec<String> = discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
         // Other benchmarks of the program may be on one side only.
         let has_more =
             discovery.most_reported() > names.len() && self.program.can_select_benchmarks();
@@ -316,8 +330,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     fn skip_what_all_enter(&mut self) -> Result<(), Unknown> {
         let before = self.see(&[NO_BENCHMARK], Some(self.length))?;
         let again = Pair::both(|side| {
-            let registering = self.registering[side].keys();
-            registering.filter(|place| before.entered[side].contains(*place)).copied().collect()
+            let by_locals = self.by_locals[side].keys();
+            by_locals.filter(|place| before.entered[side].contains(*place)).copied().collect()
         });
         let differing = |side: Side| {
             let of_all = before.entered[side].difference(&again[side]);
@@ -327,9 +341,16 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             return Err(Unknown::Because(format!("it enters {}", self.differing(name))));
         }
         for side in Side::BOTH {
-            let registered = again[side].iter().flat_map(|place| &self.registering[side][place]);
-            let is_new = |place: &&u64| !before.entered[side].contains(*place);
-            self.unseen[side] = registered.filter(is_new).copied().collect();
+            // What differs by others alone is the same until it enters these.
+            let (mut open, mut known): (Vec<u64>, _) = (Vec::new(), again[side].clone());
+            open.extend(&known);
+            while let Some(place) = open.pop() {
+                match self.by_locals[side].get(&place) {
+                    Some(referred) => open.extend(referred.iter().filter(|to| known.insert(**to))),
+                    None if before.entered[side].contains(&place) => {}
+                    None => drop(self.unseen[side].insert(place)),
+                }
+            }
             // If this fails, tracing only takes longer.
             let _ = self.watching[side].leave_out(&before.entered[side], &again[side]);
         }
@@ -363,18 +384,28 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let mut left: Vec<(String, String)> = names.collect();
         let can_run_once = self.program.both_sides(SideProgram::can_run_once);
         if can_run_once {
+            if self.is_once_enough {
+                found.saved = saved(discovery);
+            }
             self.look_at_parts(vec![left.clone()], None, &mut found, reporter)?;
             left.retain(|(name, _)| found.unaffected.contains_key(name));
         }
-        if !(can_run_once && self.is_once_enough) {
-            found.unaffected.clear();
-            let size = if can_run_once { PART_SIZE } else { 1 };
-            let parts: Vec<_> = left.chunks(size).map(<[_]>::to_vec).collect();
-            // Neighbours often enter the same functions: with too little time, see some of each
-            // kind.
-            let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
-            found.saved = saved(discovery);
-            self.look_at_parts(order.collect(), Some(self.length), &mut found, reporter)?;
+        found.unaffected.clear();
+        let size = if can_run_once { PART_SIZE } else { 1 };
+        let parts: Vec<_> = left.chunks(size).map(<[_]>::to_vec).collect();
+        // Neighbours often enter the same functions: with too little time, see some of each kind.
+        let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
+        found.saved = saved(discovery);
+        // Only such a run reports which of them it has executed.
+        let length = if self.is_once_enough { SHORT } else { self.length };
+        self.look_at_parts(order.collect(), Some(length), &mut found, reporter)?;
+        let has_more = discovery.most_reported() > discovery.benchmarks.len();
+        if has_more && self.unseen().is_some() {
+            // Benchmarks that other machines measure may enter it.
+            let length = (!can_run_once).then_some(self.length);
+            if let Err(Unknown::Stopped(stop)) = self.see(&[], length) {
+                return Err(stop);
+            }
         }
         let mut entered = found.entered.values();
         let first = entered.next().cloned().unwrap_or_default();

@@ -36,12 +36,8 @@ pub(super) struct Objects<'d> {
     locals: HashSet<String>,
     /// The constants and variables to which other files can refer.
     data: HashMap<String, Vec<(FilePiece, Named)>>,
-    /// Those without a place.
-    values: BTreeSet<(String, [u64; 2])>,
     /// The first definition of variables that have several, of which linkers keep one.
     firsts: HashMap<FilePiece, FilePiece>,
-    /// The names of those to which code in other languages may refer.
-    exported: BTreeSet<String>,
     renamed: Renamed,
 }
 
@@ -49,7 +45,6 @@ impl<'d> Objects<'d> {
     pub(super) fn new(files: Vec<ObjectFile<'d>>, renamed: Renamed) -> Self {
         let mut functions: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
         let mut data: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
-        let (mut values, mut exported) = (BTreeSet::new(), BTreeSet::new());
         let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
         let common = |name: &str| renamed.get(name).map_or(name, String::as_str).to_owned();
         for (number, file) in files.iter().enumerate() {
@@ -64,7 +59,6 @@ impl<'d> Objects<'d> {
                 functions.entry(name).or_default().push((place, function));
             }
             for constant in file.data() {
-                exported.extend(constant.is_exported.then(|| constant.name.clone()));
                 let all = data.entry(common(&constant.name)).or_default();
                 let place = (number, constant.piece);
                 if let Some((first, _)) = all.first() {
@@ -72,9 +66,8 @@ impl<'d> Objects<'d> {
                 }
                 all.push((place, constant));
             }
-            values.extend(file.values());
         }
-        Objects { files, functions, locals, data, values, firsts, exported, renamed }
+        Objects { files, functions, locals, data, firsts, renamed }
     }
 
     /// The same with other names for functions.
@@ -145,8 +138,8 @@ impl<'d> Objects<'d> {
                 }
             }
         }
-        let (length, bytes) = (piece.length(), file.bytes(piece)?);
-        Some(PieceContent { length, bytes, references })
+        let (about, bytes) = ((piece.length(), file.alignment(piece)?), file.bytes(piece)?);
+        Some(PieceContent { about, bytes, references })
     }
 
     /// The definitions of a name that count as parts of what refers to it, with an offset.
@@ -158,7 +151,8 @@ impl<'d> Objects<'d> {
 
 /// What a part consists of.
 pub(super) struct PieceContent<'d> {
-    pub(super) length: u64,
+    /// Its length and its alignment.
+    pub(super) about: (u64, u64),
     pub(super) bytes: &'d [u8],
     pub(super) references: Vec<(u64, RelocationType, Referent<'d>)>,
 }
@@ -205,28 +199,21 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
 
     /// The names of the compared functions that differ between the sides.
     pub(super) fn changed_functions(&mut self) -> Vec<&'a String> {
-        let Pair { base, head } = self.sides;
-        let mut names: Vec<&String> = base.functions.keys().collect();
-        names.extend(head.functions.keys().filter(|name| !base.functions.contains_key(*name)));
         // Which variables are matched must not depend on chance.
-        names.sort_unstable();
-        names.retain(|name| {
-            let of = |side: &'a Objects<'d>| side.functions.get(*name).map_or(&[][..], |all| all);
-            !self.are_all_same(of(base), of(head))
-        });
-        names
+        let names: BTreeSet<&String> =
+            Side::BOTH.iter().flat_map(|side| self.sides[*side].functions.keys()).collect();
+        names.into_iter().filter(|name| !self.is_same_function(name)).collect()
     }
 
-    /// Those of the functions that differ which do so only by local functions whose addresses they
-    /// take.
-    pub(super) fn same_but_for_addresses<'n>(&mut self, changed: &[&'n String]) -> Vec<&'n String> {
+    fn is_same_function(&mut self, name: &str) -> bool {
+        let of = |side: &'a Objects<'d>| side.functions.get(name).map_or(&[][..], |all| all);
+        self.are_all_same(of(self.sides.base), of(self.sides.head))
+    }
+
+    /// Those of the functions that differ which do so only by local functions that they refer to.
+    pub(super) fn same_but_for_locals<'n>(&mut self, changed: &[&'n String]) -> Vec<&'n String> {
         self.locals = Locals::Functions;
-        let Pair { base, head } = self.sides;
-        let is_same = |name: &&&String| {
-            let of = |side: &'a Objects<'d>| side.functions.get(**name).map_or(&[][..], |all| all);
-            self.are_all_same(of(base), of(head))
-        };
-        changed.iter().filter(is_same).copied().collect()
+        changed.iter().filter(|name| self.is_same_function(name)).copied().collect()
     }
 
     /// The functions among `changed` to which such a function refers.
@@ -274,28 +261,28 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     pub(super) fn other_change(&mut self, others: &HashSet<String>) -> Option<String> {
         let Pair { base, head } = self.sides;
         // In the order in which they are linked, since programs may go through them in order.
-        let mut roots = self.sides.map(Objects::roots);
-        loop {
-            let same = match (roots.base.next(), roots.head.next()) {
-                (None, None) => break,
-                (Some((name, one)), Some((other_name, other))) if name == other_name => {
-                    self.is_same(one, other).then_some(()).ok_or(name)
-                }
-                (one, other) => Err(one.or(other).map(|(name, _)| name).unwrap_or_default()),
-            };
-            if let Err(name) = same {
-                return Some(format!("the section `{name}`"));
-            }
+        let roots = self.sides.map(|side| side.roots().collect::<Vec<_>>());
+        let both = roots.base.iter().zip(&roots.head);
+        let same = both.take_while(|((name, one), (other_name, other))| {
+            name == other_name && self.is_same(*one, *other)
+        });
+        let same = same.count();
+        if let Some((name, _)) = roots.base.get(same).or(roots.head.get(same)) {
+            return Some(format!("the section `{name}`"));
         }
-        if let Some((name, _)) = base.values.symmetric_difference(&head.values).next() {
+        let values = self.sides.map(|side| -> BTreeSet<_> {
+            side.files.iter().flat_map(ObjectFile::values).collect()
+        });
+        if let Some((name, _)) = values.base.symmetric_difference(&values.head).next() {
             return Some(format!("the value of `{name}`"));
         }
         // They may be used in files that are the same on both sides.
         let all = base.data.keys().chain(head.data.keys());
         let is_used = |name: &&String| {
-            let is_exported =
-                Side::BOTH.iter().any(|side| self.sides[*side].exported.contains(*name));
-            is_exported || others.contains(*name) || shown(name).starts_with(OF_RUSTC)
+            let mut definitions = [base, head].into_iter().filter_map(|side| side.data.get(*name));
+            definitions.any(|all| all.iter().any(|(_, one)| one.is_exported))
+                || others.contains(*name)
+                || shown(name).starts_with(OF_RUSTC)
         };
         let used: BTreeSet<&String> = all.filter(is_used).collect();
         let differs =
@@ -398,7 +385,7 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     fn depends_on(&self, places: (FilePiece, FilePiece)) -> Option<Vec<(FilePiece, FilePiece)>> {
         let base = self.sides.base.content(places.0, self.locals)?;
         let head = self.sides.head.content(places.1, self.locals)?;
-        if base.length != head.length
+        if base.about != head.about
             || base.references.len() != head.references.len()
             || base.bytes != head.bytes && !self.is_moved(places)
         {

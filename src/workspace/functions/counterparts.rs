@@ -229,7 +229,7 @@ impl PieceReader<'_, '_, '_, '_> {
             return references;
         }
         let Some(content) = self.objects.content(piece, Locals::Parts) else { return references };
-        (content.length, content.bytes).hash(own);
+        (content.about, content.bytes).hash(own);
         for (at, kind, meaning) in content.references {
             (at, kind).hash(own);
             match meaning {

@@ -1,16 +1,16 @@
 //! An ELF executable.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use object::read::elf::{ElfFile64, ElfSection64};
+use object::read::elf::{ElfFile64, ElfSection64, ProgramHeader};
 use object::{
     LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, ObjectSymbolTable,
-    RelocationTarget, SymbolKind,
+    RelocationTarget, SymbolKind, elf,
 };
 
 use super::comparison::Objects;
 use super::object_file::{is_code, is_function, is_loaded, is_root, name_of, shown};
-use crate::model::side::Pair;
+use crate::model::side::{Pair, Side};
 
 /// What an executable contains about itself.
 #[derive(Debug, Default)]
@@ -19,6 +19,12 @@ pub(super) struct ElfExecutable {
     pub(super) entry: Option<u64>,
     /// The addresses and lengths of its functions; empty if it was stripped.
     pub(super) functions: BTreeMap<String, Vec<(u64, u64)>>,
+    /// What it may do without, and has not.
+    lacking: BTreeSet<String>,
+    /// How much the loader prepares before it begins, bytes.
+    pub(super) prepared: u64,
+    /// How much it prepares for each thread, bytes.
+    of_thread: u64,
     /// What is in the sections that it goes through in order.
     collected: Vec<Word>,
 }
@@ -41,6 +47,10 @@ struct Word {
 /// The length of a word, bytes.
 const WORD: usize = 8;
 
+/// By how much the variables of a thread may differ in length, bytes: to copy so many takes far less
+/// time than to start one.
+const MOST_OF_THREAD: u64 = 1024;
+
 /// The section with the positions of pointers, if these are in no relocations.
 const PACKED_POINTERS: &str = ".relr.dyn";
 
@@ -56,7 +66,36 @@ impl ElfExecutable {
                 functions.entry(name).or_default().push((symbol.address(), symbol.size()));
             }
         }
-        ElfExecutable { entry: Some(file.entry()), functions, collected: collected(&file) }
+        let lacking = file.symbols().filter(|symbol| symbol.is_weak() && symbol.is_undefined());
+        let length = |kind| {
+            let mut all = file.elf_program_headers().iter();
+            let found = all.find(|one| one.p_type(LittleEndian) == kind);
+            found.map_or(0, |one| one.p_memsz(LittleEndian))
+        };
+        ElfExecutable {
+            entry: Some(file.entry()),
+            lacking: lacking.filter_map(|symbol| name_of(&symbol)).collect(),
+            prepared: length(elf::PT_GNU_RELRO),
+            of_thread: length(elf::PT_TLS),
+            collected: collected(&file),
+            functions,
+        }
+    }
+
+    /// What differs of what no function has to be entered for.
+    pub(super) fn other_start(sides: &Pair<Self>) -> Option<String> {
+        if let Some(section) = Self::other_order(sides) {
+            return Some(format!("the order of what is linked into the section `{section}`"));
+        }
+        if sides.base.of_thread.abs_diff(sides.head.of_thread) > MOST_OF_THREAD {
+            return Some("the length of the variables that each thread has".to_owned());
+        }
+        // Code can ask whether something has an address.
+        let lacks = |side: Side| {
+            let mut lacking = sides[side].lacking.iter();
+            lacking.find(|name| sides[side.other()].functions.contains_key(*name))
+        };
+        Side::BOTH.into_iter().find_map(lacks).map(|name| format!("whether there is `{name}`"))
     }
 
     /// The addresses and names of its functions, except for those that belong to others.
@@ -75,7 +114,7 @@ impl ElfExecutable {
     }
 
     /// The section whose parts are linked in another order, or from other files.
-    pub(super) fn other_order(sides: &Pair<Self>) -> Option<&str> {
+    fn other_order(sides: &Pair<Self>) -> Option<&str> {
         let Pair { base, head } = sides.as_ref().map(|side| &side.collected);
         // Names that differ only in their hashes may have been exchanged.
         let is_alone = |all: &[Word], name: &String| {
@@ -154,21 +193,17 @@ fn collected(file: &File<'_>) -> Vec<Word> {
             let mut bytes = [0; WORD];
             bytes[..word.len()].copy_from_slice(word);
             let value = u64::from_le_bytes(bytes);
+            let pointed = |to: u64| named(to).or_else(|| loaded(to)).unwrap_or((None, to));
             let (target, value) = match pointers.get(&at) {
                 Some((Some(name), offset)) => (Some((name.clone(), at)), *offset as u64),
-                Some((None, address)) => {
-                    let address = *address as u64;
-                    named(address).or_else(|| loaded(address)).unwrap_or((None, address))
-                }
+                Some((None, address)) => pointed(*address as u64),
                 None if are_known => (None, value),
-                None => named(value).or_else(|| loaded(value)).unwrap_or((None, value)),
+                None => pointed(value),
             };
-            let is_other = |name: &String, start: u64| {
-                symbols.iter().any(|(other, _, same)| same == name && *other != start)
-            };
-            let is_ambiguous = target
-                .as_ref()
-                .is_some_and(|(name, start)| shown(name) == *name && is_other(name, *start));
+            let is_ambiguous = target.as_ref().is_some_and(|(name, start)| {
+                let mut others = symbols.iter().filter(|(other, ..)| other != start);
+                shown(name) == *name && others.any(|(.., same)| same == name)
+            });
             let section = section.name().unwrap_or_default().to_owned();
             let target = target.map(|(name, _)| name);
             words.push(Word { section, target, value, is_ambiguous });

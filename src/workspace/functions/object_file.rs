@@ -48,11 +48,6 @@ const COMPILERS: [&str; 12] = [
     ".note",
 ];
 
-/// The code of the instruction `lea`, and the byte behind it without the register, if the address
-/// is relative to the next instruction.
-const LEA: u8 = 0x8d;
-const RELATIVE: u8 = 0x05;
-
 /// The prefix of constants that rustc shares among object files.
 const NUMBERED: &str = "anon.";
 
@@ -122,7 +117,7 @@ pub(super) enum ReferenceTarget<'d> {
     Entry(&'d [u8], i64),
 }
 
-/// What local functions with unique names are to code that takes their addresses.
+/// What local functions with unique names are to code that refers to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Locals {
     Parts,
@@ -275,6 +270,11 @@ impl<'d> ObjectFile<'d> {
         roots.map(|section| (section.name().unwrap_or_default().to_owned(), whole(&section)))
     }
 
+    /// How the section of a part is aligned, bytes.
+    pub(super) fn alignment(&self, piece: Piece) -> Option<u64> {
+        Some(self.file.section_by_index(piece.section).ok()?.align())
+    }
+
     /// The bytes of a part, empty if all are zero. `None` if there are none.
     pub(super) fn bytes(&self, piece: Piece) -> Option<&'d [u8]> {
         let section = self.file.section_by_index(piece.section).ok()?;
@@ -293,8 +293,7 @@ impl<'d> ObjectFile<'d> {
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
         let own = own.map(|(offset, relocation)| {
             let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
-            let is_own = locals == Locals::Parts || !self.takes_address(piece, *offset, r_type);
-            let target = self.target(relocation, r_type, piece, is_own)?;
+            let target = self.target(relocation, r_type, piece, locals == Locals::Parts)?;
             Some((offset - piece.start, r_type, target))
         });
         // Unwinding refers to this, although the function does not.
@@ -345,15 +344,6 @@ impl<'d> ObjectFile<'d> {
         let all = Rc::new(all);
         self.relocations.borrow_mut().insert(index, Rc::clone(&all));
         Some(all)
-    }
-
-    /// Whether a relocation belongs to an instruction that takes an address (`lea`), which needs
-    /// no other byte behind it.
-    fn takes_address(&self, from: Piece, at: u64, r_type: elf::RelocationType) -> bool {
-        let data = self.file.section_by_index(from.section).and_then(|section| section.data());
-        let before = data.ok().and_then(|data| data.get(..at as usize)?.last_chunk());
-        r_type == elf::R_X86_64_PC32
-            && before.is_some_and(|[code, place]| *code == LEA && place & 0xc7 == RELATIVE)
     }
 
     /// The target of a relocation in a part, which local functions of its own belong to.

@@ -12,8 +12,19 @@ use crate::model::side::{Pair, Side};
 /// build has few executables.
 const DIGITS: usize = 16;
 
-/// The version of what is compared, and how.
-const FORMAT: u32 = 9;
+/// What compares: once it is edited, what was stored is found out again.
+pub(super) const SOURCES: &str = concat!(
+    include_str!("../functions.rs"),
+    include_str!("comparison.rs"),
+    include_str!("counterparts.rs"),
+    include_str!("executable.rs"),
+    include_str!("object_file.rs"),
+    include_str!("../identical.rs"),
+    include_str!("../identical/code.rs"),
+    include_str!("../identical/locations.rs"),
+    include_str!("../identical/moves.rs"),
+    include_str!("../git/text_diff.rs"),
+);
 
 /// Where a comparison is stored: one for each executable of a build of the head; another base
 /// replaces it. `kind` tells comparisons of the same programs from each other, and `more` is
@@ -23,7 +34,7 @@ pub(super) fn memo(kind: &str, programs: &Pair<Program>, more: &str) -> Option<M
     let folder = programs.head.comparisons.as_ref()?;
     let executable = programs.head.executable.as_ref()?;
     let name = digest(executable.as_os_str().as_encoded_bytes());
-    let mut key = format!("{FORMAT}\n{kind}\n{more}\n");
+    let mut key = format!("{}\n{kind}\n{more}\n", digest(SOURCES.as_bytes()));
     for side in Side::BOTH {
         let Program { executable_sha256, home, relink, .. } = &programs[side];
         let (executable, relink) = (executable_sha256.as_ref()?, relink.as_ref().ok()?);

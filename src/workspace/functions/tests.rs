@@ -218,6 +218,13 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
         (NAMED, "Many", "Much"),
         (NAMED, "Zero", "None"),
         (NAMED, "Most", "Zero"),
+        // The same bytes, which may lie across cache lines.
+        (
+            "#[repr(align(64))] pub struct T([u64; 8]); static V: T = T([1, 2, 3, 4, 5, 6, 7, 8]); \
+             #[inline(never)] pub fn user(x: usize) -> u64 { std::hint::black_box(&V).0[x % 8] }",
+            "align(64)",
+            "align(8)",
+        ),
         // What the assembler makes of a function.
         (
             "#[inline(never)] pub fn user() -> u64 { let x: u64; UNSAFE { std::arch::asm!(\"mov {}, 5\", out(reg) x) }; x }",
@@ -237,7 +244,7 @@ fn what_is_referred_to_without_a_name_belongs_to_the_function() {
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
 #[test]
-fn who_takes_the_address_of_a_local_function_is_told_from_who_runs_it() {
+fn who_differs_only_by_a_local_function_is_told_from_who_differs_itself() {
     if !LINKS_AS_GNU {
         return;
     }
@@ -248,35 +255,30 @@ fn who_takes_the_address_of_a_local_function_is_told_from_who_runs_it() {
         )
     };
     let takes = "std::hint::black_box(local as Work) as u64 ^ x";
+    let more = format!("#[inline(never)] fn more(x: u64) -> u64 {{ {takes} }} more(x) ^ more(3)");
     let table = [
-        (takes.to_owned(), takes.to_owned(), true),
+        (takes, takes, Some("library::local")),
         // It calls another one that does, which is no change of its own.
-        (
-            format!("#[inline(never)] fn more(x: u64) -> u64 {{ {takes} }} more(x) ^ more(3)"),
-            format!("#[inline(never)] fn more(x: u64) -> u64 {{ {takes} }} more(x) ^ more(3)"),
-            true,
-        ),
-        ("local(x) ^ 5".to_owned(), "local(x) ^ 5".to_owned(), false),
-        (format!("local(x) ^ {takes}"), format!("local(x) ^ {takes}"), false),
-        (takes.to_owned(), format!("{takes} ^ 9"), false),
+        (&*more, &*more, Some("library::user::more")),
+        ("local(x) ^ 5", "local(x) ^ 5", Some("library::local")),
+        (takes, "local(x) ^ 5", None),
+        ("local(x) ^ 5", "local(x) ^ 6", None),
     ];
     for (base, head, expected) in table {
-        let sources = Pair { base: user(&base), head: user(&head).replace("777", "999") };
+        let sources = Pair { base: user(base), head: user(head).replace("777", "999") };
         let libraries = sources.map(|source| compiled(&source));
         let (sides, _) = exact_sides(&libraries).unwrap();
         let mut comparison = FunctionComparison::new(sides.as_ref(), &|_| false);
         let changed = comparison.changed_functions();
-        assert!(changed.iter().any(|name| super::shown(name) == "library::user"), "{base}");
-        let registering = comparison.same_but_for_addresses(&changed);
-        let names: Vec<_> = registering.iter().map(|name| super::shown(name)).collect();
-        let is_user = |name: &String| name == "library::user";
-        assert_eq!(names.iter().any(is_user), expected, "{base}: {names:?}");
+        let is_user = |name: &&&String| super::shown(name) == "library::user";
+        assert!(changed.iter().any(|name| is_user(&name)), "{base}");
+        let found = comparison.same_but_for_locals(&changed);
         let all = changed.iter().map(|name| name.as_str()).collect();
-        for name in registering {
+        let referred = found.iter().find(is_user).map(|name| {
             let referred = comparison.referred_to(Side::Base, name, &all);
-            let referred: Vec<_> = referred.into_iter().map(super::shown).collect();
-            assert_eq!(referred, ["library::local"], "{base}");
-        }
+            referred.into_iter().map(super::shown).collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(referred.as_deref(), expected, "{base}");
     }
 }
 
@@ -500,7 +502,7 @@ fn the_order_of_the_same_files_counts_where_something_depends_on_it() {
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
 #[test]
-fn an_executable_shows_the_order_in_which_its_parts_were_linked() {
+fn an_executable_shows_what_differs_before_any_function_is_entered() {
     if !LINKS_AS_GNU {
         return;
     }
@@ -522,17 +524,45 @@ fn an_executable_shows_the_order_in_which_its_parts_were_linked() {
         assert!(rustc.status().unwrap().success());
         ElfExecutable::read(&std::fs::read(folder.path().join("main")).unwrap())
     };
-    let order = |base: &str, head: &str| {
-        let both = Pair { base: linked(base), head: linked(head) };
-        ElfExecutable::other_order(&both).map(str::to_owned)
+    let differs = |base: &str, head: &str| {
+        ElfExecutable::other_start(&Pair { base: linked(base), head: linked(head) })
     };
     let first = "extern crate one; extern crate other; fn main() {}";
     let longer = first.replace("{}", "{ std::process::exit(std::env::args().count() as i32) }");
-    assert_eq!(order(first, &longer), None);
+    assert_eq!(differs(first, &longer), None);
     let other = "extern crate other; extern crate one; fn main() {}";
-    assert_eq!(order(first, other), Some(".init_array".to_owned()));
-    let one = "extern crate one; fn main() {}";
-    assert_eq!(order(first, one), Some(".init_array".to_owned()));
+    let order = "the order of what is linked into the section `.init_array`";
+    assert_eq!(differs(first, other).as_deref(), Some(order));
+    assert_eq!(differs(first, "extern crate one; fn main() {}").as_deref(), Some(order));
+    // What is copied whenever a thread starts.
+    let of_thread = |length: usize| {
+        format!(
+            "use std::cell::Cell; fn main() {{ std::process::exit(V.with(|v| std::hint::black_box(v).get()[1])) }} \
+             thread_local! {{ static V: Cell<[i32; {length}]> = const {{ Cell::new([5; {length}]) }}; }}"
+        )
+    };
+    let length = "the length of the variables that each thread has";
+    assert_eq!(differs(&of_thread(20), &of_thread(2000)).as_deref(), Some(length));
+    assert_eq!(differs(&of_thread(20), &of_thread(22)), None);
+    // A function that is only asked for.
+    let asks = |more: &str| {
+        let main = "extern \"C\" { fn asks() -> i32; } fn main() { std::process::exit(UNSAFE { asks() }) }";
+        let lines = ".weak hook; .globl asks; asks: mov rax, [rip + hook@GOTPCREL]; ret;";
+        main.replace("UNSAFE", concat!("un", "safe")) + &assembly(&[lines, more])
+    };
+    let (without, with) = (asks(""), asks(".type hook, @function; hook: ret"));
+    let there_is = Some("whether there is `hook`".to_owned());
+    assert_eq!(differs(&without, &with), there_is);
+    assert_eq!(differs(&with, &without), there_is);
+    // Pointers that the loader writes.
+    let texts = |count: usize| {
+        format!(
+            "fn main() {{ std::process::exit(T[std::env::args().count()].len() as i32) }} \
+             static T: [&str; {count}] = [\"one\"; {count}];"
+        )
+    };
+    let [few, many] = [20, 2020].map(|count| linked(&texts(count)).prepared);
+    assert!((28_672..=36_864).contains(&(many - few)), "{few} {many}");
 }
 
 /// Functions that are told apart by what they do: several are written alike, or call each
@@ -729,6 +759,19 @@ fn moved_by(lines: u32) -> Moves {
 fn names(places: &Pair<FunctionPlaces>) -> BTreeSet<&str> {
     let all = Side::BOTH.into_iter().flat_map(|side| places[side].changed.values());
     all.map(String::as_str).collect()
+}
+
+#[test]
+fn an_edit_of_what_compares_forgets_what_was_compared() {
+    let others = ["alignment.rs", "labelled.rs", "stored.rs", "tests.rs"];
+    for room in ["functions", "identical"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workspace").join(room);
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        for file in files.filter(|file| !others.iter().any(|other| file.ends_with(other))) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(super::stored::SOURCES.contains(&text), "`SOURCES` lacks {}", file.display());
+        }
+    }
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
