@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 11_115),
-    ("engine", 2_583),
-    ("error", 130),
+    ("bin", 10_612),
+    ("engine", 2_582),
+    ("error", 125),
     ("exec", 6_774),
-    ("flows", 7_172),
-    ("model", 1_922),
-    ("samples", 2_284),
-    ("settings", 1_901),
-    ("stats", 2_425),
-    ("workspace", 11_566),
+    ("flows", 7_154),
+    ("model", 1_887),
+    ("samples", 2_272),
+    ("settings", 1_846),
+    ("stats", 2_372),
+    ("workspace", 11_443),
 ];
 
 fn root() -> PathBuf {
