@@ -528,12 +528,13 @@ impl Experiment {
         if range.any(|id| self.suite.iter().any(|suite| suite.needs(id))) {
             return Urgency::Fresh { pairs: group.pairs };
         }
-        let is_below = group.pairs < group.least;
+        let (pairs, is_below) = (group.pairs as f64, group.pairs < group.least);
+        // Whole microseconds, since numbers with fractions have no total order.
+        let microseconds = |pairs: f64| (1e6 * (pairs * group.pair_seconds)) as u64;
         // Most pass.
-        let seconds = (group.to_pass - group.pairs as f64) * group.pair_seconds;
-        let microseconds = (1e6 * seconds) as u64;
+        let to_pass = || microseconds(group.to_pass - pairs);
         if is_below && late.is_some_and(|left| group.lacking() > left) {
-            return Urgency::OutOfReach { microseconds };
+            return Urgency::OutOfReach { microseconds: to_pass() };
         }
         // An alarm needs time for layouts, the more the larger the program.
         let is_first = late.is_some() || self.plan.layouts == Layouts::Auto;
@@ -543,16 +544,14 @@ impl Experiment {
         }
         if is_below {
             return match late {
-                Some(_) => Urgency::Foreseen { microseconds },
+                Some(_) => Urgency::Foreseen { microseconds: to_pass() },
                 None => Urgency::Fresh { pairs: group.pairs },
             };
         }
-        let pairs = group.pairs as f64;
         // A group with a hopeless test would otherwise take all of the time, or none.
         let forecast = self.outlook(number).all.unwrap_or(f64::INFINITY);
-        let seconds = group.pair_seconds * forecast.clamp(SOONEST * pairs, LATEST * pairs);
-        // Whole microseconds, since numbers with fractions have no total order.
-        Urgency::Foreseen { microseconds: (1e6 * seconds) as u64 }
+        let forecast = forecast.clamp(SOONEST * pairs, LATEST * pairs);
+        Urgency::Foreseen { microseconds: microseconds(forecast) }
     }
 
     /// The benchmarks that the next pair of a group measures: the undecided ones, or
