@@ -261,7 +261,15 @@ pub struct RepositoryCache {
 /// The lock of a repository's part, until it is dropped or the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A process that another thread is just starting holds a copy of the file, which
+        // closing ours would leave locked.
+        let _ = self.file.unlock();
+    }
 }
 
 enum TryLock {
@@ -394,6 +402,6 @@ impl RepositoryCache {
         }
         let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
         written.map_err(io_error("write", &path))?;
-        Ok(TryLock::Taken(Lock { _file: file }))
+        Ok(TryLock::Taken(Lock { file }))
     }
 }
