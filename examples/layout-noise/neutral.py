@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""False alarms of edits that change no code that is timed, or not how long it takes.
+"""False alarms of edits that change no code that is timed, or not how long it takes, and what is
+found of edits that do.
 
-usage: neutral.py unchanged|changed FOLDER [OPTIONS OF compare...]
+usage: neutral.py unchanged|changed|slower FOLDER [OPTIONS OF compare...]
 
 Makes a repository of the suite `work` in FOLDER, with eight edits of it as commits of their own.
 `unchanged`: four add code or data that does not run, and four change only what the set-up
 allocates. `changed`: the loop of every benchmark gets as many more bytes that it never reaches.
-Compares each with the suite as it is, and prints for each edit what was undecided, what regressed,
-and what had regressed before layouts were measured; then for each benchmark the standard
-deviation and the largest of its changes before layouts. With `--layouts off`, these are the
-executables as built. `CARGO_CBDR` names the program.
+`slower`: every iteration takes 3, 5 or 10 % longer (x86-64). Compares each with the suite as it is,
+and prints for each edit what was undecided, what regressed, and what had regressed before layouts
+were measured; then for each benchmark the standard deviation and the largest of its changes before
+layouts. With `--layouts off`, these are the executables as built. `CARGO_CBDR` names the program.
 """
 
 import json
@@ -54,6 +55,41 @@ def unreached(length):
     return lambda text: text.replace("b.iter(", "iter(b, ").replace("fn markdown()", function, 1)
 
 
+def slower(percent):
+    """Makes each iteration take so much longer: by the time of the fastest of many calls."""
+    function = f"""fn spin(steps: u64) -> u64 {{
+    let mut x = 1_u64;
+    // Nothing of this is done at the same time as the work itself.
+    unsafe {{ std::arch::x86_64::_mm_lfence() }};
+    for _ in 0..steps {{
+        x = black_box(x.rotate_left(7) ^ 5);
+    }}
+    unsafe {{ std::arch::x86_64::_mm_lfence() }};
+    x
+}}
+
+fn fastest<R>(mut run: impl FnMut() -> R) -> f64 {{
+    let mut seconds = |calls: u32| {{
+        let start = std::time::Instant::now();
+        for _ in 0..calls {{
+            black_box(run());
+        }}
+        start.elapsed().as_secs_f64() / f64::from(calls)
+    }};
+    let calls = (20e-6 / seconds(3)).ceil() as u32;
+    (0..20).map(|_| seconds(calls)).fold(f64::INFINITY, f64::min)
+}}
+
+fn iter<R>(b: &mut criterion::Bencher<'_>, mut run: impl FnMut() -> R) {{
+    let (call, steps) = (fastest(&mut run), fastest(|| spin(black_box(1000))) / 1000.0);
+    let steps = black_box(({percent} as f64 / 100.0 * call / steps).round() as u64);
+    b.iter(|| (run(), spin(black_box(steps))))
+}}
+
+fn markdown()"""
+    return lambda text: text.replace("b.iter(", "iter(b, ").replace("fn markdown()", function, 1)
+
+
 def replaced(before, after):
     def edit(text):
         assert before in text, before
@@ -65,6 +101,7 @@ KINDS = {
     "unchanged": (lambda text: text, {name: replaced(*edit) for name, edit in UNCHANGED.items()}),
     "changed": (unreached(4), {f"{length} bytes": unreached(length)
                                for length in [16, 36, 68, 100, 160, 300, 700, 1500]}),
+    "slower": (slower(0), {f"{percent} %": slower(percent) for percent in [3, 5, 10]}),
 }
 
 

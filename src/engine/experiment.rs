@@ -28,7 +28,7 @@ use super::longer::passes;
 use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
 use super::schedule::Schedule;
 use super::suite::SuiteTest;
-use super::test::MetricTest;
+use super::test::{MetricTest, PAIRS_TO_STAND_OUT};
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::notice::{Advice, Unlikely};
@@ -46,6 +46,10 @@ const SOONEST: f64 = 0.25;
 /// The largest forecast, as a multiple of the pairs so far. Tests without a forecast
 /// get this one, so that they share the time equally.
 const LATEST: f64 = 100.0;
+
+/// How much of a time that is too short for all may go into the first pairs of each, which show
+/// what is far slower.
+const LOOKS: f64 = 0.25;
 
 /// A pair to be measured, or one that was.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,10 +153,11 @@ impl Experiment {
     }
 
     /// The next pair. First come those that were measured before. Then each group in turn gets the
-    /// minimum number of pairs for a verdict, unless there is no time left for that. If so, or if alarms
-    /// are tested over layouts, what stands out goes first. After that, the next pair is of the group
-    /// that is expected to reach its verdicts soonest; what can't have the minimum any more is last. A
-    /// pair only begins if it is allowed and fits into the remaining time.
+    /// minimum number of pairs for a verdict, if there is time for an all-clear of all. Otherwise each
+    /// only gets so many that what is far slower stands out, if that does not take long. What stands
+    /// out goes first then, and also if alarms are tested over layouts. After that, the next pair is of
+    /// the group that is expected to reach its verdicts soonest; what can't have the minimum any more
+    /// is last. A pair only begins if it is allowed and fits into the remaining time.
     ///
     /// # Errors
     /// Why there is no next pair.
@@ -184,7 +189,8 @@ impl Experiment {
             let is_measured = self.tried(*number).is_some();
             is_measured || left > 0.0 && self.groups[*number].pair_seconds <= left
         };
-        let late = (self.needs_minimum && self.lacking() > left).then_some(left);
+        let is_late = self.needs_minimum && self.lacking() > left;
+        let late = is_late.then(|| Late { left, has_time_to_look: self.looks() <= LOOKS * left });
         let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, late));
         let group = group.ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
@@ -511,14 +517,20 @@ impl Experiment {
         &self.benchmarks[self.plan.groups[group].benchmarks.clone()]
     }
 
-    /// How long it takes until all open groups have the minimum number of pairs, seconds.
+    /// How long it takes until all open groups have the minimum number of pairs for an all-clear,
+    /// seconds.
     fn lacking(&self) -> f64 {
-        self.open_groups().map(GroupState::lacking).sum()
+        self.open_groups().map(|group| group.seconds_until(group.to_pass)).sum()
     }
 
-    /// How urgent the next pair of a group is; the smallest value goes first. `late` is how much time
-    /// is left, seconds, if not all will have the minimum number of pairs in time.
-    fn urgency(&self, number: usize, late: Option<f64>) -> Urgency {
+    /// How long it takes until all open groups have enough pairs to stand out, seconds.
+    fn looks(&self) -> f64 {
+        self.open_groups().map(|group| group.seconds_until(PAIRS_TO_STAND_OUT as f64)).sum()
+    }
+
+    /// How urgent the next pair of a group is; the smallest value goes first. `late` is about the
+    /// time that is left if not all can have an all-clear in it.
+    fn urgency(&self, number: usize, late: Option<Late>) -> Urgency {
         let group = &self.groups[number];
         if self.tried(number).is_some() {
             return Urgency::Measured;
@@ -533,7 +545,7 @@ impl Experiment {
         let microseconds = |pairs: f64| (1e6 * (pairs * group.pair_seconds)) as u64;
         // Most pass.
         let to_pass = || microseconds(group.to_pass - pairs);
-        if is_below && late.is_some_and(|left| group.lacking() > left) {
+        if is_below && late.is_some_and(|late| group.lacking() > late.left) {
             return Urgency::OutOfReach { microseconds: to_pass() };
         }
         // An alarm needs time for layouts, the more the larger the program.
@@ -543,9 +555,12 @@ impl Experiment {
             return Urgency::StandsOut;
         }
         if is_below {
+            let is_unseen = group.pairs < PAIRS_TO_STAND_OUT;
             return match late {
-                Some(_) => Urgency::Foreseen { microseconds: to_pass() },
-                None => Urgency::Fresh { pairs: group.pairs },
+                Some(late) if !(is_unseen && late.has_time_to_look) => {
+                    Urgency::Foreseen { microseconds: to_pass() }
+                }
+                _ => Urgency::Fresh { pairs: group.pairs },
             };
         }
         // A group with a hopeless test would otherwise take all of the time, or none.
@@ -561,6 +576,15 @@ impl Experiment {
         let wanted = |number: &usize| !can_select_benchmarks || self.is_needed(*number);
         benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
     }
+}
+
+/// The rest of a time that is too short for all.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    /// How long it is, seconds.
+    left: f64,
+    /// Whether all may have enough pairs in it to stand out.
+    has_time_to_look: bool,
 }
 
 /// How urgent the next pair of a group is, the most urgent first.
@@ -602,7 +626,12 @@ struct GroupState {
 impl GroupState {
     /// How long it takes until it has the minimum number of pairs, seconds.
     fn lacking(&self) -> f64 {
-        self.least.saturating_sub(self.pairs) as f64 * self.pair_seconds
+        self.seconds_until(self.least as f64)
+    }
+
+    /// How long it takes until it has so many pairs, seconds.
+    fn seconds_until(&self, pairs: f64) -> f64 {
+        (pairs - self.pairs as f64).max(0.0) * self.pair_seconds
     }
 }
 

@@ -28,7 +28,7 @@ const WARNING_PATIENCE: u64 = 4;
 const STEPS_PER_THRESHOLD: f64 = 4.0;
 
 /// After this many pairs, all of them beyond the threshold, a test stands out.
-const PAIRS_TO_STAND_OUT: u64 = 5;
+pub(super) const PAIRS_TO_STAND_OUT: u64 = 5;
 
 /// Whether the change is beyond the warning level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -374,6 +374,23 @@ fn decided(sampled: &Sampled) -> Vec<bool> {
 }
 
 #[test]
+fn where_not_all_can_pass_in_time_most_of_what_fits_does_and_what_is_far_slower_is_found() {
+    let mut plan = Plan { estimator: Estimator::Robust, ..groups(46) };
+    // One that would not have its turn otherwise.
+    let change = |group| if group == 41 { 2.0 } else { 1.0 };
+    for (number, group) in plan.groups.iter_mut().enumerate() {
+        (group.pair_seconds, group.tried) = (0.33, vec![tried(Side::Base, change(number)); 2]);
+    }
+    // There is time for the minimum number of pairs of all, but not for an all-clear of all.
+    plan.time_limit = Duration::from_secs(260);
+    let seconds = |_, pairs| if pairs < 2 { 0.0 } else { 0.56 };
+    let (sampled, turns) = timed(&plan, seconds, change, 0.004);
+    let decided = decided(&sampled);
+    let number = decided.iter().filter(|decided| **decided).count();
+    assert!(number >= 30 && decided[41], "{number}: {turns:?}");
+}
+
+#[test]
 fn what_can_have_no_verdict_any_more_does_not_keep_others_from_theirs() {
     let mut plan = groups(2);
     let least = plan.least_pairs();
