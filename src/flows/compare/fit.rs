@@ -108,7 +108,8 @@ fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), St
 /// again, until it does: the first timing may have been slow by accident, with a cold
 /// cache or on a busy machine. The cheapest come first. No pair runs for longer than would fit.
 /// Once the groups that were run again need too long by themselves, only those run whose time is
-/// a guess: the others that are left would not be measured.
+/// a guess: the others that are left would not be measured. Where pairs vary much, such as those of
+/// criterion's quick mode by a factor of ten, the shorter time is too short for most, and is corrected.
 fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
     let seconds = |number: &usize| {
         let group = &plan.groups[*number];
@@ -118,7 +119,7 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         (0..plan.groups.len()).filter_map(|number| Some((number, seconds(&number)?))).collect();
     order.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let (limit, begin) = (plan.time_limit, Instant::now());
-    let mut confirmed = Duration::ZERO;
+    let (mut confirmed, mut again) = (Duration::ZERO, Vec::new());
     let count = order.len();
     for (done, (number, _)) in order.into_iter().enumerate() {
         if plan.least_time() <= limit || begin.elapsed() > limit.mul_f64(TIMING) {
@@ -133,18 +134,33 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         session.reporter.event(Event::Timing((done + 1, count)));
         let timed = time_group(session, plan, number, 1, most)?;
         let group = &mut plan.groups[number];
+        let before = group.pair_seconds;
         group.pair_seconds = match timed {
             Some(seconds) if group.is_guessed => seconds,
-            Some(seconds) => seconds.min(group.pair_seconds),
-            None if group.is_guessed => group.pair_seconds.max(most.as_secs_f64()),
-            None => group.pair_seconds,
+            Some(seconds) => seconds.min(before),
+            None if group.is_guessed => before.max(most.as_secs_f64()),
+            None => before,
         };
+        if !group.is_guessed {
+            let second = timed.unwrap_or(before.max(most.as_secs_f64()));
+            again.push((number, group.pair_seconds, second));
+        }
         if timed.is_some() {
             group.is_guessed = false;
             confirmed += Duration::from_secs_f64(group.pair_seconds * least as f64);
         }
     }
+    let factor = usual_per_shorter(&again);
+    again.iter().for_each(|(number, ..)| plan.groups[*number].pair_seconds *= factor);
     Ok(())
+}
+
+/// How much longer pairs usually take than the shorter of two that were timed, of groups with that and
+/// the second time. Groups were chosen by their first.
+fn usual_per_shorter(again: &[(usize, f64, f64)]) -> f64 {
+    let shorter: f64 = again.iter().map(|(_, shorter, _)| shorter).sum();
+    let second: f64 = again.iter().map(|(.., second)| second).sum();
+    if shorter > 0.0 { second / shorter } else { 1.0 }
 }
 
 /// Runs a pair of a group, which counts like all others, and returns how long it takes, seconds;
@@ -462,6 +478,14 @@ mod tests {
         assert_eq!(shown(&[group(5.0, false, seconds), group(0.0, false, [9.0])], 106.0), "--- x");
         let both = [group(5.0, false, [10.0, 10.0]), group(0.0, false, [99.0])];
         assert_eq!(shown(&both, 50.0), "xx -");
+    }
+
+    #[test]
+    fn pairs_that_vary_take_longer_than_the_shorter_of_two() {
+        // The first one was slow, and the later ones are as fast.
+        assert_eq!(usual_per_shorter(&[(0, 0.5, 0.5), (1, 0.25, 0.25)]), 1.0);
+        assert_eq!(usual_per_shorter(&[(0, 0.5, 0.5), (1, 0.25, 2.5), (2, 0.25, 0.5)]), 3.5);
+        assert_eq!(usual_per_shorter(&[]), 1.0);
     }
 
     #[test]
