@@ -57,7 +57,8 @@ def unreached(length):
 
 def slower(percent):
     """Makes each iteration take so much longer: by the time of the fastest of many calls."""
-    function = f"""fn spin(steps: u64) -> u64 {{
+    function = f"""#[inline(never)]
+fn spin(steps: u64) -> u64 {{
     let mut x = 1_u64;
     // Nothing of this is done at the same time as the work itself.
     unsafe {{ std::arch::x86_64::_mm_lfence() }};
