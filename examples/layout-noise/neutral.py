@@ -63,10 +63,10 @@ fn spin(steps: u64) -> u64 {{
     // Nothing of this is done at the same time as the work itself.
     unsafe {{ std::arch::x86_64::_mm_lfence() }};
     for _ in 0..steps {{
-        x = black_box(x.rotate_left(7) ^ 5);
+        x = (x ^ (x >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }}
     unsafe {{ std::arch::x86_64::_mm_lfence() }};
-    x
+    black_box(x)
 }}
 
 fn fastest<R>(mut run: impl FnMut() -> R) -> f64 {{
