@@ -187,17 +187,24 @@ impl Plan {
         }))
     }
 
-    /// Removes the benchmarks that are not `kept`, by their ids, and the groups that have no others.
+    /// Removes the benchmarks that are not `kept`, by their ids, and the groups and metrics of no
+    /// others.
     pub(crate) fn retain(&mut self, kept: &[bool]) {
-        let new_id = |id: usize| kept[..id].iter().filter(|kept| **kept).count();
-        let mut all = kept.iter();
-        self.benchmarks.retain(|_| all.next() == Some(&true));
+        let new_id = |kept: &[bool], id: usize| kept[..id].iter().filter(|kept| **kept).count();
+        retain(&mut self.benchmarks, kept);
+        let has = |id| self.benchmarks.iter().any(|one| one.metrics.iter().any(|it| it.0.0 == id));
+        let has: Vec<bool> = (0..self.metrics.len()).map(has).collect();
+        retain(&mut self.metrics, &has);
+        let ids = self.benchmarks.iter_mut().flat_map(|one| &mut one.metrics);
+        ids.for_each(|(id, _)| id.0 = new_id(&has, id.0));
         for Group { benchmarks, tried, .. } in &mut self.groups {
-            *benchmarks = new_id(benchmarks.start)..new_id(benchmarks.end);
+            *benchmarks = new_id(kept, benchmarks.start)..new_id(kept, benchmarks.end);
             for pair in tried {
                 pair.rows.retain(|row| kept[row.benchmark.0]);
-                let ids = pair.rows.iter_mut().map(|row| &mut row.benchmark.0);
-                ids.for_each(|id| *id = new_id(*id));
+                for Row { benchmark, values, .. } in &mut pair.rows {
+                    benchmark.0 = new_id(kept, benchmark.0);
+                    values.iter_mut().for_each(|(id, _)| id.0 = new_id(&has, id.0));
+                }
             }
         }
         self.groups.retain(|group| !group.benchmarks.is_empty());
@@ -312,23 +319,30 @@ impl Plan {
     }
 }
 
+/// Keeps those of which this is true.
+fn retain<T>(all: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    all.retain(|_| kept.next() == Some(&true));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn pairs_from_before_follow_the_benchmarks_that_are_kept() {
+    fn pairs_from_before_and_metrics_follow_the_benchmarks_that_are_kept() {
         let mut plan = Plan::new(0.95, Estimator::Robust, 1);
         for group in ["ab", "cde", "f"] {
             plan.add_group(0, true, 1.0);
             for name in group.chars() {
-                plan.add_benchmark(&name.to_string(), &[], Vec::new());
+                let metric = if group == "ab" { "max_rss" } else { "wall_time" };
+                plan.add_benchmark(&name.to_string(), &[Metric::named(metric)], Vec::new());
             }
         }
         let row = |id, side| Row {
             benchmark: BenchmarkId(id),
             side,
-            values: vec![(MetricId(0), id as f64)],
+            values: vec![(MetricId(1), id as f64)],
         };
         let rows = (2..5).flat_map(|id| Side::BOTH.map(|side| row(id, side))).collect();
         plan.groups[1].tried = vec![TriedPair { first: Side::Head, rows }];
@@ -341,5 +355,9 @@ mod tests {
         let ids = tried.rows.iter().map(|row| (row.benchmark.0, row.values[0].1));
         assert_eq!(ids.collect::<Vec<_>>(), [(0, 2.0), (0, 2.0), (1, 4.0), (1, 4.0)]);
         assert_eq!(tried.first, Side::Head);
+        let columns = plan.metrics.iter().map(|metric| metric.name.as_str());
+        assert_eq!(columns.collect::<Vec<_>>(), ["wall_time"]);
+        let ids = plan.benchmarks.iter().map(|one| one.metrics[0].0);
+        assert!(ids.chain(tried.rows.iter().map(|row| row.values[0].0)).all(|id| id.0 == 0));
     }
 }
