@@ -75,6 +75,13 @@ impl Sampled {
         Verdict::of_benchmarks(self.results(), self.likely_slower.as_deref())
     }
 
+    /// Whether a metric of a benchmark is undecided.
+    pub(crate) fn is_open(&self, benchmark: &str, metric: &str) -> bool {
+        let own = self.benchmarks.iter().filter(|one| one.name == benchmark);
+        let mut own = own.flat_map(|one| &one.metrics).filter(|one| one.name == metric);
+        own.any(|one| one.verdict == Some(Verdict::Inconclusive))
+    }
+
     /// The complete pairs of all benchmarks.
     pub(crate) fn pairs(&self) -> u64 {
         self.benchmarks.iter().map(|benchmark| benchmark.pairs).sum()

@@ -12,7 +12,7 @@ use crate::engine::plan::Plan;
 use crate::engine::stages::{Stage, Stages};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
-use crate::model::notice::{Advice, Notice};
+use crate::model::notice::{Advice, Notice, Unlikely};
 use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
 use crate::model::row::Row;
 use crate::model::shard::SuitePairs;
@@ -148,8 +148,8 @@ impl StageRuns<'_, '_> {
 
 /// Whether every gating metric has its verdict.
 fn is_decided<'a>(benchmarks: impl Iterator<Item = &'a BenchmarkResult>) -> bool {
-    let metrics = benchmarks.flat_map(|benchmark| &benchmark.metrics);
-    metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
+    let mut metrics = benchmarks.flat_map(|benchmark| &benchmark.metrics);
+    metrics.all(|metric| metric.verdict != Some(Verdict::Inconclusive))
 }
 
 /// Why all of it stopped, given why the short runs did, and the longer ones if they were allowed.
@@ -171,8 +171,10 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     let as_built = stages.as_built();
     // Forecasts are rough: one that did not come true is dropped.
     if sampled.verdict() == Verdict::Inconclusive {
-        let unlikely = as_built.foreseen().cloned().map(Notice::Unlikely);
-        unlikely.into_iter().for_each(|notice| session.reporter.record(notice));
+        let is_open = |unlikely: &&Unlikely| sampled.is_open(&unlikely.benchmark, &unlikely.metric);
+        if let Some(unlikely) = as_built.foreseen().filter(is_open) {
+            session.reporter.record(Notice::Unlikely(unlikely.clone()));
+        }
         let after = Duration::from_secs_f64(sampled.elapsed);
         let is_early = sampled.stopped_by == StoppedBy::TimeLimit && after < plan.time_limit;
         if stages.has_given_up() && is_early {
