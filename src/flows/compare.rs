@@ -193,7 +193,8 @@ fn measure(
         let stopped_by = nothing_to_measure(preparation);
         return Ok(Some(Measured::nothing(stopped_by, session, Vec::new())));
     }
-    let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    let filter = options.request.filter.as_deref();
+    let mut found = warm_up::discover(session, preparation, filter, &mut builds.warm_ups)?;
     if session.programs.iter().any(|program| program.prints_something_else) {
         for (program, found) in session.programs.iter().zip(&mut found) {
             let name = &program.execution.benchmark.name;

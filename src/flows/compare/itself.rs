@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Options;
 use super::discovery::Discovery;
-use super::program::{self, ComparedProgram};
+use super::program::{self, ComparedProgram, WarmUps};
 use super::sampling::sample_stages;
 use super::session::Session;
 use super::{lengths, planning, warm_up};
@@ -87,7 +87,7 @@ fn sample(
     options: &Options,
 ) -> Result<TriedPairs, Error> {
     let settings = &preparation.settings;
-    let mut found = warm_up::discover(session, preparation, None)?;
+    let mut found = warm_up::discover(session, preparation, None, &mut WarmUps::new())?;
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     if session.programs[0].can_select_benchmarks() {
         thin_out(&mut found[0], settings.limits.time);

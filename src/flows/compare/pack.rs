@@ -105,7 +105,7 @@ impl Linking<'_> {
         let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
             let session = &mut Session { programs, start, reporter: &mut *reporter };
             let filter = self.options.request.filter.as_deref();
-            let mut found = warm_up::discover(session, preparation, filter)?;
+            let mut found = warm_up::discover(session, preparation, filter, &mut builds.warm_ups)?;
             let mut costs = division::divisible(session.programs, &found, preparation);
             let planned = planned(session, &mut found, preparation, self.options, builds)?;
             let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };

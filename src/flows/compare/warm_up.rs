@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::discovery::Discovery;
-use super::program::ComparedProgram;
+use super::program::{ComparedProgram, WarmUps};
 use super::session::Session;
 use crate::error::Error;
 use crate::flows::error::FlowError;
@@ -15,15 +15,17 @@ use crate::workspace::Preparation;
 /// of the time limit.
 const WARM_UP: f64 = 0.1;
 
-/// Runs each side of each program unmeasured.
+/// Runs each side of each program unmeasured. What the runs of other builds have reported is `known`,
+/// and replaced.
 pub(super) fn discover(
     session: &mut Session<'_, '_>,
     preparation: &Preparation,
     filter: Option<&str>,
+    known: &mut WarmUps,
 ) -> Result<Vec<Discovery>, Error> {
     let mut all = Vec::new();
     for number in 0..session.programs.len() {
-        all.push(discover_one(session, number, preparation, filter)?);
+        all.push(discover_one(session, number, preparation, filter, known)?);
     }
     // The full name of a benchmark does not select others that contain it.
     if let Some(name) = filter.filter(|name| all.iter().any(|found| found.has(name))) {
@@ -52,6 +54,7 @@ fn discover_one(
     number: usize,
     preparation: &Preparation,
     filter: Option<&str>,
+    known: &mut WarmUps,
 ) -> Result<Discovery, Error> {
     let Session { programs, reporter, .. } = session;
     let program = &mut programs[number];
@@ -61,7 +64,9 @@ fn discover_one(
         unavailable.into_iter().for_each(|notice| reporter.notice(notice));
     }
     let patience = preparation.settings.limits.time.mul_f64(WARM_UP);
-    let (readings, seconds) = program.warm_up(patience, *reporter)?;
+    let name = program.execution.benchmark.name.clone();
+    let (readings, seconds) = program.warm_up(patience, known.get(&name), *reporter)?;
+    known.insert(name, (readings.clone(), seconds));
     let readings = readings.as_ref();
     let both = readings.into_iter().flat_map(|both| both.base.iter().chain(&both.head));
     let reported: Vec<String> = both.flat_map(|reading| reading.values.metrics()).collect();
