@@ -9,7 +9,7 @@ use super::sampling::sample_stages;
 use super::session::Session;
 use super::{lengths, planning, warm_up};
 use crate::engine::event::{Event, Recorder};
-use crate::engine::plan::Plan;
+use crate::engine::plan::{Group, Plan};
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
@@ -18,6 +18,7 @@ use crate::model::dialect::Dialect;
 use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Row;
 use crate::settings::options::Benchmark;
+use crate::stats::empirical::median_of;
 use crate::workspace::{self, Preparation, Request};
 
 /// The maximum number of pairs: more would show little more of the noise.
@@ -96,9 +97,16 @@ fn sample(
     planning::reason_not_to_sample(&plan, &found, None)?;
     lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
     let Session { programs, start, reporter } = session;
-    let mut rows = Vec::new();
+    let (mut rows, mut ended) = (Vec::new(), 0.0);
+    let mut times = vec![Vec::new(); plan.groups.len()];
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
-        Event::Pair { rows: pair, .. } => rows.extend_from_slice(pair),
+        Event::Pair { rows: pair, progress } => {
+            let is_in = |group: &Group| group.benchmarks.contains(&pair[0].benchmark.0);
+            let group = plan.groups.iter().position(is_in);
+            let began = std::mem::replace(&mut ended, progress.elapsed());
+            group.into_iter().for_each(|group| times[group].push(ended - began));
+            rows.extend_from_slice(pair);
+        }
         Event::Sampled(_) => {}
         event => reporter.event(event),
     });
@@ -107,16 +115,22 @@ fn sample(
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
-    let experiment = stages.as_built();
-    let pairs = experiment.finish(stopped_by).benchmarks.iter().map(|one| one.pairs).max();
+    let pairs = stages.as_built().finish(stopped_by).benchmarks.iter().map(|one| one.pairs).max();
     let share = plan.benchmarks.len().max(1) as f64 / f64::max(benchmarks as f64, 1.0);
     Ok(TriedPairs {
         benchmarks,
         runs: 2 * pairs.unwrap_or(0) as usize,
-        run_seconds: experiment.pair_seconds() / 2.0 / share,
+        run_seconds: pair_seconds(&plan.groups, times) / 2.0 / share,
         rows,
         plan,
     })
+}
+
+/// How long a pair of all groups takes, given the times of their pairs, seconds. That one of them
+/// was disturbed makes no difference.
+fn pair_seconds(groups: &[Group], times: Vec<Vec<f64>>) -> f64 {
+    let groups = groups.iter().zip(times);
+    groups.map(|(group, times)| median_of(times).unwrap_or(group.pair_seconds)).sum()
 }
 
 /// Keeps only every second or every third benchmark, and so on, so that there is time for enough
@@ -138,6 +152,7 @@ fn one_in(benchmarks: usize, pairs: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::estimator::Estimator;
 
     #[test]
     fn of_many_benchmarks_some_are_tried_often_enough() {
@@ -145,5 +160,12 @@ mod tests {
         assert_eq!(one_in(10, 2.0), 4);
         assert_eq!(one_in(10, 0.001), 10);
         assert_eq!(one_in(0, f64::INFINITY), 1);
+    }
+
+    #[test]
+    fn the_time_of_a_run_is_that_of_the_pair_in_the_middle() {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 1);
+        [1.0, 2.0].into_iter().for_each(|seconds| plan.add_group(0, true, seconds));
+        assert_eq!(pair_seconds(&plan.groups, vec![vec![9.0, 0.5, 0.7], Vec::new()]), 2.7);
     }
 }
