@@ -37,6 +37,7 @@ use crate::model::row::{BenchmarkId, MetricId, Row};
 use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 use crate::model::suite::Suite;
+use crate::stats::empirical::median_of;
 use crate::stats::family::Family;
 
 /// The smallest forecast, as a fraction of the pairs so far: a test that has taken
@@ -124,7 +125,9 @@ impl Experiment {
             least: least(group).unwrap_or(u64::MAX),
             to_pass: least(group).map_or(f64::INFINITY, |least| to_pass_per_least * least as f64),
             pairs: 0,
+            expected: group.pair_seconds,
             pair_seconds: group.pair_seconds,
+            is_timed: false,
             timed_pairs: 0,
             timed_seconds: 0.0,
             outlook: OnceCell::new(),
@@ -194,7 +197,7 @@ impl Experiment {
         let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, late));
         let group = group.ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
-        let GroupState { schedule, pairs, pair_seconds, .. } = self.groups[group];
+        let GroupState { schedule, pairs, .. } = self.groups[group];
         let wanted = self.wanted(group);
         let tried = self.tried(group);
         Ok(Turn {
@@ -202,8 +205,7 @@ impl Experiment {
             first: tried.map_or_else(|| schedule.first(pairs), |tried| tried.first),
             pair_seed: schedule.pair_seed(pairs),
             left: Duration::from_secs_f64(left.max(0.001)),
-            // As if it had taken as long as one of the chosen length.
-            begin: if tried.is_some() { begin - pair_seconds } else { begin },
+            begin,
             measured: tried.map(|tried| {
                 let rows = tried.rows.iter().filter(|row| wanted.contains(&row.benchmark));
                 rows.cloned().collect()
@@ -260,9 +262,13 @@ impl Experiment {
         }
         let group = &mut self.groups[turn.group];
         group.pairs += 1;
-        group.timed_pairs += 1;
-        group.timed_seconds += self.elapsed - turn.begin;
-        group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
+        if turn.measured.is_none() {
+            group.is_timed = true;
+            group.timed_pairs += 1;
+            group.timed_seconds += self.elapsed - turn.begin;
+            group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
+            self.correct_expected();
+        }
         self.close(turn.group, turn.wanted.len());
         if let Some(wanted) = wanted.filter(|_| !self.suite_is_open()) {
             (0..wanted.len()).for_each(|group| self.close(group, wanted[group]));
@@ -280,7 +286,19 @@ impl Experiment {
     /// longer than expected.
     pub(crate) fn ran_out(&mut self, turn: &Turn, now: f64) {
         let group = &mut self.groups[turn.group];
+        group.is_timed = true;
         group.pair_seconds = group.pair_seconds.max(now - self.start - turn.begin);
+    }
+
+    /// Expects the pairs of the groups without a measured one to take as many times longer than it
+    /// was thought as those of the others do: the machine may be busier than it was.
+    fn correct_expected(&mut self) {
+        let timed = self.groups.iter().filter(|group| group.is_timed && group.expected > 0.0);
+        let times = median_of(timed.map(|group| group.pair_seconds / group.expected));
+        let Some(times) = times else { return };
+        for group in self.groups.iter_mut().filter(|group| !group.is_timed) {
+            group.pair_seconds = times * group.expected;
+        }
     }
 
     /// Passes the error of the regressions on to the undecided tests, and closes those that this
@@ -325,7 +343,9 @@ impl Experiment {
         group.outlook = OnceCell::new();
         // The mean of the pairs so far is that of longer ones: begin a new one.
         if left < wanted {
-            group.pair_seconds *= left as f64 / wanted as f64;
+            let part = left as f64 / wanted as f64;
+            group.expected *= part;
+            group.pair_seconds *= part;
             group.timed_pairs = 0;
             group.timed_seconds = 0.0;
         }
@@ -410,11 +430,6 @@ impl Experiment {
         self.open_groups().map(|group| group.least as f64 * group.pair_seconds).sum()
     }
 
-    /// How long a pair of each group takes, seconds.
-    pub(crate) fn pair_seconds(&self) -> f64 {
-        self.groups.iter().map(|group| group.pair_seconds).sum()
-    }
-
     fn open_groups(&self) -> impl Iterator<Item = &GroupState> {
         self.groups.iter().filter(|group| group.is_open)
     }
@@ -458,7 +473,7 @@ impl Experiment {
                 }));
             }
         }
-        let pair = self.pair_seconds();
+        let pair: f64 = self.groups.iter().map(|group| group.pair_seconds).sum();
         let suite = self.suite.iter().filter(|number| number.is_open());
         open.extend(suite.map(|number| OpenTest {
             test: number.test(),
@@ -613,8 +628,13 @@ struct GroupState {
     /// The minimum number of pairs for an all-clear.
     to_pass: f64,
     pairs: u64,
-    /// How long a pair takes with the remaining benchmarks, seconds.
+    /// How long a pair with the remaining benchmarks was expected to take before any was measured,
+    /// seconds.
+    expected: f64,
+    /// How long it takes.
     pair_seconds: f64,
+    /// Whether a pair of it was measured here.
+    is_timed: bool,
     /// The pairs since a benchmark left.
     timed_pairs: u64,
     /// How long these took, seconds.

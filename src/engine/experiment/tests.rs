@@ -403,6 +403,24 @@ fn what_can_have_no_verdict_any_more_does_not_keep_others_from_theirs() {
 }
 
 #[test]
+fn where_all_take_longer_than_expected_that_is_known_from_the_first_measured_pair() {
+    // So many pairs of each are there from before, and there is time for so many verdicts.
+    for (before, verdicts) in [(0, 41), (8, 50)] {
+        let mut plan = Plan { estimator: Estimator::Robust, ..groups(101) };
+        for group in &mut plan.groups {
+            group.pair_seconds = 1.0;
+            group.tried = vec![tried(Side::Base, 1.0); before as usize];
+        }
+        let lacking = 2.5 * (plan.least_pairs() - before) as f64;
+        plan.time_limit = Duration::from_secs_f64(lacking * f64::from(verdicts));
+        let seconds = |_, pairs| if pairs < before { 0.0 } else { 2.5 };
+        let (sampled, _) = timed(&plan, seconds, |_| 1.0, 0.001);
+        let reached = decided(&sampled).into_iter().filter(|is_decided| *is_decided).count();
+        assert!(reached + 1 >= verdicts as usize, "{reached} of {verdicts}");
+    }
+}
+
+#[test]
 fn it_ends_early_once_the_least_number_of_pairs_is_out_of_reach() {
     let plan = Plan { gives_up: true, ..groups(1) };
     let least = plan.least_pairs();
