@@ -88,9 +88,9 @@ impl From<Stop> for NotFound {
 /// Which functions of the largest regressions cost more.
 pub(super) fn explain(
     session: &mut Session<'_, '_>,
-    when: Explain,
     discoveries: &[Discovery],
 ) -> Result<Vec<Explanation>, Error> {
+    let when = session.options.explain;
     if when == Explain::Never {
         return Ok(Vec::new());
     }
@@ -299,11 +299,11 @@ fn explains(found: &FoundCosts, result: &BenchmarkResult, part: bool) -> bool {
 /// The crates of programs whose code has grown.
 pub(super) fn explain_code(
     session: &Session<'_, '_>,
-    when: Explain,
     discoveries: &[Discovery],
 ) -> Vec<Explanation> {
+    let is_wanted = session.options.explain != Explain::Never;
     let found = session.programs.iter().zip(discoveries);
-    let grown = found.filter(|(_, found)| when != Explain::Never && found.has_grown());
+    let grown = found.filter(|(_, found)| is_wanted && found.has_grown());
     grown.filter_map(|(program, found)| sizes_of_crates(&found.program, &program.sides)).collect()
 }
 

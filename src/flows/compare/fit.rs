@@ -36,7 +36,7 @@ const ONE_PART: f64 = 0.25;
 const ENTERS: f64 = 4.0;
 
 /// Leaves out of the plan what the time limit has no room for, and reports early what can't reach
-/// a verdict. `layouts` are those of the settings.
+/// a verdict.
 ///
 /// # Errors
 /// If not one benchmark fits, or there are fewer layouts than any verdict needs.
@@ -44,13 +44,12 @@ pub(super) fn into_limit(
     session: &mut Session<'_, '_>,
     plan: &mut Plan,
     discoveries: &mut [Discovery],
-    layouts: Layouts,
 ) -> Result<(), Error> {
     if plan.tests() == 0 || !plan.decides {
         return Ok(());
     }
     let least = plan.least_pairs();
-    if let Layouts::Number(number) = layouts
+    if let Layouts::Number(number) = session.preparation.settings.policy.layouts
         && u64::from(number) < least
     {
         return Err(FlowError::TooFewLayouts { number, least }.into());

@@ -19,7 +19,7 @@ use crate::model::outcome::{Limits, StoppedBy};
 use crate::model::row::Row;
 use crate::settings::options::Benchmark;
 use crate::stats::empirical::median_of;
-use crate::workspace::{self, Preparation, Request};
+use crate::workspace::{self, Request};
 
 /// The maximum number of pairs: more would show little more of the noise.
 const ENOUGH: u64 = 20;
@@ -71,9 +71,9 @@ pub(in crate::flows) fn sample_each(
         let mut tried = Vec::new();
         for program in programs {
             let (benchmark, dialect) = (program.execution.benchmark.clone(), program.dialect());
-            let programs = std::slice::from_mut(program);
-            let mut session = Session { programs, start, reporter: &mut *reporter };
-            match sample(&mut session, &preparation, &options) {
+            let (programs, preparation) = (std::slice::from_mut(program), &preparation);
+            let (options, reporter) = (&options, &mut *reporter);
+            match sample(&mut Session { programs, preparation, options, start, reporter }) {
                 Err(error) if error.is_interrupt() => return Err(error),
                 pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
             }
@@ -82,21 +82,16 @@ pub(in crate::flows) fn sample_each(
     })
 }
 
-fn sample(
-    session: &mut Session<'_, '_>,
-    preparation: &Preparation,
-    options: &Options,
-) -> Result<TriedPairs, Error> {
-    let settings = &preparation.settings;
-    let mut found = warm_up::discover(session, preparation, None, &mut WarmUps::new())?;
+fn sample(session: &mut Session<'_, '_>) -> Result<TriedPairs, Error> {
+    let mut found = warm_up::discover(session, &mut WarmUps::new())?;
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     if session.programs[0].can_select_benchmarks() {
-        thin_out(&mut found[0], settings.limits.time);
+        thin_out(&mut found[0], session.preparation.settings.limits.time);
     }
-    let mut plan = planning::plan(session, &found, settings, options, false)?;
+    let mut plan = planning::plan(session, &found, false)?;
     planning::reason_not_to_sample(&plan, &found, None)?;
-    lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
-    let Session { programs, start, reporter } = session;
+    lengths::choose(session, &mut plan)?;
+    let Session { programs, preparation, options, start, reporter } = session;
     let (mut rows, mut ended) = (Vec::new(), 0.0);
     let mut times = vec![Vec::new(); plan.groups.len()];
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
@@ -110,7 +105,7 @@ fn sample(
         Event::Sampled(_) => {}
         event => reporter.event(event),
     });
-    let session = &mut Session { programs, start: *start, reporter };
+    let session = &mut Session { programs, preparation, options, start: *start, reporter };
     let (stages, stopped_by) = sample_stages(session, &plan)?;
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());

@@ -20,7 +20,7 @@ use crate::model::run_length::RunLength;
 use crate::model::side::Side;
 
 /// The file of the cache with the lengths that other comparisons found.
-pub(super) const KNOWN: &str = "run-lengths-v3";
+const KNOWN: &str = "run-lengths-v3";
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
@@ -33,13 +33,9 @@ const LONGEST_PAIR: Duration = Duration::from_secs(3);
 /// How long runs measure if the process takes far longer to start.
 const BEHIND_START_UP: Duration = Duration::from_millis(10);
 
-/// Determines how long the runs of each group of a plan should be. `known` is a file with the
-/// lengths that other comparisons found.
-pub(super) fn choose(
-    session: &mut Session<'_, '_>,
-    plan: &mut Plan,
-    known: &Path,
-) -> Result<(), Error> {
+/// Determines how long the runs of each group of a plan should be.
+pub(super) fn choose(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Error> {
+    let known = session.preparation.cache.file(KNOWN);
     let budget = plan.time_limit.mul_f64(TRIAL);
     for number in 0..session.programs.len() {
         let groups = plan.groups.iter().enumerate().filter(|(_, group)| group.program == number);
@@ -49,7 +45,7 @@ pub(super) fn choose(
         let Session { programs, reporter, .. } = session;
         let (program, patience) = (&mut programs[number], LONGEST_PAIR);
         let mut lengths = Lengths { program, groups, patience };
-        lengths.choose(plan, deadline, known, *reporter)?;
+        lengths.choose(plan, deadline, &known, *reporter)?;
         session.report_runs();
     }
     Ok(())

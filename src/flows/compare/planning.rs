@@ -1,6 +1,5 @@
 //! The plan of a comparison: which benchmarks share a run.
 
-use super::Options;
 use super::discovery::{Discovered, Discovery};
 use super::program::ComparedProgram;
 use super::session::Session;
@@ -11,7 +10,6 @@ use crate::flows::error::FlowError;
 use crate::model::layouts::Layouts;
 use crate::model::outcome::StoppedBy;
 use crate::model::shard::Division;
-use crate::settings::policy::Settings;
 
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
 const SLOW_START: f64 = 0.05;
@@ -21,10 +19,9 @@ const SLOW_START: f64 = 0.05;
 pub(super) fn plan(
     session: &mut Session<'_, '_>,
     discoveries: &[Discovery],
-    settings: &Settings,
-    options: &Options,
     decides: bool,
 ) -> Result<Plan, Error> {
+    let (settings, options) = (&session.preparation.settings, session.options);
     let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
     let mut plan = Plan {
         time_limit: settings.limits.time,

@@ -68,7 +68,7 @@ pub(super) fn sample_stages(
     session: &mut Session<'_, '_>,
     plan: &Plan,
 ) -> Result<(Stages, StoppedBy), Error> {
-    let Session { programs, start, reporter } = session;
+    let Session { programs, start, reporter, .. } = session;
     let clock = || start.elapsed().as_secs_f64();
     let placed = plan.groups.iter().map(|group| &programs[group.program]);
     let placed = placed.map(|program| program.both_sides(SideProgram::can_be_placed)).collect();
@@ -169,12 +169,8 @@ fn end(plan: &Plan, short: StoppedBy, long: Option<StoppedBy>, is_decided: bool)
 /// Reports what the user should know at the end.
 fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: &Sampled) {
     let as_built = stages.as_built();
-    // Forecasts are rough: one that did not come true is dropped.
     if sampled.verdict() == Verdict::Inconclusive {
-        let is_open = |unlikely: &&Unlikely| sampled.is_open(&unlikely.benchmark, &unlikely.metric);
-        if let Some(unlikely) = as_built.foreseen().filter(is_open) {
-            session.reporter.record(Notice::Unlikely(unlikely.clone()));
-        }
+        unlikely(stages, sampled).into_iter().for_each(|notice| session.reporter.record(notice));
         let after = Duration::from_secs_f64(sampled.elapsed);
         let is_early = sampled.stopped_by == StoppedBy::TimeLimit && after < plan.time_limit;
         if stages.has_given_up() && is_early {
@@ -201,6 +197,12 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     for program in &*session.programs {
         program.report_left_behind(session.reporter);
     }
+}
+
+/// The verdict that was called unlikely. Forecasts are rough: one that did not come true is dropped.
+fn unlikely(stages: &Stages, sampled: &Sampled) -> Option<Notice> {
+    let is_open = |one: &&Unlikely| sampled.is_open(&one.benchmark, &one.metric);
+    stages.as_built().foreseen().filter(is_open).cloned().map(Notice::Unlikely)
 }
 
 /// What would decide the rest.
