@@ -4,12 +4,7 @@ use std::path::Path;
 
 use super::experiment::Progress;
 use super::plan::Plan;
-use crate::model::explanation::Evidence;
-use crate::model::metric::Metric;
-use crate::model::notice::Notice;
-use crate::model::revision::{Revision, Sides};
-use crate::model::row::{Row, Values};
-use crate::model::side::Side;
+use crate::model::{Evidence, Metric, Notice, Revision, Row, Side, Sides, Values};
 
 /// Receives what happens. Each notice is reported as an event and kept for the result.
 pub(crate) trait Reporter {

@@ -29,14 +29,10 @@ use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
 use super::schedule::Schedule;
 use super::suite::SuiteTest;
 use super::test::{MetricTest, PAIRS_TO_STAND_OUT};
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::notice::{Advice, Unlikely};
-use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy};
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
-use crate::model::suite::Suite;
+use crate::model::{
+    Advice, BenchmarkId, BenchmarkResult, Gate, Layouts, MetricId, MetricResult, Row, RunLength,
+    Sampled, Side, Status, StoppedBy, Suite, Unlikely,
+};
 use crate::stats::empirical::median_of;
 use crate::stats::family::Family;
 

@@ -5,13 +5,7 @@ use std::time::Duration;
 
 use super::suite::PlannedNumber;
 use super::test::estimator;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::Metric;
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Row, RunLength, Side};
 use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 

@@ -21,12 +21,7 @@ use super::experiment::{Experiment, Progress, Turn};
 use super::layouts::{FIRST_RUNS, LayoutNoise, LayoutPlan};
 use super::plan::{Plan, PlannedBenchmark};
 use super::test::{MetricTest, estimator};
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::Metric;
-use crate::model::notice::Unlikely;
-use crate::model::outcome::StoppedBy;
-use crate::model::row::{BenchmarkId, MetricId, Row};
+use crate::model::{BenchmarkId, Gate, Layouts, Metric, MetricId, Row, StoppedBy, Unlikely};
 
 /// The fraction of the time limit that is reserved for layouts if all benchmarks are tested over
 /// them, and the largest one that is reserved for several alarms.

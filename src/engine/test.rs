@@ -2,12 +2,9 @@
 //! for running comparisons and for analyses of samples.
 
 use super::layouts::looks_slower;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::metric::{Better, Metric};
-use crate::model::noise::Finding;
-use crate::model::outcome::{MetricResult, Summary, Verdict};
-use crate::model::side::Side;
+use crate::model::{
+    Better, Estimator, Finding, Gate, Metric, MetricResult, Side, Summary, Verdict,
+};
 use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::NoiseShape;

@@ -36,11 +36,10 @@ use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::history::learn::learn;
 use crate::flows::hooks::with_hooks;
-use crate::model::explanation::{Explain, Explanation};
-use crate::model::gate::Gate;
-use crate::model::notice::{ChangedFunction, Notice};
-use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
-use crate::model::shard::{Division, Shard};
+use crate::model::{
+    BenchmarkResult, ChangedFunction, Division, Explain, Explanation, Gate, Notice, Outcome,
+    Sampled, Shard, Status, StoppedBy, Verdict,
+};
 use crate::settings::options::Benchmark;
 use crate::workspace::pack::Pack;
 use crate::workspace::{self, Preparation, Preview, Request, State};
@@ -460,7 +459,7 @@ fn benchmarks_of(found: &Discovery, shown: &[String]) -> Vec<BenchmarkResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::side::Pair;
+    use crate::model::Pair;
 
     #[test]
     fn of_the_functions_that_differ_those_come_first_that_run_and_may_have_been_edited() {

@@ -12,10 +12,7 @@ use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
 use crate::flows::error::FlowError;
-use crate::model::metric::{DEFAULT_METRIC, unfit};
-use crate::model::notice::Notice;
-use crate::model::outcome::{Limits, StoppedBy};
-use crate::model::row::Values;
+use crate::model::{DEFAULT_METRIC, Limits, Notice, StoppedBy, Values, unfit};
 use crate::settings::values::Words;
 use crate::settings::{self, Written};
 

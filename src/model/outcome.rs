@@ -14,13 +14,9 @@ pub use result::{
 use serde::{Deserialize, Deserializer, Serialize};
 pub use verdict::{Doubt, Judgement, Method, Status, StoppedBy, Verdict};
 
-use crate::model::estimator::Estimator;
-use crate::model::explanation::Explanation;
-use crate::model::layouts::Layouts;
-use crate::model::notice::Notice;
-use crate::model::revision::Sides;
-use crate::model::shard::{Shard, ShardBy};
-use crate::model::suite::{Suite, SuiteGate};
+use crate::model::{
+    Estimator, Explanation, Layouts, Notice, Shard, ShardBy, Sides, Suite, SuiteGate,
+};
 
 /// What gates on the base but is not measured on the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,7 +207,7 @@ impl Outcome {
 mod tests {
     use super::Verdict::{Inconclusive, NoRegression, Regression};
     use super::*;
-    use crate::model::metric::Metric;
+    use crate::model::Metric;
 
     #[test]
     fn what_was_sampled_is_that_of_all_benchmarks() {

@@ -15,7 +15,7 @@
 
 mod outliers;
 
-use crate::model::metric::Better;
+use crate::model::Better;
 use crate::stats::moments::Moments;
 
 use outliers::outliers;

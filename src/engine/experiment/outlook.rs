@@ -2,7 +2,7 @@
 
 use super::{BenchmarkState, Experiment, GroupState};
 use crate::engine::test::MetricTest;
-use crate::model::notice::Unlikely;
+use crate::model::Unlikely;
 use crate::stats::forecast::Forecast;
 
 /// The number of pairs before the first forecast: fewer show too little of the

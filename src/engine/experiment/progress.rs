@@ -4,8 +4,7 @@ use super::{BenchmarkState, Experiment, GroupState};
 use crate::engine::plan::Plan;
 use crate::engine::suite::SuiteTest;
 use crate::engine::test::MetricTest;
-use crate::model::outcome::{BenchmarkResult, MetricResult};
-use crate::model::row::Row;
+use crate::model::{BenchmarkResult, MetricResult, Row};
 
 /// The progress of sampling. Bounds and forecasts can take longer to compute than
 /// a pair takes to run, so they are only computed on demand.

@@ -1,10 +1,7 @@
 //! Feeds the experiment numbers.
 
 use super::*;
-use crate::model::estimator::Estimator;
-use crate::model::metric::{Better, Metric, Unit};
-use crate::model::noise::Finding;
-use crate::model::outcome::{Summary, Verdict};
+use crate::model::{Better, Estimator, Finding, Metric, Summary, Unit, Verdict};
 use crate::stats::estimator::{Levels, ROUNDING};
 use crate::stats::noise::TestNoise;
 

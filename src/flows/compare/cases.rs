@@ -6,8 +6,7 @@ use crate::error::Error;
 use crate::exec::harness;
 use crate::exec::meter;
 use crate::flows::error::FlowError;
-use crate::model::row::{BenchmarkId, Reading, Row};
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, Reading, Row, Side};
 
 impl ComparedProgram<'_> {
     /// The rows of the wanted benchmarks, from what a run of one side reports.

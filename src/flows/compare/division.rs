@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::discovery::Discovery;
-use super::session::Session;
-use crate::model::shard::{AllottedBenchmark, Divisible, Division, Shard, ShardBy};
+use super::{Discovery, Session};
+use crate::model::{AllottedBenchmark, Divisible, Division, Shard, ShardBy};
 
 /// What can be divided of what was found.
 pub(super) fn divisible(session: &Session<'_, '_>, found: &[Discovery]) -> Vec<Divisible> {

@@ -8,21 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::discovery::Discovery;
-use super::program::ComparedProgram;
-use super::session::Session;
+use super::{ComparedProgram, Discovery, Session};
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Sampling, SideProgram, Stop, Unknown};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
-use crate::model::explanation::{
-    Cost, Evidence, Explain, Explanation, FunctionCost, StackCost, StackFrame,
+use crate::model::{
+    BenchmarkResult, Better, Cost, Evidence, Explain, Explanation, FunctionCost, MetricResult,
+    Notice, Pair, Side, StackCost, StackFrame, Unit, Verdict,
 };
-use crate::model::metric::{Better, Unit};
-use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
-use crate::model::side::{Pair, Side};
 use crate::stats::empirical::{median, sorted};
 use crate::workspace::functions;
 
@@ -465,8 +460,7 @@ fn median_sum(costs: &Costs) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::metric::Metric;
-    use crate::model::outcome::Summary;
+    use crate::model::{Metric, Summary};
 
     fn costs(all: &[(&str, &[f64])]) -> Costs {
         all.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect()

@@ -4,9 +4,8 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
-use super::session::Session;
+use super::{Discovery, Session};
 use crate::engine::event::Event;
 use crate::engine::plan::{Group, Plan, TriedPair};
 use crate::engine::schedule::Schedule;
@@ -14,10 +13,7 @@ use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;
 use crate::flows::error::{FlowError, HEADROOM, limit_for};
-use crate::model::layouts::Layouts;
-use crate::model::notice::{NoTime, Notice};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
+use crate::model::{Layouts, NoTime, Notice, RunLength, Side};
 
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
 /// addition to it: once for the groups, and once for their benchmarks.

@@ -2,21 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::Options;
-use super::discovery::Discovery;
 use super::program::{self, ComparedProgram, WarmUps};
 use super::sampling::sample_stages;
-use super::session::Session;
-use super::{lengths, planning, warm_up};
+use super::{Discovery, Options, Session, lengths, planning, warm_up};
 use crate::engine::event::{Event, Recorder};
 use crate::engine::plan::{Group, Plan};
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
 use crate::flows::hooks::with_hooks;
-use crate::model::dialect::Dialect;
-use crate::model::outcome::{Limits, StoppedBy};
-use crate::model::row::Row;
+use crate::model::{Dialect, Limits, Row, StoppedBy};
 use crate::settings::options::Benchmark;
 use crate::stats::empirical::median_of;
 use crate::workspace::{self, Request};
@@ -147,7 +142,7 @@ fn one_in(benchmarks: usize, pairs: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
+    use crate::model::Estimator;
 
     #[test]
     fn of_many_benchmarks_some_are_tried_often_enough() {

@@ -13,14 +13,9 @@ use crate::engine::stages::{LayoutTest, first_gate};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::meter;
-use crate::model::layouts::Placing;
-use crate::model::metric::Metric;
-use crate::model::outcome::BenchmarkResult;
-use crate::model::row::{BenchmarkId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::shard::SuitePairs;
-use crate::model::side::Pair;
-use crate::model::suite::Suite;
+use crate::model::{
+    BenchmarkId, BenchmarkResult, Metric, Pair, Placing, Row, RunLength, Suite, SuitePairs,
+};
 
 /// Makes the layouts differ from the order of the pairs.
 const SEED: u64 = 0x6c69_6e6b_6564;

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::harnesses::own_times;
-use super::program::ComparedProgram;
-use super::session::Session;
+use super::{ComparedProgram, Session};
 use crate::engine::event::{Event, Reporter};
 use crate::engine::plan::{Plan, TriedPair};
 use crate::engine::schedule::Schedule;
@@ -14,10 +13,7 @@ use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::known::Known;
-use crate::model::notice::RunNotice;
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, MetricId, Row, RunLength, RunNotice, Side};
 
 /// The file of the cache with the lengths that other comparisons found.
 const KNOWN: &str = "run-lengths-v3";

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::discovery::Discovery;
 use super::layouts::seeds;
-use super::program::ComparedProgram;
-use super::session::Session;
-use super::units::Builds;
-use super::{Options, Planned, aligned, division, planned, prepare, program, same, warm_up};
+use super::{
+    Builds, ComparedProgram, Discovery, Options, Planned, Session, aligned, division, planned,
+    prepare, program, same, warm_up,
+};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::plan::Plan;
 use crate::engine::stages::PATIENCE;
@@ -17,10 +16,7 @@ use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::exec::program::LinkedElsewhere;
 use crate::flows::hooks::with_hooks;
-use crate::model::layouts::Layouts;
-use crate::model::notice::Notice;
-use crate::model::shard::Divisible;
-use crate::model::side::{Pair, Side};
+use crate::model::{Divisible, Layouts, Notice, Pair, Side};
 use crate::workspace::pack::Pack;
 
 /// What is in a pack.
@@ -61,8 +57,7 @@ pub fn pack(
         let packed = Packed::default();
         let mut linking = Linking { layouts, pack: &mut pack, packed, made: Vec::new() };
         let (preparation, reporter) = (&preparation, &mut *reporter);
-        let session =
-            Session { programs: &mut programs, preparation, options, start, reporter };
+        let session = Session { programs: &mut programs, preparation, options, start, reporter };
         let linked = linking.link(session, &mut builds, context);
         if let Ok(false) = linked {
             reporter.begin_again();

@@ -1,15 +1,12 @@
 //! The plan of a comparison: which benchmarks share a run.
 
 use super::discovery::{Discovered, Discovery};
-use super::program::ComparedProgram;
-use super::session::Session;
+use super::{ComparedProgram, Session};
 use crate::engine::plan::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::flows::error::FlowError;
-use crate::model::layouts::Layouts;
-use crate::model::outcome::StoppedBy;
-use crate::model::shard::Division;
+use crate::model::{Division, Layouts, StoppedBy};
 
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
 const SLOW_START: f64 = 0.05;

@@ -23,13 +23,10 @@ use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
 use crate::flows::error::FlowError;
 use crate::flows::filter::Selection;
-use crate::model::dialect::Dialect;
-use crate::model::layouts::Placing;
-use crate::model::notice::{ChangedFunction, Notice, RunNotice};
-use crate::model::outcome::MetricResult;
-use crate::model::row::{BenchmarkId, Reading, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
+use crate::model::{
+    BenchmarkId, ChangedFunction, Dialect, MetricResult, Notice, Pair, Placing, Reading, Row,
+    RunLength, RunNotice, Side,
+};
 use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
 use crate::workspace::{Preparation, SameRun, SourceFile, State};

@@ -2,20 +2,16 @@
 
 use std::time::Duration;
 
-use super::layouts;
-use super::longer;
-use super::program::ComparedProgram;
-use super::session::Session;
+use super::{ComparedProgram, Session, layouts, longer};
 use crate::engine::event::{Event, Reporter};
 use crate::engine::experiment::Turn;
 use crate::engine::plan::Plan;
 use crate::engine::stages::{Stage, Stages};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
-use crate::model::notice::{Advice, Notice, Unlikely};
-use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
-use crate::model::row::Row;
-use crate::model::shard::SuitePairs;
+use crate::model::{
+    Advice, BenchmarkResult, Notice, Row, Sampled, StoppedBy, SuitePairs, Unlikely, Verdict,
+};
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
 /// for `longest` where nothing has regressed. Also returns the pairs of a suite that is divided.

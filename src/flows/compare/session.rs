@@ -2,10 +2,9 @@
 
 use std::time::Instant;
 
-use super::Options;
-use super::program::ComparedProgram;
+use super::{ComparedProgram, Options};
 use crate::engine::event::Reporter;
-use crate::model::notice::Notice;
+use crate::model::Notice;
 use crate::workspace::Preparation;
 
 /// The programs of a comparison, and to whom is reported what happens.

@@ -13,19 +13,15 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
-use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
-use super::session::Session;
+use super::{Discovery, Session};
 use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
-use crate::model::dialect::Dialect;
-use crate::model::notice::Notice;
-use crate::model::outcome::{FunctionCounts, SameReason};
-use crate::model::side::{Pair, Side};
+use crate::model::{Dialect, FunctionCounts, Notice, Pair, SameReason, Side};
 use crate::workspace::{Moves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.

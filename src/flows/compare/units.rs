@@ -12,7 +12,7 @@ use super::program::WarmUps;
 use super::unaffected::LeftOut;
 use crate::error::Error;
 use crate::exec::known::Known;
-use crate::model::notice::Notice;
+use crate::model::Notice;
 use crate::settings::options::Benchmark;
 use crate::workspace::{Preparation, Request};
 

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::discovery::Discovery;
 use super::program::WarmUps;
-use super::session::Session;
+use super::{Discovery, Session};
 use crate::error::Error;
 use crate::flows::error::FlowError;
-use crate::model::dialect::Dialect;
-use crate::model::notice::Notice;
+use crate::model::{Dialect, Notice};
 
 /// How long an unmeasured run may take where a list of the benchmarks can replace it, as a fraction
 /// of the time limit.

@@ -16,9 +16,7 @@ pub use running::Running;
 
 use robust::Robust;
 
-use crate::model::estimator::Estimator;
-use crate::model::metric::Better;
-use crate::model::outcome::Summary;
+use crate::model::{Better, Estimator, Summary};
 
 use super::betting::BetGrowth;
 use super::sequential::{least_pairs, least_signs};

@@ -5,7 +5,7 @@ use super::mean::RatioOfMeans;
 use super::median::MedianOfRatios;
 use super::robust::Robust;
 use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
-use crate::model::outcome::Summary;
+use crate::model::Summary;
 use crate::stats::first;
 
 /// Adds pairs, and estimates the change after each of them, and whether there is a

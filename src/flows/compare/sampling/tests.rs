@@ -3,12 +3,7 @@ use std::cell::Cell;
 use super::*;
 use crate::engine::event::Recorder;
 use crate::flows::error::FlowError;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::{Metric, Unit};
-use crate::model::row::{BenchmarkId, MetricId};
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Unit};
 use crate::stats::noise::TestNoise;
 
 const LIMIT: f64 = 100.0;
