@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::Event;
+use crate::engine::Event;
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::Context;

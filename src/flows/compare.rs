@@ -27,10 +27,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::longer::{kept as kept_for_longer_runs, length as longest_run};
-use crate::engine::plan::Plan;
 use crate::engine::remarks::remarks;
+use crate::engine::{Event, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::engine::schedule::Schedule;
+use crate::engine::Schedule;
 use crate::engine::test::MetricTest;
 use crate::error::Error;
 use crate::exec::execution::Context;

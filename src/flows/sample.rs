@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::engine::event::Event;
-use crate::engine::schedule::Rounds;
+use crate::engine::{Event, Rounds};
 use crate::error::Error;
 use crate::exec::execution::{Context, FailedRun, Runs, Stop};
 use crate::exec::machine::Machine;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::layouts::depends_on_layout;
 use super::{ComparedProgram, Session};
-use crate::engine::plan::Plan;
+use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown};
 use crate::model::{BenchmarkId, Layouts, Notice, Pair, RunLength, Side};

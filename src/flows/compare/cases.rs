@@ -1,7 +1,7 @@
 //! How what the runs of a program report becomes rows.
 
 use super::program::ComparedProgram;
-use crate::engine::plan::{Plan, PlannedBenchmark};
+use crate::engine::{Plan, PlannedBenchmark};
 use crate::error::Error;
 use crate::exec::harness;
 use crate::exec::meter;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{ComparedProgram, Discovery, Session};
-use crate::engine::event::{Event, Reporter};
+use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Sampling, SideProgram, Stop, Unknown};
 use crate::exec::machine::Machine;

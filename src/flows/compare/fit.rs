@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::lengths::bit_reversed_order;
 use super::{Discovery, Session};
-use crate::engine::event::Event;
-use crate::engine::plan::{Group, Plan, TriedPair};
-use crate::engine::schedule::Schedule;
+use crate::engine::{Event, Group, Plan, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;

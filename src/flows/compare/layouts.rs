@@ -5,11 +5,8 @@ use std::time::Instant;
 
 use super::lengths::ratios;
 use super::program::ComparedProgram;
-use crate::engine::experiment::Turn;
 use crate::engine::layouts::{LayoutPlan, combined, median_rows};
-use crate::engine::plan::{Group, Plan};
-use crate::engine::schedule::Schedule;
-use crate::engine::stages::{LayoutTest, first_gate};
+use crate::engine::{Group, LayoutTest, Plan, Schedule, Turn, first_gate};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::meter;

@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::harnesses::own_times;
 use super::{ComparedProgram, Session};
-use crate::engine::event::{Event, Reporter};
-use crate::engine::plan::{Plan, TriedPair};
-use crate::engine::schedule::Schedule;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
+use crate::engine::{Event, Plan, Reporter, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::known::Known;

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::sampling::sample_stages;
 use super::session::Session;
-use crate::engine::event::Event;
 use crate::engine::longer::{self, Shown, replace};
-use crate::engine::plan::Plan;
+use crate::engine::{Event, Plan};
 use crate::error::Error;
 use crate::model::{AtLength, BenchmarkId, BenchmarkResult, Notice, Remark, Sampled, Verdict};
 

@@ -9,9 +9,7 @@ use super::{
     Builds, ComparedProgram, Discovery, Options, Planned, Session, aligned, division, planned,
     prepare, program, same, warm_up,
 };
-use crate::engine::event::{Event, Recorder, Reporter};
-use crate::engine::plan::Plan;
-use crate::engine::stages::PATIENCE;
+use crate::engine::{Event, PATIENCE, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::exec::program::LinkedElsewhere;

@@ -2,7 +2,7 @@
 
 use super::discovery::{Discovered, Discovery};
 use super::{ComparedProgram, Session};
-use crate::engine::plan::Plan;
+use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::flows::error::FlowError;

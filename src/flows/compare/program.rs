@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 use super::accesses::Folders;
 use super::harnesses::{self, asks_for_short_runs};
 use super::renewal::Renewal;
-use crate::engine::event::{Event, Reporter};
-use crate::engine::experiment::{Progress, Turn};
-use crate::engine::plan::Plan;
 use crate::engine::test::exact;
+use crate::engine::{Event, Plan, Progress, Reporter, Turn};
 use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,

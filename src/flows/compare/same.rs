@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::unaffected::ProgramTracer;
 use super::{ComparedProgram, Options};
-use crate::engine::event::{Event, Reporter};
+use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Unknown};
 use crate::model::{Notice, SameReason};

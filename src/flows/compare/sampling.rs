@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use super::{ComparedProgram, Session, layouts, longer};
-use crate::engine::event::{Event, Reporter};
-use crate::engine::experiment::Turn;
-use crate::engine::plan::Plan;
-use crate::engine::stages::{Stage, Stages};
+use crate::engine::{Event, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{ComparedProgram, Options};
-use crate::engine::event::Reporter;
+use crate::engine::Reporter;
 use crate::model::Notice;
 use crate::workspace::Preparation;
 

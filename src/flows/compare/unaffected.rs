@@ -16,7 +16,7 @@ use super::accesses::Folders;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use super::{Discovery, Session};
-use crate::engine::event::{Event, Reporter};
+use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult};
-use crate::engine::event::{Event, Recorder, Reporter};
+use crate::engine::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use crate::engine::Event;
 use crate::engine::advice::SUGGESTED_THRESHOLDS;
-use crate::engine::event::Event;
 use crate::engine::test::estimator;
 use crate::error::Error;
 use crate::exec::execution::Context;

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::engine::event::Recorder;
+use crate::engine::Recorder;
 use crate::flows::error::FlowError;
 use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Unit};
 use crate::stats::noise::TestNoise;
