@@ -384,11 +384,10 @@ fn changed_functions(
         {
             let mut changed = changed.to_vec();
             let is_known = entered.iter().all(Option::is_some);
-            for function in changed.iter_mut().filter(|_| is_known) {
-                let mut all = entered.iter().flatten();
-                function.runs = Some(all.any(|entered| entered.contains(&function.name)));
-            }
             for function in &mut changed {
+                let mut all = entered.iter().flatten();
+                let runs = all.any(|entered| entered.contains(&function.name));
+                function.runs = is_known.then_some(runs);
                 function.is_edited = edited.and_then(|crates| names_any(&function.name, crates));
             }
             sort_by_relevance(&mut changed);
