@@ -241,7 +241,7 @@ fn costs(
         let can_be_cut = group.can_select_benchmarks && group.benchmarks.len() > 1;
         let start_up = session.programs[group.program].start_up;
         let start_ups = if can_be_cut { 2.0 * start_up } else { 0.0 };
-        let mut timed = vec![PartTime::default(); group.benchmarks.len()];
+        let mut timed = vec![Err(0.0); group.benchmarks.len()];
         for (part, number) in timed.iter_mut().zip(group.benchmarks.clone()) {
             let left = deadline.saturating_duration_since(Instant::now());
             if !can_be_cut || left.is_zero() || !plan.benchmarks[number].gates() {
@@ -253,9 +253,8 @@ fn costs(
             let length = length.unwrap_or(RunLength::LONG);
             let part_of_it = number..number + 1;
             let timed = program.timed_pair(plan, part_of_it, Side::Base, length, Some(most))?;
-            let seconds = timed.map(|(seconds, _)| seconds);
-            let own = seconds.unwrap_or(most.as_secs_f64()) - start_ups;
-            *part = PartTime { seconds: own.max(0.0), is_known: seconds.is_some() };
+            let own = |seconds: f64| (seconds - start_ups).max(0.0);
+            *part = timed.map(|(seconds, _)| own(seconds)).ok_or(own(most.as_secs_f64()));
         }
         let own = own_seconds((group.pair_seconds - start_ups).max(0.0), &timed);
         let entered = &discoveries[group.program].entered;
@@ -272,23 +271,13 @@ fn costs(
     Ok(costs)
 }
 
-/// How long a benchmark of a group takes in a pair.
-#[derive(Clone, Copy, Default)]
-struct PartTime {
-    /// Seconds; the least if they are not known.
-    seconds: f64,
-    is_known: bool,
-}
-
-/// The seconds of each benchmark of a group: those that are not known share what is left of all.
-fn own_seconds(all: f64, timed: &[PartTime]) -> impl Iterator<Item = f64> {
-    let known: f64 = timed.iter().filter(|part| part.is_known).map(|part| part.seconds).sum();
-    let unknown = timed.iter().filter(|part| !part.is_known).count();
+/// The seconds of each benchmark of a group. Those that are not known, which have at least so many,
+/// share what is left of all.
+fn own_seconds(all: f64, timed: &[Result<f64, f64>]) -> impl Iterator<Item = f64> {
+    let known: f64 = timed.iter().flatten().sum();
+    let unknown = timed.iter().filter(|seconds| seconds.is_err()).count();
     let share = (all - known).max(0.0) / unknown.max(1) as f64;
-    timed.iter().map(move |part| match part.is_known {
-        true => part.seconds,
-        false => part.seconds.max(share),
-    })
+    timed.iter().map(move |seconds| seconds.unwrap_or_else(|least| least.max(share)))
 }
 
 /// Which benchmarks of each group are measured within `limit`, seconds. Where not all fit, each has
@@ -507,13 +496,11 @@ mod tests {
 
     #[test]
     fn those_that_were_not_timed_share_what_the_others_leave_of_a_group() {
-        let known = |seconds| PartTime { seconds, is_known: true };
-        let longer = |seconds| PartTime { seconds, is_known: false };
-        let own = |timed: &[PartTime]| own_seconds(33.0, timed).collect::<Vec<f64>>();
-        assert_eq!(own(&[known(1.0), longer(7.5), known(2.0)]), [1.0, 30.0, 2.0]);
-        assert_eq!(own(&[known(1.0), longer(0.0), longer(20.0)]), [1.0, 16.0, 20.0]);
-        assert_eq!(own(&[longer(0.0); 3]), [11.0; 3]);
-        assert_eq!(own(&[known(40.0), longer(0.0)]), [40.0, 0.0]);
+        let own = |timed: &[Result<f64, f64>]| own_seconds(33.0, timed).collect::<Vec<f64>>();
+        assert_eq!(own(&[Ok(1.0), Err(7.5), Ok(2.0)]), [1.0, 30.0, 2.0]);
+        assert_eq!(own(&[Ok(1.0), Err(0.0), Err(20.0)]), [1.0, 16.0, 20.0]);
+        assert_eq!(own(&[Err(0.0); 3]), [11.0; 3]);
+        assert_eq!(own(&[Ok(40.0), Err(0.0)]), [40.0, 0.0]);
     }
 
     #[test]

@@ -155,6 +155,6 @@ mod tests {
     fn the_time_of_a_run_is_that_of_the_pair_in_the_middle() {
         let mut plan = Plan::new(0.95, Estimator::Robust, 1);
         [1.0, 2.0].into_iter().for_each(|seconds| plan.add_group(0, true, seconds));
-        assert_eq!(pair_seconds(&plan.groups, vec![vec![9.0, 0.5, 0.7], Vec::new()]), 2.7);
+        assert_eq!(pair_seconds(&plan.groups, vec![vec![9.0, 0.5, 0.75], Vec::new()]), 2.75);
     }
 }
