@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Execution, SideProgram, Stop};
 use crate::exec::meter::Pass;
-use crate::model::row::Reading;
-use crate::model::run_length::RunLength;
+use crate::model::{Reading, RunLength};
 
 impl Execution<'_> {
     /// What all benchmarks that match the filter measure, and the time of such a run, seconds.

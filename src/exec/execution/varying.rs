@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use super::SideProgram;
-use crate::model::row::Reading;
+use crate::model::Reading;
 
 /// The benchmarks of one side if some of their names change with every run, else none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,9 +57,9 @@ impl VaryingNames {
         }
         let fixed = self.benchmarks.iter().filter(|one| !one.varies).map(|one| &one.name);
         let fixed: BTreeSet<&String> = fixed.collect();
-        let varying = readings.iter_mut().filter(|reading| {
-            reading.benchmark.as_ref().is_some_and(|name| !fixed.contains(name))
-        });
+        let varying = readings
+            .iter_mut()
+            .filter(|reading| reading.benchmark.as_ref().is_some_and(|name| !fixed.contains(name)));
         for (reading, stable) in varying.zip(self.stable()) {
             reading.benchmark = Some(stable.clone());
         }
@@ -85,7 +85,7 @@ impl SideProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::row::Values;
+    use crate::model::Values;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()

@@ -151,7 +151,7 @@ pub(super) fn spec(
         };
         return Err(Failure::Arguments(format!("`--estimator {estimator}` needs {why}")));
     }
-    let Described { units, not_measured } = described(&samples.files)?;
+    let Described { units, not_measured, .. } = described(&samples.files)?;
     Ok(Spec {
         judges,
         gates,
@@ -168,7 +168,7 @@ pub(super) fn spec(
 pub(super) fn described(files: &[PathBuf]) -> Result<Described, Failure> {
     let mut all = Described::default();
     for path in files.iter().filter(|path| *path != Path::new("-")) {
-        let Described { units, not_measured } = Described::beside(path)?;
+        let Described { units, not_measured, .. } = Described::beside(path)?;
         for (metric, scale) in units {
             all.units.entry(metric).or_insert(scale);
         }
