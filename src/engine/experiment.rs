@@ -113,10 +113,7 @@ impl Experiment {
         let least = |group: &Group| plan.least_pairs_in(group).filter(|_| plan.decides);
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
-            is_open: group
-                .benchmarks
-                .clone()
-                .any(|id| benchmarks[id].is_open() || suite.iter().any(|number| number.needs(id))),
+            is_open: true,
             // A shard by pairs reaches no verdict, so its groups are sampled equally often.
             least: least(group).unwrap_or(u64::MAX),
             to_pass: least(group).map_or(f64::INFINITY, |least| to_pass_per_least * least as f64),
@@ -131,7 +128,7 @@ impl Experiment {
         let is_allowed = plan.max_pairs.is_none_or(|most| most >= plan.least_pairs());
         let mut family = plan.family();
         family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
-        Experiment {
+        let mut experiment = Experiment {
             groups: groups.collect(),
             benchmarks,
             suite,
@@ -148,7 +145,9 @@ impl Experiment {
             start: now,
             elapsed: 0.0,
             plan,
-        }
+        };
+        (0..experiment.groups.len()).for_each(|group| experiment.close(group, 0));
+        experiment
     }
 
     /// The next pair. First come those that were measured before. Then each group in turn gets the

@@ -18,7 +18,7 @@ use crate::model::{
     BenchmarkResult, Better, Cost, Evidence, Explain, Explanation, FunctionCost, MetricResult,
     Notice, Pair, Side, StackCost, StackFrame, Unit, Verdict,
 };
-use crate::stats::empirical::{median, sorted};
+use crate::stats::empirical::{median, median_of, sorted};
 use crate::workspace::functions;
 
 /// The maximum number of regressions to explain, the largest first.
@@ -453,8 +453,7 @@ impl CostRange {
 fn median_sum(costs: &Costs) -> f64 {
     let runs = costs.values().map(Vec::len).max().unwrap_or_default();
     let sum = |run: usize| costs.values().map(|runs| runs[run]).sum::<f64>();
-    let sums: Vec<f64> = (0..runs).map(sum).collect();
-    CostRange::of((!sums.is_empty()).then_some(&sums)).median
+    median_of((0..runs).map(sum)).unwrap_or_default()
 }
 
 #[cfg(test)]

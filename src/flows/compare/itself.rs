@@ -126,11 +126,8 @@ fn pair_seconds(groups: &[Group], times: Vec<Vec<f64>>) -> f64 {
 /// pairs of these.
 fn thin_out(found: &mut Discovery, time: Duration) {
     let every = one_in(found.benchmarks.len(), time.as_secs_f64() / found.pair_seconds);
-    let mut number = 0;
-    found.benchmarks.retain(|_| {
-        number += 1;
-        (number - 1) % every == 0
-    });
+    let mut numbers = 0..;
+    found.benchmarks.retain(|_| numbers.next().is_some_and(|number| number % every == 0));
 }
 
 /// One in how many of `benchmarks` is kept if there is time for this many pairs of all.
