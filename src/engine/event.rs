@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::experiment::Progress;
+use super::experiment::Experiment;
 use super::plan::Plan;
 use crate::model::{Evidence, Metric, Notice, Revision, Row, Side, Sides, Values};
 
@@ -160,10 +160,10 @@ pub enum Event<'a> {
         /// The rows of its runs, in order.
         rows: &'a [Row],
         /// The progress of sampling.
-        progress: &'a Progress<'a>,
+        progress: &'a Experiment,
     },
     /// Sampling has ended for any reason, after at least one pair.
-    Sampled(&'a Progress<'a>),
+    Sampled(&'a Experiment),
     /// Sampling of any commands begins.
     Rounds {
         /// The metrics of a run, in order.

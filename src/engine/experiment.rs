@@ -2,7 +2,7 @@
 //!
 //! A state machine without processes and without a clock. The caller asks for the
 //! [next](Experiment::next) turn, measures it, [pushes](Experiment::push) the
-//! rows, and shows the [progress](Experiment::progress):
+//! rows, and shows [all results so far](Experiment::snapshot):
 //!
 //! ```text
 //! let stopped_by = loop {
@@ -20,7 +20,7 @@ use std::cell::OnceCell;
 use std::time::Duration;
 
 use outlook::Outlook;
-pub use progress::{Progress, Snapshot};
+pub use progress::Snapshot;
 
 use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
@@ -427,11 +427,6 @@ impl Experiment {
 
     fn open_groups(&self) -> impl Iterator<Item = &GroupState> {
         self.groups.iter().filter(|group| group.is_open)
-    }
-
-    /// The progress so far.
-    pub fn progress(&self) -> Progress<'_> {
-        Progress { experiment: self }
     }
 
     /// Whether a verdict is missing.

@@ -227,7 +227,7 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
             Ok(vec![(BenchmarkId(0), vec![time, size])])
         },
         |_, experiment| {
-            let result = &experiment.progress().results(0).next().unwrap().metrics[0];
+            let result = &experiment.results(0).next().unwrap().metrics[0];
             if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
                 at_decision = Some(result.clone());
             }
@@ -300,7 +300,7 @@ fn all_get_the_least_number_of_pairs_and_then_what_is_nearly_decided_goes_first(
         },
         |turn, experiment| {
             turns.push(turn.group);
-            let result = experiment.progress().results(turn.group).next().unwrap();
+            let result = experiment.results(turn.group).next().unwrap();
             if result.metrics[0].verdict != Some(Verdict::Inconclusive) {
                 decided.push(turn.group);
             }
@@ -553,7 +553,7 @@ fn a_regression_is_told_with_the_pair_that_shows_it_and_once() {
             Ok(vec![(turn.wanted[0], vec![value, value])])
         },
         |_, experiment| {
-            for (_, metric) in experiment.progress().found() {
+            for (_, metric) in experiment.found() {
                 told.push(metric.summary.pairs);
             }
         },
@@ -853,9 +853,9 @@ fn feed_pairs(
         },
         |_, experiment| {
             if asks(seconds.get() as u64) {
-                seen.push(experiment.progress().snapshot());
+                seen.push(experiment.snapshot());
             }
-            end = Some(experiment.progress().snapshot());
+            end = Some(experiment.snapshot());
         },
     );
     (sampled, seen, order, end.unwrap())

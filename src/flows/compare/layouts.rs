@@ -104,7 +104,7 @@ pub(super) fn measure(
     let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
     let of_suite = test.over.plan.suite.iter().map(|number| &*number.metric.name);
     program.execution.only_runs_for(gates.map(|gate| &*gate.metric).chain(of_suite));
-    let before = test.experiment.progress().results(turn.group).map(|one| one.pairs).max();
+    let before = test.experiment.results(turn.group).map(|one| one.pairs).max();
     let number = before.unwrap_or(0);
     let of = test.over.plan.groups[turn.group].program;
     let is_at_hand = number < program.layouts_at_hand();

@@ -10,7 +10,7 @@ use super::accesses::Folders;
 use super::harnesses::{self, asks_for_short_runs};
 use super::renewal::Renewal;
 use crate::engine::test::exact;
-use crate::engine::{Event, Plan, Progress, Reporter, Turn};
+use crate::engine::{Event, Experiment, Plan, Reporter, Turn};
 use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
@@ -559,11 +559,7 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// Measures the pair of a turn.
-    pub(super) fn measure(
-        &mut self,
-        turn: &Turn,
-        progress: &Progress<'_>,
-    ) -> Result<Vec<Row>, Stop> {
+    pub(super) fn measure(&mut self, turn: &Turn, progress: &Experiment) -> Result<Vec<Row>, Stop> {
         if self.execution.meters.has_slow_runs() {
             let results = progress.results(turn.group);
             if results.clone().any(|benchmark| benchmark.pairs > 0) {

@@ -102,7 +102,7 @@ impl StageRuns<'_, '_> {
                 }
                 self.restore()?;
                 let program = self.plan.groups[turn.group].program;
-                self.programs[program].measure(turn, &stages.progress(stage))
+                self.programs[program].measure(turn, stages.as_built())
             }
             Stage::Over(number) => self.measure_over(stages, number, turn, reporter),
         }
@@ -244,8 +244,9 @@ fn run(
             Err(Stop::Error(error)) => break Err(error),
         };
         stages.push(stage, &turn, &rows, clock());
-        reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
-        if let Some(unlikely) = stages.unlikely(stage) {
+        let experiment = stages.experiment(stage);
+        reporter.event(Event::Pair { rows: &rows, progress: experiment });
+        if let Some(unlikely) = experiment.unlikely() {
             reporter.event(Event::Notice(&Notice::Unlikely(unlikely.clone())));
         }
     };
