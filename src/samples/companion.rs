@@ -203,7 +203,7 @@ pub enum NotAShard {
 }
 
 /// What the file next to a file of samples says about them; nothing if there is no such file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Described {
     /// The units and directions of the columns.
@@ -215,6 +215,18 @@ pub struct Described {
 }
 
 impl Described {
+    /// The text of the file while these metrics are measured.
+    ///
+    /// # Errors
+    /// If it can't be serialized.
+    pub fn by(metrics: &[Metric]) -> io::Result<String> {
+        let units = metrics.iter().map(|Metric { name, unit, better }| {
+            (name.clone(), Quantity { unit: unit.clone(), better: *better })
+        });
+        let described = Described { units: units.collect(), ..Described::default() };
+        Ok(serde_json::to_string(&described)? + "\n")
+    }
+
     /// Reads the file.
     ///
     /// # Errors

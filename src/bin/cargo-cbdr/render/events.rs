@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::experiment::Experiment;
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::outcome::Verdict;
-use cargo_cbdr::model::row::Row;
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::{Layouts, Row, Side, Verdict};
 use cargo_cbdr::samples::csv;
 use serde::Serialize;
 use serde_json::{Value, json};

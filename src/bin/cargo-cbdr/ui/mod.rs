@@ -21,10 +21,7 @@ use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::experiment::Experiment;
 use cargo_cbdr::error::shortage;
-use cargo_cbdr::model::explanation::Evidence;
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::notice::{Notice, Weight};
-use cargo_cbdr::model::outcome::{Outcome, Verdict};
+use cargo_cbdr::model::{Evidence, Layouts, Notice, Outcome, Verdict, Weight};
 use cargo_cbdr::settings::Error::TooFewPairs;
 
 use crate::cli::ProgressForm;
