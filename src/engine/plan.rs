@@ -10,7 +10,7 @@ use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 
 /// What is sampled, and when it stops.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The metrics, each name once, in the order of the columns of samples.
     pub metrics: Vec<Metric>,
@@ -68,7 +68,7 @@ pub struct PlannedBenchmark {
 }
 
 /// The benchmarks of a program that are measured in one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Group {
     /// The program, by its index in the comparison.
     pub(crate) program: usize,
@@ -113,26 +113,13 @@ impl Plan {
     /// A plan without benchmarks and without limits.
     pub fn new(confidence: f64, estimator: Estimator, seed: u64) -> Self {
         Plan {
-            metrics: Vec::new(),
-            benchmarks: Vec::new(),
-            groups: Vec::new(),
-            suite: Vec::new(),
-            is_suite_divided: false,
-            unaffected: 0,
             confidence,
             estimator,
             time_limit: Duration::MAX,
-            kept: Duration::ZERO,
-            max_pairs: None,
-            fail_fast: false,
-            gives_up: false,
             decides: true,
-            of_tests: None,
-            is_over_layouts: false,
-            is_longer: false,
             layouts: Layouts::Off,
-            most_layouts: None,
             seed,
+            ..Plan::default()
         }
     }
 
@@ -144,16 +131,9 @@ impl Plan {
     /// Adds an empty group of program number `program`.
     pub fn add_group(&mut self, program: usize, can_select_benchmarks: bool, pair_seconds: f64) {
         let end = self.benchmarks.len();
-        self.groups.push(Group {
-            program,
-            benchmarks: end..end,
-            can_select_benchmarks,
-            pair_seconds,
-            is_guessed: false,
-            is_stored: false,
-            length: None,
-            tried: Vec::new(),
-        });
+        let benchmarks = end..end;
+        let group = Group { program, benchmarks, can_select_benchmarks, ..Group::default() };
+        self.groups.push(Group { pair_seconds, ..group });
     }
 
     /// Adds a benchmark to the latest group.
