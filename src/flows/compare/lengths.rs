@@ -7,7 +7,7 @@ use super::harnesses::own_times;
 use super::{ComparedProgram, Session};
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
-use crate::engine::{Event, Plan, Reporter, Schedule, TriedPair};
+use crate::engine::{Event, Group, Plan, Reporter, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::known::Known;
@@ -108,7 +108,8 @@ impl Lengths<'_, '_> {
         let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
         let places = self.program.source.map(own_times).unwrap_or_default();
         if let Some(slowest) = slowest.filter(|_| !places.is_empty()) {
-            let benchmark = plan.benchmarks[slowest.benchmarks.start].name.clone();
+            let program = &self.program.execution.benchmark.name;
+            let benchmark = measured_by(plan, slowest, program).to_owned();
             let pair_seconds = slowest.pair_seconds;
             let notice = RunNotice::OwnTimes { benchmark, pair_seconds, places };
             self.program.execution.notices.push(notice);
@@ -252,6 +253,14 @@ impl Lengths<'_, '_> {
     }
 }
 
+/// The name of what the pairs of a group measure: of several benchmarks their program's.
+fn measured_by<'n>(plan: &'n Plan, group: &Group, program: &'n str) -> &'n str {
+    match &plan.benchmarks[group.benchmarks.clone()] {
+        [only] => &only.name,
+        _ => program,
+    }
+}
+
 /// The ratios head/base of the gating metrics in a pair.
 fn gating_ratios(rows: &[Row], gating: &[(BenchmarkId, MetricId)]) -> Vec<f64> {
     let ratio = |(id, metric): &(BenchmarkId, MetricId)| {
@@ -302,6 +311,20 @@ pub(super) fn bit_reversed_order(count: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Estimator;
+
+    #[test]
+    fn the_time_of_a_pair_is_that_of_the_only_benchmark_or_of_the_program() {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 1);
+        for names in ["a", "bc"] {
+            plan.add_group(0, true, 1.0);
+            for name in names.chars() {
+                plan.add_benchmark(&name.to_string(), &[], Vec::new());
+            }
+        }
+        let names = plan.groups.iter().map(|group| measured_by(&plan, group, "suite"));
+        assert_eq!(names.collect::<Vec<_>>(), ["a", "suite"]);
+    }
 
     #[test]
     fn what_was_not_tried_takes_as_long_as_the_middle_of_the_others() {
