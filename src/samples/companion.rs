@@ -238,9 +238,11 @@ impl Described {
         let described: Described = serde_json::from_slice(&text)
             .map_err(|error| bad(format!("{error} in `{}`", path.display())))?;
         let mut file = io::BufReader::new(fs_err::File::open(samples)?);
-        let mut lines = 0;
-        while file.skip_until(b'\n')? > 0 {
-            lines += 1;
+        let (mut lines, mut quotes, mut line) = (0, 0, Vec::new());
+        while file.read_until(b'\n', &mut line)? > 0 {
+            // A name in quotes can have several lines.
+            quotes += line.drain(..).filter(|byte| *byte == b'"').count();
+            lines += u64::from(quotes % 2 == 0);
         }
         match described.rows {
             Some(rows) if rows + 1 != lines => Err(bad(format!(
@@ -272,7 +274,7 @@ mod tests {
     fn a_description_of_other_samples_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let samples = folder.path().join("s.csv");
-        std::fs::write(&samples, "benchmark,wall_time\nbase,1\nhead,1\n").unwrap();
+        std::fs::write(&samples, "benchmark,wall_time\n\"a\nb/base\",1\nhead,1\n").unwrap();
         assert_eq!(Described::beside(&samples).unwrap().rows, None);
         let describe = |rows: u64| {
             let text = format!("{{\"not_measured\": [[\"a\", 3.0]], \"rows\": {rows}}}");

@@ -90,7 +90,8 @@ fn sample(session: &mut Session<'_, '_>) -> Result<TriedPairs, Error> {
     let mut times = vec![Vec::new(); plan.groups.len()];
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
         Event::Pair { rows: pair, progress } => {
-            let is_in = |group: &Group| group.benchmarks.contains(&pair[0].benchmark.0);
+            let id = pair.first().map(|row| row.benchmark.0);
+            let is_in = |group: &Group| id.is_some_and(|id| group.benchmarks.contains(&id));
             let group = plan.groups.iter().position(is_in);
             let began = std::mem::replace(&mut ended, progress.elapsed());
             group.into_iter().for_each(|group| times[group].push(ended - began));
