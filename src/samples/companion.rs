@@ -246,8 +246,7 @@ impl Described {
         }
         match described.rows {
             Some(rows) if rows + 1 != lines => Err(bad(format!(
-                "`{}` has {} rows, but {rows} were measured, says `{}`: remove that if it is about \
-                 others",
+                "`{}` has {} rows instead of {rows}: remove `{}` if it is about others",
                 samples.display(),
                 lines.max(1) - 1,
                 path.display()
@@ -283,6 +282,6 @@ mod tests {
         };
         assert_eq!(describe(2).unwrap().not_measured, [("a".to_owned(), 3.0)]);
         let refused = describe(4).unwrap_err().to_string();
-        assert!(refused.contains("s.csv` has 2 rows, but 4 were measured, says"), "{refused}");
+        assert!(refused.contains("s.csv` has 2 rows instead of 4: remove `"), "{refused}");
     }
 }
