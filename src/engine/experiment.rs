@@ -46,7 +46,7 @@ const LATEST: f64 = 100.0;
 
 /// How much of a time that is too short for all may go into the first pairs of each, which show
 /// what is far slower.
-const LOOKS: f64 = 0.25;
+const LOOKS: f64 = 0.3;
 
 /// A pair to be measured, or one that was.
 #[derive(Clone, Debug, PartialEq)]

@@ -408,7 +408,8 @@ fn where_all_take_longer_than_expected_that_is_known_from_the_first_measured_pai
             group.pair_seconds = 1.0;
             group.tried = vec![tried(Side::Base, 1.0); before as usize];
         }
-        let lacking = 2.5 * (plan.least_pairs() - before) as f64;
+        let enough = plan.least_pairs() as f64 * plan.pairs_to_pass_per_least();
+        let lacking = 2.5 * (enough - before as f64);
         plan.time_limit = Duration::from_secs_f64(lacking * f64::from(verdicts));
         let seconds = |_, pairs| if pairs < before { 0.0 } else { 2.5 };
         let (sampled, _) = timed(&plan, seconds, |_| 1.0, 0.001);
