@@ -244,11 +244,11 @@ impl Described {
             quotes += line.drain(..).filter(|byte| *byte == b'"').count();
             lines += u64::from(quotes % 2 == 0);
         }
+        let here = lines.saturating_sub(1);
         match described.rows {
-            Some(rows) if rows + 1 != lines => Err(bad(format!(
-                "`{}` has {} rows instead of {rows}: remove `{}` if it is about others",
+            Some(rows) if rows != here => Err(bad(format!(
+                "`{}` has {here} rows, but {rows} were measured: remove `{}` if it is about others",
                 samples.display(),
-                lines.max(1) - 1,
                 path.display()
             ))),
             _ => Ok(described),
@@ -282,6 +282,6 @@ mod tests {
         };
         assert_eq!(describe(2).unwrap().not_measured, [("a".to_owned(), 3.0)]);
         let refused = describe(4).unwrap_err().to_string();
-        assert!(refused.contains("s.csv` has 2 rows instead of 4: remove `"), "{refused}");
+        assert!(refused.contains("s.csv` has 2 rows, but 4 were measured: remove `"), "{refused}");
     }
 }
