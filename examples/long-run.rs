@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if LINES.contains(&done) {
             let each = 1e6 * since.1.elapsed().as_secs_f64() / (done - since.0) as f64;
             let before = Instant::now();
-            let snapshot = experiment.progress().snapshot();
+            let snapshot = experiment.snapshot();
             let look = 1e3 * before.elapsed().as_secs_f64();
             assert_eq!(snapshot.benchmarks.len(), 1);
             println!("| {done} | {:.1} MiB | {each:.1} µs | {look:.1} ms |", peak_mebibytes());

@@ -5,9 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::test::MetricTest;
-use crate::model::gate::THRESHOLD;
-use crate::model::notice::Advice;
-use crate::model::row::MetricId;
+use crate::model::{Advice, MetricId, THRESHOLD};
 use crate::stats::forecast::Forecast;
 
 /// The thresholds that are suggested, fractions.
@@ -103,10 +101,7 @@ fn time(open: &[OpenTest<'_>], elapsed: f64) -> Option<(f64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
-    use crate::model::gate::Gate;
-    use crate::model::metric::Metric;
-    use crate::model::side::Side;
+    use crate::model::{Estimator, Gate, Metric, Side};
     use crate::stats::estimator::Levels;
     use crate::stats::noise::TestNoise;
 

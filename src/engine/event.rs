@@ -2,14 +2,9 @@
 
 use std::path::Path;
 
-use super::experiment::Progress;
+use super::experiment::Experiment;
 use super::plan::Plan;
-use crate::model::explanation::Evidence;
-use crate::model::metric::Metric;
-use crate::model::notice::Notice;
-use crate::model::revision::{Revision, Sides};
-use crate::model::row::{Row, Values};
-use crate::model::side::Side;
+use crate::model::{Evidence, Metric, Notice, Revision, Row, Side, Sides, Values};
 
 /// Receives what happens. Each notice is reported as an event and kept for the result.
 pub(crate) trait Reporter {
@@ -165,10 +160,10 @@ pub enum Event<'a> {
         /// The rows of its runs, in order.
         rows: &'a [Row],
         /// The progress of sampling.
-        progress: &'a Progress<'a>,
+        progress: &'a Experiment,
     },
     /// Sampling has ended for any reason, after at least one pair.
-    Sampled(&'a Progress<'a>),
+    Sampled(&'a Experiment),
     /// Sampling of any commands begins.
     Rounds {
         /// The metrics of a run, in order.

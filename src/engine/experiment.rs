@@ -2,7 +2,7 @@
 //!
 //! A state machine without processes and without a clock. The caller asks for the
 //! [next](Experiment::next) turn, measures it, [pushes](Experiment::push) the
-//! rows, and shows the [progress](Experiment::progress):
+//! rows, and shows [all results so far](Experiment::snapshot):
 //!
 //! ```text
 //! let stopped_by = loop {
@@ -20,7 +20,7 @@ use std::cell::OnceCell;
 use std::time::Duration;
 
 use outlook::Outlook;
-pub use progress::{Progress, Snapshot};
+pub use progress::Snapshot;
 
 use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
@@ -29,14 +29,11 @@ use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
 use super::schedule::Schedule;
 use super::suite::SuiteTest;
 use super::test::{MetricTest, PAIRS_TO_STAND_OUT};
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::notice::{Advice, Unlikely};
-use crate::model::outcome::{BenchmarkResult, MetricResult, Sampled, Status, StoppedBy};
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
-use crate::model::suite::Suite;
+use crate::model::{
+    Advice, BenchmarkId, BenchmarkResult, Gate, Layouts, MetricId, MetricResult, Row, RunLength,
+    Sampled, Side, Status, StoppedBy, Suite, Unlikely,
+};
+use crate::stats::empirical::median_of;
 use crate::stats::family::Family;
 
 /// The smallest forecast, as a fraction of the pairs so far: a test that has taken
@@ -49,7 +46,7 @@ const LATEST: f64 = 100.0;
 
 /// How much of a time that is too short for all may go into the first pairs of each, which show
 /// what is far slower.
-const LOOKS: f64 = 0.25;
+const LOOKS: f64 = 0.3;
 
 /// A pair to be measured, or one that was.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,15 +113,14 @@ impl Experiment {
         let least = |group: &Group| plan.least_pairs_in(group).filter(|_| plan.decides);
         let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
-            is_open: group
-                .benchmarks
-                .clone()
-                .any(|id| benchmarks[id].is_open() || suite.iter().any(|number| number.needs(id))),
+            is_open: true,
             // A shard by pairs reaches no verdict, so its groups are sampled equally often.
             least: least(group).unwrap_or(u64::MAX),
             to_pass: least(group).map_or(f64::INFINITY, |least| to_pass_per_least * least as f64),
             pairs: 0,
+            expected: group.pair_seconds,
             pair_seconds: group.pair_seconds,
+            is_timed: false,
             timed_pairs: 0,
             timed_seconds: 0.0,
             outlook: OnceCell::new(),
@@ -132,7 +128,7 @@ impl Experiment {
         let is_allowed = plan.max_pairs.is_none_or(|most| most >= plan.least_pairs());
         let mut family = plan.family();
         family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
-        Experiment {
+        let mut experiment = Experiment {
             groups: groups.collect(),
             benchmarks,
             suite,
@@ -149,7 +145,9 @@ impl Experiment {
             start: now,
             elapsed: 0.0,
             plan,
-        }
+        };
+        (0..experiment.groups.len()).for_each(|group| experiment.close(group, 0));
+        experiment
     }
 
     /// The next pair. First come those that were measured before. Then each group in turn gets the
@@ -194,7 +192,7 @@ impl Experiment {
         let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, late));
         let group = group.ok_or(StoppedBy::TimeLimit)?;
         self.latest = Some(group);
-        let GroupState { schedule, pairs, pair_seconds, .. } = self.groups[group];
+        let GroupState { schedule, pairs, .. } = self.groups[group];
         let wanted = self.wanted(group);
         let tried = self.tried(group);
         Ok(Turn {
@@ -202,8 +200,7 @@ impl Experiment {
             first: tried.map_or_else(|| schedule.first(pairs), |tried| tried.first),
             pair_seed: schedule.pair_seed(pairs),
             left: Duration::from_secs_f64(left.max(0.001)),
-            // As if it had taken as long as one of the chosen length.
-            begin: if tried.is_some() { begin - pair_seconds } else { begin },
+            begin,
             measured: tried.map(|tried| {
                 let rows = tried.rows.iter().filter(|row| wanted.contains(&row.benchmark));
                 rows.cloned().collect()
@@ -260,9 +257,13 @@ impl Experiment {
         }
         let group = &mut self.groups[turn.group];
         group.pairs += 1;
-        group.timed_pairs += 1;
-        group.timed_seconds += self.elapsed - turn.begin;
-        group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
+        if turn.measured.is_none() {
+            group.is_timed = true;
+            group.timed_pairs += 1;
+            group.timed_seconds += self.elapsed - turn.begin;
+            group.pair_seconds = group.timed_seconds / group.timed_pairs as f64;
+            self.correct_expected();
+        }
         self.close(turn.group, turn.wanted.len());
         if let Some(wanted) = wanted.filter(|_| !self.suite_is_open()) {
             (0..wanted.len()).for_each(|group| self.close(group, wanted[group]));
@@ -280,7 +281,19 @@ impl Experiment {
     /// longer than expected.
     pub(crate) fn ran_out(&mut self, turn: &Turn, now: f64) {
         let group = &mut self.groups[turn.group];
+        group.is_timed = true;
         group.pair_seconds = group.pair_seconds.max(now - self.start - turn.begin);
+    }
+
+    /// Expects the pairs of the groups without a measured one to take as many times longer than it
+    /// was thought as those of the others do: the machine may be busier than it was.
+    fn correct_expected(&mut self) {
+        let timed = self.groups.iter().filter(|group| group.is_timed && group.expected > 0.0);
+        let times = median_of(timed.map(|group| group.pair_seconds / group.expected));
+        let Some(times) = times else { return };
+        for group in self.groups.iter_mut().filter(|group| !group.is_timed) {
+            group.pair_seconds = times * group.expected;
+        }
     }
 
     /// Passes the error of the regressions on to the undecided tests, and closes those that this
@@ -325,7 +338,9 @@ impl Experiment {
         group.outlook = OnceCell::new();
         // The mean of the pairs so far is that of longer ones: begin a new one.
         if left < wanted {
-            group.pair_seconds *= left as f64 / wanted as f64;
+            let part = left as f64 / wanted as f64;
+            group.expected *= part;
+            group.pair_seconds *= part;
             group.timed_pairs = 0;
             group.timed_seconds = 0.0;
         }
@@ -410,18 +425,8 @@ impl Experiment {
         self.open_groups().map(|group| group.least as f64 * group.pair_seconds).sum()
     }
 
-    /// How long a pair of each group takes, seconds.
-    pub(crate) fn pair_seconds(&self) -> f64 {
-        self.groups.iter().map(|group| group.pair_seconds).sum()
-    }
-
     fn open_groups(&self) -> impl Iterator<Item = &GroupState> {
         self.groups.iter().filter(|group| group.is_open)
-    }
-
-    /// The progress so far.
-    pub fn progress(&self) -> Progress<'_> {
-        Progress { experiment: self }
     }
 
     /// Whether a verdict is missing.
@@ -458,7 +463,7 @@ impl Experiment {
                 }));
             }
         }
-        let pair = self.pair_seconds();
+        let pair: f64 = self.groups.iter().map(|group| group.pair_seconds).sum();
         let suite = self.suite.iter().filter(|number| number.is_open());
         open.extend(suite.map(|number| OpenTest {
             test: number.test(),
@@ -613,8 +618,13 @@ struct GroupState {
     /// The minimum number of pairs for an all-clear.
     to_pass: f64,
     pairs: u64,
-    /// How long a pair takes with the remaining benchmarks, seconds.
+    /// How long a pair with the remaining benchmarks was expected to take before any was measured,
+    /// seconds.
+    expected: f64,
+    /// How long it takes.
     pair_seconds: f64,
+    /// Whether a pair of it was measured here.
+    is_timed: bool,
     /// The pairs since a benchmark left.
     timed_pairs: u64,
     /// How long these took, seconds.

@@ -2,7 +2,7 @@
 //! [`Family`](crate::stats::family::Family).
 
 use super::test::MetricTest;
-use crate::model::outcome::Verdict;
+use crate::model::Verdict;
 use crate::stats::family::Family;
 
 /// Passes the error of the tests that are regressions on to the undecided ones. Returns
@@ -37,10 +37,7 @@ pub(crate) fn likeliest<'a, 'b>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
-    use crate::model::gate::Gate;
-    use crate::model::metric::Metric;
-    use crate::model::side::Side;
+    use crate::model::{Estimator, Gate, Metric, Side};
     use crate::stats::estimator::Levels;
 
     const TESTS: usize = 8;

@@ -8,12 +8,10 @@
 //! median is one unit of evidence.
 
 use super::plan::{Plan, PlannedBenchmark};
-use crate::model::gate::Gate;
-use crate::model::layouts::{OverLayouts, Placing};
-use crate::model::metric::Metric;
-use crate::model::outcome::{MetricResult, PairsResult, Verdict};
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::side::Side;
+use crate::model::{
+    BenchmarkId, Gate, Metric, MetricId, MetricResult, OverLayouts, PairsResult, Placing, Row,
+    Side, Verdict,
+};
 use crate::stats::empirical::{median_of, typical_deviation};
 use crate::stats::estimator::Running;
 
@@ -256,8 +254,7 @@ pub(crate) fn combined(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
-    use crate::model::outcome::Summary;
+    use crate::model::{Estimator, Summary};
 
     fn plan() -> Plan {
         let mut plan = Plan::new(0.95, Estimator::Robust, 1);

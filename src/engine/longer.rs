@@ -10,12 +10,9 @@ use std::time::Duration;
 
 use super::plan::{Group, Plan};
 use super::test::MetricTest;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::Unit;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
-use crate::model::row::BenchmarkId;
-use crate::model::run_length::RunLength;
+use crate::model::{
+    BenchmarkId, BenchmarkResult, Gate, Layouts, MetricResult, RunLength, Unit, Verdict,
+};
 use crate::stats::estimator::RESERVED;
 
 /// The lengths, milliseconds. Half a second in ten samples has as many iterations in a sample
@@ -196,11 +193,7 @@ pub(crate) fn replace(short: &mut BenchmarkResult, long: BenchmarkResult, worse:
 mod tests {
     use super::*;
     use crate::engine::plan::TriedPair;
-    use crate::model::estimator::Estimator;
-    use crate::model::metric::Metric;
-    use crate::model::outcome::{Status, Summary};
-    use crate::model::row::{MetricId, Row};
-    use crate::model::side::Side;
+    use crate::model::{Estimator, Metric, MetricId, Row, Side, Status, Summary};
     use crate::stats::estimator::Levels;
     use crate::stats::noise::TestNoise;
 

@@ -14,3 +14,6 @@ pub(crate) mod stages;
 pub(crate) mod suite;
 pub(crate) mod test;
 pub mod trial;
+
+pub use self::{event::*, experiment::*, plan::*};
+pub(crate) use self::{schedule::*, stages::*};

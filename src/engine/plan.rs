@@ -5,18 +5,12 @@ use std::time::Duration;
 
 use super::suite::PlannedNumber;
 use super::test::estimator;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::Metric;
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Row, RunLength, Side};
 use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 
 /// What is sampled, and when it stops.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The metrics, each name once, in the order of the columns of samples.
     pub metrics: Vec<Metric>,
@@ -74,7 +68,7 @@ pub struct PlannedBenchmark {
 }
 
 /// The benchmarks of a program that are measured in one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Group {
     /// The program, by its index in the comparison.
     pub(crate) program: usize,
@@ -119,26 +113,13 @@ impl Plan {
     /// A plan without benchmarks and without limits.
     pub fn new(confidence: f64, estimator: Estimator, seed: u64) -> Self {
         Plan {
-            metrics: Vec::new(),
-            benchmarks: Vec::new(),
-            groups: Vec::new(),
-            suite: Vec::new(),
-            is_suite_divided: false,
-            unaffected: 0,
             confidence,
             estimator,
             time_limit: Duration::MAX,
-            kept: Duration::ZERO,
-            max_pairs: None,
-            fail_fast: false,
-            gives_up: false,
             decides: true,
-            of_tests: None,
-            is_over_layouts: false,
-            is_longer: false,
             layouts: Layouts::Off,
-            most_layouts: None,
             seed,
+            ..Plan::default()
         }
     }
 
@@ -150,16 +131,9 @@ impl Plan {
     /// Adds an empty group of program number `program`.
     pub fn add_group(&mut self, program: usize, can_select_benchmarks: bool, pair_seconds: f64) {
         let end = self.benchmarks.len();
-        self.groups.push(Group {
-            program,
-            benchmarks: end..end,
-            can_select_benchmarks,
-            pair_seconds,
-            is_guessed: false,
-            is_stored: false,
-            length: None,
-            tried: Vec::new(),
-        });
+        let benchmarks = end..end;
+        let group = Group { program, benchmarks, can_select_benchmarks, ..Group::default() };
+        self.groups.push(Group { pair_seconds, ..group });
     }
 
     /// Adds a benchmark to the latest group.
@@ -187,17 +161,24 @@ impl Plan {
         }))
     }
 
-    /// Removes the benchmarks that are not `kept`, by their ids, and the groups that have no others.
+    /// Removes the benchmarks that are not `kept`, by their ids, and the groups and metrics of no
+    /// others.
     pub(crate) fn retain(&mut self, kept: &[bool]) {
-        let new_id = |id: usize| kept[..id].iter().filter(|kept| **kept).count();
-        let mut all = kept.iter();
-        self.benchmarks.retain(|_| all.next() == Some(&true));
+        let new_id = |kept: &[bool], id: usize| kept[..id].iter().filter(|kept| **kept).count();
+        retain(&mut self.benchmarks, kept);
+        let has = |id| self.benchmarks.iter().any(|one| one.metrics.iter().any(|it| it.0.0 == id));
+        let has: Vec<bool> = (0..self.metrics.len()).map(has).collect();
+        retain(&mut self.metrics, &has);
+        let ids = self.benchmarks.iter_mut().flat_map(|one| &mut one.metrics);
+        ids.for_each(|(id, _)| id.0 = new_id(&has, id.0));
         for Group { benchmarks, tried, .. } in &mut self.groups {
-            *benchmarks = new_id(benchmarks.start)..new_id(benchmarks.end);
+            *benchmarks = new_id(kept, benchmarks.start)..new_id(kept, benchmarks.end);
             for pair in tried {
                 pair.rows.retain(|row| kept[row.benchmark.0]);
-                let ids = pair.rows.iter_mut().map(|row| &mut row.benchmark.0);
-                ids.for_each(|id| *id = new_id(*id));
+                for Row { benchmark, values, .. } in &mut pair.rows {
+                    benchmark.0 = new_id(kept, benchmark.0);
+                    values.iter_mut().for_each(|(id, _)| id.0 = new_id(&has, id.0));
+                }
             }
         }
         self.groups.retain(|group| !group.benchmarks.is_empty());
@@ -312,23 +293,30 @@ impl Plan {
     }
 }
 
+/// Keeps those of which this is true.
+fn retain<T>(all: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    all.retain(|_| kept.next() == Some(&true));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn pairs_from_before_follow_the_benchmarks_that_are_kept() {
+    fn pairs_from_before_and_metrics_follow_the_benchmarks_that_are_kept() {
         let mut plan = Plan::new(0.95, Estimator::Robust, 1);
         for group in ["ab", "cde", "f"] {
             plan.add_group(0, true, 1.0);
             for name in group.chars() {
-                plan.add_benchmark(&name.to_string(), &[], Vec::new());
+                let metric = if group == "ab" { "max_rss" } else { "wall_time" };
+                plan.add_benchmark(&name.to_string(), &[Metric::named(metric)], Vec::new());
             }
         }
         let row = |id, side| Row {
             benchmark: BenchmarkId(id),
             side,
-            values: vec![(MetricId(0), id as f64)],
+            values: vec![(MetricId(1), id as f64)],
         };
         let rows = (2..5).flat_map(|id| Side::BOTH.map(|side| row(id, side))).collect();
         plan.groups[1].tried = vec![TriedPair { first: Side::Head, rows }];
@@ -341,5 +329,9 @@ mod tests {
         let ids = tried.rows.iter().map(|row| (row.benchmark.0, row.values[0].1));
         assert_eq!(ids.collect::<Vec<_>>(), [(0, 2.0), (0, 2.0), (1, 4.0), (1, 4.0)]);
         assert_eq!(tried.first, Side::Head);
+        let columns = plan.metrics.iter().map(|metric| metric.name.as_str());
+        assert_eq!(columns.collect::<Vec<_>>(), ["wall_time"]);
+        let ids = plan.benchmarks.iter().map(|one| one.metrics[0].0);
+        assert!(ids.chain(tried.rows.iter().map(|row| row.values[0].0)).all(|id| id.0 == 0));
     }
 }

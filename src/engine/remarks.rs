@@ -1,9 +1,6 @@
 //! Remarks on a metric's result.
 
-use crate::model::layouts::Placing;
-use crate::model::noise::Finding;
-use crate::model::notice::{Notice, Remark};
-use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use crate::model::{BenchmarkResult, Finding, MetricResult, Notice, Placing, Remark, Verdict};
 
 /// A change below this, a fraction, can come of the placement of code alone.
 const PLACEMENT: f64 = 0.05;

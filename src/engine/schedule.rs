@@ -6,8 +6,7 @@
 //! order would follow from the first, and noise by which a fast run tends to follow a slow
 //! one would add up: 5.7 % instead of 5 % wrong verdicts on recorded timings.
 
-use crate::model::shard::{Divisible, Shard};
-use crate::model::side::Side;
+use crate::model::{Divisible, Shard, Side};
 
 impl Shard {
     /// The seed of the shard's order, below 2^53, derived from that of the

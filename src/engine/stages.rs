@@ -17,16 +17,11 @@
 //! all of them.
 
 use super::event::Event;
-use super::experiment::{Experiment, Progress, Turn};
+use super::experiment::{Experiment, Turn};
 use super::layouts::{FIRST_RUNS, LayoutNoise, LayoutPlan};
 use super::plan::{Plan, PlannedBenchmark};
 use super::test::{MetricTest, estimator};
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::Metric;
-use crate::model::notice::Unlikely;
-use crate::model::outcome::StoppedBy;
-use crate::model::row::{BenchmarkId, MetricId, Row};
+use crate::model::{BenchmarkId, Gate, Layouts, Metric, MetricId, Row, StoppedBy};
 
 /// The fraction of the time limit that is reserved for layouts if all benchmarks are tested over
 /// them, and the largest one that is reserved for several alarms.
@@ -489,7 +484,7 @@ impl Stages {
     /// Seconds between the beginning and the end of the latest pair.
     pub(crate) fn elapsed(&self) -> f64 {
         let all = self.tests.iter().map(|test| &test.experiment).chain([&self.as_built]);
-        all.map(|experiment| experiment.progress().elapsed()).fold(0.0, f64::max)
+        all.map(Experiment::elapsed).fold(0.0, f64::max)
     }
 
     /// The test over layouts with this number.
@@ -497,24 +492,11 @@ impl Stages {
         &mut self.tests[number]
     }
 
-    fn experiment(&mut self, stage: Stage) -> &mut Experiment {
+    pub(crate) fn experiment(&mut self, stage: Stage) -> &mut Experiment {
         match stage {
             Stage::AsBuilt => &mut self.as_built,
             Stage::Over(number) => &mut self.tests[number].experiment,
         }
-    }
-
-    /// The progress of a stage.
-    pub(crate) fn progress(&self, stage: Stage) -> Progress<'_> {
-        match stage {
-            Stage::AsBuilt => self.as_built.progress(),
-            Stage::Over(number) => self.tests[number].experiment.progress(),
-        }
-    }
-
-    /// See [`Experiment::unlikely`].
-    pub(crate) fn unlikely(&mut self, stage: Stage) -> Option<&Unlikely> {
-        self.experiment(stage).unlikely()
     }
 
     /// The events of the ends of all stages that have pairs.
@@ -522,7 +504,7 @@ impl Stages {
         let over = self.tests.iter().map(|test| &test.experiment);
         for experiment in std::iter::once(&self.as_built).chain(over) {
             if experiment.has_pairs() {
-                report(Event::Sampled(&experiment.progress()));
+                report(Event::Sampled(experiment));
             }
         }
     }

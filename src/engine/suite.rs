@@ -14,12 +14,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::plan::Plan;
 use super::test::MetricTest;
-use crate::model::gate::Gate;
-use crate::model::metric::Metric;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Status, Summary};
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::side::{Pair, Side};
-use crate::model::suite::{LEAST_BENCHMARKS, SuiteGate, SuiteNumber};
+use crate::model::{
+    BenchmarkId, BenchmarkResult, Gate, LEAST_BENCHMARKS, Metric, MetricId, MetricResult, Pair,
+    Row, Side, Status, SuiteGate, SuiteNumber, Summary,
+};
 use crate::stats::rounds::Rounds;
 
 /// A number of the suite, and whether it gates.
@@ -182,8 +180,7 @@ mod tests {
 
     use super::*;
     use crate::engine::experiment::Experiment;
-    use crate::model::estimator::Estimator;
-    use crate::model::outcome::{Sampled, StoppedBy, Verdict};
+    use crate::model::{Estimator, Sampled, StoppedBy, Verdict};
     use crate::stats::noise::TestNoise;
 
     fn asked(number: SuiteNumber, threshold: f64) -> Option<SuiteGate> {

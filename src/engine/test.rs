@@ -2,12 +2,9 @@
 //! for running comparisons and for analyses of samples.
 
 use super::layouts::looks_slower;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::metric::{Better, Metric};
-use crate::model::noise::Finding;
-use crate::model::outcome::{MetricResult, Summary, Verdict};
-use crate::model::side::Side;
+use crate::model::{
+    Better, Estimator, Finding, Gate, Metric, MetricResult, Side, Summary, Verdict,
+};
 use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::NoiseShape;
@@ -33,13 +30,12 @@ pub(super) const PAIRS_TO_STAND_OUT: u64 = 5;
 /// Whether the change is beyond the warning level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
-    /// Not tested: there is no verdict yet, or the estimate is below the level.
+    /// There is no verdict yet, the change is not beyond the level, or deciding that would need too many
+    /// pairs.
     No,
     /// Undecided. The verdict was reached after this many pairs.
     Open(u64),
     Given,
-    /// It is not, or deciding it would need too many pairs.
-    Withdrawn,
 }
 
 /// The test of one metric of one benchmark.
@@ -270,9 +266,8 @@ impl MetricTest {
         };
         self.warning = match self.running.decide(warn) {
             Some(Decision::Regression) => Warning::Given,
-            Some(Decision::NoRegression) => Warning::Withdrawn,
-            None if self.running.pairs() >= WARNING_PATIENCE * from => Warning::Withdrawn,
-            None => return,
+            None if self.running.pairs() < WARNING_PATIENCE * from => return,
+            _ => Warning::No,
         };
     }
 

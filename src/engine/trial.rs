@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::run_length::RunLength;
+use crate::model::RunLength;
 use crate::stats::empirical::{median_of, sorted};
 
 /// The lengths to try, milliseconds. Each depends on the results of those before.

@@ -36,12 +36,11 @@ use crate::exec::meter::{
 };
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, RunError};
-use crate::model::dialect::Dialect;
-use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold};
 use crate::model::metric::{DEFAULT_METRIC, is_of_allocations, stand_in};
-use crate::model::notice::{Notice, RunNotice};
-use crate::model::row::{Reading, Values};
-use crate::model::run_length::RunLength;
+use crate::model::{
+    BenchmarkThreshold, Dialect, Gate, LearntThreshold, Notice, Reading, RunLength, RunNotice,
+    Values,
+};
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
 

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::event::Event;
+use crate::engine::Event;
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
@@ -28,10 +28,8 @@ use crate::exec::system::{Memo, digest};
 use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
-use crate::model::outcome::{Doubt, Outcome, StoppedBy, Verdict};
-use crate::model::revision::Revision;
-use crate::model::side::Side;
 use crate::model::words::words;
+use crate::model::{Doubt, Outcome, Removed, Revision, Side, StoppedBy, Verdict};
 use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::error::WorkspaceError;
@@ -93,6 +91,9 @@ pub struct BisectStep {
     pub why: Option<String>,
     /// The measurement, if there was one.
     pub measured: Option<StepMeasurement>,
+    /// The benchmarks that regressed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub regressed: BTreeSet<String>,
 }
 
 /// The outcome for a commit.
@@ -284,12 +285,17 @@ impl Bisection<'_> {
             on_event(BisectEvent::Comparing(event));
         });
         let step = match compared {
-            Ok(compared) => step(commit, &compared.outcome, level)?,
+            Ok(compared) => {
+                // The bad commit is the first one that is tried.
+                let bad = self.steps.first().map(|bad| &bad.regressed);
+                step(commit, &compared.outcome, level, bad)?
+            }
             Err(error) if lies_in_the_commit(&error) => BisectStep {
                 commit: commit.id.clone(),
                 outcome: StepOutcome::Unusable,
                 why: Some(error.to_string()),
                 measured: None,
+                regressed: BTreeSet::new(),
             },
             Err(error) => return Err(error),
         };
@@ -313,14 +319,26 @@ fn level(total: f64, number: u32, expected: u32) -> f64 {
     0.1 * total * share
 }
 
-/// The result for a commit, from its comparison with the good one.
-fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, Error> {
+/// The result for a commit, from its comparison with the good one. These benchmarks regressed in the
+/// `bad` one: what no longer measures them says nothing about them.
+fn step(
+    commit: &Commit,
+    compared: &Outcome,
+    level: f64,
+    bad: Option<&BTreeSet<String>>,
+) -> Result<BisectStep, Error> {
     if compared.stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
     let mut why = None;
+    let is_bad = |removed: &&Removed| bad.is_some_and(|bad| bad.contains(&removed.benchmark));
+    let unmeasured = compared.removed.iter().find(is_bad);
     let outcome = match compared.verdict {
         Some(Verdict::Regression) => StepOutcome::Bad,
+        Some(Verdict::NoRegression | Verdict::Identical) if unmeasured.is_some() => {
+            why = unmeasured.map(|removed| format!("it does not measure {removed}"));
+            StepOutcome::Inconclusive
+        }
         Some(Verdict::NoRegression) => StepOutcome::Good,
         Some(Verdict::Inconclusive) | None => StepOutcome::Inconclusive,
         Some(Verdict::DifferentOutput) => {
@@ -346,7 +364,10 @@ fn step(commit: &Commit, compared: &Outcome, level: f64) -> Result<BisectStep, E
         pairs: compared.pairs(),
         seconds: compared.elapsed_seconds.unwrap_or_default(),
     });
-    Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured })
+    let regressed = gating().filter(|(_, metric)| metric.verdict == Some(Verdict::Regression));
+    let regressed = regressed.map(|(of, _)| of.name.clone());
+    let regressed = regressed.chain(compared.likely_slower.clone()).collect();
+    Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured, regressed })
 }
 
 /// Whether a comparison failed because of its commit, so that other commits can

@@ -27,20 +27,18 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::engine::event::{Event, Recorder, Reporter};
 use crate::engine::longer::{kept as kept_for_longer_runs, length as longest_run};
-use crate::engine::plan::Plan;
 use crate::engine::remarks::remarks;
+use crate::engine::{Event, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::history::learn::learn;
 use crate::flows::hooks::with_hooks;
-use crate::model::explanation::{Explain, Explanation};
-use crate::model::gate::Gate;
-use crate::model::notice::{ChangedFunction, Notice};
-use crate::model::outcome::{BenchmarkResult, Outcome, Sampled, Status, StoppedBy, Verdict};
-use crate::model::shard::{Division, Shard};
+use crate::model::{
+    BenchmarkResult, ChangedFunction, Division, Explain, Explanation, Gate, Notice, Outcome,
+    Sampled, Shard, Status, StoppedBy, Verdict,
+};
 use crate::settings::options::Benchmark;
 use crate::workspace::pack::Pack;
 use crate::workspace::{self, Preparation, Preview, Request, State};
@@ -119,8 +117,9 @@ pub fn compare(
         let filter = options.request.filter.as_deref();
         let mut programs = program::programs(&preparation, filter, context, reporter)?;
         let measured = with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
-            let session = &mut Session { programs, start, reporter: &mut *reporter };
-            measure(session, &preparation, options, &mut builds)
+            let (preparation, reporter) = (&preparation, &mut *reporter);
+            let session = &mut Session { programs, preparation, options, start, reporter };
+            measure(session, &mut builds)
         })?;
         let Some(measured) = measured else {
             reporter.begin_again();
@@ -183,17 +182,12 @@ pub fn preview(
 
 /// Warms up, samples what the change may affect, and explains what has regressed; `None` if other
 /// builds are to be compared.
-fn measure(
-    session: &mut Session<'_, '_>,
-    preparation: &Preparation,
-    options: &Options,
-    builds: &mut Builds,
-) -> Result<Option<Measured>, Error> {
+fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<Measured>, Error> {
     if session.programs.is_empty() {
-        let stopped_by = nothing_to_measure(preparation);
+        let stopped_by = nothing_to_measure(session.preparation);
         return Ok(Some(Measured::nothing(stopped_by, session, Vec::new())));
     }
-    let mut found = warm_up::discover(session, preparation, options.request.filter.as_deref())?;
+    let mut found = warm_up::discover(session, &mut builds.warm_ups)?;
     if session.programs.iter().any(|program| program.prints_something_else) {
         for (program, found) in session.programs.iter().zip(&mut found) {
             let name = &program.execution.benchmark.name;
@@ -202,18 +196,18 @@ fn measure(
         }
         return Ok(Some(Measured::nothing(StoppedBy::DifferentOutput, session, found)));
     }
-    let planned = planned(session, &mut found, preparation, options, builds)?;
+    let planned = planned(session, &mut found, builds)?;
     let Some(Planned { mut plan, longest, mut division }) = planned else { return Ok(None) };
     let nothing = planning::reason_not_to_sample(&plan, &found, division.as_ref())?;
     if let Some(stopped_by) = nothing {
-        let explanations = explain::explain_code(session, options.explain, &found);
+        let explanations = explain::explain_code(session, &found);
         let measured = Measured::nothing(stopped_by, session, found);
         return Ok(Some(Measured { explanations, division, ..measured }));
     }
     let mut sample = || {
         aligned::align(session, &plan)?;
-        lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
-        fit::into_limit(session, &mut plan, &mut found, preparation.settings.policy.layouts)?;
+        lengths::choose(session, &mut plan)?;
+        fit::into_limit(session, &mut plan, &mut found)?;
         plan.kept = kept_for_longer_runs(&plan, longest);
         let prepare_seconds = session.seconds();
         Ok::<_, Error>((prepare_seconds, sampling::sample(session, &plan, longest)?))
@@ -230,8 +224,8 @@ fn measure(
         results.iter_mut().for_each(|result| result.aligned = program.aligned);
         found.results = results;
     }
-    let mut explanations = explain::explain(session, options.explain, &found)?;
-    explanations.extend(explain::explain_code(session, options.explain, &found));
+    let mut explanations = explain::explain(session, &found)?;
+    explanations.extend(explain::explain_code(session, &found));
     found.iter_mut().for_each(Discovery::add_exact);
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
@@ -264,29 +258,27 @@ struct Planned {
 fn planned(
     session: &mut Session<'_, '_>,
     found: &mut [Discovery],
-    preparation: &Preparation,
-    options: &Options,
     builds: &mut Builds,
 ) -> Result<Option<Planned>, Error> {
-    let settings = &preparation.settings;
-    let mut division = division::divide(session.programs, found, preparation, options);
+    let (settings, shard) = (&session.preparation.settings, session.options.shard);
+    let mut division = division::divide(session, found);
     // Machines with some of the pairs of all benchmarks reach a verdict together.
-    let decides = options.shard.is_none() || division.is_some();
+    let decides = shard.is_none() || division.is_some();
     if !decides && settings.policy.suite.is_some() {
         return Err(FlowError::SuiteByPairs.into());
     }
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);
     if decides {
-        let left_out = unaffected::leave_out(session, found, options, preparation, longest)?;
-        if builds.are_replaced(&left_out, preparation) {
+        let left_out = unaffected::leave_out(session, found, longest)?;
+        if builds.are_replaced(&left_out, session.preparation) {
             session.reporter.event(Event::OtherBuilds(left_out.unaffected, left_out.of));
             return Ok(None);
         }
         left_out.notice().into_iter().for_each(|notice| session.reporter.notice(notice));
     }
-    let mut plan = planning::plan(session, found, settings, options, decides)?;
-    if let (Some(division), Some(shard)) = (&mut division, options.shard) {
+    let mut plan = planning::plan(session, found, decides)?;
+    if let (Some(division), Some(shard)) = (&mut division, shard) {
         division.sharing = division.sharers(shard, plan.tests());
         plan.of_tests = Some(division.sharing);
     }
@@ -392,11 +384,10 @@ fn changed_functions(
         {
             let mut changed = changed.to_vec();
             let is_known = entered.iter().all(Option::is_some);
-            for function in changed.iter_mut().filter(|_| is_known) {
-                let mut all = entered.iter().flatten();
-                function.runs = Some(all.any(|entered| entered.contains(&function.name)));
-            }
             for function in &mut changed {
+                let mut all = entered.iter().flatten();
+                let runs = all.any(|entered| entered.contains(&function.name));
+                function.runs = is_known.then_some(runs);
                 function.is_edited = edited.and_then(|crates| names_any(&function.name, crates));
             }
             sort_by_relevance(&mut changed);
@@ -466,7 +457,7 @@ fn benchmarks_of(found: &Discovery, shown: &[String]) -> Vec<BenchmarkResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::side::Pair;
+    use crate::model::Pair;
 
     #[test]
     fn of_the_functions_that_differ_those_come_first_that_run_and_may_have_been_edited() {

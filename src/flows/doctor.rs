@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::engine::schedule::Schedule;
+use crate::engine::Schedule;
 use crate::engine::test::MetricTest;
 use crate::error::Error;
 use crate::exec::execution::Context;
@@ -16,9 +16,7 @@ use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Refusal};
 use crate::exec::process::{Command, RunFault, Sink};
 use crate::flows::error::FlowError;
-use crate::model::estimator::Estimator;
-use crate::model::metric::{DEFAULT_METRIC, Metric, Unit};
-use crate::model::side::{Pair, Side};
+use crate::model::{DEFAULT_METRIC, Estimator, Metric, Pair, Side, Unit};
 use crate::stats::estimator::Levels;
 use crate::stats::moments::Moments;
 

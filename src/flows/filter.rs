@@ -3,7 +3,7 @@
 //! Users filter by the printed names, which begin with the program's name if several
 //! programs run. The harness only knows the rest.
 
-use crate::model::dialect::Dialect;
+use crate::model::Dialect;
 
 /// The part of a program that a filter selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

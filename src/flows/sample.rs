@@ -4,18 +4,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::engine::event::Event;
-use crate::engine::schedule::Rounds;
+use crate::engine::{Event, Rounds};
 use crate::error::Error;
 use crate::exec::execution::{Context, FailedRun, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
 use crate::flows::error::FlowError;
-use crate::model::metric::{DEFAULT_METRIC, unfit};
-use crate::model::notice::Notice;
-use crate::model::outcome::{Limits, StoppedBy};
-use crate::model::row::Values;
+use crate::model::{DEFAULT_METRIC, Limits, Notice, StoppedBy, Values, unfit};
 use crate::settings::values::Words;
 use crate::settings::{self, Written};
 

@@ -1,5 +1,5 @@
 //! Data types: what is compared, what is measured, and the results. Plain data,
-//! no I/O.
+//! no I/O. All names are here, too, but for functions of time.
 
 pub mod dialect;
 pub mod estimator;
@@ -19,3 +19,10 @@ pub mod suite;
 pub mod target;
 pub mod time;
 pub(crate) mod words;
+
+pub(crate) use run_length::RunLength;
+
+pub use self::{
+    dialect::*, estimator::*, explanation::*, gate::*, layouts::*, metric::*, noise::*, notice::*,
+    outcome::*, revision::*, row::*, shard::*, side::*, suite::*, target::*,
+};

@@ -7,14 +7,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::dialect::Dialect;
-use crate::model::estimator::Estimator;
-use crate::model::gate::{Learnt, Waived, Waiver};
-use crate::model::layouts::OverLayouts;
-use crate::model::metric::Better;
-use crate::model::noise::Finding;
-use crate::model::outcome::{PairsResult, Removed, Summary, Verdict};
-use crate::model::side::{Pair, Side};
+use crate::model::{
+    Better, Dialect, Estimator, Finding, Learnt, OverLayouts, Pair, PairsResult, Removed, Side,
+    Summary, Verdict, Waived, Waiver,
+};
 
 /// A function that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,13 +14,9 @@ pub use result::{
 use serde::{Deserialize, Deserializer, Serialize};
 pub use verdict::{Doubt, Judgement, Method, Status, StoppedBy, Verdict};
 
-use crate::model::estimator::Estimator;
-use crate::model::explanation::Explanation;
-use crate::model::layouts::Layouts;
-use crate::model::notice::Notice;
-use crate::model::revision::Sides;
-use crate::model::shard::{Shard, ShardBy};
-use crate::model::suite::{Suite, SuiteGate};
+use crate::model::{
+    Estimator, Explanation, Layouts, Notice, Shard, ShardBy, Sides, Suite, SuiteGate,
+};
 
 /// What gates on the base but is not measured on the head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +69,13 @@ impl Sampled {
     /// The overall verdict of the gating metrics.
     pub(crate) fn verdict(&self) -> Verdict {
         Verdict::of_benchmarks(self.results(), self.likely_slower.as_deref())
+    }
+
+    /// Whether a metric of a benchmark is undecided.
+    pub(crate) fn is_open(&self, benchmark: &str, metric: &str) -> bool {
+        let own = self.benchmarks.iter().filter(|one| one.name == benchmark);
+        let mut own = own.flat_map(|one| &one.metrics).filter(|one| one.name == metric);
+        own.any(|one| one.verdict == Some(Verdict::Inconclusive))
     }
 
     /// The complete pairs of all benchmarks.
@@ -204,7 +207,7 @@ impl Outcome {
 mod tests {
     use super::Verdict::{Inconclusive, NoRegression, Regression};
     use super::*;
-    use crate::model::metric::Metric;
+    use crate::model::Metric;
 
     #[test]
     fn what_was_sampled_is_that_of_all_benchmarks() {

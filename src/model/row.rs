@@ -1,6 +1,6 @@
 //! What runs measure.
 
-use crate::model::side::Side;
+use crate::model::Side;
 
 /// The values of one benchmark in one run, by metric, in the order in which they
 /// were measured.

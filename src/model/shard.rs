@@ -6,11 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::gate::Gate;
-use crate::model::layouts::Placing;
-use crate::model::side::Pair;
-use crate::model::suite::SuiteGate;
 use crate::model::words::words;
+use crate::model::{Gate, Pair, Placing, SuiteGate};
 
 /// What is divided among several machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

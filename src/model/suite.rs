@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::outcome::{BenchmarkResult, MetricResult};
 use crate::model::words::words;
+use crate::model::{BenchmarkResult, MetricResult};
 
 /// The fewest benchmarks that have a number together, unless it was asked to gate.
 pub(crate) const LEAST_BENCHMARKS: usize = 3;

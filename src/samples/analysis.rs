@@ -9,10 +9,10 @@ use super::{Error, Flow, Position, Spec};
 use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
 use crate::engine::test::MetricTest;
-use crate::model::estimator::Estimator;
-use crate::model::metric::{Metric, Unit};
-use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, Method, Outcome, Policy, Status, StoppedBy, Verdict};
+use crate::model::{
+    BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Policy, Status, StoppedBy, Unit,
+    Verdict,
+};
 use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 use crate::stats::moments::Moments;

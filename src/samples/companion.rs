@@ -1,20 +1,17 @@
 //! The file next to a file of samples: what was measured, and how.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::divided::OwnPart;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::{Metric, Quantity, Units};
-use crate::model::outcome::{Doubt, Limits, MetricResult, Outcome, Policy, Removed, StoppedBy};
-use crate::model::revision::Revision;
-use crate::model::shard::{Shard, ShardBy};
+use crate::model::{
+    Doubt, Estimator, Gate, Layouts, Limits, Metric, MetricResult, Outcome, Policy, Quantity,
+    Removed, Revision, Shard, ShardBy, StoppedBy, Units,
+};
 use crate::settings::options::Benchmark;
 
 /// The content of the file next to a file of samples.
@@ -206,27 +203,56 @@ pub enum NotAShard {
 }
 
 /// What the file next to a file of samples says about them; nothing if there is no such file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Described {
     /// The units and directions of the columns.
     pub units: Units,
     /// The benchmarks for which there was no time, with the seconds that each needs.
     pub not_measured: Vec<(String, f64)>,
+    /// The number of rows, without the header.
+    rows: Option<u64>,
 }
 
 impl Described {
+    /// The text of the file while these metrics are measured.
+    ///
+    /// # Errors
+    /// If it can't be serialized.
+    pub fn by(metrics: &[Metric]) -> io::Result<String> {
+        let units = metrics.iter().map(|Metric { name, unit, better }| {
+            (name.clone(), Quantity { unit: unit.clone(), better: *better })
+        });
+        let described = Described { units: units.collect(), ..Described::default() };
+        Ok(serde_json::to_string(&described)? + "\n")
+    }
+
     /// Reads the file.
     ///
     /// # Errors
-    /// If there is a file that can't be read or parsed.
+    /// If there is a file that can't be read or parsed, or is about other samples.
     pub fn beside(samples: &Path) -> io::Result<Self> {
         let path = Companion::path(samples);
         let Some(text) = text_of(&path)? else { return Ok(Described::default()) };
-        serde_json::from_slice(&text).map_err(|error| {
-            let what = format!("{error} in `{}`", path.display());
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })
+        let bad = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let described: Described = serde_json::from_slice(&text)
+            .map_err(|error| bad(format!("{error} in `{}`", path.display())))?;
+        let mut file = io::BufReader::new(fs_err::File::open(samples)?);
+        let (mut lines, mut quotes, mut line) = (0, 0, Vec::new());
+        while file.read_until(b'\n', &mut line)? > 0 {
+            // A name in quotes can have several lines.
+            quotes += line.drain(..).filter(|byte| *byte == b'"').count();
+            lines += u64::from(quotes % 2 == 0);
+        }
+        let here = lines.saturating_sub(1);
+        match described.rows {
+            Some(rows) if rows != here => Err(bad(format!(
+                "`{}` has {here} rows, but {rows} were measured: remove `{}` if it is about others",
+                samples.display(),
+                path.display()
+            ))),
+            _ => Ok(described),
+        }
     }
 }
 
@@ -236,5 +262,26 @@ fn text_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io::Error::new(error.kind(), format!("{error} (`{}`)", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_of_other_samples_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let samples = folder.path().join("s.csv");
+        std::fs::write(&samples, "benchmark,wall_time\n\"a\nb/base\",1\nhead,1\n").unwrap();
+        assert_eq!(Described::beside(&samples).unwrap().rows, None);
+        let describe = |rows: u64| {
+            let text = format!("{{\"not_measured\": [[\"a\", 3.0]], \"rows\": {rows}}}");
+            std::fs::write(Companion::path(&samples), text).unwrap();
+            Described::beside(&samples)
+        };
+        assert_eq!(describe(2).unwrap().not_measured, [("a".to_owned(), 3.0)]);
+        let refused = describe(4).unwrap_err().to_string();
+        assert!(refused.contains("s.csv` has 2 rows, but 4 were measured: remove `"), "{refused}");
     }
 }

@@ -3,9 +3,7 @@
 use super::Spec;
 use super::analysis::MetricSums;
 use crate::engine::test::MetricTest;
-use crate::model::metric::Metric;
-use crate::model::outcome::{Judgement, Method, MetricResult, Summary, Verdict};
-use crate::model::side::{Pair, Side};
+use crate::model::{Judgement, Method, Metric, MetricResult, Pair, Side, Summary, Verdict};
 use crate::stats::estimator::Levels;
 use crate::stats::fixed::{Confidence, TwoSamples};
 use crate::stats::judge::{judge, ratio};

@@ -14,17 +14,10 @@ use super::shards::ShardPart;
 use crate::engine::layouts::combined;
 use crate::engine::plan::Plan;
 use crate::engine::suite::SuiteTest;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::Better;
-use crate::model::notice::{Notice, Weight};
-use crate::model::outcome::{
-    BenchmarkResult, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
+use crate::model::{
+    BenchmarkResult, Better, Division, Gate, Layouts, MetricResult, Notice, Outcome, Row, Shard,
+    Side, Status, StoppedBy, Suite, SuitePairs, Summary, Verdict, Weight,
 };
-use crate::model::row::Row;
-use crate::model::shard::{Division, Shard, SuitePairs};
-use crate::model::side::Side;
-use crate::model::suite::Suite;
 use crate::stats::estimator::TAIL;
 use crate::stats::family::{Family, SharedTest, alarms};
 

@@ -3,9 +3,7 @@
 use std::io;
 
 use crate::error::{Advise, Help};
-use crate::model::estimator::Estimator;
-use crate::model::outcome::StoppedBy;
-use crate::model::shard::Shard;
+use crate::model::{Estimator, Shard, StoppedBy};
 use crate::settings::error::nearest;
 
 /// Why the shards of several machines are not parts of one comparison.

@@ -27,10 +27,8 @@ pub use recording::{RecordedPairs, Recording};
 pub use rows::Flow;
 pub use shards::{ShardPart, combine};
 
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::metric::{DEFAULT_METRIC, Metric, Units, stand_in};
-use crate::model::outcome::Policy;
+use crate::model::metric::{DEFAULT_METRIC, stand_in};
+use crate::model::{Estimator, Gate, Metric, Policy, Units};
 
 /// How the samples are to be analysed.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,7 @@ use std::io::Read;
 use super::labels::{Labels, PairRole};
 use super::rows::{self, RowSink};
 use super::{Error, Flow};
-use crate::model::metric::{Metric, Unit, Units};
-use crate::model::side::{Pair, Side};
+use crate::model::{Metric, Pair, Side, Unit, Units};
 
 /// All rows of all labels, in memory: 8 bytes per value.
 #[derive(Debug, Default)]

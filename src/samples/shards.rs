@@ -15,15 +15,10 @@ use super::recording::{RecordedPairs, Recording};
 use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
 use crate::engine::test::{MetricTest, estimator};
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::metric::Metric;
-use crate::model::notice::{Notice, Weight};
-use crate::model::outcome::{
-    BenchmarkResult, Method, MetricResult, Outcome, Status, StoppedBy, Summary, Verdict,
+use crate::model::{
+    BenchmarkResult, Estimator, Gate, Method, Metric, MetricResult, Notice, Outcome, Pair,
+    Revision, Side, Status, StoppedBy, Summary, Verdict, Weight,
 };
-use crate::model::revision::Revision;
-use crate::model::side::{Pair, Side};
 use crate::stats::estimator::{Levels, Running};
 use crate::stats::family::Family;
 use crate::stats::machines::{in_turn, weights};

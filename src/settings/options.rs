@@ -13,14 +13,12 @@ use super::table::{Table, WrittenUnit};
 use super::values::{
     Aslr, CheckOutput, CodegenUnits, Cpus, FailOn, Repetitions, SuiteChoice, Words,
 };
-use crate::model::dialect::Dialect;
-use crate::model::estimator::Estimator;
-use crate::model::gate::{BenchmarkThreshold, Gate, LearntThreshold, THRESHOLD, Waiver};
-use crate::model::metric::{DEFAULT_METRIC, Metric, Quantity, Unit, Units, unfit};
-use crate::model::outcome::{Doubt, Limits, Policy};
-use crate::model::side::Side;
-use crate::model::suite::SuiteGate;
-use crate::model::target::{BuildOptions, Package, Target};
+use crate::model::gate::THRESHOLD;
+use crate::model::metric::{DEFAULT_METRIC, unfit};
+use crate::model::{
+    BenchmarkThreshold, BuildOptions, Dialect, Doubt, Estimator, Gate, LearntThreshold, Limits,
+    Metric, Package, Policy, Quantity, Side, SuiteGate, Target, Unit, Units, Waiver,
+};
 use crate::stats::learnt::RANGE;
 
 /// The default number of measurements of which `min` uses the smallest.

@@ -307,6 +307,9 @@ impl fmt::Display for Allowed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(pub Duration);
 
+/// Longer times make no sense, and can't be added to that of a clock.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 impl Time {
     /// A number of minutes.
     pub(super) const fn minutes(minutes: u64) -> Self {
@@ -320,6 +323,7 @@ impl FromStr for Time {
     fn from_str(text: &str) -> Result<Self, String> {
         match humantime::parse_duration(text) {
             Ok(time) if time.is_zero() => Err("it must be longer than zero".to_owned()),
+            Ok(time) if time > LONGEST => Err("it must be at most a hundred years".to_owned()),
             Ok(time) => Ok(Time(time)),
             Err(error) => Err(format!("{error}; write `90s` or `5m`")),
         }
@@ -384,7 +388,7 @@ mod tests {
             assert!(read::<Confidence>(bad).is_err(), "{bad}");
         }
         assert_eq!(read("1m 30s"), Ok(Time(Duration::from_secs(90))));
-        for bad in ["5", "0s", "soon"] {
+        for bad in ["5", "0s", "soon", "10000000000000000000s"] {
             assert!(read::<Time>(bad).is_err(), "{bad}");
         }
         assert_eq!((Threshold(0.02).to_string(), Time::minutes(5).to_string()), {

@@ -14,7 +14,7 @@ use super::moments::{Moments, PairMoments};
 use super::quantile::student_t;
 use super::ratio::{paired, unpaired};
 use super::welch::Welch;
-use crate::model::outcome::MeanDifference;
+use crate::model::MeanDifference;
 
 /// The sums of two samples.
 #[derive(Clone, Copy, Debug)]

@@ -111,8 +111,7 @@ fn first_up_to_cap(start: u64, decides: impl Fn(u64) -> bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
-    use crate::model::metric::Better;
+    use crate::model::{Better, Estimator};
     use crate::stats::estimator::{Decision, Levels};
     use crate::stats::noise::TestNoise;
 

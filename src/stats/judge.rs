@@ -7,7 +7,7 @@
 //!
 //! BenchmarkTools.jl 1.8.0, `ratio` and `judge` in its `src/trials.jl`.
 
-use crate::model::outcome::Judgement;
+use crate::model::Judgement;
 
 /// Head over base; 1 if they are equal, even if both are zero.
 pub fn ratio(base: f64, head: f64) -> f64 {

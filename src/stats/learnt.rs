@@ -4,9 +4,7 @@
 //! Only the differences between runs of one result count, one right after the other. How the level
 //! changes from commit to commit does not matter, so that a slow climb loosens nothing.
 
-use crate::model::estimator::Estimator;
-use crate::model::gate::Learnt;
-use crate::model::metric::Better;
+use crate::model::{Better, Estimator, Learnt};
 use crate::stats::estimator::{Levels, Running};
 
 /// The smallest threshold that is learnt, and the largest one: a gate that allows more would be

@@ -15,7 +15,7 @@
 
 mod outliers;
 
-use crate::model::metric::Better;
+use crate::model::Better;
 use crate::stats::moments::Moments;
 
 use outliers::outliers;
@@ -94,17 +94,15 @@ impl Distribution {
     /// The window is the last `window` commits that have a result.
     pub fn of(points: &[Point], changes: &[u64], window: usize) -> Self {
         let statistics = point_statistics(points, changes, window);
-        let kept = kept(points, &statistics);
-        let window = last_places(&kept, window);
-        let residuals = window.iter().filter_map(|(point, before)| before.residual(*point));
-        let residuals: Moments = residuals.collect();
-        let now = window.iter().filter(|(_, before)| before.segment == changes.len());
-        let now: Moments = now.map(|(point, _)| point.value).collect();
+        let kept = kept(&statistics);
+        let begins = begins(points, &kept);
+        let from = begins[begins.len().saturating_sub(window)..].first().copied().unwrap_or(0);
+        let (now, residuals) = moments(points, &statistics, &kept[from..], changes.len());
         Distribution {
             mean: now.mean(),
             deviation: residuals.variance().map(f64::sqrt),
-            commits: commits(window),
-            results: window.len(),
+            commits: begins.len().min(window),
+            results: kept.len() - from,
             outliers: statistics.len() - kept.len(),
         }
     }
@@ -126,24 +124,27 @@ impl Distribution {
     }
 }
 
-/// A result that is no outlier.
-type Included = (Point, PointStatistics);
-
-fn kept(points: &[Point], statistics: &[PointStatistics]) -> Vec<Included> {
-    let pairs = points.iter().copied().zip(statistics.iter().copied());
-    pairs.filter(|(_, before)| !before.is_outlier).collect()
+/// The indices of the results that are no outliers.
+fn kept(statistics: &[PointStatistics]) -> Vec<usize> {
+    (0..statistics.len()).filter(|&at| !statistics[at].is_outlier).collect()
 }
 
-fn commits(kept: &[Included]) -> usize {
-    kept.chunk_by(|(one, _), (other, _)| one.place == other.place).count()
+/// Where, among these, the results of each commit begin.
+fn begins(points: &[Point], kept: &[usize]) -> Vec<usize> {
+    let is_first = |&at: &usize| at == 0 || points[kept[at - 1]].place != points[kept[at]].place;
+    (0..kept.len()).filter(is_first).collect()
 }
 
-/// The part that belongs to the last `window` commits.
-fn last_places(kept: &[Included], window: usize) -> &[Included] {
-    let chunks = kept.chunk_by(|(one, _), (other, _)| one.place == other.place);
-    let lengths: Vec<usize> = chunks.map(<[Included]>::len).collect();
-    let taken: usize = lengths.iter().rev().take(window).sum();
-    &kept[kept.len() - taken..]
+/// The values of a segment among some results, and the residuals of all of them.
+fn moments(
+    points: &[Point],
+    statistics: &[PointStatistics],
+    some: &[usize],
+    segment: usize,
+) -> (Moments, Moments) {
+    let own = some.iter().filter(|&&at| statistics[at].segment == segment);
+    let residuals = some.iter().filter_map(|&at| statistics[at].residual(points[at]));
+    (own.map(|&at| points[at].value).collect(), residuals.collect())
 }
 
 /// The statistics of each result, from the history before it. The points are in the
@@ -162,28 +163,13 @@ pub fn point_statistics(points: &[Point], changes: &[u64], window: usize) -> Vec
             deviation_before: None,
         })
         .collect();
-    let kept: Vec<usize> = (0..points.len()).filter(|&at| !statistics[at].is_outlier).collect();
-    // Where the results of each commit begin.
-    let mut begins: Vec<usize> = Vec::new();
-    for (at, index) in kept.iter().enumerate() {
-        if at == 0 || points[kept[at - 1]].place != points[*index].place {
-            begins.push(at);
-        }
-    }
+    let kept = kept(&statistics);
+    let begins = begins(points, &kept);
     for (commit, &begin) in begins.iter().enumerate() {
         let end = begins.get(commit + 1).copied().unwrap_or(kept.len());
         let from = begins[commit.saturating_sub(window)];
         let segment = statistics[kept[begin]].segment;
-        let mut values = Moments::default();
-        let mut residuals = Moments::default();
-        for &index in &kept[from..begin] {
-            if statistics[index].segment == segment {
-                values.push(points[index].value);
-            }
-            if let Some(residual) = statistics[index].residual(points[index]) {
-                residuals.push(residual);
-            }
-        }
+        let (values, residuals) = moments(points, &statistics, &kept[from..begin], segment);
         for &index in &kept[begin..end] {
             statistics[index].mean_before = Some(values.mean().unwrap_or(points[index].value));
             statistics[index].deviation_before = residuals.variance().map(f64::sqrt);

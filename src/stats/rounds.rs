@@ -84,8 +84,7 @@ fn mean_of_medians(pairs: &[Vec<f64>]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::estimator::Estimator;
-    use crate::model::metric::Better;
+    use crate::model::{Better, Estimator};
     use crate::stats::estimator::{Decision, Levels, Running};
     use crate::stats::noise::TestNoise;
 

@@ -87,6 +87,22 @@ fn commits_that_do_not_build_are_gone_around() {
 }
 
 #[test]
+fn a_commit_that_does_not_measure_what_regressed_is_not_cleared() {
+    let repo = Repo::new("steady");
+    let commits = ["100", "gone", "still gone", "150"].map(|work| {
+        let other = work.parse::<u32>().map(|work| format!(", \"b\": {{\"work\": {work}}}"));
+        let all = format!("{{\"a\": {{\"work\": 100}}{}}}", other.unwrap_or_default());
+        repo.write("run.sh", &format!("# {work}\necho '{all}'\n"));
+        repo.commit(work)
+    });
+    let args = ["--command", "sh run.sh", "--harness", "json", "--metric", "work", "--seed", "1"];
+    let call = format!("bisect {} HEAD --layouts off --format json", commits[0]);
+    let object = repo.cbdr(&call).args(args).run().code(100).json();
+    assert_eq!(guilty(&object), commits[1..]);
+    assert_eq!(object["steps"][1]["why"], "it does not measure `b`", "{object}");
+}
+
+#[test]
 fn an_inconclusive_commit_is_gone_around() {
     let (repo, commits) = history(3, 2, &[]);
     // One pair gives no verdict, not even on the last commit.

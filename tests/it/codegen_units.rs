@@ -46,13 +46,22 @@ fn repo(head: &str) -> Repo {
 
 /// A repository whose head has another library, in this file.
 fn repo_with(repo: Repo, file: &str, head: &str) -> Repo {
-    let profile = "\n[profile.bench]\nlto = \"off\"\ncodegen-units = 3\n";
-    repo.replace("Cargo.toml", "harness = false\n", &format!("harness = false\n{profile}"));
-    let more = (0..MANY).map(|number| format!("(\"f{number}\", steady::many::f{number}), "));
     // The longer a benchmark takes, the more time there is for tracing.
     let sleep = "std::thread::sleep(std::time::Duration::from_millis(5)); let noise";
-    let bench = bench(&more.collect::<String>()).replace("let noise", sleep);
-    repo.write("benches/work.rs", &bench);
+    let bench = bench(&more()).replace("let noise", sleep);
+    repo_of(repo, &bench, file, head)
+}
+
+/// The benchmarks but the first.
+fn more() -> String {
+    (0..MANY).map(|number| format!("(\"f{number}\", steady::many::f{number}), ")).collect()
+}
+
+/// A repository with this benchmark, whose head has another library, in this file.
+fn repo_of(repo: Repo, bench: &str, file: &str, head: &str) -> Repo {
+    let profile = "\n[profile.bench]\nlto = \"off\"\ncodegen-units = 3\n";
+    repo.replace("Cargo.toml", "harness = false\n", &format!("harness = false\n{profile}"));
+    repo.write("benches/work.rs", bench);
     repo.write(file, &library(2, 1));
     repo.commit("base");
     repo.branch("feature");
@@ -112,6 +121,46 @@ fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
         assert_eq!(unaffected(&object), 0, "{args}: {object}");
         assert!(!notices(&object).contains("codegen unit each"), "{args}: {}", notices(&object));
     }
+}
+
+/// Benchmarks with the command line of Criterion, of which runs of all take long and are counted.
+const SLOW: &str = r#"
+fn main() {
+    let known = ["CRITERION_HOME", "warm-up-time", "save-baseline", "discard-baseline"];
+    std::hint::black_box((known, "measurement-time"));
+    let all: &[(&str, fn(u64) -> u64)] = &[("one", steady::one), MORE];
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--list") {
+        all.iter().for_each(|(name, _)| println!("{name}: benchmark"));
+        return;
+    }
+    let chosen = args.iter().find_map(|arg| arg.strip_prefix("^(?:")?.strip_suffix(")$"));
+    if chosen.is_none() {
+        let runs = std::fs::File::options().append(true).create(true).open(std::env::var("RUNS").unwrap());
+        std::io::Write::write_all(&mut runs.unwrap(), b"all\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(800));
+    }
+    for (name, work) in all {
+        if chosen.is_none_or(|chosen| chosen.split('|').any(|one| one == *name)) {
+            std::hint::black_box(work(std::hint::black_box(3)));
+            println!("{name}  time:   [10.000 ns 10.000 ns 10.000 ns]");
+        }
+    }
+}
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_was_warmed_up_slowly_is_only_listed_in_other_builds() {
+    let bench = SLOW.replace("MORE", &more());
+    let repo = repo_of(Repo::new("library"), &bench, "src/lib.rs", &library(800, 1));
+    let call = CALL.replace("--harness libtest ", "");
+    let runs = repo.around().join("runs");
+    let ran = repo.cbdr(&format!("{call} --format json")).env("RUNS", &runs).run().code(0);
+    let object = ran.says("number of codegen units").json();
+    assert_eq!(unaffected(&object), MANY, "{object}");
+    assert!(notices(&object).contains(NOTICE), "{}", notices(&object));
+    assert_eq!(std::fs::read_to_string(runs).unwrap(), "all\nall\n");
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]

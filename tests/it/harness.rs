@@ -362,14 +362,17 @@ fn runs_that_would_never_end_are_capped() {
     assert_eq!(runs.iter().filter(skips).count(), 1, "{runs:#?}");
 }
 
-/// Three benchmarks with the command line of Criterion, of which all together never end, and are
-/// counted.
-const ENDLESS: &str = r#"
+/// Benchmarks with the command line of Criterion. Runs of all of them are counted, and do this.
+fn listing(names: &[&str], all: &str) -> String {
+    LISTING.replace("NAMES", &format!("{names:?}")).replace("ALL", all)
+}
+
+const LISTING: &str = r#"
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let known = ["CRITERION_HOME", "warm-up-time", "save-baseline", "discard-baseline"];
     std::hint::black_box((known, "measurement-time"));
-    let names = ["one", "two", "three"];
+    let names = NAMES;
     if args.iter().any(|arg| arg == "--list") {
         names.iter().for_each(|name| println!("{name}: benchmark\n"));
         return;
@@ -378,11 +381,10 @@ fn main() {
     if filter.is_none() {
         let runs = std::fs::File::options().append(true).create(true).open(std::env::var("RUNS").unwrap());
         std::io::Write::write_all(&mut runs.unwrap(), b"all\n").unwrap();
+        ALL
     }
-    while filter.is_none() {
-        std::thread::park();
-    }
-    for name in names.iter().filter(|name| filter.unwrap().contains(&format!("(?:{name})"))) {
+    let is_chosen = |name: &str| filter.is_none_or(|filter| filter.contains(&format!("(?:{name})")));
+    for name in names.iter().filter(|name| is_chosen(name)) {
         let time = if *name == "two" { steady::TIME } else { "10.000 ns" };
         println!("{name}  time:   [{time} {time} {time}]");
     }
@@ -392,7 +394,8 @@ fn main() {
 #[test]
 fn where_all_benchmarks_together_take_too_long_they_are_listed() {
     let repo = Repo::new("library");
-    repo.write("benches/work.rs", ENDLESS);
+    let endless = "loop { std::thread::park(); }";
+    repo.write("benches/work.rs", &listing(&["one", "two", "three"], endless));
     let write = |time: &str| {
         repo.write("src/lib.rs", &format!("pub const TIME: &str = {time:?};\n"));
         repo.commit("change the time");
@@ -408,6 +411,24 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
     let expected = [("one", "no-regression"), ("three", "no-regression"), ("two", "regression")];
     let expected = expected.map(|(name, verdict)| (name.to_owned(), compared(verdict)));
     assert_eq!(verdicts(&object), BTreeMap::from(expected), "{object}");
+}
+
+#[test]
+fn lists_show_whether_names_change_from_run_to_run() {
+    let repo = Repo::new("library");
+    repo.write("src/lib.rs", "pub const TIME: &str = \"10.000 ns\";\n");
+    let write = |other: &str| {
+        repo.write("benches/work.rs", &listing(&["two", other], ""));
+        repo.commit("change a name");
+    };
+    write("gone/1");
+    repo.branch("feature");
+    write("new/2");
+    let args = "compare main --layouts off --measure-all --max-pairs 14 --format json";
+    let ran = repo.cbdr(args).env("RUNS", repo.around().join("runs")).run().code(0);
+    ran.says("`new/2` is new").says("no longer has the benchmark `gone/1`");
+    // The unmeasured run of each side.
+    assert_eq!(runs(&repo), ["all", "all"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::lookback::import;
 use crate::support::{Cbdr, Repo, git};
 
 /// A made-up result without values.
@@ -70,6 +71,21 @@ fn metric(object: &Value) -> &Value {
 
 /// Ten values about 10 whose spread is small.
 const QUIET: [f64; 10] = [10.0, 10.1, 9.9, 10.0, 10.2, 9.8, 10.1, 10.0, 9.9, 10.1];
+
+#[test]
+fn an_annotation_near_the_end_of_a_long_branch_counts() {
+    let repo = Repo::new("steady");
+    repo.commits_with(&QUIET);
+    let commit = "commit refs/heads/long\ncommitter A <a@localhost> 1700000000 +0000\ndata 0\n";
+    import(&repo, &[], &format!("{commit}from refs/heads/main^0\n{}", commit.repeat(104)));
+    let long = repo.git(&["rev-list", "--reverse", "main..long"]);
+    let long: Vec<&str> = long.lines().collect();
+    repo.note(long[104], &result(long[104], 0, &[20.0]).to_string());
+    let check = |code| repo.check(&format!("--base main {}", long[104]), code)["verdict"].clone();
+    assert_eq!(check(100), "regression");
+    repo.cbdr(&format!("history annotate {} --change slower", long[103])).run().code(0);
+    assert_eq!(check(0), "inconclusive");
+}
 
 #[test]
 fn a_recording_stores_everything_that_must_agree_and_all_repetitions() {

@@ -388,7 +388,7 @@ fn notes(case: &Case, of: &Measured, ids: &HashMap<String, String>) -> String {
     stream
 }
 
-fn import(repo: &Repo, args: &[&str], stream: &str) {
+pub(crate) fn import(repo: &Repo, args: &[&str], stream: &str) {
     let mut command = Command::new("git");
     command.current_dir(repo.path()).args(["fast-import", "--quiet"]).args(args);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();

@@ -243,7 +243,9 @@ fn what_was_measured_before_a_failure_is_kept_beside_what_was_there() {
     ran.says("x.csv.partial`").says("exited with code 1");
     assert_eq!((world.read("x.csv"), world.read("x.csv.json")), (YESTERDAY.into(), "{}".into()));
     assert_eq!(world.rows("x.csv.partial"), 4);
-    assert_eq!(world.names(), ["x.csv", "x.csv.json", "x.csv.partial"]);
+    assert_eq!(world.names(), ["x.csv", "x.csv.json", "x.csv.partial", "x.csv.partial.json"]);
+    let about: serde_json::Value = serde_json::from_str(&world.read("x.csv.partial.json")).unwrap();
+    assert_eq!(about["units"]["wall_time"]["unit"], "s");
     // It can be read as any other.
     world.cbdr("analyze OUT/x.csv.partial").run().code(0);
 }
@@ -299,6 +301,9 @@ fn killed_at_any_moment_it_leaves_yesterdays_samples_or_todays_whole() {
             let kept =
                 if world.at("x.csv.partial").exists() { world.rows("x.csv.partial") } else { 0 };
             assert!(kept + 2 >= measured, "round {round}: {kept} of {measured}: {said}");
+            if kept > 0 {
+                assert!(world.read("x.csv.partial.json").contains("wall_time"), "round {round}");
+            }
         } else {
             assert_eq!(whole_rows(&text), 20, "round {round}: {status}: {said}");
         }

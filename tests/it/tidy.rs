@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_612),
-    ("engine", 2_582),
+    ("bin", 10_610),
+    ("engine", 2_547),
     ("error", 125),
-    ("exec", 6_774),
-    ("flows", 7_154),
-    ("model", 1_887),
+    ("exec", 6_782),
+    ("flows", 7_080),
+    ("model", 1_883),
     ("samples", 2_272),
     ("settings", 1_846),
-    ("stats", 2_372),
-    ("workspace", 11_443),
+    ("stats", 2_330),
+    ("workspace", 11_448),
 ];
 
 fn root() -> PathBuf {

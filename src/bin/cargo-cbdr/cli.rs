@@ -16,9 +16,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 pub(crate) use clap::{ColorChoice, ValueEnum};
 use clap_complete::Shell;
 
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::shard::Shard;
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::{Layouts, Shard, Side};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::flags::{
     BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS, SUITE,

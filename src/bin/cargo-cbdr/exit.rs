@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{Doubt, Outcome, Status, Verdict};
+use cargo_cbdr::model::{Doubt, Notice, Outcome, Status, Verdict};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

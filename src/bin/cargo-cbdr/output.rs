@@ -75,6 +75,8 @@ pub(crate) struct RowsFile {
     length: u64,
     /// Whether writing has failed, so that rows are missing.
     has_failed: bool,
+    /// What stands next to the rows until they are complete.
+    about: Option<String>,
 }
 
 #[derive(Debug)]
@@ -102,7 +104,8 @@ impl RowsFile {
                 Waiting::File { place, partial, file: None }
             }
         };
-        Ok(RowsFile { path: path.to_owned(), target, length: 0, has_failed: false })
+        let path = path.to_owned();
+        Ok(RowsFile { path, target, length: 0, has_failed: false, about: None })
     }
 
     /// The path next to it with another suffix; `None` for a pipe.
@@ -113,6 +116,11 @@ impl RowsFile {
     /// Whether rows could not be written.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
+    }
+
+    /// Describes the rows, before the first of them, as far as they are known if they don't end.
+    pub(crate) fn describe(&mut self, about: String) {
+        self.about = Some(about);
     }
 
     /// Adds rows. An error leaves the earlier rows intact, and later ones are
@@ -133,7 +141,10 @@ impl RowsFile {
         };
         let file = match file {
             Some(file) => file,
-            None => file.insert(begin(partial).map_err(|error| unwritten(partial, &error))?),
+            None => {
+                let begun = begin(partial, self.about.as_deref());
+                file.insert(begun.map_err(|error| unwritten(partial, &error))?)
+            }
         };
         let written = write(file, rows, partial);
         match written {
@@ -159,7 +170,7 @@ impl RowsFile {
         let staged = description.map(|text| companion.stage(text.as_bytes())).transpose();
         let staged = staged.map_err(error)?;
         place.replace_with(&partial).map_err(|error| unwritten(&self.path, &error))?;
-        staged.map_or(Ok(()), |staged| staged.publish()).map_err(error)
+        staged.map_or(Ok(()), |staged| staged.publish()).and(undescribe(&partial)).map_err(error)
     }
 
     /// Leaves the rows in `FILE.partial`, with their description next to them,
@@ -167,9 +178,8 @@ impl RowsFile {
     pub(crate) fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
         let Waiting::File { partial, file: Some(_), .. } = self.target else { return Ok(None) };
         if self.length == 0 {
-            return std::fs::remove_file(&partial)
-                .map(|()| None)
-                .map_err(|error| unwritten(&partial, &error));
+            let removed = std::fs::remove_file(&partial).and(undescribe(&partial));
+            return removed.map(|()| None).map_err(|error| unwritten(&partial, &error));
         }
         if let Some(text) = description {
             let beside = Companion::path(&partial);
@@ -180,14 +190,20 @@ impl RowsFile {
     }
 }
 
-/// Creates the file for incomplete rows, and removes the description of older
-/// ones.
-fn begin(partial: &Path) -> io::Result<File> {
-    match std::fs::remove_file(Companion::path(partial)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+/// Creates the file for incomplete rows, and replaces the description of older ones.
+fn begin(partial: &Path, about: Option<&str>) -> io::Result<File> {
+    undescribe(partial)?;
+    let file = File::create(partial)?;
+    // Rows without it are better than none.
+    about.into_iter().for_each(|about| drop(std::fs::write(Companion::path(partial), about)));
+    Ok(file)
+}
+
+fn undescribe(rows: &Path) -> io::Result<()> {
+    match std::fs::remove_file(Companion::path(rows)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    File::create(partial)
 }
 
 fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {

@@ -9,10 +9,9 @@ use cargo_cbdr::Compared;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::model::outcome::StoppedBy;
-use cargo_cbdr::model::row::Row;
+use cargo_cbdr::model::{Row, StoppedBy};
 use cargo_cbdr::samples::csv::{self, CsvText};
-use cargo_cbdr::samples::{Companion, OwnPart};
+use cargo_cbdr::samples::{Companion, Described, OwnPart};
 
 use crate::output::RowsFile;
 use crate::ui::{Failure, grouped};
@@ -115,7 +114,12 @@ impl<'a> SamplesFiles<'a> {
                 self.as_built.kept = Some(RowsFile::new(&path, self.interrupt)?);
             }
             // The header waits for the first row.
-            Event::Sampling(plan) => self.as_built.header(plan)?,
+            Event::Sampling(plan) => {
+                self.as_built.header(plan)?;
+                if let Some(file) = &mut self.as_built.wanted {
+                    file.describe(Described::by(&plan.metrics)?);
+                }
+            }
             Event::OverLayouts(plan) | Event::Longer(plan)
                 if self.again[usize::from(plan.is_longer)].is_none() =>
             {

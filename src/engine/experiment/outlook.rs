@@ -2,7 +2,7 @@
 
 use super::{BenchmarkState, Experiment, GroupState};
 use crate::engine::test::MetricTest;
-use crate::model::notice::Unlikely;
+use crate::model::Unlikely;
 use crate::stats::forecast::Forecast;
 
 /// The number of pairs before the first forecast: fewer show too little of the
@@ -85,7 +85,9 @@ impl Experiment {
         let is_hopeless = |number: usize| {
             let group = &self.groups[number];
             if group.pairs < group.least {
-                let is_timed = self.needs_minimum && group.pairs >= PAIRS_TO_TIME;
+                // Those from before show that, too, if there are no others.
+                let timed = if group.is_timed { group.timed_pairs } else { group.pairs };
+                let is_timed = self.needs_minimum && timed >= PAIRS_TO_TIME;
                 return is_timed && group.lacking() > CLEARLY * left;
             }
             let further = left / group.pair_seconds;

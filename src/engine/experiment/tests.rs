@@ -1,10 +1,7 @@
 //! Feeds the experiment numbers.
 
 use super::*;
-use crate::model::estimator::Estimator;
-use crate::model::metric::{Better, Metric, Unit};
-use crate::model::noise::Finding;
-use crate::model::outcome::{Summary, Verdict};
+use crate::model::{Better, Estimator, Finding, Metric, Summary, Unit, Verdict};
 use crate::stats::estimator::{Levels, ROUNDING};
 use crate::stats::noise::TestNoise;
 
@@ -230,7 +227,7 @@ fn a_decided_metric_keeps_its_numbers_while_another_is_open() {
             Ok(vec![(BenchmarkId(0), vec![time, size])])
         },
         |_, experiment| {
-            let result = &experiment.progress().results(0).next().unwrap().metrics[0];
+            let result = &experiment.results(0).next().unwrap().metrics[0];
             if result.verdict == Some(Verdict::Regression) && at_decision.is_none() {
                 at_decision = Some(result.clone());
             }
@@ -303,7 +300,7 @@ fn all_get_the_least_number_of_pairs_and_then_what_is_nearly_decided_goes_first(
         },
         |turn, experiment| {
             turns.push(turn.group);
-            let result = experiment.progress().results(turn.group).next().unwrap();
+            let result = experiment.results(turn.group).next().unwrap();
             if result.metrics[0].verdict != Some(Verdict::Inconclusive) {
                 decided.push(turn.group);
             }
@@ -400,6 +397,25 @@ fn what_can_have_no_verdict_any_more_does_not_keep_others_from_theirs() {
     let (sampled, turns) = timed(&plan, |group, _| [1.0, 10.0][group], |_| 1.0, 0.02);
     assert_eq!(decided(&sampled), [true, false]);
     assert!(sampled.benchmarks[0].pairs > least, "{turns:?}");
+}
+
+#[test]
+fn where_all_take_longer_than_expected_that_is_known_from_the_first_measured_pair() {
+    // So many pairs of each are there from before, and there is time for so many verdicts.
+    for (before, verdicts) in [(0, 41), (8, 50)] {
+        let mut plan = Plan { estimator: Estimator::Robust, ..groups(101) };
+        for group in &mut plan.groups {
+            group.pair_seconds = 1.0;
+            group.tried = vec![tried(Side::Base, 1.0); before as usize];
+        }
+        let enough = plan.least_pairs() as f64 * plan.pairs_to_pass_per_least();
+        let lacking = 2.5 * (enough - before as f64);
+        plan.time_limit = Duration::from_secs_f64(lacking * f64::from(verdicts));
+        let seconds = |_, pairs| if pairs < before { 0.0 } else { 2.5 };
+        let (sampled, _) = timed(&plan, seconds, |_| 1.0, 0.001);
+        let reached = decided(&sampled).into_iter().filter(|is_decided| *is_decided).count();
+        assert!(reached + 1 >= verdicts as usize, "{reached} of {verdicts}");
+    }
 }
 
 #[test]
@@ -538,7 +554,7 @@ fn a_regression_is_told_with_the_pair_that_shows_it_and_once() {
             Ok(vec![(turn.wanted[0], vec![value, value])])
         },
         |_, experiment| {
-            for (_, metric) in experiment.progress().found() {
+            for (_, metric) in experiment.found() {
                 told.push(metric.summary.pairs);
             }
         },
@@ -838,9 +854,9 @@ fn feed_pairs(
         },
         |_, experiment| {
             if asks(seconds.get() as u64) {
-                seen.push(experiment.progress().snapshot());
+                seen.push(experiment.snapshot());
             }
-            end = Some(experiment.progress().snapshot());
+            end = Some(experiment.snapshot());
         },
     );
     (sampled, seen, order, end.unwrap())

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::engine::layouts::median_rows;
-use crate::model::estimator::Estimator;
-use crate::model::outcome::Verdict;
-use crate::model::side::{Pair, Side};
-use crate::model::suite::{SuiteGate, SuiteNumber};
+use crate::model::{Estimator, Pair, Side, SuiteGate, SuiteNumber, Verdict};
 use crate::stats::noise::TestNoise;
 
 const THRESHOLD: f64 = 0.02;

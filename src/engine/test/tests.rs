@@ -1,9 +1,7 @@
 //! One metric, from its first pair to what is said of it at the end.
 
 use super::*;
-use crate::model::gate::Waiver;
-use crate::model::metric::Unit;
-use crate::model::noise::Finding;
+use crate::model::{Finding, Unit, Waiver};
 
 const LEVELS: Levels = Levels { alarm: 0.05, clear: 0.05 };
 

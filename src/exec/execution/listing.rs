@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{Execution, SideProgram, Stop};
 use crate::exec::meter::Pass;
-use crate::model::row::Reading;
-use crate::model::run_length::RunLength;
+use crate::model::{Reading, RunLength};
 
 impl Execution<'_> {
     /// What all benchmarks that match the filter measure, and the time of such a run, seconds.
@@ -22,11 +21,8 @@ impl Execution<'_> {
         patience: &mut Duration,
     ) -> Result<(Vec<Reading>, f64), Stop> {
         let begin = Instant::now();
-        // Another kind of run may find something else in each of them.
-        let is_plain = self.meters.passes() == [Pass::Plain];
-        let can_list = is_plain && self.benchmark.args.is_empty() && program.harness.can_list();
-        let mut deadline = begin.checked_add(*patience).filter(|_| can_list);
-        if can_list && patience.is_zero() {
+        let mut deadline = begin.checked_add(*patience).filter(|_| self.can_list(program));
+        if patience.is_zero() {
             if let Some(found) = self.first_of_list(program, length, filter)? {
                 return Ok(found);
             }
@@ -64,12 +60,22 @@ impl Execution<'_> {
         Ok(Some((names.into_iter().map(named).collect(), seconds)))
     }
 
-    /// The names of the benchmarks that match the filter, as the harness lists them.
-    fn list(
+    fn can_list(&self, program: &SideProgram) -> bool {
+        // Another kind of run may find something else in each of them.
+        let is_plain = self.meters.passes() == [Pass::Plain];
+        is_plain && self.benchmark.args.is_empty() && program.harness.can_list()
+    }
+
+    /// The names of the benchmarks that match the filter, as the harness lists them. `None` if it
+    /// can't, or does not name them all.
+    pub(crate) fn list(
         &mut self,
         program: &mut SideProgram,
         filter: Option<&str>,
     ) -> Result<Option<Vec<String>>, Stop> {
+        if !self.can_list(program) {
+            return Ok(None);
+        }
         program.select_list(program.all(filter));
         self.run_process(Pass::Plain, program, None)?;
         program.listed().map_err(Stop::from)

@@ -14,12 +14,10 @@ use crate::exec::harness::{self, Harness, OutputPaths};
 use crate::exec::meter;
 use crate::exec::process::{Command, Isolation, stderr_tail};
 use crate::exec::program::Program;
-use crate::model::dialect::Dialect;
-use crate::model::metric::{KnownMetric, MetricSource, is_of_allocations};
-use crate::model::row::{Reading, Values};
-use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
-use crate::model::target::TargetKind;
+use crate::model::metric::is_of_allocations;
+use crate::model::{
+    Dialect, KnownMetric, MetricSource, Pair, Reading, RunLength, Side, TargetKind, Values,
+};
 use crate::settings::options::{Benchmark, Subject};
 
 /// The program of one side, and how it is called and parsed.

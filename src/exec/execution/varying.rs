@@ -1,10 +1,11 @@
 //! Names that change with every run, such as those with the time of day: two runs of one
 //! program show which do, and their positions tell them apart.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use super::SideProgram;
-use crate::model::row::Reading;
+use crate::model::Reading;
 
 /// The benchmarks of one side if some of their names change with every run, else none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,12 +49,19 @@ impl VaryingNames {
     }
 
     /// Gives the readings of a run of all benchmarks their stable names. A run of fewer has
-    /// none that vary.
+    /// none that vary. Only those that vary go by their order: that of Criterion's files is not
+    /// always that of the run.
     pub(crate) fn rename(&self, readings: &mut [Reading]) {
-        if readings.len() == self.benchmarks.len() {
-            for (reading, known) in readings.iter_mut().zip(&self.benchmarks) {
-                reading.benchmark = Some(known.name.clone());
-            }
+        if readings.len() != self.benchmarks.len() {
+            return;
+        }
+        let fixed = self.benchmarks.iter().filter(|one| !one.varies).map(|one| &one.name);
+        let fixed: BTreeSet<&String> = fixed.collect();
+        let varying = readings
+            .iter_mut()
+            .filter(|reading| reading.benchmark.as_ref().is_some_and(|name| !fixed.contains(name)));
+        for (reading, stable) in varying.zip(self.stable()) {
+            reading.benchmark = Some(stable.clone());
         }
     }
 }
@@ -77,7 +85,7 @@ impl SideProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::row::Values;
+    use crate::model::Values;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()
@@ -101,6 +109,8 @@ mod tests {
         };
         let third = ["fixed/1", "at 3:07 UTC", "at 4:44 UTC", "of_k/64", "f::0x9"];
         assert_eq!(renamed(&third), [&["fixed/1"], &expected[..]].concat());
+        let swapped = ["at 3:07 UTC", "fixed/1", "at 4:44 UTC", "of_k/64", "f::0x9"];
+        assert_eq!(renamed(&swapped), ["at *", "fixed/1", "at * #2", "of_*", "f::*"]);
         // A run of those alone whose names are known.
         assert_eq!(renamed(&["fixed/1"]), ["fixed/1"]);
     }

@@ -8,7 +8,7 @@ use crate::exec::execution::is_volatile;
 use crate::exec::process::trace::{Access, Watched};
 use crate::exec::program::Program;
 use crate::exec::system::{digest_file, replace_bytes};
-use crate::model::side::{Pair, Side};
+use crate::model::{Pair, Side};
 use crate::workspace::cache::TREE;
 use crate::workspace::names_package;
 

@@ -5,16 +5,11 @@
 use std::path::PathBuf;
 
 use super::layouts::depends_on_layout;
-use super::program::ComparedProgram;
-use super::session::Session;
-use crate::engine::plan::Plan;
+use super::{ComparedProgram, Session};
+use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown};
-use crate::model::layouts::Layouts;
-use crate::model::notice::Notice;
-use crate::model::row::BenchmarkId;
-use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
+use crate::model::{BenchmarkId, Layouts, Notice, Pair, RunLength, Side};
 use crate::workspace::functions::Alignment;
 
 /// How often both sides are linked at most.

@@ -1,13 +1,12 @@
 //! How what the runs of a program report becomes rows.
 
 use super::program::ComparedProgram;
-use crate::engine::plan::{Plan, PlannedBenchmark};
+use crate::engine::{Plan, PlannedBenchmark};
 use crate::error::Error;
 use crate::exec::harness;
 use crate::exec::meter;
 use crate::flows::error::FlowError;
-use crate::model::row::{BenchmarkId, Reading, Row};
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, Reading, Row, Side};
 
 impl ComparedProgram<'_> {
     /// The rows of the wanted benchmarks, from what a run of one side reports.

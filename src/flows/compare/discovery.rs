@@ -9,15 +9,11 @@ use crate::error::Error;
 use crate::exec::execution::gates;
 use crate::exec::meter;
 use crate::flows::error::FlowError;
-use crate::model::dialect::Dialect;
-use crate::model::gate::Gate;
-use crate::model::metric::{ALLOCATIONS, DEFAULT_METRIC, Metric, is_of_allocations};
-use crate::model::notice::{Notice, RunNotice};
-use crate::model::outcome::{
-    BenchmarkResult, MetricResult, Removed, SameReason, Status, Summary, Verdict,
+use crate::model::{
+    ALLOCATIONS, BenchmarkResult, DEFAULT_METRIC, Dialect, Gate, Metric, MetricResult, Notice,
+    Pair, Reading, Removed, RunNotice, SameReason, Side, Status, Summary, Values, Verdict,
+    is_of_allocations,
 };
-use crate::model::row::{Reading, Values};
-use crate::model::side::{Pair, Side};
 use crate::settings::options::Benchmark;
 
 /// Most programs allocate more often.

@@ -2,21 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::Options;
-use super::discovery::Discovery;
-use super::program::ComparedProgram;
-use crate::model::shard::{AllottedBenchmark, Divisible, Division, Shard, ShardBy};
-use crate::workspace::Preparation;
+use super::{Discovery, Session};
+use crate::model::{AllottedBenchmark, Divisible, Division, Shard, ShardBy};
 
 /// What can be divided of what was found.
-pub(super) fn divisible(
-    programs: &[ComparedProgram<'_>],
-    found: &[Discovery],
-    preparation: &Preparation,
-) -> Vec<Divisible> {
+pub(super) fn divisible(session: &Session<'_, '_>, found: &[Discovery]) -> Vec<Divisible> {
+    let costs = session.preparation.costs.iter();
     let seconds: BTreeMap<&str, f64> =
-        preparation.costs.iter().map(|one| (one.benchmark.as_str(), one.seconds)).collect();
-    let all = programs.iter().zip(found).flat_map(|(program, found)| {
+        costs.map(|one| (one.benchmark.as_str(), one.seconds)).collect();
+    let all = session.programs.iter().zip(found).flat_map(|(program, found)| {
         let is_apart = program.can_select_benchmarks();
         found.benchmarks.iter().map(move |one| (&one.name, is_apart, &found.program))
     });
@@ -31,18 +25,14 @@ pub(super) fn divisible(
 /// Divides what was found among the machines, and keeps the part of this one. Benchmarks that can't
 /// run without the others of their program stay together. `None` if there is only one machine, or
 /// if all of them measure all benchmarks.
-pub(super) fn divide(
-    programs: &[ComparedProgram<'_>],
-    found: &mut [Discovery],
-    preparation: &Preparation,
-    options: &Options,
-) -> Option<Division> {
-    let Shard { number, of } = options.shard?;
-    if preparation.settings.policy.shard_by == ShardBy::Pairs {
+pub(super) fn divide(session: &Session<'_, '_>, found: &mut [Discovery]) -> Option<Division> {
+    let Shard { number, of } = session.options.shard?;
+    let policy = &session.preparation.settings.policy;
+    if policy.shard_by == ShardBy::Pairs {
         return None;
     }
-    let key = preparation.sides.key();
-    let shards = Shard::divide(&divisible(programs, found, preparation), &key, of)?;
+    let key = session.preparation.sides.key();
+    let shards = Shard::divide(&divisible(session, found), &key, of)?;
     let all = found.iter().flat_map(|found| found.benchmarks.iter().map(move |one| (found, one)));
     let allotted = all.zip(shards).map(|((found, one), shard)| AllottedBenchmark {
         benchmark: one.name.clone(),
@@ -55,6 +45,6 @@ pub(super) fn divide(
     for found in found {
         found.benchmarks.retain(|_| allotted.next().is_some_and(|one| one.shard == number));
     }
-    let suite = preparation.settings.policy.suite;
+    let suite = policy.suite;
     Some(Division { benchmarks, suite, sharing: 0, evidence: 0.0, over_layouts: Vec::new() })
 }

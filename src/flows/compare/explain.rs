@@ -8,22 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::discovery::Discovery;
-use super::program::ComparedProgram;
-use super::session::Session;
-use crate::engine::event::{Event, Reporter};
+use super::{ComparedProgram, Discovery, Session};
+use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Sampling, SideProgram, Stop, Unknown};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
-use crate::model::explanation::{
-    Cost, Evidence, Explain, Explanation, FunctionCost, StackCost, StackFrame,
+use crate::model::{
+    BenchmarkResult, Better, Cost, Evidence, Explain, Explanation, FunctionCost, MetricResult,
+    Notice, Pair, Side, StackCost, StackFrame, Unit, Verdict,
 };
-use crate::model::metric::{Better, Unit};
-use crate::model::notice::Notice;
-use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
-use crate::model::side::{Pair, Side};
-use crate::stats::empirical::{median, sorted};
+use crate::stats::empirical::{median, median_of, sorted};
 use crate::workspace::functions;
 
 /// The maximum number of regressions to explain, the largest first.
@@ -88,9 +83,9 @@ impl From<Stop> for NotFound {
 /// Which functions of the largest regressions cost more.
 pub(super) fn explain(
     session: &mut Session<'_, '_>,
-    when: Explain,
     discoveries: &[Discovery],
 ) -> Result<Vec<Explanation>, Error> {
+    let when = session.options.explain;
     if when == Explain::Never {
         return Ok(Vec::new());
     }
@@ -299,11 +294,11 @@ fn explains(found: &FoundCosts, result: &BenchmarkResult, part: bool) -> bool {
 /// The crates of programs whose code has grown.
 pub(super) fn explain_code(
     session: &Session<'_, '_>,
-    when: Explain,
     discoveries: &[Discovery],
 ) -> Vec<Explanation> {
+    let is_wanted = session.options.explain != Explain::Never;
     let found = session.programs.iter().zip(discoveries);
-    let grown = found.filter(|(_, found)| when != Explain::Never && found.has_grown());
+    let grown = found.filter(|(_, found)| is_wanted && found.has_grown());
     grown.filter_map(|(program, found)| sizes_of_crates(&found.program, &program.sides)).collect()
 }
 
@@ -458,15 +453,13 @@ impl CostRange {
 fn median_sum(costs: &Costs) -> f64 {
     let runs = costs.values().map(Vec::len).max().unwrap_or_default();
     let sum = |run: usize| costs.values().map(|runs| runs[run]).sum::<f64>();
-    let sums: Vec<f64> = (0..runs).map(sum).collect();
-    CostRange::of((!sums.is_empty()).then_some(&sums)).median
+    median_of((0..runs).map(sum)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::metric::Metric;
-    use crate::model::outcome::Summary;
+    use crate::model::{Metric, Summary};
 
     fn costs(all: &[(&str, &[f64])]) -> Costs {
         all.iter().map(|(name, runs)| ((*name).to_owned(), runs.to_vec())).collect()

@@ -4,20 +4,14 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
-use super::session::Session;
-use crate::engine::event::Event;
-use crate::engine::plan::{Group, Plan, TriedPair};
-use crate::engine::schedule::Schedule;
+use super::{Discovery, Session};
+use crate::engine::{Event, Group, Plan, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;
 use crate::flows::error::{FlowError, HEADROOM, limit_for};
-use crate::model::layouts::Layouts;
-use crate::model::notice::{NoTime, Notice};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
+use crate::model::{Layouts, NoTime, Notice, RunLength, Side};
 
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
 /// addition to it: once for the groups, and once for their benchmarks.
@@ -36,7 +30,7 @@ const ONE_PART: f64 = 0.25;
 const ENTERS: f64 = 4.0;
 
 /// Leaves out of the plan what the time limit has no room for, and reports early what can't reach
-/// a verdict. `layouts` are those of the settings.
+/// a verdict.
 ///
 /// # Errors
 /// If not one benchmark fits, or there are fewer layouts than any verdict needs.
@@ -44,13 +38,12 @@ pub(super) fn into_limit(
     session: &mut Session<'_, '_>,
     plan: &mut Plan,
     discoveries: &mut [Discovery],
-    layouts: Layouts,
 ) -> Result<(), Error> {
     if plan.tests() == 0 || !plan.decides {
         return Ok(());
     }
     let least = plan.least_pairs();
-    if let Layouts::Number(number) = layouts
+    if let Layouts::Number(number) = session.preparation.settings.policy.layouts
         && u64::from(number) < least
     {
         return Err(FlowError::TooFewLayouts { number, least }.into());
@@ -66,7 +59,7 @@ pub(super) fn into_limit(
     }
     let costs = costs(session, plan, discoveries).map_err(Stop::into_error)?;
     let to_pass = plan.pairs_to_pass_per_least();
-    let kept = fitting(&costs, plan.time_limit.as_secs_f64(), HEADROOM * to_pass);
+    let kept = fitting(&costs, plan.time_limit.as_secs_f64(), to_pass);
     if !keeps_a_gate(&costs, &kept) {
         return Err(too_short(session, plan, &costs).into());
     }
@@ -111,26 +104,24 @@ fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), St
 /// a guess: the others that are left would not be measured. Where pairs vary much, such as those of
 /// criterion's quick mode by a factor of ten, the shorter time is too short for most, and is corrected.
 fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
-    let seconds = |number: &usize| {
-        let group = &plan.groups[*number];
-        Some(plan.least_pairs_in(group)? as f64 * group.pair_seconds)
-    };
-    let mut order: Vec<(usize, f64)> =
-        (0..plan.groups.len()).filter_map(|number| Some((number, seconds(&number)?))).collect();
-    order.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let groups = plan.groups.iter().enumerate();
+    let least = groups.filter_map(|(number, one)| {
+        let least = plan.least_pairs_in(one)? as f64;
+        Some((number, least, least * one.pair_seconds))
+    });
+    let mut order: Vec<(usize, f64, f64)> = least.collect();
+    order.sort_by(|(.., one), (.., other)| one.total_cmp(other));
     let (limit, begin) = (plan.time_limit, Instant::now());
     let (mut confirmed, mut again) = (Duration::ZERO, Vec::new());
     let count = order.len();
-    for (done, (number, _)) in order.into_iter().enumerate() {
+    for (done, (number, least, _)) in order.into_iter().enumerate() {
         if plan.least_time() <= limit || begin.elapsed() > limit.mul_f64(TIMING) {
             break;
         }
-        let group = &plan.groups[number];
-        if confirmed > limit && !group.is_guessed {
+        if confirmed > limit && !plan.groups[number].is_guessed {
             continue;
         }
-        let Some(least) = plan.least_pairs_in(group) else { continue };
-        let most = limit.div_f64(least as f64);
+        let most = limit.div_f64(least);
         session.reporter.event(Event::Timing((done + 1, count)));
         let timed = time_group(session, plan, number, 1, most)?;
         let group = &mut plan.groups[number];
@@ -147,7 +138,7 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
         }
         if timed.is_some() {
             group.is_guessed = false;
-            confirmed += Duration::from_secs_f64(group.pair_seconds * least as f64);
+            confirmed += Duration::from_secs_f64(group.pair_seconds * least);
         }
     }
     let factor = usual_per_shorter(&again);
@@ -187,6 +178,8 @@ fn time_group(
 struct GroupCost {
     /// The least number of pairs for a verdict.
     least: f64,
+    /// How many there are already.
+    before: f64,
     /// The part of a pair that is the same whatever is measured, seconds.
     start_ups: f64,
     /// Whether some of them can be measured without the others.
@@ -203,14 +196,16 @@ struct BenchmarkCost {
 }
 
 impl GroupCost {
-    /// The expected time of the least number of pairs of some of its benchmarks, seconds.
-    fn seconds(&self, kept: impl Fn(usize) -> bool) -> f64 {
+    /// The expected time of a pair of some of its benchmarks, seconds.
+    fn pair_seconds(&self, kept: impl Fn(usize) -> bool) -> f64 {
         let own = self.benchmarks.iter().enumerate().filter(|(index, _)| kept(*index));
         let mut own = own.map(|(_, one)| one.seconds).peekable();
-        match own.peek() {
-            Some(_) => self.least * (self.start_ups + own.sum::<f64>()),
-            None => 0.0,
-        }
+        own.peek().map_or(0.0, |_| self.start_ups) + own.sum::<f64>()
+    }
+
+    /// How many further pairs there are until it has so many times the least number.
+    fn further(&self, times: f64) -> f64 {
+        (times * self.least - self.before).max(0.0)
     }
 
     /// What can be measured alone: single benchmarks, or all of them.
@@ -222,14 +217,14 @@ impl GroupCost {
         starts.map(|start| start..start + size).filter(gating).collect()
     }
 
-    /// How much a benchmark of a part costs in relation to what it is worth.
+    /// How much a benchmark of a part costs in each pair, in relation to what it is worth.
     fn price(&self, part: &Range<usize>) -> f64 {
         let all = &self.benchmarks[part.clone()];
         let gating = all.iter().filter(|one| one.gates).count() as f64;
         let own: f64 = all.iter().map(|one| one.seconds).sum();
         let share = part.len() as f64 / self.benchmarks.len() as f64;
         let worth = if all.iter().any(|one| one.enters) { ENTERS } else { 1.0 };
-        self.least * (self.start_ups * share + own) / (gating * worth)
+        (self.start_ups * share + own) / (gating * worth)
     }
 }
 
@@ -246,7 +241,7 @@ fn costs(
         let can_be_cut = group.can_select_benchmarks && group.benchmarks.len() > 1;
         let start_up = session.programs[group.program].start_up;
         let start_ups = if can_be_cut { 2.0 * start_up } else { 0.0 };
-        let mut timed = vec![PartTime::default(); group.benchmarks.len()];
+        let mut timed = vec![Err(0.0); group.benchmarks.len()];
         for (part, number) in timed.iter_mut().zip(group.benchmarks.clone()) {
             let left = deadline.saturating_duration_since(Instant::now());
             if !can_be_cut || left.is_zero() || !plan.benchmarks[number].gates() {
@@ -258,9 +253,8 @@ fn costs(
             let length = length.unwrap_or(RunLength::LONG);
             let part_of_it = number..number + 1;
             let timed = program.timed_pair(plan, part_of_it, Side::Base, length, Some(most))?;
-            let seconds = timed.map(|(seconds, _)| seconds);
-            let own = seconds.unwrap_or(most.as_secs_f64()) - start_ups;
-            *part = PartTime { seconds: own.max(0.0), is_known: seconds.is_some() };
+            let own = |seconds: f64| (seconds - start_ups).max(0.0);
+            *part = timed.map(|(seconds, _)| own(seconds)).ok_or(own(most.as_secs_f64()));
         }
         let own = own_seconds((group.pair_seconds - start_ups).max(0.0), &timed);
         let entered = &discoveries[group.program].entered;
@@ -271,41 +265,31 @@ fn costs(
             enters: entered.get(&benchmark.name).is_some_and(|functions| !functions.is_empty()),
         });
         let least = plan.least_pairs_in(group).unwrap_or(0) as f64;
-        let benchmarks = benchmarks.collect();
-        costs.push(GroupCost { least, start_ups, can_be_cut, benchmarks });
+        let (before, benchmarks) = (group.tried.len() as f64, benchmarks.collect());
+        costs.push(GroupCost { least, before, start_ups, can_be_cut, benchmarks });
     }
     Ok(costs)
 }
 
-/// How long a benchmark of a group takes in a pair.
-#[derive(Clone, Copy, Default)]
-struct PartTime {
-    /// Seconds; the least if they are not known.
-    seconds: f64,
-    is_known: bool,
-}
-
-/// The seconds of each benchmark of a group: those that are not known share what is left of all.
-fn own_seconds(all: f64, timed: &[PartTime]) -> impl Iterator<Item = f64> {
-    let known: f64 = timed.iter().filter(|part| part.is_known).map(|part| part.seconds).sum();
-    let unknown = timed.iter().filter(|part| !part.is_known).count();
+/// The seconds of each benchmark of a group. Those that are not known, which have at least so many,
+/// share what is left of all.
+fn own_seconds(all: f64, timed: &[Result<f64, f64>]) -> impl Iterator<Item = f64> {
+    let known: f64 = timed.iter().flatten().sum();
+    let unknown = timed.iter().filter(|seconds| seconds.is_err()).count();
     let share = (all - known).max(0.0) / unknown.max(1) as f64;
-    timed.iter().map(move |part| match part.is_known {
-        true => part.seconds,
-        false => part.seconds.max(share),
-    })
+    timed.iter().map(move |seconds| seconds.unwrap_or_else(|least| least.max(share)))
 }
 
 /// Which benchmarks of each group are measured within `limit`, seconds. Where not all fit, each has
-/// `spare` times the room of its least number of pairs, if anything fits then: an all-clear may
-/// need more pairs, and pairs may take longer than expected.
-fn fitting(groups: &[GroupCost], limit: f64, spare: f64) -> Vec<Vec<bool>> {
-    let all: f64 = groups.iter().map(|group| group.seconds(|_| true)).sum();
-    if all <= limit {
-        return cheapest(groups, f64::INFINITY);
+/// room for the pairs of an all-clear, `to_pass` times the least number, and for pairs that take
+/// longer than expected, if anything fits then.
+fn fitting(groups: &[GroupCost], limit: f64, to_pass: f64) -> Vec<Vec<bool>> {
+    let all = groups.iter().map(|group| group.further(1.0) * group.pair_seconds(|_| true));
+    if all.sum::<f64>() <= limit {
+        return cheapest(groups, f64::INFINITY, 1.0);
     }
-    let kept = cheapest(groups, limit / spare);
-    if keeps_a_gate(groups, &kept) { kept } else { cheapest(groups, limit) }
+    let kept = cheapest(groups, limit / HEADROOM, to_pass);
+    if keeps_a_gate(groups, &kept) { kept } else { cheapest(groups, limit, 1.0) }
 }
 
 /// Whether any benchmark that gates is kept.
@@ -315,12 +299,13 @@ fn keeps_a_gate(groups: &[GroupCost], kept: &[Vec<bool>]) -> bool {
     all.any(|(one, kept)| one.gates && *kept)
 }
 
-/// The benchmarks of each group that fit into `room`, seconds, the cheapest first. What does not
-/// gate costs nothing where it is not run with others.
-fn cheapest(groups: &[GroupCost], room: f64) -> Vec<Vec<bool>> {
+/// The benchmarks of each group of which so many `times` the least number of pairs fit into `room`,
+/// seconds, the cheapest first. What does not gate costs nothing where it is not run with others.
+fn cheapest(groups: &[GroupCost], room: f64, times: f64) -> Vec<Vec<bool>> {
     let mut parts: Vec<(f64, usize, Range<usize>)> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        parts.extend(group.parts().into_iter().map(|part| (group.price(&part), number, part)));
+        let price = |part: &Range<usize>| group.further(times) * group.price(part);
+        parts.extend(group.parts().into_iter().map(|part| (price(&part), number, part)));
     }
     parts.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
     let mut taken: Vec<Vec<bool>> =
@@ -328,10 +313,11 @@ fn cheapest(groups: &[GroupCost], room: f64) -> Vec<Vec<bool>> {
     let mut used = 0.0;
     for (_, number, part) in parts {
         let group = &groups[number];
-        let before = group.seconds(|index| taken[number][index]);
-        let after = group.seconds(|index| taken[number][index] || part.contains(&index));
-        if used + after - before <= room {
-            used += after - before;
+        let before = group.pair_seconds(|index| taken[number][index]);
+        let after = group.pair_seconds(|index| taken[number][index] || part.contains(&index));
+        let more = group.further(times) * (after - before);
+        if used + more <= room {
+            used += more;
             taken[number][part].fill(true);
         }
     }
@@ -355,7 +341,7 @@ fn leave_out(
     for (group, (cost, kept)) in plan.groups.iter_mut().zip(costs.iter().zip(kept)) {
         needed[group.program].extend(seconds_needed(cost, kept));
         if cost.least > 0.0 {
-            group.pair_seconds = cost.seconds(|index| kept[index]) / cost.least;
+            group.pair_seconds = cost.pair_seconds(|index| kept[index]);
         }
     }
     for (discovery, needed) in discoveries.iter_mut().zip(&needed) {
@@ -375,8 +361,8 @@ fn report(
     let mut benchmarks: Vec<(String, f64)> = not_measured.collect();
     benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     if !benchmarks.is_empty() {
-        let all: f64 = costs.iter().map(|group| group.seconds(|_| true)).sum();
-        let wanted = limit_for(Duration::from_secs_f64(to_pass * all));
+        let all = costs.iter().map(|group| group.least * group.pair_seconds(|_| true));
+        let wanted = limit_for(Duration::from_secs_f64(to_pass * all.sum::<f64>()));
         session.reporter.notice(Notice::NoTime(NoTime { benchmarks, wanted }));
     }
 }
@@ -398,7 +384,7 @@ fn seconds_needed<'a>(
 fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> FlowError {
     let parts = plan.groups.iter().zip(costs).flat_map(|(group, cost)| {
         cost.parts().into_iter().map(move |part| {
-            let seconds = cost.seconds(|index| part.contains(&index));
+            let seconds = cost.least * cost.pair_seconds(|index| part.contains(&index));
             (seconds, cost.least as u64, group.benchmarks.start + part.start, part.len())
         })
     });
@@ -425,7 +411,7 @@ mod tests {
     fn group<const N: usize>(start_ups: f64, can_be_cut: bool, seconds: [f64; N]) -> GroupCost {
         let one = |seconds| BenchmarkCost { seconds, gates: true, enters: false };
         let benchmarks = seconds.map(one).into();
-        GroupCost { least: 1.0, start_ups, can_be_cut, benchmarks }
+        GroupCost { least: 1.0, before: 0.0, start_ups, can_be_cut, benchmarks }
     }
 
     fn alone<const N: usize>(seconds: [f64; N]) -> Vec<GroupCost> {
@@ -434,7 +420,7 @@ mod tests {
 
     /// The kept benchmarks, as `x`, and the others, as `-`.
     fn shown(groups: &[GroupCost], limit: f64) -> String {
-        let groups = fitting(groups, limit, 1.25)
+        let groups = fitting(groups, limit, 1.0)
             .into_iter()
             .map(|kept| kept.iter().map(|kept| if *kept { 'x' } else { '-' }).collect::<String>());
         groups.collect::<Vec<_>>().join(" ")
@@ -448,6 +434,18 @@ mod tests {
         assert_eq!(shown(&four, 99.0), "- x x x");
         assert_eq!(shown(&four, 60.0), "- x - x");
         assert_eq!(shown(&four, 13.0), "- x - -");
+    }
+
+    #[test]
+    fn pairs_that_are_there_need_no_room() {
+        let mut four = alone([4.0, 1.0, 3.0, 2.0]);
+        four.iter_mut().for_each(|group| (group.least, group.before) = (14.0, 8.0));
+        // Six pairs of each take 60 s.
+        assert_eq!(shown(&four, 60.0), "x x x x");
+        assert_eq!(shown(&four, 59.0), "- x x x");
+        // An all-clear takes twice as many pairs as any verdict.
+        four.iter_mut().for_each(|group| (group.least, group.before) = (7.0, 5.0));
+        assert_eq!(fitting(&four, 19.0, 2.0).concat(), [false, true, false, false]);
     }
 
     #[test]
@@ -498,13 +496,11 @@ mod tests {
 
     #[test]
     fn those_that_were_not_timed_share_what_the_others_leave_of_a_group() {
-        let known = |seconds| PartTime { seconds, is_known: true };
-        let longer = |seconds| PartTime { seconds, is_known: false };
-        let own = |timed: &[PartTime]| own_seconds(33.0, timed).collect::<Vec<f64>>();
-        assert_eq!(own(&[known(1.0), longer(7.5), known(2.0)]), [1.0, 30.0, 2.0]);
-        assert_eq!(own(&[known(1.0), longer(0.0), longer(20.0)]), [1.0, 16.0, 20.0]);
-        assert_eq!(own(&[longer(0.0); 3]), [11.0; 3]);
-        assert_eq!(own(&[known(40.0), longer(0.0)]), [40.0, 0.0]);
+        let own = |timed: &[Result<f64, f64>]| own_seconds(33.0, timed).collect::<Vec<f64>>();
+        assert_eq!(own(&[Ok(1.0), Err(7.5), Ok(2.0)]), [1.0, 30.0, 2.0]);
+        assert_eq!(own(&[Ok(1.0), Err(0.0), Err(20.0)]), [1.0, 16.0, 20.0]);
+        assert_eq!(own(&[Err(0.0); 3]), [11.0; 3]);
+        assert_eq!(own(&[Ok(40.0), Err(0.0)]), [40.0, 0.0]);
     }
 
     #[test]

@@ -1,12 +1,7 @@
 //! What the user should know about how the two sides of a benchmark are measured.
 
 use crate::exec::harness;
-use crate::model::dialect::Dialect;
-use crate::model::metric::DEFAULT_METRIC;
-use crate::model::notice::{Notice, RunNotice};
-use crate::model::row::Reading;
-use crate::model::side::{Pair, Side};
-use crate::model::target::TargetKind;
+use crate::model::{DEFAULT_METRIC, Dialect, Notice, Pair, Reading, RunNotice, Side, TargetKind};
 use crate::settings::options::Subject;
 use crate::workspace::{Prepared, SourceFile};
 
@@ -122,7 +117,7 @@ pub(super) fn coarse(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::row::Values;
+    use crate::model::Values;
 
     #[test]
     fn a_source_that_takes_times_has_a_word_for_it() {

@@ -2,23 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use super::Options;
-use super::discovery::Discovery;
-use super::program::{self, ComparedProgram};
+use super::program::{self, ComparedProgram, WarmUps};
 use super::sampling::sample_stages;
-use super::session::Session;
-use super::{lengths, planning, warm_up};
-use crate::engine::event::{Event, Recorder};
-use crate::engine::plan::Plan;
+use super::{Discovery, Options, Session, lengths, planning, warm_up};
+use crate::engine::{Event, Group, Plan, Recorder};
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
 use crate::flows::hooks::with_hooks;
-use crate::model::dialect::Dialect;
-use crate::model::outcome::{Limits, StoppedBy};
-use crate::model::row::Row;
+use crate::model::{Dialect, Limits, Row, StoppedBy};
 use crate::settings::options::Benchmark;
-use crate::workspace::{self, Preparation, Request};
+use crate::stats::empirical::median_of;
+use crate::workspace::{self, Request};
 
 /// The maximum number of pairs: more would show little more of the noise.
 const ENOUGH: u64 = 20;
@@ -70,9 +65,9 @@ pub(in crate::flows) fn sample_each(
         let mut tried = Vec::new();
         for program in programs {
             let (benchmark, dialect) = (program.execution.benchmark.clone(), program.dialect());
-            let programs = std::slice::from_mut(program);
-            let mut session = Session { programs, start, reporter: &mut *reporter };
-            match sample(&mut session, &preparation, &options) {
+            let (programs, preparation) = (std::slice::from_mut(program), &preparation);
+            let (options, reporter) = (&options, &mut *reporter);
+            match sample(&mut Session { programs, preparation, options, start, reporter }) {
                 Err(error) if error.is_interrupt() => return Err(error),
                 pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
             }
@@ -81,53 +76,59 @@ pub(in crate::flows) fn sample_each(
     })
 }
 
-fn sample(
-    session: &mut Session<'_, '_>,
-    preparation: &Preparation,
-    options: &Options,
-) -> Result<TriedPairs, Error> {
-    let settings = &preparation.settings;
-    let mut found = warm_up::discover(session, preparation, None)?;
+fn sample(session: &mut Session<'_, '_>) -> Result<TriedPairs, Error> {
+    let mut found = warm_up::discover(session, &mut WarmUps::new())?;
     let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
     if session.programs[0].can_select_benchmarks() {
-        thin_out(&mut found[0], settings.limits.time);
+        thin_out(&mut found[0], session.preparation.settings.limits.time);
     }
-    let mut plan = planning::plan(session, &found, settings, options, false)?;
+    let mut plan = planning::plan(session, &found, false)?;
     planning::reason_not_to_sample(&plan, &found, None)?;
-    lengths::choose(session, &mut plan, &preparation.cache.file(lengths::KNOWN))?;
-    let Session { programs, start, reporter } = session;
-    let mut rows = Vec::new();
+    lengths::choose(session, &mut plan)?;
+    let Session { programs, preparation, options, start, reporter } = session;
+    let (mut rows, mut ended) = (Vec::new(), 0.0);
+    let mut times = vec![Vec::new(); plan.groups.len()];
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
-        Event::Pair { rows: pair, .. } => rows.extend_from_slice(pair),
+        Event::Pair { rows: pair, progress } => {
+            let id = pair.first().map(|row| row.benchmark.0);
+            let is_in = |group: &Group| id.is_some_and(|id| group.benchmarks.contains(&id));
+            let group = plan.groups.iter().position(is_in);
+            let began = std::mem::replace(&mut ended, progress.elapsed());
+            group.into_iter().for_each(|group| times[group].push(ended - began));
+            rows.extend_from_slice(pair);
+        }
         Event::Sampled(_) => {}
         event => reporter.event(event),
     });
-    let session = &mut Session { programs, start: *start, reporter };
+    let session = &mut Session { programs, preparation, options, start: *start, reporter };
     let (stages, stopped_by) = sample_stages(session, &plan)?;
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
-    let experiment = stages.as_built();
-    let pairs = experiment.finish(stopped_by).benchmarks.iter().map(|one| one.pairs).max();
+    let pairs = stages.as_built().finish(stopped_by).benchmarks.iter().map(|one| one.pairs).max();
     let share = plan.benchmarks.len().max(1) as f64 / f64::max(benchmarks as f64, 1.0);
     Ok(TriedPairs {
         benchmarks,
         runs: 2 * pairs.unwrap_or(0) as usize,
-        run_seconds: experiment.pair_seconds() / 2.0 / share,
+        run_seconds: pair_seconds(&plan.groups, times) / 2.0 / share,
         rows,
         plan,
     })
+}
+
+/// How long a pair of all groups takes, given the times of their pairs, seconds. That one of them
+/// was disturbed makes no difference.
+fn pair_seconds(groups: &[Group], times: Vec<Vec<f64>>) -> f64 {
+    let groups = groups.iter().zip(times);
+    groups.map(|(group, times)| median_of(times).unwrap_or(group.pair_seconds)).sum()
 }
 
 /// Keeps only every second or every third benchmark, and so on, so that there is time for enough
 /// pairs of these.
 fn thin_out(found: &mut Discovery, time: Duration) {
     let every = one_in(found.benchmarks.len(), time.as_secs_f64() / found.pair_seconds);
-    let mut number = 0;
-    found.benchmarks.retain(|_| {
-        number += 1;
-        (number - 1) % every == 0
-    });
+    let mut numbers = 0..;
+    found.benchmarks.retain(|_| numbers.next().is_some_and(|number| number % every == 0));
 }
 
 /// One in how many of `benchmarks` is kept if there is time for this many pairs of all.
@@ -138,6 +139,7 @@ fn one_in(benchmarks: usize, pairs: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Estimator;
 
     #[test]
     fn of_many_benchmarks_some_are_tried_often_enough() {
@@ -145,5 +147,12 @@ mod tests {
         assert_eq!(one_in(10, 2.0), 4);
         assert_eq!(one_in(10, 0.001), 10);
         assert_eq!(one_in(0, f64::INFINITY), 1);
+    }
+
+    #[test]
+    fn the_time_of_a_run_is_that_of_the_pair_in_the_middle() {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 1);
+        [1.0, 2.0].into_iter().for_each(|seconds| plan.add_group(0, true, seconds));
+        assert_eq!(pair_seconds(&plan.groups, vec![vec![9.0, 0.5, 0.75], Vec::new()]), 2.75);
     }
 }

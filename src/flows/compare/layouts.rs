@@ -5,22 +5,14 @@ use std::time::Instant;
 
 use super::lengths::ratios;
 use super::program::ComparedProgram;
-use crate::engine::experiment::Turn;
 use crate::engine::layouts::{LayoutPlan, combined, median_rows};
-use crate::engine::plan::{Group, Plan};
-use crate::engine::schedule::Schedule;
-use crate::engine::stages::{LayoutTest, first_gate};
+use crate::engine::{Group, LayoutTest, Plan, Schedule, Turn, first_gate};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::meter;
-use crate::model::layouts::Placing;
-use crate::model::metric::Metric;
-use crate::model::outcome::BenchmarkResult;
-use crate::model::row::{BenchmarkId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::shard::SuitePairs;
-use crate::model::side::Pair;
-use crate::model::suite::Suite;
+use crate::model::{
+    BenchmarkId, BenchmarkResult, Metric, Pair, Placing, Row, RunLength, Suite, SuitePairs,
+};
 
 /// Makes the layouts differ from the order of the pairs.
 const SEED: u64 = 0x6c69_6e6b_6564;
@@ -112,7 +104,7 @@ pub(super) fn measure(
     let gates = turn.wanted.iter().flat_map(|id| &test.over.plan.benchmarks[id.0].gates);
     let of_suite = test.over.plan.suite.iter().map(|number| &*number.metric.name);
     program.execution.only_runs_for(gates.map(|gate| &*gate.metric).chain(of_suite));
-    let before = test.experiment.progress().results(turn.group).map(|one| one.pairs).max();
+    let before = test.experiment.results(turn.group).map(|one| one.pairs).max();
     let number = before.unwrap_or(0);
     let of = test.over.plan.groups[turn.group].program;
     let is_at_hand = number < program.layouts_at_hand();

@@ -4,23 +4,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::harnesses::own_times;
-use super::program::ComparedProgram;
-use super::session::Session;
-use crate::engine::event::{Event, Reporter};
-use crate::engine::plan::{Plan, TriedPair};
-use crate::engine::schedule::Schedule;
+use super::{ComparedProgram, Session};
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
+use crate::engine::{Event, Group, Plan, Reporter, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::known::Known;
-use crate::model::notice::RunNotice;
-use crate::model::row::{BenchmarkId, MetricId, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, MetricId, Row, RunLength, RunNotice, Side};
 
 /// The file of the cache with the lengths that other comparisons found.
-pub(super) const KNOWN: &str = "run-lengths-v3";
+const KNOWN: &str = "run-lengths-v3";
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
@@ -33,13 +27,9 @@ const LONGEST_PAIR: Duration = Duration::from_secs(3);
 /// How long runs measure if the process takes far longer to start.
 const BEHIND_START_UP: Duration = Duration::from_millis(10);
 
-/// Determines how long the runs of each group of a plan should be. `known` is a file with the
-/// lengths that other comparisons found.
-pub(super) fn choose(
-    session: &mut Session<'_, '_>,
-    plan: &mut Plan,
-    known: &Path,
-) -> Result<(), Error> {
+/// Determines how long the runs of each group of a plan should be.
+pub(super) fn choose(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Error> {
+    let known = session.preparation.cache.file(KNOWN);
     let budget = plan.time_limit.mul_f64(TRIAL);
     for number in 0..session.programs.len() {
         let groups = plan.groups.iter().enumerate().filter(|(_, group)| group.program == number);
@@ -49,7 +39,7 @@ pub(super) fn choose(
         let Session { programs, reporter, .. } = session;
         let (program, patience) = (&mut programs[number], LONGEST_PAIR);
         let mut lengths = Lengths { program, groups, patience };
-        lengths.choose(plan, deadline, known, *reporter)?;
+        lengths.choose(plan, deadline, &known, *reporter)?;
         session.report_runs();
     }
     Ok(())
@@ -118,7 +108,8 @@ impl Lengths<'_, '_> {
         let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
         let places = self.program.source.map(own_times).unwrap_or_default();
         if let Some(slowest) = slowest.filter(|_| !places.is_empty()) {
-            let benchmark = plan.benchmarks[slowest.benchmarks.start].name.clone();
+            let program = &self.program.execution.benchmark.name;
+            let benchmark = measured_by(plan, slowest, program).to_owned();
             let pair_seconds = slowest.pair_seconds;
             let notice = RunNotice::OwnTimes { benchmark, pair_seconds, places };
             self.program.execution.notices.push(notice);
@@ -262,6 +253,14 @@ impl Lengths<'_, '_> {
     }
 }
 
+/// The name of what the pairs of a group measure: of several benchmarks their program's.
+fn measured_by<'n>(plan: &'n Plan, group: &Group, program: &'n str) -> &'n str {
+    match &plan.benchmarks[group.benchmarks.clone()] {
+        [only] => &only.name,
+        _ => program,
+    }
+}
+
 /// The ratios head/base of the gating metrics in a pair.
 fn gating_ratios(rows: &[Row], gating: &[(BenchmarkId, MetricId)]) -> Vec<f64> {
     let ratio = |(id, metric): &(BenchmarkId, MetricId)| {
@@ -312,6 +311,20 @@ pub(super) fn bit_reversed_order(count: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Estimator;
+
+    #[test]
+    fn the_time_of_a_pair_is_that_of_the_only_benchmark_or_of_the_program() {
+        let mut plan = Plan::new(0.95, Estimator::Robust, 1);
+        for names in ["a", "bc"] {
+            plan.add_group(0, true, 1.0);
+            for name in names.chars() {
+                plan.add_benchmark(&name.to_string(), &[], Vec::new());
+            }
+        }
+        let names = plan.groups.iter().map(|group| measured_by(&plan, group, "suite"));
+        assert_eq!(names.collect::<Vec<_>>(), ["a", "suite"]);
+    }
 
     #[test]
     fn what_was_not_tried_takes_as_long_as_the_middle_of_the_others() {

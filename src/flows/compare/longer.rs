@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use super::sampling::sample_stages;
 use super::session::Session;
-use crate::engine::event::Event;
 use crate::engine::longer::{self, Shown, replace};
-use crate::engine::plan::Plan;
+use crate::engine::{Event, Plan};
 use crate::error::Error;
-use crate::model::notice::{AtLength, Notice, Remark};
-use crate::model::outcome::{BenchmarkResult, Sampled, Verdict};
-use crate::model::row::BenchmarkId;
+use crate::model::{AtLength, BenchmarkId, BenchmarkResult, Notice, Remark, Sampled, Verdict};
 
 /// Tests with runs of the length `longest` what has not regressed in those of the comparison
 /// `short`, which began at the time `began`, and replaces the results that do not hold there.

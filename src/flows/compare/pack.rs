@@ -4,24 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::discovery::Discovery;
 use super::layouts::seeds;
-use super::program::ComparedProgram;
-use super::session::Session;
-use super::units::Builds;
-use super::{Options, Planned, aligned, division, planned, prepare, program, same, warm_up};
-use crate::engine::event::{Event, Recorder, Reporter};
-use crate::engine::plan::Plan;
-use crate::engine::stages::PATIENCE;
+use super::{
+    Builds, ComparedProgram, Discovery, Options, Planned, Session, aligned, division, planned,
+    prepare, program, same, warm_up,
+};
+use crate::engine::{Event, PATIENCE, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::exec::program::LinkedElsewhere;
 use crate::flows::hooks::with_hooks;
-use crate::model::layouts::Layouts;
-use crate::model::notice::Notice;
-use crate::model::shard::Divisible;
-use crate::model::side::{Pair, Side};
-use crate::workspace::Preparation;
+use crate::model::{Divisible, Layouts, Notice, Pair, Side};
 use crate::workspace::pack::Pack;
 
 /// What is in a pack.
@@ -60,9 +53,10 @@ pub fn pack(
         same::confirm(&mut preparation, options, context, reporter)?;
         let mut programs = program::programs(&preparation, None, context, reporter)?;
         let packed = Packed::default();
-        let mut linking = Linking { options, layouts, pack: &mut pack, packed, made: Vec::new() };
-        let session = Session { programs: &mut programs, start, reporter: &mut *reporter };
-        let linked = linking.link(session, &preparation, &mut builds, context);
+        let mut linking = Linking { layouts, pack: &mut pack, packed, made: Vec::new() };
+        let (preparation, reporter) = (&preparation, &mut *reporter);
+        let session = Session { programs: &mut programs, preparation, options, start, reporter };
+        let linked = linking.link(session, &mut builds, context);
         if let Ok(false) = linked {
             reporter.begin_again();
             continue;
@@ -80,7 +74,6 @@ pub fn pack(
 
 /// What is linked for a pack.
 struct Linking<'p> {
-    options: &'p Options,
     layouts: Layouts,
     pack: &'p mut Pack,
     packed: Packed,
@@ -94,20 +87,19 @@ impl Linking<'_> {
     fn link(
         &mut self,
         session: Session<'_, '_>,
-        preparation: &Preparation,
         builds: &mut Builds,
         context: Context<'_>,
     ) -> Result<bool, Error> {
-        let Session { programs, start, reporter } = session;
+        let Session { programs, preparation, options, start, reporter } = session;
         if programs.is_empty() {
             return Ok(true);
         }
         let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
-            let session = &mut Session { programs, start, reporter: &mut *reporter };
-            let filter = self.options.request.filter.as_deref();
-            let mut found = warm_up::discover(session, preparation, filter)?;
-            let mut costs = division::divisible(session.programs, &found, preparation);
-            let planned = planned(session, &mut found, preparation, self.options, builds)?;
+            let reporter = &mut *reporter;
+            let session = &mut Session { programs, preparation, options, start, reporter };
+            let mut found = warm_up::discover(session, &mut builds.warm_ups)?;
+            let mut costs = division::divisible(session, &found);
+            let planned = planned(session, &mut found, builds)?;
             let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };
             set_seconds(&mut costs, &plan, &found);
             self.pack.costs = costs;
@@ -127,7 +119,7 @@ impl Linking<'_> {
             // Stored with the builds, which are packed.
             let _ = program.changed_functions();
             if aligned::is_placed(&plan, number) && program.check_relink().is_ok() {
-                self.link_layouts(program, number, reporter)?;
+                self.link_layouts(program, (number, options.seed), reporter)?;
             }
         }
         Ok(true)
@@ -136,7 +128,7 @@ impl Linking<'_> {
     fn link_layouts(
         &mut self,
         program: &ComparedProgram<'_>,
-        number: usize,
+        (number, seed): (usize, u64),
         reporter: &mut dyn Reporter,
     ) -> Result<(), Error> {
         let mut layouts = Pair::<Vec<PathBuf>>::default();
@@ -144,7 +136,7 @@ impl Linking<'_> {
             let place = (layout as usize + 1, self.packed.layouts as usize);
             let name = &program.execution.benchmark.name;
             reporter.event(Event::Linking { program: name, place });
-            let seeds = seeds(self.options.seed, number, layout);
+            let seeds = seeds(seed, number, layout);
             for side in Side::BOTH {
                 let path = program.sides[side].path_of_layout(layout);
                 let context = program.execution.context;

@@ -1,17 +1,12 @@
 //! The plan of a comparison: which benchmarks share a run.
 
-use super::Options;
 use super::discovery::{Discovered, Discovery};
-use super::program::ComparedProgram;
-use super::session::Session;
-use crate::engine::plan::Plan;
+use super::{ComparedProgram, Session};
+use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::flows::error::FlowError;
-use crate::model::layouts::Layouts;
-use crate::model::outcome::StoppedBy;
-use crate::model::shard::Division;
-use crate::settings::policy::Settings;
+use crate::model::{Division, Layouts, StoppedBy};
 
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
 const SLOW_START: f64 = 0.05;
@@ -21,10 +16,9 @@ const SLOW_START: f64 = 0.05;
 pub(super) fn plan(
     session: &mut Session<'_, '_>,
     discoveries: &[Discovery],
-    settings: &Settings,
-    options: &Options,
     decides: bool,
 ) -> Result<Plan, Error> {
+    let (settings, options) = (&session.preparation.settings, session.options);
     let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
     let mut plan = Plan {
         time_limit: settings.limits.time,

@@ -1,5 +1,6 @@
 //! The program of a benchmark on both sides, and how its runs become rows.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,8 @@ use std::time::{Duration, Instant};
 use super::accesses::Folders;
 use super::harnesses::{self, asks_for_short_runs};
 use super::renewal::Renewal;
-use crate::engine::event::{Event, Reporter};
-use crate::engine::experiment::{Progress, Turn};
-use crate::engine::plan::Plan;
 use crate::engine::test::exact;
+use crate::engine::{Event, Experiment, Plan, Reporter, Turn};
 use crate::error::Error;
 use crate::exec::execution::{
     Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
@@ -22,13 +21,10 @@ use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
 use crate::flows::error::FlowError;
 use crate::flows::filter::Selection;
-use crate::model::dialect::Dialect;
-use crate::model::layouts::Placing;
-use crate::model::notice::{ChangedFunction, Notice, RunNotice};
-use crate::model::outcome::MetricResult;
-use crate::model::row::{BenchmarkId, Reading, Row};
-use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
+use crate::model::{
+    BenchmarkId, ChangedFunction, Dialect, MetricResult, Notice, Pair, Placing, Reading, Row,
+    RunLength, RunNotice, Side,
+};
 use crate::settings::options::Hooks;
 use crate::workspace::functions::ChangedFunctions;
 use crate::workspace::{Preparation, SameRun, SourceFile, State};
@@ -41,6 +37,9 @@ const LONGEST_SELECTION: usize = 100_000;
 /// first time, the results of the warm-up are removed, which takes long for many benchmarks.
 const START_UP: Duration = Duration::from_millis(20);
 const STARTS: u32 = 2;
+
+/// A warm-up of both sides that takes longer than this, seconds, is not repeated with other builds.
+const SLOW_WARM_UP: f64 = 1.0;
 
 /// How long a run is sampled.
 const SAMPLED: Duration = Duration::from_millis(300);
@@ -81,7 +80,10 @@ pub(super) struct ComparedProgram<'a> {
 
 /// What the first unmeasured run of each side reported, if there was one, and how long the latest
 /// pair of them took, seconds.
-type WarmUp = (Option<Pair<Vec<Reading>>>, f64);
+pub(super) type WarmUp = (Option<Pair<Vec<Reading>>>, f64);
+
+/// Those of programs, by their names.
+pub(super) type WarmUps = BTreeMap<String, WarmUp>;
 
 /// The programs that can be run. Reports what is special about their harnesses.
 pub(super) fn programs<'a>(
@@ -188,20 +190,28 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// Makes the unmeasured runs, as short as possible. One that takes longer than `patience` is
-    /// replaced by a list of the benchmarks if the harness can make one.
+    /// replaced by a list of the benchmarks if the harness can make one; so are all if those of
+    /// other builds, which reported what is `known`, were slow.
     pub(super) fn warm_up(
         &mut self,
         mut patience: Duration,
+        known: Option<&WarmUp>,
         reporter: &mut dyn Reporter,
     ) -> Result<WarmUp, Error> {
         if self.is_left_out() {
             return Ok((Some(Pair::default()), 0.0));
         }
-        let execution = &mut self.execution;
-        if execution.needs_no_run() {
+        if self.execution.needs_no_run() {
             let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
             return Ok((Some(nothing), 0.0));
         }
+        if let Some((Some(readings), seconds)) = known
+            && *seconds > SLOW_WARM_UP
+            && self.lists(readings).map_err(Stop::into_error)?
+        {
+            return Ok((Some(readings.clone()), *seconds));
+        }
+        let execution = &mut self.execution;
         let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
         if warmup > 0 {
             reporter.event(Event::WarmingUp(&execution.benchmark.name));
@@ -235,6 +245,18 @@ impl<'a> ComparedProgram<'a> {
         Ok((shown, latest_seconds))
     }
 
+    /// Whether each side lists the benchmarks of its readings, and no others.
+    fn lists(&mut self, readings: &Pair<Vec<Reading>>) -> Result<bool, Stop> {
+        for side in Side::BOTH {
+            let listed = self.execution.list(&mut self.sides[side], self.part.filter())?;
+            let known: BTreeSet<String> = names(&readings[side]).collect();
+            if listed.map(BTreeSet::from_iter) != Some(known) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// If each side has benchmarks that the other lacks, gives stable names to those whose
     /// names change with every run of the same side.
     fn settle_names(
@@ -242,9 +264,7 @@ impl<'a> ComparedProgram<'a> {
         readings: &mut Pair<Vec<Reading>>,
         patience: &mut Duration,
     ) -> Result<(), Stop> {
-        let names_of = |readings: &Vec<Reading>| -> Vec<String> {
-            readings.iter().filter_map(|reading| reading.benchmark.clone()).collect()
-        };
+        let names_of = |readings: &Vec<Reading>| names(readings).collect::<Vec<String>>();
         let names = readings.as_ref().map(names_of);
         // A name that changes with every run contains a number of some kind.
         let is_numbered = |name: &String| name.contains(|c: char| c.is_ascii_digit());
@@ -258,9 +278,15 @@ impl<'a> ComparedProgram<'a> {
         let mut varying = Pair::<VaryingNames>::default();
         for side in Side::BOTH {
             let (program, filter) = (&mut self.sides[side], self.part.filter());
-            let (again, _) =
-                self.execution.discover(program, RunLength::Probe, filter, patience)?;
-            varying[side] = VaryingNames::between(&names[side], &names_of(&again));
+            let mut list = || self.execution.list(program, filter);
+            varying[side] = match (list()?, list()?) {
+                (Some(first), Some(second)) => VaryingNames::between(&first, &second),
+                _ => {
+                    let (again, _) =
+                        self.execution.discover(program, RunLength::Probe, filter, patience)?;
+                    VaryingNames::between(&names[side], &names_of(&again))
+                }
+            };
         }
         let stable: Vec<String> = varying.head.stable().cloned().collect();
         if stable.is_empty() || varying.base.stable().next().is_none() {
@@ -533,11 +559,7 @@ impl<'a> ComparedProgram<'a> {
     }
 
     /// Measures the pair of a turn.
-    pub(super) fn measure(
-        &mut self,
-        turn: &Turn,
-        progress: &Progress<'_>,
-    ) -> Result<Vec<Row>, Stop> {
+    pub(super) fn measure(&mut self, turn: &Turn, progress: &Experiment) -> Result<Vec<Row>, Stop> {
         if self.execution.meters.has_slow_runs() {
             let results = progress.results(turn.group);
             if results.clone().any(|benchmark| benchmark.pairs > 0) {
@@ -606,6 +628,11 @@ impl<'a> ComparedProgram<'a> {
         }
         program.all(self.part.filter())
     }
+}
+
+/// The names of benchmarks.
+fn names(readings: &[Reading]) -> impl Iterator<Item = String> + '_ {
+    readings.iter().filter_map(|reading| reading.benchmark.clone())
 }
 
 /// Whether a command can have these arguments, and there are some.

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use crate::exec::execution::SideProgram;
-use crate::model::side::{Pair, Side};
+use crate::model::{Pair, Side};
 
 /// The part of the time that copying may take. Copying 5 MB takes 1 ms, so that there are new
 /// files for each pair; 40 MB take 30 ms, 200 MB 250 ms.

@@ -3,14 +3,12 @@
 
 use std::time::Instant;
 
-use super::Options;
-use super::program::ComparedProgram;
 use super::unaffected::ProgramTracer;
-use crate::engine::event::{Event, Reporter};
+use super::{ComparedProgram, Options};
+use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Unknown};
-use crate::model::notice::Notice;
-use crate::model::outcome::SameReason;
+use crate::model::{Notice, SameReason};
 use crate::workspace::{Preparation, State};
 
 /// Decides about all such programs.

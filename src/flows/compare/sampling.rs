@@ -2,20 +2,13 @@
 
 use std::time::Duration;
 
-use super::layouts;
-use super::longer;
-use super::program::ComparedProgram;
-use super::session::Session;
-use crate::engine::event::{Event, Reporter};
-use crate::engine::experiment::Turn;
-use crate::engine::plan::Plan;
-use crate::engine::stages::{Stage, Stages};
+use super::{ComparedProgram, Session, layouts, longer};
+use crate::engine::{Event, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
-use crate::model::notice::{Advice, Notice};
-use crate::model::outcome::{BenchmarkResult, Sampled, StoppedBy, Verdict};
-use crate::model::row::Row;
-use crate::model::shard::SuitePairs;
+use crate::model::{
+    Advice, BenchmarkResult, Notice, Row, Sampled, StoppedBy, SuitePairs, Unlikely, Verdict,
+};
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
 /// for `longest` where nothing has regressed. Also returns the pairs of a suite that is divided.
@@ -68,7 +61,7 @@ pub(super) fn sample_stages(
     session: &mut Session<'_, '_>,
     plan: &Plan,
 ) -> Result<(Stages, StoppedBy), Error> {
-    let Session { programs, start, reporter } = session;
+    let Session { programs, start, reporter, .. } = session;
     let clock = || start.elapsed().as_secs_f64();
     let placed = plan.groups.iter().map(|group| &programs[group.program]);
     let placed = placed.map(|program| program.both_sides(SideProgram::can_be_placed)).collect();
@@ -109,7 +102,7 @@ impl StageRuns<'_, '_> {
                 }
                 self.restore()?;
                 let program = self.plan.groups[turn.group].program;
-                self.programs[program].measure(turn, &stages.progress(stage))
+                self.programs[program].measure(turn, stages.as_built())
             }
             Stage::Over(number) => self.measure_over(stages, number, turn, reporter),
         }
@@ -148,8 +141,8 @@ impl StageRuns<'_, '_> {
 
 /// Whether every gating metric has its verdict.
 fn is_decided<'a>(benchmarks: impl Iterator<Item = &'a BenchmarkResult>) -> bool {
-    let metrics = benchmarks.flat_map(|benchmark| &benchmark.metrics);
-    metrics.filter_map(|metric| metric.verdict).all(|verdict| verdict != Verdict::Inconclusive)
+    let mut metrics = benchmarks.flat_map(|benchmark| &benchmark.metrics);
+    metrics.all(|metric| metric.verdict != Some(Verdict::Inconclusive))
 }
 
 /// Why all of it stopped, given why the short runs did, and the longer ones if they were allowed.
@@ -169,10 +162,8 @@ fn end(plan: &Plan, short: StoppedBy, long: Option<StoppedBy>, is_decided: bool)
 /// Reports what the user should know at the end.
 fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: &Sampled) {
     let as_built = stages.as_built();
-    // Forecasts are rough: one that did not come true is dropped.
     if sampled.verdict() == Verdict::Inconclusive {
-        let unlikely = as_built.foreseen().cloned().map(Notice::Unlikely);
-        unlikely.into_iter().for_each(|notice| session.reporter.record(notice));
+        unlikely(stages, sampled).into_iter().for_each(|notice| session.reporter.record(notice));
         let after = Duration::from_secs_f64(sampled.elapsed);
         let is_early = sampled.stopped_by == StoppedBy::TimeLimit && after < plan.time_limit;
         if stages.has_given_up() && is_early {
@@ -199,6 +190,12 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     for program in &*session.programs {
         program.report_left_behind(session.reporter);
     }
+}
+
+/// The verdict that was called unlikely. Forecasts are rough: one that did not come true is dropped.
+fn unlikely(stages: &Stages, sampled: &Sampled) -> Option<Notice> {
+    let is_open = |one: &&Unlikely| sampled.is_open(&one.benchmark, &one.metric);
+    stages.as_built().foreseen().filter(is_open).cloned().map(Notice::Unlikely)
 }
 
 /// What would decide the rest.
@@ -247,8 +244,9 @@ fn run(
             Err(Stop::Error(error)) => break Err(error),
         };
         stages.push(stage, &turn, &rows, clock());
-        reporter.event(Event::Pair { rows: &rows, progress: &stages.progress(stage) });
-        if let Some(unlikely) = stages.unlikely(stage) {
+        let experiment = stages.experiment(stage);
+        reporter.event(Event::Pair { rows: &rows, progress: experiment });
+        if let Some(unlikely) = experiment.unlikely() {
             reporter.event(Event::Notice(&Notice::Unlikely(unlikely.clone())));
         }
     };

@@ -2,13 +2,16 @@
 
 use std::time::Instant;
 
-use super::program::ComparedProgram;
-use crate::engine::event::Reporter;
-use crate::model::notice::Notice;
+use super::{ComparedProgram, Options};
+use crate::engine::Reporter;
+use crate::model::Notice;
+use crate::workspace::Preparation;
 
 /// The programs of a comparison, and to whom is reported what happens.
 pub(super) struct Session<'s, 'a> {
     pub(super) programs: &'s mut [ComparedProgram<'a>],
+    pub(super) preparation: &'s Preparation,
+    pub(super) options: &'s Options,
     pub(super) start: Instant,
     pub(super) reporter: &'s mut (dyn Reporter + 's),
 }

@@ -12,22 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use super::Options;
 use super::accesses::Folders;
-use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
-use super::session::Session;
-use crate::engine::event::{Event, Reporter};
+use super::{Discovery, Session};
+use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
-use crate::model::dialect::Dialect;
-use crate::model::notice::Notice;
-use crate::model::outcome::{FunctionCounts, SameReason};
-use crate::model::side::{Pair, Side};
-use crate::workspace::{Moves, Preparation, functions};
+use crate::model::{Dialect, FunctionCounts, Notice, Pair, SameReason, Side};
+use crate::workspace::{Moves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
@@ -77,11 +72,9 @@ impl LeftOut {
 pub(super) fn leave_out(
     session: &mut Session<'_, '_>,
     discoveries: &mut [Discovery],
-    options: &Options,
-    preparation: &Preparation,
     length: Duration,
 ) -> Result<LeftOut, Error> {
-    let request = &options.request;
+    let (preparation, request) = (session.preparation, &session.options.request);
     if preparation.must_run || request.measure_all {
         return Ok(LeftOut::default());
     }

@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Options;
+use super::program::WarmUps;
 use super::unaffected::LeftOut;
 use crate::error::Error;
 use crate::exec::known::Known;
-use crate::model::notice::Notice;
+use crate::model::Notice;
 use crate::settings::options::Benchmark;
 use crate::workspace::{Preparation, Request};
 
@@ -39,6 +40,9 @@ pub(super) struct Builds {
     /// What the choice depends on.
     #[serde(skip)]
     parts: Vec<String>,
+    /// The unmeasured runs of the latest builds.
+    #[serde(skip)]
+    pub(super) warm_ups: WarmUps,
 }
 
 impl Builds {

@@ -2,29 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use super::discovery::Discovery;
-use super::program::ComparedProgram;
-use super::session::Session;
+use super::program::WarmUps;
+use super::{Discovery, Session};
 use crate::error::Error;
 use crate::flows::error::FlowError;
-use crate::model::dialect::Dialect;
-use crate::model::notice::Notice;
-use crate::workspace::Preparation;
+use crate::model::{Dialect, Notice};
 
 /// How long an unmeasured run may take where a list of the benchmarks can replace it, as a fraction
 /// of the time limit.
 const WARM_UP: f64 = 0.1;
 
-/// Runs each side of each program unmeasured.
+/// Runs each side of each program unmeasured. What the runs of other builds have reported is `known`,
+/// and replaced.
 pub(super) fn discover(
     session: &mut Session<'_, '_>,
-    preparation: &Preparation,
-    filter: Option<&str>,
+    known: &mut WarmUps,
 ) -> Result<Vec<Discovery>, Error> {
-    let mut all = Vec::new();
-    for number in 0..session.programs.len() {
-        all.push(discover_one(session, number, preparation, filter)?);
-    }
+    let all = (0..session.programs.len()).map(|number| discover_one(session, number, known));
+    let mut all: Vec<Discovery> = all.collect::<Result<_, Error>>()?;
+    let filter = session.options.request.filter.as_deref();
     // The full name of a benchmark does not select others that contain it.
     if let Some(name) = filter.filter(|name| all.iter().any(|found| found.has(name))) {
         all.iter_mut().for_each(|found| found.keep_only(name));
@@ -36,7 +32,7 @@ pub(super) fn discover(
         return Err(program.no_benchmark(filter).into());
     }
     if filter.is_none() {
-        check_waivers(session.programs, &all, preparation)?;
+        check_waivers(session, &all)?;
     }
     let is_measured = |metric: &String| all.iter().any(|found| found.measures(metric));
     let units = session.programs.iter().flat_map(|one| one.execution.benchmark.units.keys());
@@ -50,10 +46,9 @@ pub(super) fn discover(
 fn discover_one(
     session: &mut Session<'_, '_>,
     number: usize,
-    preparation: &Preparation,
-    filter: Option<&str>,
+    known: &mut WarmUps,
 ) -> Result<Discovery, Error> {
-    let Session { programs, reporter, .. } = session;
+    let Session { programs, preparation, options, reporter, .. } = session;
     let program = &mut programs[number];
     if program.dialect() == Dialect::Plain {
         // All metrics come from the meters, so refuse before anything runs.
@@ -61,7 +56,9 @@ fn discover_one(
         unavailable.into_iter().for_each(|notice| reporter.notice(notice));
     }
     let patience = preparation.settings.limits.time.mul_f64(WARM_UP);
-    let (readings, seconds) = program.warm_up(patience, *reporter)?;
+    let name = program.execution.benchmark.name.clone();
+    let (readings, seconds) = program.warm_up(patience, known.get(&name), *reporter)?;
+    known.insert(name, (readings.clone(), seconds));
     let readings = readings.as_ref();
     let both = readings.into_iter().flat_map(|both| both.base.iter().chain(&both.head));
     let reported: Vec<String> = both.flat_map(|reading| reading.values.metrics()).collect();
@@ -70,6 +67,7 @@ fn discover_one(
     }
     // If there are several programs, benchmarks are prefixed with the name of theirs.
     let several = preparation.benchmarks.len() > 1;
+    let filter = options.request.filter.as_deref();
     let mut discovery = Discovery::of(program, (readings, seconds), several, filter)?;
     if !program.execution.needs_no_run() && !program.is_left_out() {
         // The repetitions that other comparisons found.
@@ -82,11 +80,8 @@ fn discover_one(
 }
 
 /// Checks that every waiver is about something that exists.
-fn check_waivers(
-    programs: &[ComparedProgram<'_>],
-    all: &[Discovery],
-    preparation: &Preparation,
-) -> Result<(), Error> {
+fn check_waivers(session: &Session<'_, '_>, all: &[Discovery]) -> Result<(), Error> {
+    let Session { programs, preparation, .. } = session;
     let known = preparation.benchmarks.iter().map(|prepared| &prepared.benchmark.name);
     let names = || all.iter().flat_map(Discovery::names).chain(known.clone());
     let benchmarks = || programs.iter().map(|program| program.execution.benchmark);

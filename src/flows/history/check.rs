@@ -8,10 +8,8 @@ use super::{NoteReader, Past};
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::error::FlowError;
-use crate::model::metric::Metric;
-use crate::model::outcome::{Doubt, Verdict};
-use crate::model::revision::{BaseRule, Revision, Sides};
 use crate::model::words::words;
+use crate::model::{BaseRule, Doubt, Metric, Revision, Sides, Verdict};
 use crate::settings;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
 use crate::workspace::git::base::BaseRequest;
@@ -236,18 +234,16 @@ fn change_since(
     let between = baseline.and_then(|(baseline, _)| {
         line::between(repo, baseline, &revision.commit, Parents::All).ok()
     });
-    let between = between.unwrap_or_default().into_iter().map(|node| node.commit.id);
-    // Without a baseline, or with a later one, the commit itself is left.
-    let mut commits: Vec<String> = between.take(WINDOW).collect();
-    commits.push(revision.commit.clone());
-    let mut newest = None;
-    for commit in commits.iter().rev() {
-        let annotations = notes.read(commit).annotations;
-        if let (None, Some(first)) = (&newest, annotations.first()) {
-            newest = Some(format!("{} ({})", git::abbreviated(commit), first.why));
-        }
+    let between = between.unwrap_or_default().into_iter().rev().map(|node| node.commit.id);
+    let mut newest_first: Vec<String> = between.take(WINDOW).collect();
+    if newest_first.is_empty() {
+        // There is no baseline, or a later one.
+        newest_first.push(revision.commit.clone());
     }
-    newest
+    newest_first.iter().find_map(|commit| {
+        let change = notes.read(commit).annotations.into_iter().next()?;
+        Some(format!("{} ({})", git::abbreviated(commit), change.why))
+    })
 }
 
 /// Tests results against the history.

@@ -7,7 +7,7 @@ use super::note::{ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
 use crate::error::Error;
 use crate::flows::error::FlowError;
-use crate::model::metric::{Better, Metric};
+use crate::model::{Better, Metric};
 use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::fingerprint::Fingerprint;
 use crate::exec::system;
-use crate::model::metric::{Better, Metric, Unit};
+use crate::model::{Better, Metric, Unit};
 
 /// The version of the format of the lines.
 const VERSION: u32 = 1;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult};
-use crate::engine::event::{Event, Recorder, Reporter};
+use crate::engine::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};
@@ -13,14 +13,9 @@ use crate::exec::process::may_write;
 use crate::flows::error::FlowError;
 use crate::flows::filter::Selection;
 use crate::flows::hooks::with_hooks;
-use crate::model::dialect::Dialect;
-use crate::model::metric::Metric;
-use crate::model::notice::Notice;
-use crate::model::revision::Revision;
-use crate::model::row::{Reading, Values};
-use crate::model::run_length::RunLength;
-use crate::model::side::Side;
-use crate::model::target::TargetKind;
+use crate::model::{
+    Dialect, Metric, Notice, Reading, Revision, RunLength, Side, TargetKind, Values,
+};
 use crate::settings::options::{Benchmark, Subject};
 use crate::stats::empirical::{median, sorted};
 use crate::workspace::git::{Repo, notes, remote};

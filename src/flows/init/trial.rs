@@ -3,19 +3,14 @@
 
 use std::time::Duration;
 
+use crate::engine::Event;
 use crate::engine::advice::SUGGESTED_THRESHOLDS;
-use crate::engine::event::Event;
 use crate::engine::test::estimator;
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::compare::{TriedPairs, TriedProgram, sample_each};
 use crate::flows::error::FlowError;
-use crate::model::dialect::Dialect;
-use crate::model::metric::Metric;
-use crate::model::outcome::Policy;
-use crate::model::row::BenchmarkId;
-use crate::model::side::Side;
-use crate::model::target::Target;
+use crate::model::{BenchmarkId, Dialect, Metric, Policy, Side, Target};
 use crate::settings::options::{Subject, limits};
 use crate::stats::empirical::sorted;
 use crate::stats::estimator::{Levels, Running};
@@ -393,8 +388,7 @@ fn fitting(reach: Option<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::gate::THRESHOLD;
-    use crate::model::metric::Unit;
+    use crate::model::{THRESHOLD, Unit};
 
     #[test]
     fn the_threshold_leaves_room_and_is_never_below_the_usual_one() {

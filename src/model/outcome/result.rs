@@ -6,12 +6,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{Judgement, Method, Status, Verdict};
-use crate::model::estimator::Estimator;
-use crate::model::gate::{Gate, Learnt, Waived};
-use crate::model::layouts::OverLayouts;
-use crate::model::metric::{Better, Metric, Unit};
-use crate::model::noise::Finding;
-use crate::model::side::Pair;
+use crate::model::{
+    Better, Estimator, Finding, Gate, Learnt, Metric, OverLayouts, Pair, Unit, Waived,
+};
 
 /// The estimates from the pairs so far. Nothing in it is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

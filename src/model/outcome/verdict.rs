@@ -158,8 +158,7 @@ mod tests {
 
     use super::Verdict::{Inconclusive, NoRegression, Regression};
     use super::*;
-    use crate::model::metric::{Better, Metric};
-    use crate::model::outcome::{MetricResult, Summary};
+    use crate::model::{Better, Metric, MetricResult, Summary};
 
     #[test]
     fn names_are_those_of_the_published_schema() {

@@ -16,9 +16,7 @@ pub use running::Running;
 
 use robust::Robust;
 
-use crate::model::estimator::Estimator;
-use crate::model::metric::Better;
-use crate::model::outcome::Summary;
+use crate::model::{Better, Estimator};
 
 use super::betting::BetGrowth;
 use super::sequential::{least_pairs, least_signs};
@@ -51,15 +49,6 @@ impl Better {
     /// above -1; `None` for others.
     pub(super) fn critical_change(self, threshold: f64) -> Option<f64> {
         (threshold > -1.0 && threshold.is_finite()).then(|| self.limit(threshold))
-    }
-
-    /// Whether, by its bounds, the change is not beyond `threshold`.
-    fn is_within(self, summary: &Summary, threshold: f64) -> bool {
-        let Some(critical) = self.critical_change(threshold) else { return false };
-        match self {
-            Better::Lower => summary.upper.is_some_and(|end| end <= critical + ROUNDING),
-            Better::Higher => summary.lower.is_some_and(|end| end >= critical - ROUNDING),
-        }
     }
 }
 

@@ -230,17 +230,18 @@ impl Robust {
     }
 
     pub(super) fn lower(&self, level: f64) -> Option<f64> {
-        match self.direction {
-            Better::Lower => self.least(level),
-            Better::Higher => self.most(level).map(|change| self.direction.worse(change)),
-        }
+        self.bound(level, Better::Lower)
     }
 
     pub(super) fn upper(&self, level: f64) -> Option<f64> {
-        match self.direction {
-            Better::Lower => self.most(level),
-            Better::Higher => self.least(level).map(|change| self.direction.worse(change)),
-        }
+        self.bound(level, Better::Higher)
+    }
+
+    /// The bound of the change that is the least one if this is better.
+    fn bound(&self, level: f64, is_least_if: Better) -> Option<f64> {
+        let is_least = self.direction == is_least_if;
+        let end = if is_least { self.least(level) } else { self.most(level) };
+        end.map(|end| self.direction.worse(end))
     }
 
     /// Both bounds, consistent with [`Robust::decide`].
@@ -261,13 +262,8 @@ impl Robust {
                 (least.map(|end| end.min(threshold)), most.map(|end| end.max(beyond)))
             }
         };
-        match self.direction {
-            Better::Lower => (least, most),
-            Better::Higher => (
-                most.map(|end| self.direction.worse(end)),
-                least.map(|end| self.direction.worse(end)),
-            ),
-        }
+        let worse = |end: Option<f64>| end.map(|end| self.direction.worse(end));
+        self.turned((worse(least), worse(most)))
     }
 
     /// The number of pairs whose change is worse than a candidate, and of those whose change is

@@ -5,7 +5,7 @@ use super::mean::RatioOfMeans;
 use super::median::MedianOfRatios;
 use super::robust::Robust;
 use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
-use crate::model::outcome::Summary;
+use crate::model::Summary;
 use crate::stats::first;
 
 /// Adds pairs, and estimates the change after each of them, and whether there is a
@@ -131,8 +131,8 @@ impl Running {
 
     /// The estimate and its bounds.
     pub fn summary(&self) -> Summary {
-        let lower = of_sums!(&self.sums, lower(self.lower_level()));
-        let upper = of_sums!(&self.sums, upper(self.upper_level()));
+        let lower = of_sums!(&self.sums, lower(self.level(Better::Lower)));
+        let upper = of_sums!(&self.sums, upper(self.level(Better::Higher)));
         self.bounded(of_sums!(&self.sums, change()), lower, upper)
     }
 
@@ -192,17 +192,16 @@ impl Running {
         if let EstimatorSums::Robust(sums) = &self.sums {
             return sums.decide(threshold, self.levels);
         }
-        let summary = self.summary();
-        let beyond = match self.direction {
-            Better::Lower => summary.lower.is_some_and(|end| end > critical + ROUNDING),
-            Better::Higher => summary.upper.is_some_and(|end| end < critical - ROUNDING),
+        // How far the bounds are beyond it.
+        let Summary { lower, upper, .. } = self.summary();
+        let (least, most) = match self.direction {
+            Better::Lower => (lower.map(|end| end - critical), upper.map(|end| end - critical)),
+            Better::Higher => (upper.map(|end| critical - end), lower.map(|end| critical - end)),
         };
-        let within = self.direction.is_within(&summary, threshold);
-        match (beyond, within) {
-            (true, _) => Some(Decision::Regression),
-            (false, true) => Some(Decision::NoRegression),
-            (false, false) => None,
+        if least.is_some_and(|least| least > ROUNDING) {
+            return Some(Decision::Regression);
         }
+        most.filter(|most| *most <= ROUNDING).map(|_| Decision::NoRegression)
     }
 
     /// Whether the estimate is beyond `threshold`, regardless of its bounds.
@@ -259,25 +258,14 @@ impl Running {
             EstimatorSums::Median(sums) => sums.signal(critical)?,
             EstimatorSums::Undefined => return None,
         };
-        let above = self.lower_level();
-        let below = self.upper_level();
+        let (above, below) = (self.level(Better::Lower), self.level(Better::Higher));
         Some(vec![Prospect { signal, above, below, fewest: 0 }])
     }
 
-    /// The level of the statement that the change is above a candidate.
-    fn lower_level(&self) -> f64 {
-        match self.direction {
-            Better::Lower => self.levels.alarm,
-            Better::Higher => self.levels.clear,
-        }
-    }
-
-    /// The level of the statement that the change is below a candidate.
-    fn upper_level(&self) -> f64 {
-        match self.direction {
-            Better::Lower => self.levels.clear,
-            Better::Higher => self.levels.alarm,
-        }
+    /// The level of the statement that the change is above a candidate, which is an alarm if lower is
+    /// better, or below it, if higher is.
+    fn level(&self, of_alarm_if: Better) -> f64 {
+        if self.direction == of_alarm_if { self.levels.alarm } else { self.levels.clear }
     }
 }
 

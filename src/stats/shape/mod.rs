@@ -24,7 +24,7 @@
 //! The pairs that are kept are in order, are spread evenly over the whole time, and still
 //! have their neighbours.
 
-use crate::model::noise::{Finding, Kinds};
+use crate::model::{Finding, Kinds};
 
 mod form;
 mod modes;

@@ -1,7 +1,7 @@
 //! Simulated noise with each trait, and without any.
 
 use super::*;
-use crate::model::estimator::Estimator;
+use crate::model::Estimator;
 use crate::stats::noise::TestNoise;
 
 /// Which run is simulated.

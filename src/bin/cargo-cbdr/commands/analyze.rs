@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::{Interrupt, standard_input};
-use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
+use cargo_cbdr::model::{Estimator, Notice, Outcome, StoppedBy};
 use cargo_cbdr::samples::{Analysis, Described, Flow, Recording, Spec};
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
@@ -151,7 +149,7 @@ pub(super) fn spec(
         };
         return Err(Failure::Arguments(format!("`--estimator {estimator}` needs {why}")));
     }
-    let Described { units, not_measured } = described(&samples.files)?;
+    let Described { units, not_measured, .. } = described(&samples.files)?;
     Ok(Spec {
         judges,
         gates,
@@ -168,7 +166,7 @@ pub(super) fn spec(
 pub(super) fn described(files: &[PathBuf]) -> Result<Described, Failure> {
     let mut all = Described::default();
     for path in files.iter().filter(|path| *path != Path::new("-")) {
-        let Described { units, not_measured } = Described::beside(path)?;
+        let Described { units, not_measured, .. } = Described::beside(path)?;
         for (metric, scale) in units {
             all.units.entry(metric).or_insert(scale);
         }

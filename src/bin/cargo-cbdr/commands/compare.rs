@@ -5,8 +5,7 @@ use std::path::Path;
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::preview;
-use cargo_cbdr::model::explanation::Explain;
-use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::{Explain, StoppedBy};
 use cargo_cbdr::samples::{Companion, Recording};
 use cargo_cbdr::workspace::Request;
 

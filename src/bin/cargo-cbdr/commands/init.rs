@@ -11,9 +11,7 @@ use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::init::{
     Candidate, Proposal, Standing, Trial, Tried, TriedMetric, propose, try_out, write,
 };
-use cargo_cbdr::model::dialect::Dialect;
-use cargo_cbdr::model::gate::THRESHOLD;
-use cargo_cbdr::model::metric::Unit;
+use cargo_cbdr::model::{Dialect, THRESHOLD, Unit};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::model::metric::Metric;
-use cargo_cbdr::model::outcome::StoppedBy;
+use cargo_cbdr::model::{Metric, StoppedBy};
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
 use cargo_cbdr::settings::table::Table;
 

@@ -4,11 +4,8 @@
 use std::collections::BTreeMap;
 
 use cargo_cbdr::engine::event::Event;
-use cargo_cbdr::engine::experiment::Progress;
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::outcome::Verdict;
-use cargo_cbdr::model::row::Row;
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::engine::experiment::Experiment;
+use cargo_cbdr::model::{Layouts, Row, Side, Verdict};
 use cargo_cbdr::samples::csv;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -67,7 +64,7 @@ pub(crate) fn print(event: &Event<'_>) {
 }
 
 /// Prints the pairs of benchmarks that are complete, and the metrics that they decide.
-fn print_pair(rows: &[Row], progress: &Progress<'_>) {
+fn print_pair(rows: &[Row], progress: &Experiment) {
     let plan = progress.plan();
     let values = |row: &Row| -> BTreeMap<&str, f64> {
         let names = plan.metrics.iter().map(|metric| metric.name.as_str());

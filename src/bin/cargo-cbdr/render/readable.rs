@@ -3,11 +3,10 @@
 
 use std::ffi::OsString;
 
-use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{BenchmarkResult, Method, MetricResult, Outcome, Status, Summary};
-use cargo_cbdr::model::revision::{Revision, Sides};
-use cargo_cbdr::model::side::Pair;
+use cargo_cbdr::model::{
+    BenchmarkResult, Estimator, Method, MetricResult, Notice, Outcome, Pair, Revision, Sides,
+    Status, Summary,
+};
 
 use super::answer::{self, Answer, is_better, is_time};
 use super::escape::line;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use cargo_cbdr::engine::experiment::{Progress, Snapshot};
+use cargo_cbdr::engine::experiment::{Experiment, Snapshot};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::fold::{error_width, folded};
@@ -110,7 +110,7 @@ impl LiveLines {
     }
 
     /// Shows the progress of sampling, unless that was shown a moment ago.
-    pub(crate) fn draw(&mut self, progress: &Progress<'_>) {
+    pub(crate) fn draw(&mut self, progress: &Experiment) {
         let elapsed = progress.elapsed();
         match self {
             LiveLines::Terminal(terminal) => {
@@ -141,7 +141,7 @@ impl LiveLines {
     }
 
     /// Shows the last state of a comparison, with the verdicts over layouts once there are any.
-    pub(crate) fn draw_last(&mut self, progress: &Progress<'_>) {
+    pub(crate) fn draw_last(&mut self, progress: &Experiment) {
         let LiveLines::Terminal(terminal) = self else { return };
         let snapshot = progress.snapshot();
         match (progress.plan().is_over_layouts, &mut terminal.last) {

@@ -19,12 +19,9 @@ use std::iter::successors;
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
-use cargo_cbdr::engine::experiment::Progress;
+use cargo_cbdr::engine::experiment::Experiment;
 use cargo_cbdr::error::shortage;
-use cargo_cbdr::model::explanation::Evidence;
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::notice::{Notice, Weight};
-use cargo_cbdr::model::outcome::{Outcome, Verdict};
+use cargo_cbdr::model::{Evidence, Layouts, Notice, Outcome, Verdict, Weight};
 use cargo_cbdr::settings::Error::TooFewPairs;
 
 use crate::cli::ProgressForm;
@@ -291,7 +288,7 @@ impl Ui {
     }
 
     /// Shows what is known after a pair: first what was found with it.
-    fn show_pair(&mut self, progress: &Progress<'_>) {
+    fn show_pair(&mut self, progress: &Experiment) {
         let plan = progress.plan();
         let only = self.has_one_metric;
         for (benchmark, metric) in progress.found() {
@@ -306,7 +303,7 @@ impl Ui {
                 (false, false) => self.finding("Regression", BAD, &found),
             }
         }
-        let set_aside = (!plan.is_longer).then(|| progress.set_aside());
+        let set_aside = (!plan.is_longer).then(|| progress.just_set_aside());
         for (benchmark, metric) in set_aside.into_iter().flatten() {
             let found = text::found(benchmark, metric, only);
             self.finding("Unclear", WARNING, &format!("{found} in one layout"));

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use cargo_cbdr::engine::plan::Plan;
-use cargo_cbdr::model::layouts::Placing;
-use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Removed, Summary, Verdict};
-use cargo_cbdr::model::revision::{BaseRule, Origin, Revision, Sides};
-use cargo_cbdr::model::side::Side;
-use cargo_cbdr::model::time;
+use cargo_cbdr::model::{
+    BaseRule, BenchmarkResult, MetricResult, Origin, Placing, Removed, Revision, Side, Sides,
+    Summary, Unit, Verdict, time,
+};
 use cargo_cbdr::workspace::git::abbreviated;
 
 pub(crate) use cargo_cbdr::model::time::{roughly, seconds};

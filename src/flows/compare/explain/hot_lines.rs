@@ -9,8 +9,7 @@ use std::path::Path;
 use super::{FoundCosts, NotFound};
 use crate::exec::meter::CountedCode;
 use crate::flows::compare::program::ComparedProgram;
-use crate::model::explanation::{Explanation, FunctionCost, HotLines, LineCost};
-use crate::model::side::{Pair, Side};
+use crate::model::{Explanation, FunctionCost, HotLines, LineCost, Pair, Side};
 use crate::workspace::cache::TREE;
 use crate::workspace::functions;
 

@@ -1,14 +1,9 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::engine::event::Recorder;
+use crate::engine::Recorder;
 use crate::flows::error::FlowError;
-use crate::model::estimator::Estimator;
-use crate::model::gate::Gate;
-use crate::model::layouts::Layouts;
-use crate::model::metric::{Metric, Unit};
-use crate::model::row::{BenchmarkId, MetricId};
-use crate::model::side::Side;
+use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Unit};
 use crate::stats::noise::TestNoise;
 
 const LIMIT: f64 = 100.0;
@@ -20,7 +15,8 @@ fn plan(groups: usize, estimator: Estimator) -> Plan {
     for program in 0..groups {
         plan.add_group(program, false, 0.0);
         let metric = Metric::cost("wall_time", Unit::Seconds);
-        plan.add_benchmark("it", &[metric], vec![Gate::new("wall_time", 0.02)]);
+        let gate = Gate::new("wall_time", 0.02);
+        plan.add_benchmark(&program.to_string(), &[metric], vec![gate]);
     }
     plan
 }
@@ -96,4 +92,22 @@ fn what_is_reserved_for_layouts_is_not_lost_when_a_pair_as_built_is_out_of_time(
     });
     let bad = Some(Verdict::Regression);
     assert_eq!(verdicts.collect::<Vec<_>>(), [(BenchmarkId(0), bad), (BenchmarkId(1), bad)]);
+}
+
+#[test]
+fn a_verdict_is_called_unlikely_at_the_end_only_if_it_did_not_come() {
+    let plan = plan(2, Estimator::Mean);
+    let mut stages = Stages::new(plan, vec![false; 2], |_| true, 0.0);
+    let (now, mut noise) = (Cell::new(0.0), TestNoise::seeded(2));
+    let mut measure = |_: &mut Stages, _, turn: &Turn, _: &mut dyn Reporter| {
+        now.set(now.get() + 1.0);
+        Ok(rows(turn, 1.02 * (0.05 * noise.normal()).exp()))
+    };
+    let reporter = &mut Recorder::new(|_: Event<'_>| {});
+    let stopped_by = run(&mut stages, &|| now.get(), reporter, &mut measure).unwrap();
+    let mut sampled = stages.as_built().finish(stopped_by);
+    for (verdict, is_noted) in [(Verdict::Inconclusive, true), (Verdict::NoRegression, false)] {
+        sampled.benchmarks[0].metrics[0].verdict = Some(verdict);
+        assert_eq!(unlikely(&stages, &sampled).is_some(), is_noted);
+    }
 }
