@@ -12,7 +12,9 @@ use crate::model::estimator::Estimator;
 use crate::model::gate::Gate;
 use crate::model::layouts::Layouts;
 use crate::model::metric::{Metric, Quantity, Units};
-use crate::model::outcome::{Doubt, Limits, MetricResult, Outcome, Policy, Removed, StoppedBy};
+use crate::model::outcome::{
+    BenchmarkResult, Doubt, Limits, MetricResult, Outcome, Policy, Removed, StoppedBy,
+};
 use crate::model::revision::Revision;
 use crate::model::shard::{Shard, ShardBy};
 use crate::settings::options::Benchmark;
@@ -104,10 +106,13 @@ impl Companion {
         let exact = outcome.metrics().filter(|(of, result)| {
             !is_sampled(&of.name, &result.name) && result.decides() && result.summary.head.is_some()
         });
-        let gate = |(benchmark, gate): &(String, Gate)| BenchmarkGate {
-            benchmark: benchmark.clone(),
-            gate: gate.clone(),
-        };
+        let exact = exact.map(|(of, result)| {
+            let (benchmark, result) = (of.name.clone(), result.clone());
+            ExactMetric { benchmark, result }
+        });
+        let gates = gates.iter().cloned();
+        let seeded = |shard: Shard| SeededShard { shard, seed: shard.seed(seed) };
+        let needs = |one: &BenchmarkResult| Some((one.name.clone(), one.needed_seconds?));
         Some(Companion {
             schema: 1,
             base: sides.base.clone(),
@@ -115,10 +120,7 @@ impl Companion {
             toolchain: outcome.toolchain.clone().flatten(),
             programs: programs.to_vec(),
             seed,
-            shard: outcome
-                .shard
-                .flatten()
-                .map(|shard| SeededShard { shard, seed: shard.seed(seed) }),
+            shard: outcome.shard.flatten().map(seeded),
             confidence: outcome.policy.confidence,
             estimator: outcome.policy.estimator,
             time_limit_seconds: outcome.limits.time.as_secs_f64(),
@@ -127,19 +129,10 @@ impl Companion {
             removed: outcome.removed.clone(),
             selecting: outcome.selecting.clone(),
             settings_notices,
-            gates: gates.iter().map(gate).collect(),
-            exact: exact
-                .map(|(of, result)| ExactMetric {
-                    benchmark: of.name.clone(),
-                    result: result.clone(),
-                })
-                .collect(),
+            gates: gates.map(|(benchmark, gate)| BenchmarkGate { benchmark, gate }).collect(),
+            exact: exact.collect(),
             units,
-            not_measured: outcome
-                .benchmarks
-                .iter()
-                .filter_map(|one| Some((one.name.clone(), one.needed_seconds?)))
-                .collect(),
+            not_measured: outcome.benchmarks.iter().filter_map(needs).collect(),
             stopped_by: outcome.stopped_by,
             own,
             rows,
@@ -190,7 +183,9 @@ impl Companion {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        Limits { time: Duration::from_secs_f64(self.time_limit_seconds), pairs: self.max_pairs }
+        // The file may say anything.
+        let time = Duration::try_from_secs_f64(self.time_limit_seconds).unwrap_or(Duration::MAX);
+        Limits { time, pairs: self.max_pairs }
     }
 }
 
@@ -224,8 +219,7 @@ impl Described {
         let path = Companion::path(samples);
         let Some(text) = text_of(&path)? else { return Ok(Described::default()) };
         serde_json::from_slice(&text).map_err(|error| {
-            let what = format!("{error} in `{}`", path.display());
-            io::Error::new(io::ErrorKind::InvalidData, what)
+            io::Error::new(io::ErrorKind::InvalidData, format!("{error} in `{}`", path.display()))
         })
     }
 }
@@ -236,5 +230,27 @@ fn text_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io::Error::new(error.kind(), format!("{error} (`{}`)", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_limit_that_no_comparison_has_does_no_harm() {
+        let side = r#"{"rev": "it", "commit": "c", "tree": "t", "dirty": false}"#;
+        for seconds in ["-1", "1e300"] {
+            let text = format!(
+                r#"{{"schema": 1, "base": {side}, "head": {side}, "toolchain": null,
+                "programs": [], "seed": 7, "shard": null, "confidence": 0.95,
+                "estimator": "robust", "time_limit_seconds": {seconds}, "max_pairs": null,
+                "fail_on": [], "removed": [], "selecting": [], "told": [], "gates": [],
+                "exact": [], "units": {{}}, "not_measured": [], "stopped_by": "time-limit",
+                "rows": 0}}"#
+            );
+            let companion: Companion = serde_json::from_str(&text).unwrap();
+            assert_eq!(companion.limits().time, Duration::MAX);
+        }
     }
 }

@@ -72,8 +72,8 @@ const BUDGETS: [(&str, usize); 10] = [
     ("exec", 6_774),
     ("flows", 7_154),
     ("model", 1_887),
-    ("samples", 2_272),
-    ("settings", 1_846),
+    ("samples", 2_224),
+    ("settings", 1_779),
     ("stats", 2_372),
     ("workspace", 11_443),
 ];
