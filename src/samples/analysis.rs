@@ -188,8 +188,7 @@ impl Analysis {
 
     /// The result of the rows so far.
     pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
-        let expected = self.expected.unwrap_or(self.comparisons.len());
-        let levels = self.family_of(expected).levels();
+        let levels = self.family_of(self.expected.unwrap_or(self.comparisons.len())).levels();
         let mut benchmarks: Vec<BenchmarkResult> =
             (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
         for (name, needed) in &self.spec.not_measured {
@@ -265,10 +264,10 @@ impl Analysis {
 
     /// See [`Outcome::likely_slower`].
     fn likely_slower(&self) -> Option<String> {
-        let pairs = self.labels.pairs.iter().zip(&self.comparisons);
-        let tests = pairs.flat_map(|(pair, comparison)| {
-            comparison.tests().iter().map(|test| (pair.name.as_str(), test))
-        });
+        let tests =
+            self.labels.pairs.iter().zip(&self.comparisons).flat_map(|(pair, comparison)| {
+                comparison.tests().iter().map(|test| (pair.name.as_str(), test))
+            });
         likeliest(self.family.as_ref()?, tests).map(str::to_owned)
     }
 
@@ -396,16 +395,8 @@ impl RowSink for FileReading<'_, '_> {
     fn header(&mut self, names: &[String]) -> Result<Vec<bool>, Error> {
         let Analysis { spec, metrics, labels, sums, comparisons, columns, family, .. } =
             &mut *self.analysis;
-        let known = |name: &String, metrics: &[Metric]| {
-            metrics.iter().position(|metric| metric.name == *name)
-        };
-        columns.clear();
-        for name in names {
-            columns.push(known(name, metrics).unwrap_or_else(|| {
-                metrics.push(Metric::named(name).with(&spec.units));
-                metrics.len() - 1
-            }));
-        }
+        *columns =
+            rows::columns(metrics, names.iter().map(|name| Metric::named(name).with(&spec.units)));
         spec.let_stand_in(metrics);
         labels.check_number(metrics.len())?;
         labels.next_file();
@@ -422,15 +413,15 @@ impl RowSink for FileReading<'_, '_> {
         self.analysis.begun += 1;
         let Analysis { spec, metrics, files, begun, .. } = &*self.analysis;
         let gates = spec.gates.iter().flatten().map(|gate| &gate.metric);
-        let missing = gates.chain(&spec.named).find(|name| known(name, metrics).is_none());
+        let is_known = |name: &String| metrics.iter().any(|metric| metric.name == *name);
+        let missing = gates.chain(&spec.named).find(|name| !is_known(name));
         if let Some(missing) = missing.filter(|_| files == begun) {
             let metrics = metrics.iter().map(|metric| metric.name.clone()).collect();
             return Err(Error::NoMetric { metric: missing.clone(), metrics });
         }
         let logarithms = spec.policy.estimator.takes_logarithms();
         let may_be_negative = |name: &String| {
-            let free = Metric::named(name).unit == Unit::Unknown && spec.gate(name).is_none();
-            free && !logarithms
+            Metric::named(name).unit == Unit::Unknown && spec.gate(name).is_none() && !logarithms
         };
         Ok(names.iter().map(may_be_negative).collect())
     }
@@ -443,8 +434,8 @@ impl RowSink for FileReading<'_, '_> {
             let sums = vec![MetricSums::new(); analysis.metrics.len()];
             analysis.sums.push(LabelSums { sums, first: Vec::new() });
             if analysis.labels.pairs.len() > analysis.comparisons.len() {
-                let place = || Position { file: self.file.to_owned(), line };
-                analysis.add_comparisons(label, place)?;
+                analysis
+                    .add_comparisons(label, || Position { file: self.file.to_owned(), line })?;
             }
         }
         for (column, cell) in analysis.columns.iter().zip(cells) {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::divided::OwnPart;
 use crate::model::{
-    Doubt, Estimator, Gate, Layouts, Limits, Metric, MetricResult, Outcome, Policy, Quantity,
-    Removed, Revision, Shard, ShardBy, StoppedBy, Units,
+    BenchmarkResult, Doubt, Estimator, Gate, Layouts, Limits, Metric, MetricResult, Outcome,
+    Policy, Quantity, Removed, Revision, Shard, ShardBy, StoppedBy, Units,
 };
 use crate::settings::options::Benchmark;
 
@@ -101,10 +101,13 @@ impl Companion {
         let exact = outcome.metrics().filter(|(of, result)| {
             !is_sampled(&of.name, &result.name) && result.decides() && result.summary.head.is_some()
         });
-        let gate = |(benchmark, gate): &(String, Gate)| BenchmarkGate {
-            benchmark: benchmark.clone(),
-            gate: gate.clone(),
-        };
+        let exact = exact.map(|(of, result)| {
+            let (benchmark, result) = (of.name.clone(), result.clone());
+            ExactMetric { benchmark, result }
+        });
+        let gates = gates.iter().cloned();
+        let seeded = |shard: Shard| SeededShard { shard, seed: shard.seed(seed) };
+        let needs = |one: &BenchmarkResult| Some((one.name.clone(), one.needed_seconds?));
         Some(Companion {
             schema: 1,
             base: sides.base.clone(),
@@ -112,10 +115,7 @@ impl Companion {
             toolchain: outcome.toolchain.clone().flatten(),
             programs: programs.to_vec(),
             seed,
-            shard: outcome
-                .shard
-                .flatten()
-                .map(|shard| SeededShard { shard, seed: shard.seed(seed) }),
+            shard: outcome.shard.flatten().map(seeded),
             confidence: outcome.policy.confidence,
             estimator: outcome.policy.estimator,
             time_limit_seconds: outcome.limits.time.as_secs_f64(),
@@ -124,19 +124,10 @@ impl Companion {
             removed: outcome.removed.clone(),
             selecting: outcome.selecting.clone(),
             settings_notices,
-            gates: gates.iter().map(gate).collect(),
-            exact: exact
-                .map(|(of, result)| ExactMetric {
-                    benchmark: of.name.clone(),
-                    result: result.clone(),
-                })
-                .collect(),
+            gates: gates.map(|(benchmark, gate)| BenchmarkGate { benchmark, gate }).collect(),
+            exact: exact.collect(),
             units,
-            not_measured: outcome
-                .benchmarks
-                .iter()
-                .filter_map(|one| Some((one.name.clone(), one.needed_seconds?)))
-                .collect(),
+            not_measured: outcome.benchmarks.iter().filter_map(needs).collect(),
             stopped_by: outcome.stopped_by,
             own,
             rows,
@@ -187,7 +178,9 @@ impl Companion {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        Limits { time: Duration::from_secs_f64(self.time_limit_seconds), pairs: self.max_pairs }
+        // The file may say anything.
+        let time = Duration::try_from_secs_f64(self.time_limit_seconds).unwrap_or(Duration::MAX);
+        Limits { time, pairs: self.max_pairs }
     }
 }
 
@@ -283,5 +276,22 @@ mod tests {
         assert_eq!(describe(2).unwrap().not_measured, [("a".to_owned(), 3.0)]);
         let refused = describe(4).unwrap_err().to_string();
         assert!(refused.contains("s.csv` has 2 rows, but 4 were measured: remove `"), "{refused}");
+    }
+
+    #[test]
+    fn a_time_limit_that_no_comparison_has_does_no_harm() {
+        let side = r#"{"rev": "it", "commit": "c", "tree": "t", "dirty": false}"#;
+        for seconds in ["-1", "1e300"] {
+            let text = format!(
+                r#"{{"schema": 1, "base": {side}, "head": {side}, "toolchain": null,
+                "programs": [], "seed": 7, "shard": null, "confidence": 0.95,
+                "estimator": "robust", "time_limit_seconds": {seconds}, "max_pairs": null,
+                "fail_on": [], "removed": [], "selecting": [], "told": [], "gates": [],
+                "exact": [], "units": {{}}, "not_measured": [], "stopped_by": "time-limit",
+                "rows": 0}}"#
+            );
+            let companion: Companion = serde_json::from_str(&text).unwrap();
+            assert_eq!(companion.limits().time, Duration::MAX);
+        }
     }
 }

@@ -180,27 +180,22 @@ impl LabelComparison {
         levels: Levels,
         sums: Pair<&[MetricSums]>,
     ) -> Vec<MetricResult> {
-        let of = |number: usize| Pair { base: &sums.base[number], head: &sums.head[number] };
-        let metrics_and_sums = metrics.iter().enumerate().map(|(n, metric)| (metric, of(n)));
+        let without_test = |(number, metric): (usize, &Metric)| {
+            let sums = sums.map(|sums| &sums[number]);
+            let samples = match &self.mode {
+                _ if spec.judges => return judged(spec, metric, sums),
+                Mode::Summing { sums: pairs, .. } => TwoSamples::Paired(&pairs[number]),
+                _ => TwoSamples::Apart(&sums.base.moments, &sums.head.moments),
+            };
+            measured(spec, metric, levels.whole(), sums, samples)
+        };
         let end = |tests: &[MetricTest]| tests.iter().map(MetricTest::end).collect();
         match &self.mode {
             Mode::Testing(tests) => end(tests),
             Mode::Waiting(kept) => end(&tests_of(kept, spec, metrics, levels)),
-            Mode::Summing { sums: pairs, .. } => metrics_and_sums
-                .zip(pairs)
-                .map(|((metric, sums), pairs)| {
-                    measured(spec, metric, levels.whole(), sums, TwoSamples::Paired(pairs))
-                })
-                .collect(),
-            Mode::Unpaired if spec.judges => {
-                metrics_and_sums.map(|(metric, sums)| judged(spec, metric, sums)).collect()
+            Mode::Summing { .. } | Mode::Unpaired => {
+                metrics.iter().enumerate().map(without_test).collect()
             }
-            Mode::Unpaired => metrics_and_sums
-                .map(|(metric, sums)| {
-                    let apart = TwoSamples::Apart(&sums.base.moments, &sums.head.moments);
-                    measured(spec, metric, levels.whole(), sums, apart)
-                })
-                .collect(),
         }
     }
 }
@@ -238,8 +233,7 @@ fn push(tests: &mut [MetricTest], first: Side, base: &[Option<f64>], head: &[Opt
 fn judged(spec: &Spec, metric: &Metric, sums: Pair<&MetricSums>) -> MetricResult {
     let estimate = sums.map(|sums| sums.estimate(spec.policy.estimator));
     let threshold = spec.threshold(&metric.name);
-    let both = estimate.base.zip(estimate.head);
-    let ratio = both.map(|(base, head)| ratio(base, head));
+    let ratio = estimate.base.zip(estimate.head).map(|(base, head)| ratio(base, head));
     let judgement = threshold.zip(ratio).map(|(tolerance, ratio)| judge(ratio, tolerance));
     let verdict = match judgement {
         Some(Judgement::Regression) => Some(Verdict::Regression),

@@ -61,7 +61,6 @@ impl CsvText {
     /// # Errors
     /// None that are known: it writes to memory.
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
-        let full = std::mem::take(self);
-        full.writer.into_inner().map_err(csv::IntoInnerError::into_error)
+        std::mem::take(self).writer.into_inner().map_err(csv::IntoInnerError::into_error)
     }
 }

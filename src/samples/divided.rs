@@ -86,9 +86,12 @@ impl OwnPart {
     }
 }
 
+/// The parts of all machines.
+type Parts<'a> = &'a [(&'a ShardPart, &'a OwnPart)];
+
 /// The outcome of all machines, of which there is at least one. The benchmarks of the `missing`
 /// shards are not measured.
-pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome {
+pub(super) fn join(parts: Parts<'_>, missing: &[u64]) -> Outcome {
     let (first, own) = parts[0];
     let mut benchmarks = all_results(parts, missing);
     let mut suite = suite(parts, &benchmarks, false);
@@ -129,7 +132,7 @@ pub(super) fn join(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Outcome
 }
 
 /// The results of all machines, in the order of one.
-fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<BenchmarkResult> {
+fn all_results(parts: Parts<'_>, missing: &[u64]) -> Vec<BenchmarkResult> {
     let mut all: BTreeMap<String, BenchmarkResult> = BTreeMap::new();
     for result in parts.iter().flat_map(|(_, own)| own.results()) {
         // All machines know the size of a program that only one of them has measured.
@@ -170,7 +173,7 @@ fn all_results(parts: &[(&ShardPart, &OwnPart)], missing: &[u64]) -> Vec<Benchma
 /// Tests what is a regression of the suite as built again, with the pairs over layouts of those
 /// machines that have some, and says which have none.
 fn test_again(
-    parts: &[(&ShardPart, &OwnPart)],
+    parts: Parts<'_>,
     benchmarks: &[BenchmarkResult],
     as_built: &mut Suite,
 ) -> Option<Notice> {
@@ -180,8 +183,7 @@ fn test_again(
         Layouts::Number(_) => number.metrics[0].gates,
     };
     let title = as_built.numbers.iter().find(|one| is_again(one))?.name.clone();
-    let placing =
-        parts.iter().find_map(|(_, own)| Some(own.division.over_layouts.first()?.placing));
+    let placing = parts.iter().find_map(|(_, of)| Some(of.division.over_layouts.first()?.placing));
     let aligned = benchmarks.iter().any(|one| one.aligned.is_some());
     let over = suite(parts, benchmarks, true).numbers;
     for (number, over) in as_built.numbers.iter_mut().zip(over).filter(|(one, _)| is_again(one)) {
@@ -199,11 +201,7 @@ fn test_again(
 
 /// The numbers of the suite, from the pairs as built of all machines; if `over_layouts`, from those
 /// over layouts of the machines that have some.
-fn suite(
-    parts: &[(&ShardPart, &OwnPart)],
-    benchmarks: &[BenchmarkResult],
-    over_layouts: bool,
-) -> Suite {
+fn suite(parts: Parts<'_>, benchmarks: &[BenchmarkResult], over_layouts: bool) -> Suite {
     let (first, own) = parts[0];
     let Companion { confidence, estimator, .. } = first.companion;
     let mut plan = Plan::new(confidence, estimator, 0);
@@ -239,8 +237,7 @@ fn suite(
     for pair in 0..pairs.min().unwrap_or(0) {
         // The last one first: until then, a test sees at once that a round is not complete.
         for (benchmark, metrics) in all.iter().rev() {
-            let values =
-                |side| metrics.iter().map(|(id, pairs)| (*id, pairs[pair][side])).collect();
+            let values = |side| metrics.iter().map(|(id, of)| (*id, of[pair][side])).collect();
             let row = |side| Row { benchmark: *benchmark, side, values: values(side) };
             let (base, head) = (row(Side::Base), row(Side::Head));
             for test in &mut tests {
@@ -263,7 +260,7 @@ fn suite(
 /// Passes the error of regressions on to the undecided tests of all machines. Those of the `missing`
 /// shards keep their share, so that nothing that is found without them is lost with them.
 fn step_down(
-    parts: &[(&ShardPart, &OwnPart)],
+    parts: Parts<'_>,
     missing: &[u64],
     benchmarks: &mut [BenchmarkResult],
     suite: &mut [BenchmarkResult],
@@ -315,17 +312,13 @@ fn raise(metric: &mut MetricResult, shared_by: usize) {
 }
 
 /// See [`Outcome::likely_slower`].
-fn likely_slower(
-    parts: &[(&ShardPart, &OwnPart)],
-    benchmarks: &[BenchmarkResult],
-) -> Option<String> {
+fn likely_slower(parts: Parts<'_>, benchmarks: &[BenchmarkResult]) -> Option<String> {
     if benchmarks.iter().any(BenchmarkResult::has_regressed) {
         return None;
     }
     let mut family = Family::new(parts[0].0.companion.confidence, 1);
     family.weigh(0.0, parts.iter().map(|(_, own)| own.division.evidence).sum());
-    let open =
-        benchmarks.iter().flat_map(|one| one.metrics.iter().map(move |metric| (one, metric)));
+    let open = benchmarks.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
     let open = open.filter(|(_, metric)| metric.verdict == Some(Verdict::Inconclusive));
     let likeliest = open.max_by_key(|(_, metric)| metric.alarm_among);
     let likeliest = likeliest.filter(|_| family.is_slower()).map(|(one, _)| one.name.clone());
@@ -334,7 +327,7 @@ fn likely_slower(
 
 /// Why sampling stopped, of all machines.
 fn stopped_by<'a>(
-    parts: &[(&ShardPart, &OwnPart)],
+    parts: Parts<'_>,
     mut results: impl Iterator<Item = &'a BenchmarkResult>,
 ) -> StoppedBy {
     let is_open = |one: &BenchmarkResult| {
@@ -346,10 +339,7 @@ fn stopped_by<'a>(
         return StoppedBy::Verdict;
     }
     let mut ends = parts.iter().map(|(_, own)| own.outcome.stopped_by);
-    match ends.find(|end| *end == StoppedBy::MaxPairs) {
-        Some(end) => end,
-        None => StoppedBy::TimeLimit,
-    }
+    ends.find(|end| *end == StoppedBy::MaxPairs).unwrap_or(StoppedBy::TimeLimit)
 }
 
 /// The notice about benchmarks that the change does not affect.
@@ -366,8 +356,7 @@ fn unaffected(benchmarks: &[BenchmarkResult]) -> Option<Notice> {
         functions.is_none_or(|functions| functions.differ == 0)
     };
     let has_same_code = of == count && unaffected().all(has_same_code);
-    let notice = Notice::Unaffected { benchmarks: count, of, has_same_code };
-    (count > 0).then_some(notice)
+    (count > 0).then_some(Notice::Unaffected { benchmarks: count, of, has_same_code })
 }
 
 #[cfg(test)]

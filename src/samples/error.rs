@@ -4,7 +4,7 @@ use std::io;
 
 use crate::error::{Advise, Help};
 use crate::model::{Estimator, Shard, StoppedBy};
-use crate::settings::error::nearest;
+use crate::settings::error::{instead_of, list};
 
 /// Why the shards of several machines are not parts of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -174,9 +174,8 @@ pub enum Error {
 
 impl Advise for Error {
     fn advice(&self) -> Option<Help> {
-        let among = |name: &str, names: &[String]| match nearest(name, names.iter().map(|n| &**n)) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("available: {}", list(names)),
+        let among = |name: &str, names: &[String]| {
+            instead_of(name, names.iter().map(String::as_str), "available:")
         };
         match self {
             Error::Shards(misfit) => Help::hint(misfit.hint()),
@@ -203,8 +202,4 @@ impl Advise for Error {
 
 fn named(name: &Option<String>) -> String {
     name.as_ref().map_or(String::new(), |name| format!(" (`{name}`)"))
-}
-
-fn list(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -180,13 +180,12 @@ impl Labels {
 
     /// The names of the labels that are not compared.
     pub(super) fn unpaired(&self) -> impl Iterator<Item = &str> {
-        let unpaired = self.all.iter().filter(|label| label.pairs.is_empty());
-        unpaired.map(|label| label.name.as_str())
+        self.all.iter().filter(|label| label.pairs.is_empty()).map(|label| label.name.as_str())
     }
 }
 
 /// The benchmark and the side that a label such as `NAME/head` names.
-fn side_of(label: &str) -> Option<(&str, Side)> {
+pub(super) fn side_of(label: &str) -> Option<(&str, Side)> {
     Side::BOTH.into_iter().find_map(|side| {
         let benchmark = label.strip_suffix(side.name())?.strip_suffix('/')?;
         (!benchmark.is_empty()).then_some((benchmark, side))

@@ -56,8 +56,7 @@ pub struct Spec {
 impl Spec {
     /// The gate of a metric, if it gates.
     pub(crate) fn gate(&self, metric: &str) -> Option<&Gate> {
-        let gates = self.gates.as_deref().unwrap_or_default();
-        gates.iter().find(|gate| gate.metric == metric)
+        self.gates.as_deref().unwrap_or_default().iter().find(|gate| gate.metric == metric)
     }
 
     /// The largest change of a metric that passes, if it gates.
@@ -67,9 +66,7 @@ impl Spec {
 
     /// Whether the estimator needs pairs.
     fn needs_pairs(&self) -> bool {
-        let needs_none =
-            matches!(self.policy.estimator, Estimator::Mean | Estimator::GeometricMean);
-        !self.judges && !needs_none
+        !self.judges && !matches!(self.policy.estimator, Estimator::Mean | Estimator::GeometricMean)
     }
 
     /// If no metric was named, may replace the default by another one, as `compare`

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use super::labels::{Labels, PairRole};
-use super::rows::{self, RowSink};
+use super::labels::{Labels, PairRole, side_of};
+use super::rows::{self, RowSink, columns};
 use super::{Error, Flow};
 use crate::model::{Metric, Pair, Side, Unit, Units};
 
@@ -53,14 +53,7 @@ impl Recording {
 
     /// Sets the metrics of the following runs. No pairs are formed across this.
     pub fn begin(&mut self, metrics: impl IntoIterator<Item = Metric>) {
-        self.columns.clear();
-        for metric in metrics {
-            let known = self.metrics.iter().position(|other| other.name == metric.name);
-            self.columns.push(known.unwrap_or_else(|| {
-                self.metrics.push(metric);
-                self.metrics.len() - 1
-            }));
-        }
+        self.columns = columns(&mut self.metrics, metrics.into_iter());
         for label in &mut self.values {
             let rows = rows_of(label);
             label.resize_with(self.metrics.len(), || vec![f64::NAN; rows]);
@@ -127,8 +120,7 @@ impl Recording {
             return false;
         }
         let bits = |recording: &Self| -> Vec<u64> {
-            let values = recording.values.iter().flatten().flatten();
-            values.map(|value| value.to_bits()).collect()
+            recording.values.iter().flatten().flatten().map(|value| value.to_bits()).collect()
         };
         self.labels().eq(other.labels()) && bits(self) == bits(other)
     }
@@ -144,12 +136,13 @@ impl Recording {
         Some(&pair.name)
     }
 
-    /// The pairs of a benchmark: the only ones, or those of this name.
+    /// The pairs of a benchmark: those of this name, or the only ones if their labels name none.
     pub fn comparison(&self, benchmark: &str) -> Option<&RecordedPairs> {
-        match self.comparisons.as_slice() {
-            [only] => Some(only),
-            several => several.iter().find(|comparison| comparison.name == benchmark),
-        }
+        let is_it = |one: &&RecordedPairs| match self.comparisons.len() {
+            1 if side_of(&self.labels.all[one.labels.head].name).is_none() => true,
+            _ => one.name == benchmark,
+        };
+        self.comparisons.iter().find(is_it)
     }
 
     /// The values of a metric in the rows of a label.
@@ -241,6 +234,13 @@ mod tests {
         assert_eq!(pairs(&recording, "t"), [(Side::Base, 1.0, 2.0), (Side::Head, 3.0, 4.0)]);
         let values: Vec<_> = recording.values(0, "u").collect();
         assert_eq!(values, [None, None, Some(0.0)]);
+    }
+
+    #[test]
+    fn the_only_pairs_are_not_those_of_another_benchmark_than_their_labels_name() {
+        let recording = recording(&["benchmark,t\na/base,1\na/head,2\n"]);
+        assert!(recording.comparison("a").is_some());
+        assert!(recording.comparison("b").is_none());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::io::{BufRead, ErrorKind, Read};
 
 use super::error::{Error, Position};
+use crate::model::metric::Metric;
 
 /// How much is read at once.
 const CHUNK: usize = 1 << 16;
@@ -46,14 +47,26 @@ pub(super) trait RowSink {
     }
 }
 
+/// The numbers of the metrics of a file's columns among those that are known, with the new ones.
+pub(super) fn columns(known: &mut Vec<Metric>, file: impl Iterator<Item = Metric>) -> Vec<usize> {
+    let mut columns = Vec::new();
+    for metric in file {
+        let number = known.iter().position(|other| other.name == metric.name);
+        columns.push(number.unwrap_or(known.len()));
+        if number.is_none() {
+            known.push(metric);
+        }
+    }
+    columns
+}
+
 /// Reads `source` to its end, or until `sink` stops.
 pub(super) fn read(
     source: &mut dyn Read,
     file: &str,
     sink: &mut impl RowSink,
 ) -> Result<Flow, Error> {
-    let mut parser =
-        RowParser { file, line: 0, header: Vec::new(), signed: vec![], values: vec![] };
+    let mut parser = RowParser { file, line: 0, header: vec![], signed: vec![], values: vec![] };
     let mut buffer = vec![0; CHUNK];
     // A line whose end has not been read yet.
     let mut begun: Vec<u8> = Vec::new();
@@ -199,10 +212,8 @@ impl RowParser<'_> {
     }
 
     fn width(&self) -> String {
-        match self.header.len() {
-            1 => "1 column".to_owned(),
-            several => format!("{several} columns"),
-        }
+        let s = if self.header.len() == 1 { "" } else { "s" };
+        format!("{} column{s}", self.header.len())
     }
 
     #[cold]

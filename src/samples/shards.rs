@@ -191,8 +191,7 @@ fn check_alike(parts: &[ShardPart]) -> Result<(), Misfit> {
             }
         }
         let exact = [first, part].map(|part| {
-            let exact = part.companion.exact.iter();
-            let values = exact.map(|of| {
+            let values = part.companion.exact.iter().map(|of| {
                 let Summary { base, head, .. } = of.result.summary;
                 (&of.benchmark, &of.result.name, base, head)
             });
@@ -243,8 +242,7 @@ fn nothing(parts: &[ShardPart]) -> Result<Option<StoppedBy>, Misfit> {
         return Ok(first);
     }
     let idle = parts.iter().find_map(|part| Some((part, part.nothing()?)));
-    let error =
-        |(part, why): (&ShardPart, _)| Err(Misfit::Nothing { file: part.file.clone(), why });
+    let error = |(of, why): (&ShardPart, _)| Err(Misfit::Nothing { file: of.file.clone(), why });
     idle.map_or(Ok(None), error)
 }
 
@@ -283,10 +281,8 @@ fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
         benchmarks[at].metrics.push(exact.result.clone());
     }
     let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
-    let stopped_by = match verdict {
-        Verdict::Inconclusive => StoppedBy::MaxPairs,
-        _ => StoppedBy::Verdict,
-    };
+    let is_open = verdict == Verdict::Inconclusive;
+    let stopped_by = if is_open { StoppedBy::MaxPairs } else { StoppedBy::Verdict };
     Outcome {
         verdict: Some(verdict),
         policy,
@@ -342,10 +338,8 @@ impl Asked {
 /// Adds the pairs of a benchmark to tests.
 fn ask(parts: &[ShardPart], name: &str, companion: &Companion, levels: Levels) -> Asked {
     let (mut result, mut metrics) = (empty(name, companion), Vec::new());
-    let recorded: Vec<(&Recording, &RecordedPairs)> = parts
-        .iter()
-        .filter_map(|part| Some((&part.recording, part.recording.comparison(name)?)))
-        .collect();
+    let recordings = parts.iter().map(|part| &part.recording);
+    let recorded: Vec<_> = recordings.filter_map(|of| Some((of, of.comparison(name)?))).collect();
     result.pairs = recorded.iter().map(|(_, comparison)| comparison.pairs.len() as u64).sum();
     let Some((recording, _)) = recorded.first() else { return Asked { result, metrics } };
     for metric in recording.metrics() {

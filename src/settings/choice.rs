@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::error::{Error, instead_of};
+use super::error::{Error, instead_of, list};
 use super::table::Table;
 use crate::model::target::{Package, Target, TargetKind};
 
@@ -27,11 +27,10 @@ impl<'a> Choice<'a> {
         if let Some(name) = &table.package {
             return self.named(name);
         }
-        let kinds = [&table.bench, &table.bin, &table.example];
-        let wanted = kinds.into_iter().flatten().next();
-        let fits = |package: &&Package| match wanted {
-            Some(name) => package.targets.iter().any(|target| target.name == *name),
-            None => package.targets.iter().any(|target| target.kind == TargetKind::Bench),
+        let wanted = table.named_targets().next();
+        let fits = |package: &&Package| match &wanted {
+            Some(wanted) => package.targets.iter().any(|target| target.name == wanted.name),
+            None => package.benches().next().is_some(),
         };
         let fitting: Vec<_> = self.packages.iter().filter(fits).collect();
         match (self.here, fitting.as_slice(), self.packages) {
@@ -40,9 +39,8 @@ impl<'a> Choice<'a> {
             (None, [only], _) => Ok(only),
             (None, _, [only]) => Ok(only),
             (None, several, all) => {
-                let names =
-                    if several.is_empty() { all.iter().collect() } else { several.to_vec() };
-                let names = list(names.iter().map(|package| &*package.name));
+                let any = if several.is_empty() { all.iter().collect() } else { several.to_vec() };
+                let names = list(any.iter().map(|package| &*package.name));
                 let found = match several.is_empty() && wanted.is_none() {
                     true => "no package of this workspace has a bench target",
                     false => "this workspace has several packages",
@@ -75,45 +73,27 @@ impl<'a> Choice<'a> {
     }
 
     fn named(&self, name: &str) -> Result<&'a Package, Error> {
-        let found = self.packages.iter().find(|package| package.name == name);
-        found.ok_or_else(|| {
-            let names = || self.packages.iter().map(|package| &*package.name);
-            let hint = instead_of(name, names(), || format!("it has {}", list(names())));
-            Error::NoPackage { name: name.to_owned(), hint }
+        self.packages.iter().find(|package| package.name == name).ok_or_else(|| {
+            let names = self.packages.iter().map(|package| &*package.name);
+            let hint = instead_of(name, names, "it has");
+            Error::Unknown { what: format!("the workspace has no package `{name}`"), hint }
         })
     }
 }
 
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
-
 /// The target that a table names, or the only possible one in `package`.
-pub(super) fn target(
-    table: &Table,
-    package: &Package,
-    choice: Choice<'_>,
-) -> Result<Target, Error> {
-    let named = [
-        (TargetKind::Bench, &table.bench),
-        (TargetKind::Bin, &table.bin),
-        (TargetKind::Example, &table.example),
-    ];
-    let named = named.into_iter().find_map(|(kind, name)| name.clone().map(|name| (kind, name)));
+pub(super) fn target(table: &Table, package: &Package, all: Choice<'_>) -> Result<Target, Error> {
     let of = |kind| package.targets.iter().filter(move |target| target.kind == kind);
-    if let Some((kind, name)) = named {
-        let target = Target { kind, name };
+    if let Some(target) = table.named_targets().next() {
         if package.targets.contains(&target) {
             return Ok(target);
         }
-        let names = || of(kind).map(|target| &*target.name);
-        let otherwise = || format!("its targets of that kind: {}", list(names()));
-        let hint = instead_of(&target.name, names(), otherwise);
-        let package = package.name.clone();
-        return Err(Error::NoTarget { package, target: target.to_string(), hint });
+        let names = of(target.kind).map(|target| &*target.name);
+        let hint = instead_of(&target.name, names, "its targets of that kind:");
+        let what = format!("the package `{}` has no {target}", package.name);
+        return Err(Error::Unknown { what, hint });
     }
-    for kind in [TargetKind::Bench, TargetKind::Bin, TargetKind::Example] {
+    for kind in TargetKind::ALL {
         let found: Vec<_> = of(kind).collect();
         match found.as_slice() {
             [] => {}
@@ -135,15 +115,12 @@ pub(super) fn target(
             }
         }
     }
-    let others = choice.packages.iter().filter(|other| other.benches().next().is_some());
-    let others: Vec<&str> = others.map(|other| &*other.name).collect();
-    let hint = match others.as_slice() {
-        [] => "add a `[[bench]]`, or use any program with `--command`".to_owned(),
-        others => {
-            format!(
-                "these packages have benches; choose one with `-p`: {}",
-                list(others.iter().copied())
-            )
+    let others = all.packages.iter().filter(|other| other.benches().next().is_some());
+    let hint = match others.clone().count() {
+        0 => "add a `[[bench]]`, or use any program with `--command`".to_owned(),
+        _ => {
+            let names = list(others.map(|other| &*other.name));
+            format!("these packages have benches; choose one with `-p`: {names}")
         }
     };
     let found = format!("`{}` has no bench, bin or example target", package.name);

@@ -1,5 +1,7 @@
 //! What is wrong with a setting.
 
+use std::fmt;
+
 use crate::error::{Advise, Help};
 use crate::model::side::Side;
 
@@ -7,14 +9,9 @@ use crate::model::side::Side;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the message names the fields")]
 pub enum Error {
-    /// A key that does not exist.
-    #[error("unknown key `{key}` in [{table}]")]
-    UnknownKey {
-        key: String,
-        table: String,
-        /// The key that it resembles, or all of them.
-        hint: String,
-    },
+    /// A key, package or target that does not exist. The hint is the one that it resembles, or all.
+    #[error("{what}")]
+    Unknown { what: String, hint: String },
     /// A key has a value of the wrong type.
     #[error("invalid value in [{table}]: {why}")]
     BadType { table: String, why: String },
@@ -27,16 +24,6 @@ pub enum Error {
     /// Fewer pairs are allowed than any verdict needs.
     #[error("invalid max-pairs `{most}`: no verdict is possible with fewer than {least} pairs")]
     TooFewPairs { most: u64, least: u64 },
-    /// A package that the workspace does not have.
-    #[error("the workspace has no package `{name}`")]
-    NoPackage {
-        name: String,
-        /// The one that it resembles, or all of them.
-        hint: String,
-    },
-    /// A target that the package does not have.
-    #[error("the package `{package}` has no {target}")]
-    NoTarget { package: String, target: String, hint: String },
     /// It is not clear what to run.
     #[error("no benchmark is chosen: {found}")]
     Undecided { found: String, hint: String },
@@ -76,10 +63,7 @@ impl Error {
                  sample` to measure fewer pairs"
             )),
             Error::TwoTargets(_) => Some("keep one of them".to_owned()),
-            Error::UnknownKey { hint, .. }
-            | Error::NoPackage { hint, .. }
-            | Error::NoTarget { hint, .. }
-            | Error::Undecided { hint, .. } => Some(hint.clone()),
+            Error::Unknown { hint, .. } | Error::Undecided { hint, .. } => Some(hint.clone()),
             Error::OfSide { side: Side::Head, error } => error.hint(),
             Error::OfSide { side: Side::Base, error } => Some(error.hint().unwrap_or_else(|| {
                 "fix it there, or use the head's table with `--policy-from head`".to_owned()
@@ -105,14 +89,21 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     (best.0 > 0.75).then_some(best.1)
 }
 
-/// The hint for a word that is not among `names`: the nearest of them, else `otherwise`.
-pub(super) fn instead_of<'a>(
+/// The hint for a word that is not among `names`: the nearest of them, else all of them after the
+/// words `they_are`.
+pub fn instead_of<'a>(
     word: &str,
-    names: impl IntoIterator<Item = &'a str>,
-    otherwise: impl FnOnce() -> String,
+    names: impl Iterator<Item = &'a str> + Clone,
+    they_are: &str,
 ) -> String {
-    match nearest(word, names) {
+    match nearest(word, names.clone()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => otherwise(),
+        None => format!("{they_are} {}", list(names)),
     }
+}
+
+/// Names as code, or `none`.
+pub(crate) fn list(names: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -391,10 +391,10 @@ fn waivers(table: &Table, now: SystemTime) -> Result<(Vec<Waiver>, Vec<Waiver>),
         if given.reason.trim().is_empty() {
             return Err(Error::bad("waiver", &*given.metric, "it has no reason"));
         }
-        let end = humantime::parse_rfc3339(&format!("{}T23:59:59Z", given.expires));
-        let end = end.map_err(|_| {
-            Error::bad("waiver", &*given.expires, "`expires` is a date: `2026-12-31`")
-        })?;
+        let end =
+            humantime::parse_rfc3339(&format!("{}T23:59:59Z", given.expires)).map_err(|_| {
+                Error::bad("waiver", &*given.expires, "`expires` is a date: `2026-12-31`")
+            })?;
         let waiver = Waiver {
             metric: given.metric.clone(),
             benchmark: given.benchmark.clone(),

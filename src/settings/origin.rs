@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::setting::TableKey;
 use crate::model::side::Side;
 use crate::model::words::display_serialized;
 
@@ -59,8 +58,7 @@ impl Origins {
     }
 
     pub(super) fn get(&self, key: &str) -> SettingOrigin {
-        let default = SettingOrigin { layer: Layer::Default, side: None };
-        self.0.get(key).copied().unwrap_or(default)
+        self.0.get(key).copied().unwrap_or(SettingOrigin { layer: Layer::Default, side: None })
     }
 
     /// These, over those of a lower layer.
@@ -91,37 +89,4 @@ pub struct ResolvedSetting {
     pub layer: Layer,
     /// Whose table that is; `None` for flags and defaults.
     pub side: Option<Side>,
-}
-
-/// What is in force of these keys, given the values that are set and the defaults of others.
-/// Named benchmarks and waivers are left out.
-pub(super) fn resolved(
-    keys: impl Iterator<Item = TableKey>,
-    set: &[(&'static str, Value)],
-    defaults: &[(&'static str, String)],
-    origins: &Origins,
-) -> Vec<ResolvedSetting> {
-    let mut resolved = Vec::new();
-    for key in keys.filter(|key| !["benchmarks", "waivers"].contains(&key.name)) {
-        let mut add = |name: String, value: Value| {
-            let SettingOrigin { layer, side } = origins.get(&name);
-            resolved.push(ResolvedSetting { key: name, value, layer, side });
-        };
-        let value = set.iter().find(|(name, _)| *name == key.name).map(|(_, value)| value);
-        let default = defaults.iter().find(|(name, _)| *name == key.name);
-        match (value, default) {
-            (Some(Value::Object(metrics)), _) => {
-                for (metric, value) in metrics {
-                    add(format!("{}.{metric}", key.name), value.clone());
-                }
-            }
-            (Some(value), _) => add(key.name.to_owned(), value.clone()),
-            (None, Some((_, text))) => {
-                let number = text.parse::<u64>().map(Value::from);
-                add(key.name.to_owned(), number.unwrap_or_else(|_| text.as_str().into()));
-            }
-            (None, None) => {}
-        }
-    }
-    resolved
 }

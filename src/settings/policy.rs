@@ -99,12 +99,8 @@ impl<'a> SideTable<'a> {
     ///
     /// # Errors
     /// If one of them is invalid.
-    pub(crate) fn read(
-        workspace: &Value,
-        choice: Choice<'a>,
-        flags: &Table,
-    ) -> Result<Self, Error> {
-        let common = Table::of_metadata(workspace, Layer::Workspace)?;
+    pub(crate) fn read(metadata: &Value, choice: Choice<'a>, flags: &Table) -> Result<Self, Error> {
+        let common = Table::of_metadata(metadata, Layer::Workspace)?;
         let layers = flags.clone().over(common.clone().unwrap_or_default());
         let own = match choice.package(&layers) {
             Ok(package) => Table::of_metadata(&package.metadata, Layer::Package)?,
@@ -122,8 +118,7 @@ impl<'a> SideTable<'a> {
     /// kind.
     fn benchmarks(&self, flags: &Table) -> Result<Vec<SideBenchmark>, Error> {
         let table = self.table.clone().unwrap_or_default();
-        let is_chosen = flags.targets() > 0;
-        let named = if is_chosen { Vec::new() } else { table.named() };
+        let named = if flags.targets() > 0 { Vec::new() } else { table.named() };
         let mut tables: Vec<TableOf> = named.into_iter().map(TableOf::named).collect();
         if tables.is_empty() {
             let table = Table { benchmarks: None, ..table };
@@ -136,8 +131,7 @@ impl<'a> SideTable<'a> {
             let layers = flags.clone().over(of.table.clone());
             let identity = options::identity(of.key.as_deref(), &layers, self.choice).ok();
             let folder = identity.as_ref().map(|(_, package, _)| {
-                let inside = package.folder.strip_prefix(self.choice.root);
-                inside.unwrap_or(&package.folder).to_owned()
+                package.folder.strip_prefix(self.choice.root).unwrap_or(&package.folder).to_owned()
             });
             SideBenchmark { of, name: identity.map(|(name, ..)| name), folder }
         };
@@ -226,8 +220,7 @@ pub(crate) fn resolve(
             let decides = |key: &TableKey| key.role.is_policy() && !is_overridden(flags, key.name);
             differing.extend(keys.filter(decides).map(|key| key.name.to_owned()));
             if policy_from == Side::Base {
-                let merged = one.of.table.clone().with(Role::is_policy, &policy);
-                table = flags.clone().over(merged);
+                table = flags.clone().over(one.of.table.clone().with(Role::is_policy, &policy));
                 benchmark = parse(&table).map_err(|error| error.of(policy_from))?;
             }
         }
@@ -338,8 +331,7 @@ fn run_differs(
     let differences = |head: &Table, base: &Table| -> Vec<KeyDifference> {
         let mut differences = head.differences(base);
         differences.retain(|KeyDifference { key, .. }| {
-            let is_run = matches!(key.role, Role::Selects | Role::Shapes);
-            is_run && !is_overridden(flags, key.name)
+            matches!(key.role, Role::Selects | Role::Shapes) && !is_overridden(flags, key.name)
         });
         differences
     };
@@ -351,8 +343,7 @@ fn run_differs(
         (found.own, found.other) = (names(&head_table), names(&base_table));
     }
     whole_table.retain(|found| found.own != found.other);
-    let mut keys: Vec<DifferentKey> =
-        whole_table.iter().map(|found| different(None, found)).collect();
+    let mut keys: Vec<DifferentKey> = whole_table.iter().map(|of| different(None, of)).collect();
     for benchmark in of_head.iter().filter(|benchmark| benchmark.name.is_some()) {
         for other in of_base.iter().filter(|other| benchmark.is(other)) {
             let mut own = differences(&benchmark.of.table, &other.of.table);
@@ -403,8 +394,7 @@ fn required_notices(tables: &[Table], benchmarks: &[Benchmark]) -> Vec<Notice> {
 fn waiver_notices(tables: &[Table], base: Option<&Table>, benchmarks: &[Benchmark]) -> Vec<Notice> {
     let named = base.map(Table::named).unwrap_or_default();
     let before = named.iter().map(|(_, table)| table).chain(base);
-    let before: Vec<&WrittenWaiver> =
-        before.flat_map(|table| table.waivers.iter().flatten()).collect();
+    let before: Vec<&WrittenWaiver> = before.flat_map(|of| of.waivers.iter().flatten()).collect();
     let new = tables.iter().flat_map(|table| table.waivers.iter().flatten());
     let new = new.filter(|waiver| !before.contains(waiver)).map(|waiver| Notice::NewWaiver {
         metric: waiver.metric.clone(),

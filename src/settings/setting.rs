@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser, ValueParserFactory};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use super::error::Error;
 
@@ -171,8 +173,7 @@ pub trait Meaning: FromStr<Err = String> + Clone + Send + Sync + 'static {
 
     /// The words for it that a shell offers.
     fn words() -> Vec<&'static str> {
-        let values = Self::VALUE_NAME.split('|');
-        values.filter(|value| value.starts_with(char::is_lowercase)).collect()
+        Self::VALUE_NAME.split('|').filter(|value| value.starts_with(char::is_lowercase)).collect()
     }
 }
 
@@ -223,26 +224,13 @@ impl<T: Meaning> Serialize for Written<T> {
 
 impl<'de, T: Meaning> Deserialize<'de> for Written<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum OrWord<V> {
-            Value(V),
-            Word(String),
+        let or = if T::IS_NUMBER { " or a number" } else { "" };
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Written::new(text)),
+            Value::Number(number) if T::IS_NUMBER => Ok(Written::new(number)),
+            Value::Bool(is_on) if T::IS_SWITCH => Ok(Written::new(is_on)),
+            other => Err(D::Error::custom(format!("expected a string{or}, not `{other}`"))),
         }
-        fn text<'de, V: Deserialize<'de> + Display, D: Deserializer<'de>>(
-            deserializer: D,
-        ) -> Result<String, D::Error> {
-            Ok(match OrWord::<V>::deserialize(deserializer)? {
-                OrWord::Value(value) => value.to_string(),
-                OrWord::Word(word) => word,
-            })
-        }
-        let text = match (T::IS_NUMBER, T::IS_SWITCH) {
-            (true, _) => text::<u64, D>(deserializer)?,
-            (_, true) => text::<bool, D>(deserializer)?,
-            _ => String::deserialize(deserializer)?,
-        };
-        Ok(Written::new(text))
     }
 }
 
@@ -268,13 +256,11 @@ impl<T: Meaning> TypedValueParser for WrittenParser<T> {
         argument: Option<&Arg>,
         value: &OsStr,
     ) -> Result<Written<T>, clap::Error> {
-        let text = StringValueParser::new().parse_ref(command, argument, value)?;
-        Ok(Written::new(text))
+        Ok(Written::new(StringValueParser::new().parse_ref(command, argument, value)?))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = T::words();
-        let values = words.into_iter().map(PossibleValue::new);
+        let values = T::words().into_iter().map(PossibleValue::new);
         (values.len() > 0).then(|| Box::new(values) as Box<dyn Iterator<Item = PossibleValue>>)
     }
 }
@@ -369,8 +355,8 @@ macro_rules! settings {
             }
 
             /// The defaults, by key.
-            fn defaults() -> Vec<(&'static str, String)> {
-                vec![$($(($key, $default.to_string()),)?)+]
+            fn defaults() -> BTreeMap<&'static str, String> {
+                BTreeMap::from([$($(($key, $default.to_string()),)?)+])
             }
         }
     };

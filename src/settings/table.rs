@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::{Error, instead_of};
-use super::origin::{Layer, Origins, ResolvedSetting, resolved};
+use super::origin::{Layer, Origins, ResolvedSetting, SettingOrigin};
 use super::setting::{ONLY_AROUND, Role, Setting, TableKey, Written, plain, settings};
 use super::values::{
     Allowed, Aslr, BenchFrom, CheckOutput, CodegenUnits, Confidence, Cpus, FailOn, Repetitions,
@@ -25,6 +25,7 @@ use crate::model::gate::THRESHOLD;
 use crate::model::layouts::Layouts;
 use crate::model::shard::ShardBy;
 use crate::model::side::Side;
+use crate::model::target::{Target, TargetKind};
 use flags::{BASE, FAILURE, LAYOUTS, POLICY, RUNS, SELECTION, SHARDS, SUITE};
 use headings::{BENCHMARK, BUILD, DECIDING, MEASURING, SIDES, STOPPING};
 
@@ -369,13 +370,8 @@ impl Table {
         let entries = value.as_object().ok_or_else(|| bad("it is not a table".to_owned()))?;
         let names = || Table::KEYS.iter().map(|key| key.name);
         if let Some(key) = entries.keys().find(|key| names().all(|known| known != *key)) {
-            return Err(Error::UnknownKey {
-                key: key.clone(),
-                table: name.to_owned(),
-                hint: instead_of(key, names(), || {
-                    format!("the keys are {}", names().collect::<Vec<_>>().join(", "))
-                }),
-            });
+            let what = format!("unknown key `{key}` in [{name}]");
+            return Err(Error::Unknown { what, hint: instead_of(key, names(), "the keys are") });
         }
         let named = value.get("benchmarks").and_then(Value::as_object);
         for (benchmark, value) in named.into_iter().flatten() {
@@ -422,9 +418,31 @@ impl Table {
         self.resolved(|key| !key.is_common())
     }
 
+    /// What is set of some keys, else the defaults, without named benchmarks and waivers.
     fn resolved(&self, is_included: fn(TableKey) -> bool) -> Vec<ResolvedSetting> {
-        let keys = Table::KEYS.iter().copied().filter(|key| is_included(*key));
-        resolved(keys, &self.entries(), &Table::defaults(), &self.origins)
+        let (set, defaults) = (BTreeMap::from_iter(self.entries()), Table::defaults());
+        let mut resolved = Vec::new();
+        let keys = Table::KEYS.iter().filter(|key| is_included(**key)).map(|key| key.name);
+        for key in keys.filter(|key| !["benchmarks", "waivers"].contains(key)) {
+            let mut add = |key: String, value: Value| {
+                let SettingOrigin { layer, side } = self.origins.get(&key);
+                resolved.push(ResolvedSetting { key, value, layer, side });
+            };
+            match (set.get(key), defaults.get(key)) {
+                (Some(Value::Object(metrics)), _) => {
+                    for (metric, value) in metrics {
+                        add(format!("{key}.{metric}"), value.clone());
+                    }
+                }
+                (Some(value), _) => add(key.to_owned(), value.clone()),
+                (None, Some(text)) => {
+                    let number = text.parse::<u64>().map(Value::from);
+                    add(key.to_owned(), number.unwrap_or_else(|_| text.as_str().into()));
+                }
+                (None, None) => {}
+            }
+        }
+        resolved
     }
 
     /// Sets the thresholds of flags: `2%` is that of all metrics, `METRIC=5%` of one.
@@ -445,11 +463,8 @@ impl Table {
     #[must_use]
     pub(crate) fn over(self, mut low: Table) -> Table {
         if self.targets() > 0 {
-            low.bench = None;
-            low.bin = None;
-            low.example = None;
-            low.command = None;
-            low.benchmarks = None;
+            (low.bench, low.bin, low.example) = (None, None, None);
+            (low.command, low.benchmarks) = (None, None);
         }
         self.each_over(low)
     }
@@ -460,10 +475,15 @@ impl Table {
         Table::KEYS.iter().filter(builds).map(|key| key.name)
     }
 
-    /// How many targets are chosen.
+    /// The targets that are named.
+    pub(super) fn named_targets(&self) -> impl Iterator<Item = Target> {
+        let names = TargetKind::ALL.into_iter().zip([&self.bench, &self.bin, &self.example]);
+        names.filter_map(|(kind, name)| Some(Target { kind, name: name.clone()? }))
+    }
+
+    /// How many targets are chosen, with a command.
     pub(crate) fn targets(&self) -> usize {
-        let named = [&self.bench, &self.bin, &self.example].map(Option::is_some);
-        named.into_iter().chain([self.command.is_some()]).filter(|is_set| *is_set).count()
+        self.named_targets().count() + usize::from(self.command.is_some())
     }
 
     /// The named benchmarks, each over this table.

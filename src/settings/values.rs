@@ -307,9 +307,6 @@ impl fmt::Display for Allowed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(pub Duration);
 
-/// Longer times make no sense, and can't be added to that of a clock.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-
 impl Time {
     /// A number of minutes.
     pub(super) const fn minutes(minutes: u64) -> Self {
@@ -321,9 +318,11 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        /// A clock can't count the time until an end that is much later.
+        const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
         match humantime::parse_duration(text) {
             Ok(time) if time.is_zero() => Err("it must be longer than zero".to_owned()),
-            Ok(time) if time > LONGEST => Err("it must be at most a hundred years".to_owned()),
+            Ok(time) if time > LONGEST => Err("it must be at most 100 years".to_owned()),
             Ok(time) => Ok(Time(time)),
             Err(error) => Err(format!("{error}; write `90s` or `5m`")),
         }
@@ -346,7 +345,8 @@ impl FromStr for Words {
     fn from_str(text: &str) -> Result<Self, String> {
         match shlex::split(text) {
             Some(words) if !words.is_empty() => Ok(Words(words)),
-            _ => Err("it is split into words as a shell would, and that failed".to_owned()),
+            Some(_) => Err("it is empty".to_owned()),
+            None => Err("a quote is not closed, or nothing follows a backslash".to_owned()),
         }
     }
 }
@@ -388,7 +388,7 @@ mod tests {
             assert!(read::<Confidence>(bad).is_err(), "{bad}");
         }
         assert_eq!(read("1m 30s"), Ok(Time(Duration::from_secs(90))));
-        for bad in ["5", "0s", "soon", "10000000000000000000s"] {
+        for bad in ["5", "0s", "soon", "101y", "10000000000000000000s"] {
             assert!(read::<Time>(bad).is_err(), "{bad}");
         }
         assert_eq!((Threshold(0.02).to_string(), Time::minutes(5).to_string()), {

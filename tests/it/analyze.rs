@@ -282,6 +282,16 @@ fn slower_suite(rounds: u32) -> String {
 }
 
 #[test]
+fn times_of_any_size_are_written_as_junit() {
+    let folder = crate::support::scratch();
+    let rows = "base,1e300\nhead,1e300\n".repeat(3);
+    std::fs::write(folder.path().join("rows.csv"), format!("benchmark,wall_time\n{rows}")).unwrap();
+    let args = ["analyze", "rows.csv", "--threshold", "2%", "--format", "junit"];
+    let written = cbdr(folder.path()).args(args).run().code(0).stdout;
+    assert!(written.contains("of `head vs base` changed by"), "{written}");
+}
+
+#[test]
 fn that_some_of_a_suite_is_slower_is_known_before_which() {
     let folder = crate::support::scratch();
     let decide = |rounds: u32, more: &str| {

@@ -211,7 +211,7 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     let ran = ran.says("error: unknown key `agrs` in [package.metadata.cbdr.benchmarks.small]\n");
     ran.says("hint: did you mean `args`?\n");
     let ran = refused("[package.metadata.cbdr]\nxyz = 1");
-    ran.says("error: unknown key `xyz`").says("hint: the keys are base, package, bench");
+    ran.says("error: unknown key `xyz`").says("hint: the keys are `base`, `package`, `bench`");
     let ran = refused("[package.metadata.cbdr]\nmax-pairs = \"many\"");
     ran.says("error: invalid value in [package.metadata.cbdr]: `max-pairs`: ");
     let ran = refused("[package.metadata.cbdr]\nbench = \"work\"\ncommand = \"true\"");

@@ -35,6 +35,15 @@ fn the_table_it_writes_is_all_that_a_comparison_needs() {
 }
 
 #[test]
+fn a_time_limit_that_is_given_stays_however_short_it_is() {
+    let repo = Repo::new("steady");
+    let ran = init(&repo, "--metric cpu_time --try-for 1s --time-limit 1ms").code(0);
+    ran.says(": allow 1m; fewer benchmarks or less data take less time").never_says("raised");
+    let manifest = read(&repo, "Cargo.toml");
+    assert!(manifest.contains("time-limit = \"1ms\""), "{manifest}");
+}
+
+#[test]
 fn what_is_there_is_never_overwritten() {
     let repo = Repo::new("steady");
     let ran = init(&repo, "--try-for 0s --threshold 7% --ci github -- --quick").code(0);

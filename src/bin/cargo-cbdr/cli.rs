@@ -26,7 +26,7 @@ use cargo_cbdr::settings::table::{Flags, Table};
 use cargo_cbdr::settings::values::Time;
 
 use crate::render::export::{self, ExportKind};
-use crate::ui::text;
+use crate::ui::{Failure, text};
 
 pub(crate) use complete::complete;
 pub(crate) use generated::{completions, man, subcommands};
@@ -317,15 +317,11 @@ pub(crate) struct Pack {
 }
 
 fn shard(text: &str) -> Result<Shard, String> {
-    match text {
-        "auto" => Shard::of_task(|name| std::env::var(name).ok()),
-        text => text.parse(),
-    }
+    if text == "auto" { Shard::of_task(|name| std::env::var(name).ok()) } else { text.parse() }
 }
 
 fn side(text: &str) -> Result<Side, &'static str> {
-    let side = Side::BOTH.into_iter().find(|side| side.name() == text);
-    side.ok_or("it must be `base` or `head`")
+    Side::BOTH.into_iter().find(|side| side.name() == text).ok_or("it must be `base` or `head`")
 }
 
 /// Which benchmarks are run.
@@ -388,6 +384,19 @@ pub(crate) enum Format {
     Github,
     /// JUnit's XML.
     Junit,
+}
+
+impl Format {
+    /// The format, if it is one of those that an option supports.
+    pub(crate) fn printed(self, option: &str) -> Result<Printed, Failure> {
+        match self {
+            Format::Human => Ok(Printed::Human),
+            Format::Json => Ok(Printed::Json),
+            _ => {
+                Failure::arguments(format!("`{option}` supports only `--format human` and `json`"))
+            }
+        }
+    }
 }
 
 /// What the new table contains, and what else is written.

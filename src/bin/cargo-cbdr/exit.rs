@@ -5,6 +5,11 @@ use std::collections::BTreeSet;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::{Doubt, Notice, Outcome, Status, Verdict};
 
+use crate::ui::Failure;
+
+/// How a subcommand ends.
+pub(crate) type CommandResult = Result<ExitKind, Failure>;
+
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitKind {
@@ -74,9 +79,8 @@ impl ExitKind {
         let gating: BTreeSet<&str> =
             outcome.gates().map(|(benchmark, _)| benchmark.name.as_str()).collect();
         // Not one has the pairs for a verdict.
-        let not_asked = outcome.notices.iter().any(|notice| match notice {
-            Notice::BelowMinimumPairs { benchmarks, .. } => *benchmarks >= gating.len(),
-            _ => false,
+        let not_asked = outcome.notices.iter().any(|notice| {
+            matches!(notice, Notice::BelowMinimumPairs { benchmarks, .. } if *benchmarks >= gating.len())
         });
         let exit = match outcome.verdict {
             None => return ExitKind::Success,
@@ -88,16 +92,8 @@ impl ExitKind {
             _ if has_new => doubt(Doubt::NoBaseline),
             _ => ExitKind::Success,
         };
-        match exit {
-            ExitKind::Success if !outcome.removed.is_empty() => doubt(Doubt::Removed),
-            exit => exit,
-        }
-    }
-}
-
-impl From<ExitKind> for std::process::ExitCode {
-    fn from(exit: ExitKind) -> Self {
-        exit.code().into()
+        let lacks_some = exit == ExitKind::Success && !outcome.removed.is_empty();
+        if lacks_some { doubt(Doubt::Removed) } else { exit }
     }
 }
 

@@ -22,5 +22,5 @@ fn main() -> std::process::ExitCode {
     if let exit::ExitKind::Signal(signal) = exit {
         let _ = die_of(signal);
     }
-    exit.into()
+    exit.code().into()
 }

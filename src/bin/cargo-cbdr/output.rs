@@ -11,7 +11,7 @@ use cargo_cbdr::exec::process::{Interrupt, RunError};
 use cargo_cbdr::exec::system::{Place, is_pipe};
 use cargo_cbdr::samples::Companion;
 
-use crate::ui::{Failure, about};
+use crate::ui::{Failure, about, text};
 
 /// A file that is written at the end. At the beginning, it is checked that it
 /// can be written.
@@ -70,7 +70,13 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct RowsFile {
     path: PathBuf,
-    target: Waiting,
+    /// `None` for a stream, to which the rows go at once.
+    place: Option<Place>,
+    /// Where the rows are until the last one.
+    partial: PathBuf,
+    /// Created with the first rows: until then, its path may contain the rows of an earlier
+    /// comparison that did not finish.
+    file: Option<File>,
     /// How many bytes were written.
     length: u64,
     /// Whether writing has failed, so that rows are missing.
@@ -79,38 +85,26 @@ pub(crate) struct RowsFile {
     about: Option<String>,
 }
 
-#[derive(Debug)]
-enum Waiting {
-    Stream(File),
-    /// A file, created with the first rows: until then, its path may contain the
-    /// rows of an earlier comparison that did not finish.
-    File {
-        place: Place,
-        partial: PathBuf,
-        file: Option<File>,
-    },
-}
-
 impl RowsFile {
     /// Checks that all of its files can be written, without changing them.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let target = match Destination::find(path, interrupt)? {
-            Destination::Stream(file) => Waiting::Stream(file),
+        let path = path.to_owned();
+        let (place, partial, file) = match Destination::find(&path, interrupt)? {
+            Destination::Stream(file) => (None, path.clone(), Some(file)),
             Destination::File(place) => {
                 let partial = partial(place.path());
                 check(&partial)?;
                 check(&Companion::path(&partial))?;
-                check(&Companion::path(path))?;
-                Waiting::File { place, partial, file: None }
+                check(&Companion::path(&path))?;
+                (Some(place), partial, None)
             }
         };
-        let path = path.to_owned();
-        Ok(RowsFile { path, target, length: 0, has_failed: false, about: None })
+        Ok(RowsFile { path, place, partial, file, length: 0, has_failed: false, about: None })
     }
 
     /// The path next to it with another suffix; `None` for a pipe.
     pub(crate) fn beside(&self, ending: &str) -> Option<PathBuf> {
-        matches!(self.target, Waiting::File { .. }).then(|| self.path.with_extension(ending))
+        self.place.as_ref().map(|_| self.path.with_extension(ending))
     }
 
     /// Whether rows could not be written.
@@ -135,10 +129,7 @@ impl RowsFile {
     }
 
     fn add(&mut self, rows: &[u8]) -> io::Result<()> {
-        let (partial, file) = match &mut self.target {
-            Waiting::Stream(file) => return write(file, rows, &self.path),
-            Waiting::File { partial, file, .. } => (partial, file),
-        };
+        let (file, partial) = (&mut self.file, &self.partial);
         let file = match file {
             Some(file) => file,
             None => {
@@ -160,8 +151,8 @@ impl RowsFile {
     /// went to a stream are already there, and get no description.
     pub(crate) fn finish(mut self, description: Option<&str>) -> io::Result<()> {
         self.push(&[])?;
-        let Waiting::File { place, partial, file } = self.target else { return Ok(()) };
-        drop(file);
+        let Some(place) = self.place else { return Ok(()) };
+        drop(self.file);
         let beside = Companion::path(&self.path);
         let companion = find(&beside)?;
         let error = |error| unwritten(&beside, &error);
@@ -169,22 +160,22 @@ impl RowsFile {
         // moment.
         let staged = description.map(|text| companion.stage(text.as_bytes())).transpose();
         let staged = staged.map_err(error)?;
-        place.replace_with(&partial).map_err(|error| unwritten(&self.path, &error))?;
-        staged.map_or(Ok(()), |staged| staged.publish()).and(undescribe(&partial)).map_err(error)
+        place.replace_with(&self.partial).map_err(|error| unwritten(&self.path, &error))?;
+        let published = staged.map_or(Ok(()), |staged| staged.publish());
+        published.and(undescribe(&self.partial)).map_err(error)
     }
 
     /// Leaves the rows in `FILE.partial`, with their description next to them,
     /// and returns that path, if there are any rows.
     pub(crate) fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
-        let Waiting::File { partial, file: Some(_), .. } = self.target else { return Ok(None) };
+        let RowsFile { place: Some(_), file: Some(_), partial, .. } = self else { return Ok(None) };
         if self.length == 0 {
             let removed = std::fs::remove_file(&partial).and(undescribe(&partial));
             return removed.map(|()| None).map_err(|error| unwritten(&partial, &error));
         }
         if let Some(text) = description {
             let beside = Companion::path(&partial);
-            let written = find(&beside)?.replace(text.as_bytes());
-            written.map_err(|error| unwritten(&beside, &error))?;
+            find(&beside)?.replace(text.as_bytes()).map_err(|error| unwritten(&beside, &error))?;
         }
         Ok(Some(partial))
     }
@@ -245,7 +236,7 @@ pub(crate) fn distinct(outputs: &[PathBuf], inputs: &[PathBuf]) -> Result<(), Fa
             seen.push(place);
             continue;
         };
-        return Err(Failure::Arguments(format!("`{}` {what}", path.display())));
+        return Failure::arguments(format!("{} {what}", text::path(path)));
     }
     Ok(())
 }
@@ -265,5 +256,5 @@ fn stream(place: &Place, path: &Path, interrupt: &Interrupt) -> Result<File, Fai
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> io::Error {
-    about(&format!("can't write `{}`", path.display()), error)
+    about(&format!("can't write {}", text::path(path)), error)
 }

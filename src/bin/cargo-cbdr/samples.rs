@@ -74,8 +74,7 @@ impl RowsFiles {
             Some(file) => file.keep(description),
         };
         let wanted = end(self.wanted.take(), description);
-        let kept = end(self.kept.take(), None);
-        written.and(kept).and(wanted)
+        written.and(end(self.kept.take(), None)).and(wanted)
     }
 }
 
@@ -158,12 +157,10 @@ impl<'a> SamplesFiles<'a> {
         mut self,
         compared: Option<&Compared>,
     ) -> (Option<PathBuf>, Result<(), Failure>) {
-        let ended = self.try_end(compared);
-        let (left, ended) = match ended {
-            Ok(left) => (left, Ok(())),
-            Err(error) => (None, Err(Failure::from(error))),
-        };
-        (left, self.written.and(ended))
+        match self.try_end(compared) {
+            Ok(left) => (left, self.written),
+            Err(error) => (None, self.written.and(Err(error.into()))),
+        }
     }
 
     fn try_end(&mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {
@@ -171,8 +168,7 @@ impl<'a> SamplesFiles<'a> {
         let companion = compared.and_then(|of| companion(of, self.count));
         let description = companion.map(|companion| companion.text()).transpose()?;
         let left = self.as_built.end(is_over, description.as_deref());
-        let again = self.again.iter_mut().flatten();
-        again.fold(left, |left, files| files.end(is_over, None).and(left))
+        self.again.iter_mut().flatten().fold(left, |left, files| files.end(is_over, None).and(left))
     }
 }
 

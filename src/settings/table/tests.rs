@@ -96,6 +96,25 @@ fn a_bad_value_names_its_key() {
 }
 
 #[test]
+fn a_value_of_another_type_is_named_with_what_is_expected() {
+    let about = |table| message(table).rsplit_once("cbdr]: ").unwrap().1.to_owned();
+    assert_eq!(
+        about(json!({"repetitions": true})),
+        "`repetitions`: expected a string or a number, not `true`"
+    );
+    assert_eq!(about(json!({"check-output": 3})), "`check-output`: expected a string, not `3`");
+    assert_eq!(about(json!({"threshold": 2})), "`threshold`: expected a string, not `2`");
+}
+
+#[test]
+fn what_is_wrong_with_a_command_is_said() {
+    let why = |command: &str| table(json!({"command": command})).command().unwrap_err().to_string();
+    assert_eq!(why(""), "invalid command ``: it is empty");
+    let open = "a quote is not closed, or nothing follows a backslash";
+    assert_eq!(why("sh -c 'a"), format!("invalid command `sh -c 'a`: {open}"));
+}
+
+#[test]
 fn a_target_in_a_higher_layer_clears_the_lower_ones() {
     let both = table(json!({"command": "c"})).over(table(json!({"bench": "b", "warn": "1%"})));
     assert_eq!(both, table(json!({"command": "c", "warn": "1%"})));

@@ -14,20 +14,18 @@ const EXECUTABLE: &str = "cargo-cbdr";
 
 /// The script that makes a shell complete our words. Those of the usual shells ask the program,
 /// which knows the branches and targets, too, and complete `cargo cbdr` as well.
-pub(crate) fn completions(shell: Shell) -> io::Result<Vec<u8>> {
-    let script = match shell {
-        Shell::Bash => Some(include_str!("shells/bash.sh")),
-        Shell::Zsh => Some(include_str!("shells/zsh.sh")),
-        Shell::Fish => Some(include_str!("shells/fish.fish")),
-        _ => None,
-    };
-    if let Some(script) = script {
-        return Ok(script.as_bytes().to_vec());
+pub(crate) fn completions(shell: Shell) -> Vec<u8> {
+    match shell {
+        Shell::Bash => include_bytes!("shells/bash.sh").to_vec(),
+        Shell::Zsh => include_bytes!("shells/zsh.sh").to_vec(),
+        Shell::Fish => include_bytes!("shells/fish.fish").to_vec(),
+        _ => {
+            let mut script = Vec::new();
+            let mut command = Cli::command().name(EXECUTABLE).bin_name(EXECUTABLE);
+            clap_complete::generate(shell, &mut command, EXECUTABLE, &mut script);
+            script
+        }
     }
-    let mut script = Vec::new();
-    let mut command = Cli::command().name(EXECUTABLE).bin_name(EXECUTABLE);
-    clap_complete::generate(shell, &mut command, EXECUTABLE, &mut script);
-    Ok(script)
 }
 
 /// The manual page of the program, or of one of its subcommands; `None` for a name that is none.
@@ -36,8 +34,7 @@ pub(crate) fn man(subcommand: Option<&str>) -> Option<io::Result<Vec<u8>>> {
     let Some(name) = subcommand else { return Some(page(program)) };
     let command = program.get_subcommands().find(|command| command.get_name() == name)?;
     let title = format!("{EXECUTABLE}-{name}");
-    let usage = format!("cargo cbdr {name}");
-    Some(page(command.clone().bin_name(usage).display_name(title)))
+    Some(page(command.clone().bin_name(format!("cargo cbdr {name}")).display_name(title)))
 }
 
 /// The names of the subcommands.

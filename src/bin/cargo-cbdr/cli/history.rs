@@ -118,10 +118,8 @@ pub(crate) struct Check {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("a number above 0".to_owned()),
-    }
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or("it must be a number above 0".to_owned())
 }
 
 /// The arguments of `history list`.

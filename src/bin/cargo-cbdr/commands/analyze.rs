@@ -15,11 +15,11 @@ use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
 
 use crate::cli::{Analyze, DecisionRule, Format, SampleArgs};
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, text};
 
 /// How often the result so far is shown.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -28,18 +28,14 @@ const REDRAW: Duration = Duration::from_millis(100);
 const TOLERANCE: Threshold = Threshold(0.05);
 
 /// Prints the result of samples.
-pub(crate) fn run(
-    args: &Analyze,
-    called: &CommandLine,
-    interrupt: &Interrupt,
-) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -> CommandResult {
     let spec = spec(&args.samples, args.rule, &args.failure.0)?;
     if args.combine {
         return super::combine::run(args, called, &spec, interrupt);
     }
     if args.format == Format::Junit && spec.gates.is_none() {
         let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
-        return Err(Failure::Arguments(what.to_owned()));
+        return Failure::arguments(what);
     }
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let inputs = inputs(&args.samples.files)?;
@@ -81,65 +77,53 @@ pub(super) struct Input {
 
 /// Opens the files of samples; without any, standard input.
 pub(super) fn inputs(files: &[PathBuf]) -> Result<Vec<Input>, Failure> {
-    let standard = || -> Result<Input, Failure> {
-        Ok(Input { name: "standard input".to_owned(), file: standard()?, regular: false })
-    };
-    let open = |path: &PathBuf| {
+    let open = |path: &Path| {
         if path == Path::new("-") {
             return standard();
         }
         let file = fs_err::File::open(path)?;
         let regular = file.metadata()?.is_file();
-        Ok(Input { name: quoted(path), file: file.into_parts().0, regular })
+        Ok(Input { name: text::path(path), file: file.into_parts().0, regular })
     };
-    match files {
-        [] => Ok(vec![standard()?]),
-        files => files.iter().map(open).collect(),
+    if files.is_empty() {
+        Ok(vec![standard()?])
+    } else {
+        files.iter().map(|path| open(path)).collect()
     }
-}
-
-/// The name of a file in messages.
-pub(super) fn quoted(path: &Path) -> String {
-    format!("`{}`", path.display())
 }
 
 /// Opens standard input, unless it is a terminal.
-fn standard() -> Result<File, Failure> {
+fn standard() -> Result<Input, Failure> {
     if std::io::stdin().is_terminal() {
-        let what = "standard input is a terminal: name a file, or pipe samples in";
-        return Err(Failure::Arguments(what.to_owned()));
+        return Failure::arguments("standard input is a terminal: name a file, or pipe samples in");
     }
-    Ok(standard_input()?)
+    Ok(Input { name: "standard input".to_owned(), file: standard_input()?, regular: false })
 }
 
 /// The specification of the analysis.
-pub(super) fn spec(
-    samples: &SampleArgs,
-    rule: DecisionRule,
-    failure: &Table,
-) -> Result<Spec, Failure> {
+pub(super) fn spec(args: &SampleArgs, rule: DecisionRule, fails: &Table) -> Result<Spec, Failure> {
     let judges = rule == DecisionRule::Judge;
-    let has_threshold = !samples.threshold.is_empty();
+    let has_threshold = !args.threshold.is_empty();
     let usual = match (judges, has_threshold) {
         (true, _) => Estimator::Min,
         (false, true) => Estimator::default(),
         (false, false) => Estimator::Mean,
     };
     let mut table = Table {
-        metrics: samples.metric.clone(),
-        confidence: Some(samples.confidence.clone()),
-        estimator: samples.estimator.clone().or(Some(Written::new(usual))),
+        metrics: args.metric.clone(),
+        confidence: Some(args.confidence.clone()),
+        estimator: args.estimator.clone().or(Some(Written::new(usual))),
         threshold: judges.then(|| Written::new(TOLERANCE)),
-        ..failure.clone()
+        ..fails.clone()
     };
-    table.set_thresholds(&samples.threshold);
-    let (policy, _) = options::limits(&table).map_err(Failure::usage)?;
-    let gates = (judges || has_threshold).then(|| options::gates(&table));
-    let gates = gates.transpose().map_err(Failure::usage)?;
+    table.set_thresholds(&args.threshold);
+    let (policy, _) = options::limits(&table)?;
+    let gates = (judges || has_threshold).then(|| options::gates(&table)).transpose()?;
     if gates.iter().flatten().any(|gate| gate.learnt.is_some()) {
-        let what = "`auto` is learnt from the results of a repository, which samples do not have: \
-                    give a percentage";
-        return Err(Failure::Arguments(what.to_owned()));
+        return Failure::arguments(
+            "`auto` is learnt from the results of a repository, which samples do not have: give a \
+             percentage",
+        );
     }
     let estimator = policy.estimator;
     if estimator.needs_pairs() && (judges || gates.is_none()) {
@@ -147,16 +131,16 @@ pub(super) fn spec(
             true => "pairs, which `--rule judge` does not use",
             false => "pairs and a threshold: add `--threshold`",
         };
-        return Err(Failure::Arguments(format!("`--estimator {estimator}` needs {why}")));
+        return Failure::arguments(format!("`--estimator {estimator}` needs {why}"));
     }
-    let Described { units, not_measured, .. } = described(&samples.files)?;
+    let Described { units, not_measured, .. } = described(&args.files)?;
     Ok(Spec {
         judges,
         gates,
-        named: samples.metric.clone().unwrap_or_default(),
+        named: args.metric.clone().unwrap_or_default(),
         policy,
-        chosen: samples.estimator.is_some(),
-        base: samples.base.clone(),
+        chosen: args.estimator.is_some(),
+        base: args.base.clone(),
         units,
         not_measured,
     })

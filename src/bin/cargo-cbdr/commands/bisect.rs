@@ -9,14 +9,14 @@ use cargo_cbdr::workspace::git::line::Parents;
 
 use super::observe::random_seed;
 use super::request::request;
-use crate::cli::{Bisect, Printed};
-use crate::exit::ExitKind;
-use crate::render::bisect::{described, print, print_json, tried};
-use crate::render::outputs::printed;
-use crate::ui::{Failure, Ui, text};
+use crate::cli::Bisect;
+use crate::exit::{CommandResult, ExitKind};
+use crate::render::bisect::{described, json, print, tried};
+use crate::render::show;
+use crate::ui::{Ui, text};
 
 /// Searches for the commit, as requested by the arguments.
-pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Bisect, context: Context<'_>) -> CommandResult {
     let options = BisectOptions {
         request: request(args.settings.0.clone(), None, args.filter.filter.clone())?,
         good: args.good.clone(),
@@ -26,34 +26,28 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> Result<ExitKind, Failu
         seed: args.seed.seed.unwrap_or_else(random_seed),
     };
     let mut ui = Ui::new();
-    let outcome = bisect(&options, context, &mut |event| show(&mut ui, event));
+    let outcome = bisect(&options, context, &mut |event| show_event(&mut ui, event));
     ui.end();
     if outcome.as_ref().is_err_and(Error::is_interrupt) {
-        ui.status(
-            "Interrupted",
-            "the verdicts so far are kept; the same command resumes from there",
-        );
+        let what = "the verdicts so far are kept; the same command resumes from there";
+        ui.status("Interrupted", what);
     }
     let report = outcome?;
-    printed(match args.format {
-        Printed::Human => print(&report),
-        Printed::Json => print_json(&report),
-    })?;
+    show(args.format, |out| print(out, &report), || json(&report))?;
     Ok(ExitKind::of_search(report.verdict, &report.fail_on))
 }
 
-fn show(ui: &mut Ui, event: BisectEvent<'_>) {
+fn show_event(ui: &mut Ui, event: BisectEvent<'_>) {
     match event {
         // The search itself reports which commits it compares.
         BisectEvent::Comparing(Event::Sides(_) | Event::Prepared { .. } | Event::Sampling(_)) => {}
         BisectEvent::Comparing(event) => ui.show(&event),
         BisectEvent::Begins { commits, known } => {
             let commits = text::count(commits as u64, "commit");
-            if known == 0 {
-                ui.status("Bisecting", &commits);
-            } else {
-                let verdicts = text::count(known as u64, "verdict");
-                ui.status("Resuming", &format!("{commits}, {verdicts} from before"));
+            let verdicts = text::count(known as u64, "verdict");
+            match known {
+                0 => ui.status("Bisecting", &commits),
+                _ => ui.status("Resuming", &format!("{commits}, {verdicts} from before")),
             }
         }
         BisectEvent::Trying { commit, suspects, tries_left } => {

@@ -4,18 +4,17 @@ use std::io::Write;
 use std::path::Path;
 
 use cargo_cbdr::Error;
-use cargo_cbdr::model::metric::Unit;
 use cargo_cbdr::workspace::cache::{Cache, CachedRepository, Cleaned};
 use cargo_cbdr::workspace::git::Repo;
 
 use super::request::cache_dir;
 use crate::cli;
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::render::grid;
 use crate::render::table::TextTable;
-use crate::ui::{Failure, Ui, text};
+use crate::ui::{Ui, text};
 
-pub(crate) fn run(what: &cli::CacheAction) -> Result<ExitKind, Failure> {
+pub(crate) fn run(what: &cli::CacheAction) -> CommandResult {
     let cache = Cache::open(cache_dir()).map_err(Error::from)?;
     match *what {
         cli::CacheAction::List => list(&cache),
@@ -23,24 +22,18 @@ pub(crate) fn run(what: &cli::CacheAction) -> Result<ExitKind, Failure> {
     }
 }
 
-fn list(cache: &Cache) -> Result<ExitKind, Failure> {
+fn list(cache: &Cache) -> CommandResult {
     let kept = cache.repositories().map_err(Error::from)?;
     let mut out = anstream::stdout().lock();
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
     let place = text::clean(&cache.path().display().to_string());
-    let repositories = match kept.len() {
-        1 => "1 repository".to_owned(),
-        number => format!("{number} repositories"),
-    };
-    writeln!(out, "{place}: {} of {repositories}", bytes(total))?;
-    if kept.is_empty() {
-        return Ok(ExitKind::Success);
-    }
+    let (number, ies) = (kept.len(), if kept.len() == 1 { "y" } else { "ies" });
+    writeln!(out, "{place}: {} of {number} repositor{ies}", text::bytes(total))?;
     let table = TextTable::of(&kept)
         .text("repository", shown)
         .numbers("builds", |kept| kept.artifacts.to_string())
-        .numbers("size", |kept| bytes(kept.artifact_bytes))
-        .numbers("worktrees", |kept| bytes(kept.other_bytes))
+        .numbers("size", |kept| text::bytes(kept.artifact_bytes))
+        .numbers("worktrees", |kept| text::bytes(kept.other_bytes))
         .numbers("used", |kept| {
             let used = kept.used.and_then(|used| used.elapsed().ok());
             used.map_or("-".to_owned(), |age| format!("{} ago", text::roughly(age.as_secs_f64())))
@@ -61,7 +54,7 @@ fn shown(kept: &CachedRepository) -> String {
     text::clean(&format!("{}{gone}", root.display()))
 }
 
-fn clean(cache: &Cache, all: bool) -> Result<ExitKind, Failure> {
+fn clean(cache: &Cache, all: bool) -> CommandResult {
     let mut ui = Ui::new();
     if all {
         for (folder, cleaned) in cache.clean().map_err(Error::from)? {
@@ -71,22 +64,16 @@ fn clean(cache: &Cache, all: bool) -> Result<ExitKind, Failure> {
     }
     let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
     let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
-    let cleaned = repository.clean().map_err(Error::from)?;
-    show(&mut ui, repository.path(), &cleaned);
+    show(&mut ui, repository.path(), &repository.clean().map_err(Error::from)?);
     Ok(ExitKind::Success)
 }
 
-fn bytes(number: u64) -> String {
-    text::value(number as f64, &Unit::Bytes)
-}
-
 fn show(ui: &mut Ui, folder: &Path, cleaned: &Cleaned) {
+    let folder = text::path(folder);
     match cleaned {
         Cleaned::Freed(freed) => {
-            ui.status("Removed", &format!("{} of `{}`", bytes(*freed), folder.display()));
+            ui.status("Removed", &format!("{} of {folder}", text::bytes(*freed)))
         }
-        Cleaned::InUse(holder) => {
-            ui.status("Leaving", &format!("`{}`, in use by {holder}", folder.display()));
-        }
+        Cleaned::InUse(holder) => ui.status("Leaving", &format!("{folder}, in use by {holder}")),
     }
 }

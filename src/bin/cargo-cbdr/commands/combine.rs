@@ -12,11 +12,11 @@ use cargo_cbdr::samples::{
 
 use super::analyze;
 use crate::cli::Analyze;
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::samples::AGAIN;
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, text};
 
 /// Prints the verdict of the shards measured by several machines, with the
 /// settings of the measurement; only `--fail-on` may differ.
@@ -25,7 +25,7 @@ pub(super) fn run(
     called: &CommandLine,
     asked: &Spec,
     interrupt: &Interrupt,
-) -> Result<ExitKind, Failure> {
+) -> CommandResult {
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
     let (mut parts, mut left_out) = (Vec::new(), Vec::new());
     for path in &args.samples.files {
@@ -65,7 +65,7 @@ fn parts_in(folder: &Path, parts: &mut Vec<ShardPart>) -> Result<Vec<String>, Fa
             Ok((companion, shard)) => parts.push(read(&path, companion, shard)?),
             Err(NotAShard::Unreadable(error)) => return Err(error.into()),
             Err(NotAShard::Because(why)) => {
-                left_out.push(format!("{} is left out: {why}", analyze::quoted(&path)))
+                left_out.push(format!("{} is left out: {why}", text::path(&path)))
             }
         }
     }
@@ -85,12 +85,12 @@ fn part(path: &Path) -> Result<ShardPart, Failure> {
 }
 
 fn no_shard(path: &Path, why: String) -> Failure {
-    let misfit = Misfit::NoShard { file: analyze::quoted(path), why };
+    let misfit = Misfit::NoShard { file: text::path(path), why };
     Failure::from(Error::from(samples::Error::from(misfit)))
 }
 
 fn read(path: &Path, companion: Companion, shard: SeededShard) -> Result<ShardPart, Failure> {
-    let file = analyze::quoted(path);
+    let file = text::path(path);
     let mut recording = Recording::new(None, companion.units.clone());
     let text = fs_err::read(path)?;
     if !text.trim_ascii().is_empty() {

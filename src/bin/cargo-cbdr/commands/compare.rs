@@ -12,23 +12,25 @@ use cargo_cbdr::workspace::Request;
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request;
 use crate::cli::{Compare, Format, MessageFormat, SideFlags, When};
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::output;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, text};
 
 /// Runs the comparison, as requested by the arguments.
-pub(crate) fn run(
-    args: &Compare,
-    called: &CommandLine,
-    context: Context<'_>,
-) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Compare, called: &CommandLine, context: Context<'_>) -> CommandResult {
     let mut ui = Ui::new();
     let options = options(args)?;
     if args.dry_run {
-        return dry_run(&options, args.format, context, ui);
+        let format = args.format.printed("--dry-run")?;
+        let preview = preview(&options, context, &mut |event| ui.show(&event));
+        ui.end();
+        let (preview, shard) = (preview?, options.shard);
+        let json = || render::preview::json(&preview, shard);
+        render::show(format, |out| render::preview::print(out, &preview, shard), json)?;
+        return Ok(ExitKind::Success);
     }
     if let Some(times) = args.repeat {
         return super::repeat::run(times, options, args.format, context, ui);
@@ -37,8 +39,10 @@ pub(crate) fn run(
     match (samples, args.shard) {
         (Some(samples), Some(_)) => put_aside(samples, &mut ui)?,
         (None, Some(_)) => {
-            let what = "`--shard` needs `--samples FILE.csv`: the file is what it contributes to the verdict";
-            return Err(Failure::Arguments(what.to_owned()));
+            return Failure::arguments(
+                "`--shard` needs `--samples FILE.csv`: the file is what it contributes to the \
+                 verdict",
+            );
         }
         (_, None) => {}
     }
@@ -76,38 +80,15 @@ fn put_aside(samples: &Path, ui: &mut Ui) -> std::io::Result<()> {
     }
     if Companion::of_shard(&partial).is_err() {
         let what = "an earlier run of this shard was killed before it could describe them";
-        ui.status("Dropping", &format!("the pairs in `{}`: {what}", partial.display()));
+        ui.status("Dropping", &format!("the pairs in {}: {what}", text::path(&partial)));
         return Ok(());
     }
     let names = (1..).map(|start| samples.with_extension(format!("{start}.csv.partial")));
     let Some(aside) = names.into_iter().find(|path| !path.exists()) else { return Ok(()) };
-    ui.status(
-        "Keeping",
-        &format!("the pairs of an earlier run of this shard, as `{}`", aside.display()),
-    );
+    let what = format!("the pairs of an earlier run of this shard, as {}", text::path(&aside));
+    ui.status("Keeping", &what);
     fs_err::rename(Companion::path(&partial), Companion::path(&aside))?;
     fs_err::rename(partial, aside)
-}
-
-/// Prints what would be compared.
-fn dry_run(
-    options: &Options,
-    format: Format,
-    context: Context<'_>,
-    mut ui: Ui,
-) -> Result<ExitKind, Failure> {
-    let print = match format {
-        Format::Human => render::preview::print,
-        Format::Json => render::preview::print_json,
-        _ => {
-            let what = "`--dry-run` supports only `--format human` and `json`";
-            return Err(Failure::Arguments(what.to_owned()));
-        }
-    };
-    let preview = preview(options, context, &mut |event| ui.show(&event));
-    ui.end();
-    outputs::printed(print(&preview?, options.shard))?;
-    Ok(ExitKind::Success)
 }
 
 fn options(args: &Compare) -> Result<Options, Failure> {

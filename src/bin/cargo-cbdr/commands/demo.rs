@@ -14,7 +14,7 @@ use cargo_cbdr::{Error, Options};
 
 use super::observe::{KeepRuns, Observed, observed, random_seed};
 use super::request::request_in;
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::render;
 use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, Ui, about, fold, text};
@@ -47,7 +47,7 @@ It runs all bench targets, or the one that you name: `--bench NAME`, or permanen
 "#;
 
 /// Creates the repository, compares, and suggests what to do next.
-pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind, Failure> {
+pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> CommandResult {
     let mut ui = Ui::new();
     let folder = tempfile::Builder::new().prefix("cargo-cbdr-demo-").tempdir();
     let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
@@ -75,9 +75,8 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> Result<ExitKind
     written?;
     printed?;
     if outcome.verdict != Some(Verdict::Regression) {
-        let verdict = outcome.verdict.unwrap_or(Verdict::Inconclusive);
-        let what = format!("the demo planted a slowdown, but found: {}", text::verdict(verdict));
-        return Err(Failure::Refused(what));
+        let found = text::verdict(outcome.verdict.unwrap_or(Verdict::Inconclusive));
+        return Failure::refused(format!("the demo planted a slowdown, but found: {found}"));
     }
     NEXT.lines().try_for_each(|line| fold::print(&mut out, line, 0))?;
     Ok(ExitKind::Success)

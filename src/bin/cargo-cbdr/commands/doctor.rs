@@ -7,14 +7,15 @@ use cargo_cbdr::settings::values::Time;
 
 use super::observe::random_seed;
 use super::{WORK, call_of_ourselves};
-use crate::cli::{Doctor, Printed};
-use crate::exit::ExitKind;
-use crate::render::doctor::{print, print_json};
-use crate::ui::{Failure, Ui, text};
+use crate::cli::Doctor;
+use crate::exit::{CommandResult, ExitKind};
+use crate::render::doctor::{json, print};
+use crate::render::show;
+use crate::ui::{Ui, text};
 
 /// Examines the machine and prints its properties.
-pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<ExitKind, Failure> {
-    let Time(time) = args.time_limit.read("time-limit").map_err(Failure::usage)?;
+pub(crate) fn run(args: &Doctor, context: Context<'_>) -> CommandResult {
+    let Time(time) = args.time_limit.read("time-limit")?;
     let options = DoctorOptions {
         work: call_of_ourselves(WORK)?,
         env: environment(),
@@ -27,9 +28,6 @@ pub(crate) fn run(args: &Doctor, context: Context<'_>) -> Result<ExitKind, Failu
         let time = text::seconds(time.as_secs_f64());
         ui.status("Measuring", &format!("the noise of this machine, for {time}"));
     })?;
-    match args.format {
-        Printed::Human => print(&checkup)?,
-        Printed::Json => print_json(&checkup)?,
-    }
+    show(args.format, |out| print(out, &checkup), || json(&checkup))?;
     Ok(ExitKind::Success)
 }

@@ -10,16 +10,15 @@ use cargo_cbdr::workspace::git::line::Parents;
 use cargo_cbdr::workspace::git::notes::Merged;
 
 use super::request::request;
-use crate::cli::{self, Printed};
-use crate::exit::ExitKind;
+use crate::cli;
+use crate::exit::{CommandResult, ExitKind};
 use crate::output::OutputFile;
 use crate::page;
-use crate::render::outputs::printed;
-use crate::render::{history as render, history_export};
+use crate::render::{history as render, history_export, show};
 use crate::ui::{Failure, Ui, text};
 
 /// Runs the subcommand of the arguments.
-pub(crate) fn run(args: &cli::History, context: Context<'_>) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &cli::History, context: Context<'_>) -> CommandResult {
     match args {
         cli::History::Record(args) => record(args, context),
         cli::History::Check(args) => check(args, context),
@@ -35,9 +34,9 @@ fn parents(all: bool) -> Parents {
     if all { Parents::All } else { Parents::First }
 }
 
-fn record(args: &cli::RecordArgs, context: Context<'_>) -> Result<ExitKind, Failure> {
-    let (metrics, show) = (args.metric.clone(), args.show.clone());
-    let flags = Table { metrics, show, ..args.settings.0.clone() };
+fn record(args: &cli::RecordArgs, context: Context<'_>) -> CommandResult {
+    let flags =
+        Table { metrics: args.metric.clone(), show: args.show.clone(), ..args.settings.0.clone() };
     let request = request(flags, args.rev.clone(), args.filter.filter.clone())?;
     let options = record::RecordOptions { request, runs: args.runs };
     let mut ui = Ui::new();
@@ -51,15 +50,13 @@ fn record(args: &cli::RecordArgs, context: Context<'_>) -> Result<ExitKind, Fail
     let recorded = outcome?;
     let results = text::count(recorded.results.len() as u64, "result");
     ui.status("Recorded", &format!("{results} of {}", text::revision(&recorded.revision)));
-    printed(match args.format {
-        Printed::Human => render::print_recorded(&recorded),
-        Printed::Json => render::print_recorded_json(&recorded),
-    })?;
+    let json = || render::recorded_json(&recorded);
+    show(args.format, |out| render::recorded(out, &recorded), json)?;
     let has_failed = recorded.results.iter().any(|result| result.error.is_some());
     Ok(if has_failed { ExitKind::Failed } else { ExitKind::Success })
 }
 
-fn check(args: &cli::Check, context: Context<'_>) -> Result<ExitKind, Failure> {
+fn check(args: &cli::Check, context: Context<'_>) -> CommandResult {
     let flags =
         Table { base: args.base.clone(), metrics: args.metric.clone(), ..args.failure.0.clone() };
     let options = check::CheckOptions {
@@ -72,14 +69,11 @@ fn check(args: &cli::Check, context: Context<'_>) -> Result<ExitKind, Failure> {
     };
     let checked = check::check(&options, context)?;
     warn_of_skipped(&checked.skipped);
-    printed(match args.format {
-        Printed::Human => render::print_check(&checked),
-        Printed::Json => render::print_check_json(&checked),
-    })?;
+    show(args.format, |out| render::check(out, &checked), || render::check_json(&checked))?;
     Ok(ExitKind::of_check(&checked))
 }
 
-fn list(args: &cli::List, context: Context<'_>) -> Result<ExitKind, Failure> {
+fn list(args: &cli::List, context: Context<'_>) -> CommandResult {
     let flags = Table { metrics: args.metric.clone(), ..Table::default() };
     let options = list::ListOptions {
         request: request(flags, args.rev.clone(), None)?,
@@ -87,23 +81,21 @@ fn list(args: &cli::List, context: Context<'_>) -> Result<ExitKind, Failure> {
         parents: parents(args.all_parents),
         benchmark: args.benchmark.clone(),
     };
-    let html = match &args.html {
-        Some(path) => Some((path, OutputFile::new(path, context.interrupt)?)),
-        None => None,
-    };
+    let file = |path| Ok::<_, Failure>((path, OutputFile::new(path, context.interrupt)?));
+    let html = args.html.as_deref().map(file).transpose()?;
     let listing = list::list(&options)?;
     warn_of_skipped(&listing.skipped);
     match html {
         Some((path, file)) => {
             file.write(&page::history::page(&listing))?;
-            Ui::new().status("Wrote", &path.display().to_string());
+            Ui::new().status("Wrote", &text::path(path));
         }
         None => render::print_list(&listing)?,
     }
     Ok(ExitKind::Success)
 }
 
-fn annotate(args: &cli::Annotate) -> Result<ExitKind, Failure> {
+fn annotate(args: &cli::Annotate) -> CommandResult {
     let request = request(Table::default(), None, None)?;
     let (commit, what) = match &args.change {
         Some(why) => (history::annotate(&request, &args.rev, why)?, why.trim().to_owned()),
@@ -116,24 +108,22 @@ fn annotate(args: &cli::Annotate) -> Result<ExitKind, Failure> {
     Ok(ExitKind::Success)
 }
 
-fn export(args: &cli::Export) -> Result<ExitKind, Failure> {
+fn export(args: &cli::Export) -> CommandResult {
     let (notes, skipped) = history::all_notes(&request(Table::default(), None, None)?)?;
     warn_of_skipped(&skipped);
     history_export::print(&notes, args.format)?;
     Ok(ExitKind::Success)
 }
 
-fn push(args: &cli::Sync, context: Context<'_>) -> Result<ExitKind, Failure> {
-    let request = request(Table::default(), None, None)?;
-    let pushed = sync::push(&request, &args.remote, context)?;
+fn push(args: &cli::Sync, context: Context<'_>) -> CommandResult {
+    let pushed = sync::push(&request(Table::default(), None, None)?, &args.remote, context)?;
     let had_all = if pushed.is_pushed { "" } else { ", which already had all of them" };
     print_merged("Pushed", &format!("{}{had_all}", args.remote), pushed.merged);
     Ok(ExitKind::Success)
 }
 
-fn pull(args: &cli::Sync, context: Context<'_>) -> Result<ExitKind, Failure> {
-    let request = request(Table::default(), None, None)?;
-    let merged = sync::pull(&request, &args.remote, context)?;
+fn pull(args: &cli::Sync, context: Context<'_>) -> CommandResult {
+    let merged = sync::pull(&request(Table::default(), None, None)?, &args.remote, context)?;
     print_merged("Pulled", &args.remote, merged);
     Ok(ExitKind::Success)
 }

@@ -10,14 +10,13 @@ use cargo_cbdr::exec::system::{Place, digest};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::values::Time;
 use cargo_cbdr::workspace::git::Repo;
-use cargo_cbdr::workspace::git::hooks::{Push, is_active, pushes};
+use cargo_cbdr::workspace::git::hooks::{self, Push, is_active, pushes};
 
 use super::{compare, current_folder};
 use crate::cli::{self, Compare, HookAction, HookArgs};
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::render::readable::CommandLine;
-use crate::ui::{Failure, Ui, about};
-use cargo_cbdr::workspace::git::hooks;
+use crate::ui::{Failure, Ui, about, text};
 
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";
@@ -35,11 +34,7 @@ const END: &str = "# <<< cargo cbdr hook <<<";
 /// The first line of a hook that has nothing but our part.
 const SHELL: &str = "#!/bin/sh\n";
 
-pub(crate) fn run(
-    what: &HookAction,
-    called: &CommandLine,
-    context: Context<'_>,
-) -> Result<ExitKind, Failure> {
+pub(crate) fn run(what: &HookAction, called: &CommandLine, context: Context<'_>) -> CommandResult {
     match what {
         HookAction::Install(args) => install(args),
         HookAction::Uninstall => uninstall(),
@@ -52,7 +47,7 @@ fn hooks_folder() -> Result<(Repo, PathBuf), Failure> {
     let repo = Repo::discover(&current_folder()?).map_err(Error::from)?;
     let hooks = hooks::folder(&repo).map_err(Error::from)?;
     if hooks.shared {
-        return refuse(format!(
+        return Failure::refused(format!(
             "`core.hooksPath` is `{}` for all repositories: set one for this repository alone \
              (`git config core.hooksPath .git/hooks`), or call `cargo cbdr hook run` from there",
             hooks.path.display()
@@ -61,14 +56,11 @@ fn hooks_folder() -> Result<(Repo, PathBuf), Failure> {
     Ok((repo, hooks.path))
 }
 
-fn refuse<T>(what: String) -> Result<T, Failure> {
-    Err(Failure::Refused(what))
-}
-
-fn install(args: &HookArgs) -> Result<ExitKind, Failure> {
+fn install(args: &HookArgs) -> CommandResult {
     parse(args)?;
     let (repo, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
+    let (hook_name, kept_name) = (text::path(&hook), text::path(&kept));
     let existing = ExistingHook::read(&hook)?;
     let inside = current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
@@ -77,14 +69,11 @@ fn install(args: &HookArgs) -> Result<ExitKind, Failure> {
     let is_kept = matches!(existing, ExistingHook::Other);
     if is_kept {
         if fs_err::symlink_metadata(&kept).is_ok() {
-            return refuse(format!(
-                "`{}` and `{}` both exist: remove one of them first",
-                hook.display(),
-                kept.display()
-            ));
+            let what = format!("{hook_name} and {kept_name} both exist: remove one of them first");
+            return Failure::refused(what);
         }
         fs_err::rename(&hook, &kept)?;
-        ui.status("Keeping", &format!("the existing hook, as `{}`", kept.display()));
+        ui.status("Keeping", &format!("the existing hook, as {kept_name}"));
         if !is_active(&kept) {
             ui.warn("the existing hook is not executable, so git did not call it either");
         }
@@ -101,43 +90,40 @@ fn install(args: &HookArgs) -> Result<ExitKind, Failure> {
         }
         return Err(failure);
     }
-    ui.status("Installed", &format!("`{}`; `git push --no-verify` skips it", hook.display()));
+    ui.status("Installed", &format!("{hook_name}; `git push --no-verify` skips it"));
     Ok(ExitKind::Success)
 }
 
-fn uninstall() -> Result<ExitKind, Failure> {
+fn uninstall() -> CommandResult {
     let (_, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
+    let (hook_name, kept_name) = (text::path(&hook), text::path(&kept));
     let ExistingHook::WithOurs { before, after } = ExistingHook::read(&hook)? else {
-        return refuse(format!("`{}` is not a hook that `cargo cbdr` installed", hook.display()));
+        return Failure::refused(format!("{hook_name} is not a hook that `cargo cbdr` installed"));
     };
     let rest = [before, after].concat();
-    let is_ours_alone =
-        rest.strip_prefix(SHELL.as_bytes()).unwrap_or(&rest).trim_ascii().is_empty();
-    let mut ui = Ui::new();
-    match (is_ours_alone, fs_err::symlink_metadata(&kept).is_ok()) {
+    let is_all_ours = rest.strip_prefix(SHELL.as_bytes()).unwrap_or(&rest).trim_ascii().is_empty();
+    let (verb, what) = match (is_all_ours, fs_err::symlink_metadata(&kept).is_ok()) {
         (true, true) => {
             fs_err::rename(&kept, &hook)?;
-            ui.status("Restored", &format!("`{}`", hook.display()));
+            ("Restored", hook_name)
         }
         (true, false) => {
             fs_err::remove_file(&hook)?;
-            ui.status("Removed", &format!("`{}`", hook.display()));
+            ("Removed", hook_name)
         }
         (false, false) => {
             write(&hook, &rest)?;
-            let what = "the lines of `cargo cbdr`; the others stay";
-            ui.status("Removed", &format!("from `{}` {what}", hook.display()));
+            ("Removed", format!("from {hook_name} the lines of `cargo cbdr`; the others stay"))
         }
         (false, true) => {
-            return refuse(format!(
-                "`{}` has lines that `cargo cbdr` did not write, and `{}` is to take its place: \
-                 move those lines there first, or remove one of the two files",
-                hook.display(),
-                kept.display()
+            return Failure::refused(format!(
+                "{hook_name} has lines that `cargo cbdr` did not write, and {kept_name} is to \
+                 take its place: move those lines there first, or remove one of the two files"
             ));
         }
-    }
+    };
+    Ui::new().status(verb, &what);
     Ok(ExitKind::Success)
 }
 
@@ -182,7 +168,7 @@ impl ExistingHook {
             }
             _ => {}
         }
-        refuse(format!(
+        Failure::refused(format!(
             "the lines of `cargo cbdr` in `{}`, or their marks, have been changed, so it is not \
              clear which lines are yours: remove those of `cargo cbdr` by hand",
             hook.display()
@@ -201,11 +187,12 @@ fn digest_of(lines: &[u8]) -> String {
 /// comes after it is run, too, unless it stops the push.
 fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
-        return refuse(format!("`{}` is not UTF-8: install from the root", inside.display()));
+        let what = format!("{} is not UTF-8: install from the root", text::path(inside));
+        return Failure::refused(what);
     };
     let quoted = |word: &str| match shlex::try_quote(word) {
         Ok(word) => Ok(word.into_owned()),
-        Err(_) => Err(Failure::Arguments("an argument contains a zero byte".to_owned())),
+        Err(_) => Failure::arguments("an argument contains a zero byte"),
     };
     let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(&args.time_limit)?);
     for (number, word) in args.args.iter().enumerate() {
@@ -214,41 +201,22 @@ fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
     }
     // A shell knows no other separator.
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
-    let enter = match inside.as_str() {
-        "" => String::new(),
-        inside => format!("cd -- {} || exit 0; ", quoted(inside)?),
-    };
-    let lines = format!(
-        "# Made by `cargo cbdr hook install`; `cargo cbdr hook uninstall` removes the lines between\n\
-         # these two marks, and no others. Lines of your own go before or after them; `pushes`\n\
-         # prints there what git passes to a pre-push hook on standard input.\n\
-         pushed=$(cat)\n\
-         pushes() {{ if [ -n \"$pushed\" ]; then printf '%s\\n' \"$pushed\"; fi; }}\n\
-         kept=$(dirname -- \"$0\")/{KEPT}\n\
-         if [ -x \"$kept\" ]; then\n    pushes | \"$kept\" \"$@\" || exit $?\n\
-         fi\n\
-         if command -v cargo-cbdr >/dev/null; then\n    \
-         ({enter}pushes | {command}\n    ) || exit $?\n\
-         else\n    \
-         echo 'warning: cargo-cbdr is not installed, so nothing is compared' >&2\n\
-         fi\n"
-    );
+    let enter = format!("cd -- {} || exit 0; ", quoted(&inside)?);
+    let enter = if inside.is_empty() { "" } else { &enter };
+    let lines = include_str!("hook.sh").replace("@KEPT@", KEPT);
+    let lines = lines.replacen("@CALL@", &format!("{enter}pushes | {command}"), 1);
     Ok(format!("{BEGIN} {}\n{lines}{END}\n", digest_of(lines.as_bytes())))
 }
 
 /// Writes the hook as a whole, executable.
 fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
     let written = Place::find(hook).and_then(|place| place.replace_script(text));
-    Ok(written.map_err(|error| about(&format!("can't write `{}`", hook.display()), &error))?)
+    Ok(written.map_err(|error| about(&format!("can't write {}", text::path(hook)), &error))?)
 }
 
 /// Compares what git is about to push, one branch after the other. The first regression, or
 /// the first branch that can't be compared, stops the push.
-fn compare_pushes(
-    args: &HookArgs,
-    called: &CommandLine,
-    context: Context<'_>,
-) -> Result<ExitKind, Failure> {
+fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -> CommandResult {
     let (limit, _) = parse(args)?;
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
@@ -259,10 +227,8 @@ fn compare_pushes(
     let limit = Time(limit.max(Duration::from_secs(1)));
     let mut ui = Ui::new();
     for Push { commit, remote_branch, remote_commit, .. } in pushes {
-        ui.status(
-            "Pushing",
-            &format!("{remote_branch}: compared first (`--no-verify` skips that)"),
-        );
+        let what = format!("{remote_branch}: compared first (`--no-verify` skips that)");
+        ui.status("Pushing", &what);
         let (_, mut compare) = parse(args)?;
         compare.sides.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
@@ -279,11 +245,15 @@ fn compare_pushes(
 /// Parses the time limit and the arguments of `compare`, and rejects what a hook can't call.
 fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare), Failure> {
     let limit = Written::<Time>::from(time_limit.as_str());
-    let Time(limit) = limit.read("time-limit").map_err(Failure::usage)?;
-    let compare = cli::compare(args).map_err(|error| Failure::Arguments(error.to_string()))?;
+    let Time(limit) = limit.read("time-limit")?;
+    let compare = cli::compare(args).map_err(|error| {
+        // What this prints begins with the same word.
+        let text = error.to_string();
+        Failure::Arguments(text.trim_start_matches("error: ").trim_end().to_owned())
+    })?;
     if compare.sides.head.is_some() || compare.sides.dirty || compare.sides.aa {
         let what = "a hook compares what is pushed: leave out --head, --dirty and --aa";
-        return Err(Failure::Arguments(what.to_owned()));
+        return Failure::arguments(what);
     }
     Ok((limit, compare))
 }

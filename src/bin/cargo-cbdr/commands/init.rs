@@ -19,7 +19,7 @@ use cargo_cbdr::workspace::git::text_diff::unified;
 
 use super::request::request;
 use crate::cli::Init;
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::output;
 use crate::ui::{Failure, Ui, text};
 
@@ -36,7 +36,7 @@ struct FileChange {
     after: String,
 }
 
-pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Init, context: Context<'_>) -> CommandResult {
     let mut ui = Ui::new();
     let outcome = set_up(args, context, &mut ui);
     ui.end();
@@ -46,15 +46,14 @@ pub(crate) fn run(args: &Init, context: Context<'_>) -> Result<ExitKind, Failure
 fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure> {
     if args.filter.filter.is_some() {
         let what = "a table has no key for a filter: pass the harness's own filter after `--`";
-        return Err(Failure::Arguments(what.to_owned()));
+        return Failure::arguments(what);
     }
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
         Failure::Arguments(format!("invalid --try-for `{}`: {error}", args.try_for))
     })?;
     let request = request(args.settings.0.clone(), None, None)?;
     let mut proposal = propose(&request, context)?;
-    let change = |service| workflow::change(service, args, &proposal);
-    let workflow = args.ci.map(change).transpose()?;
+    let workflow = args.ci.map(|service| workflow::change(service, args, &proposal)).transpose()?;
     let mut changes = Vec::new();
     match proposal.existing {
         // A workflow can be added to an existing table, but nothing that would have to go
@@ -151,7 +150,7 @@ fn choose_values(
     }
     let table = &mut proposal.table;
     if table.threshold.is_none() && table.thresholds.is_none() {
-        table.threshold = Some(Written::new(percent(threshold)));
+        table.threshold = Some(Written::new(text::fraction(threshold)));
     }
     Ok(())
 }
@@ -230,9 +229,10 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
         ));
     }
     if let Some(minutes) = minutes_needed(trial) {
+        let more = if table.time_limit.is_none() { "it is raised to" } else { "allow" };
         ui.warn(&format!(
-            "a verdict needs at least {least}, and the time limit is {limit}: it is raised to \
-             {minutes}m; fewer benchmarks or less data take less time (arguments go after `--`)"
+            "a verdict needs at least {least}, and the time limit is {limit}: {more} {minutes}m; \
+             fewer benchmarks or less data take less time (arguments go after `--`)"
         ));
     } else {
         ui.status("Expecting", &format!("the first verdict after {least}"));
@@ -248,7 +248,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     let known = format!(
         "at this noise, {limit} is enough{nine} to detect a change {size} above or below it"
     );
-    let threshold = percent(metric.threshold);
+    let threshold = text::fraction(metric.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));
     } else if reach <= metric.threshold {
@@ -276,10 +276,6 @@ fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
 fn minutes_needed(trial: &Trial) -> Option<u64> {
     let needed = 2.0 * trial.least;
     (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)
-}
-
-fn percent(fraction: f64) -> String {
-    format!("{}%", text::rounded(100.0 * fraction))
 }
 
 #[cfg(test)]

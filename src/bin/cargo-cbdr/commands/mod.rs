@@ -24,7 +24,7 @@ use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::{Helper, Interrupt};
 
 use crate::cli::{self, CliCommand};
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::render::readable::CommandLine;
 use crate::ui::{Failure, verbosity};
 
@@ -44,7 +44,7 @@ const COMPLETE: &str = "__complete";
 const WORK: &str = "__work";
 
 /// Runs the subcommand of the command line, or what a word of this program's own asks for.
-pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
+pub(crate) fn run(helper: Helper) -> CommandResult {
     let mut args = std::env::args_os().skip(1);
     match args.next().as_ref().and_then(|first| first.to_str()) {
         Some(LINK) => cargo_cbdr::workspace::record_link(args)?,
@@ -67,7 +67,7 @@ pub(crate) fn run(helper: Helper) -> Result<ExitKind, Failure> {
     Ok(ExitKind::Success)
 }
 
-fn run_command(helper: &Helper) -> Result<ExitKind, Failure> {
+fn run_command(helper: &Helper) -> CommandResult {
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
@@ -89,7 +89,7 @@ fn run_command(helper: &Helper) -> Result<ExitKind, Failure> {
         CliCommand::Analyze(args) => analyze::run(&args, &called, &interrupt),
         CliCommand::Doctor(args) => doctor::run(&args, context),
         CliCommand::Cache { what } => cache::run(&what),
-        CliCommand::Completions { shell } => Ok(written(cli::completions(shell))?),
+        CliCommand::Completions { shell } => Ok(written(Ok(cli::completions(shell)))?),
         CliCommand::Man { command } => man(command.as_deref()),
         CliCommand::Hook { what } => hook::run(&what, &called, context),
         CliCommand::Plot(args) => plot::run(&args, &called, &interrupt),
@@ -104,7 +104,7 @@ fn run_command(helper: &Helper) -> Result<ExitKind, Failure> {
     }
 }
 
-fn man(command: Option<&str>) -> Result<ExitKind, Failure> {
+fn man(command: Option<&str>) -> CommandResult {
     let unknown = || {
         let (command, names) = (command.unwrap_or_default(), cli::subcommands().join("`, `"));
         Failure::Arguments(format!("there is no subcommand `{command}`; choose `{names}`"))

@@ -11,7 +11,7 @@ use cargo_cbdr::samples::{Recording, csv};
 
 use crate::render::events;
 use crate::samples::SamplesFiles;
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, text};
 
 /// The result of a comparison.
 pub(super) struct Observed {
@@ -63,7 +63,7 @@ pub(super) fn observed(
     let (left, written) = files.end(result.as_ref().ok());
     if let Some(path) = left {
         ui.end();
-        ui.status("Keeping", &format!("the samples so far, as `{}`", path.display()));
+        ui.status("Keeping", &format!("the samples so far, as {}", text::path(&path)));
     }
     Ok(Observed { outcome: result?.outcome, written })
 }

@@ -10,18 +10,16 @@ use super::compare::with_sides;
 use super::observe::random_seed;
 use super::request::request;
 use crate::cli::Pack;
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::ui::{Failure, Ui, text};
 
 /// Packs what is asked for.
-pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Pack, context: Context<'_>) -> CommandResult {
     let mut ui = Ui::new();
     let mut flags = args.settings.0.clone();
     let file = args.file.clone().or_else(|| flags.base.take().map(PathBuf::from));
     let Some(file) = file else {
-        return Err(Failure::Arguments(
-            "name the file to write: `cargo cbdr pack [BASE] FILE`".to_owned(),
-        ));
+        return Failure::arguments("name the file to write: `cargo cbdr pack [BASE] FILE`");
     };
     let request = request(flags, args.sides.head.clone(), None)?;
     let seed = args.seed.seed.unwrap_or_else(random_seed);
@@ -30,18 +28,11 @@ pub(crate) fn run(args: &Pack, context: Context<'_>) -> Result<ExitKind, Failure
     ui.end();
     let Packed { bytes, seconds, affected, unaffected, layouts } = packed?;
     let affected = text::count(affected as u64, "benchmark");
-    let layouts = match layouts {
-        0 => String::new(),
-        layouts => format!(", {} of each side", text::count(layouts, "layout")),
-    };
-    ui.status(
-        "Packed",
-        &format!(
-            "{affected} to measure and {unaffected} unaffected{layouts}, in {}: `{}`, {:.1} MB",
-            text::seconds(seconds),
-            file.display(),
-            bytes as f64 / 1e6
-        ),
-    );
+    let linked = format!(", {} of each side", text::count(layouts, "layout"));
+    let layouts = if layouts > 0 { linked } else { String::new() };
+    let (time, file) = (text::seconds(seconds), text::path(&file));
+    let size = format!("{:.1} MB", bytes as f64 / 1e6);
+    let what = format!("{affected} to measure and {unaffected} unaffected{layouts}, in {time}");
+    ui.status("Packed", &format!("{what}: {file}, {size}"));
     Ok(ExitKind::Success)
 }

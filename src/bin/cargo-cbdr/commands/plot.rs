@@ -11,7 +11,7 @@ use cargo_cbdr::settings::table::Table;
 
 use super::analyze::{self, Input};
 use crate::cli::{DecisionRule, Format, Plot};
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
@@ -20,11 +20,7 @@ use crate::ui::{Failure, about, fold};
 /// The width without a terminal.
 const COLUMNS: usize = 80;
 
-pub(crate) fn run(
-    args: &Plot,
-    called: &CommandLine,
-    interrupt: &Interrupt,
-) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> CommandResult {
     let page = args.html.as_deref();
     let wanted = WantedOutputs { page, inputs: &args.samples.files, ..WantedOutputs::default() };
     let outputs = Outputs::new(Format::Human, wanted, interrupt)?;
@@ -56,7 +52,7 @@ fn paint(
     outputs: Outputs,
     texts: &[Text],
     recording: &Recording,
-) -> Result<ExitKind, Failure> {
+) -> CommandResult {
     let spec = analyze::spec(&args.samples, DecisionRule::Evidence, &Table::default())?;
     let mut analysis = Analysis::new(spec, texts.len());
     if analysis.needs_first_pass() {
@@ -67,8 +63,7 @@ fn paint(
         analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;
     }
     analysis.check().map_err(Error::from)?;
-    let outcome = analysis.outcome(StoppedBy::MaxPairs);
-    outputs.write(&Readable::new(&outcome, called), recording)?;
+    outputs.write(&Readable::new(&analysis.outcome(StoppedBy::MaxPairs), called), recording)?;
     Ok(ExitKind::Success)
 }
 
@@ -93,8 +88,7 @@ fn metrics(recording: &Recording, named: &[String]) -> Result<Vec<Metric>, Failu
         return Ok(all.to_vec());
     }
     let find = |name: &String| {
-        let found = all.iter().find(|metric| metric.name == *name);
-        found.cloned().ok_or_else(|| {
+        all.iter().find(|metric| metric.name == *name).cloned().ok_or_else(|| {
             let metrics = all.iter().map(|metric| metric.name.clone()).collect();
             let error = samples::Error::NoMetric { metric: name.clone(), metrics };
             Failure::from(Error::from(error))

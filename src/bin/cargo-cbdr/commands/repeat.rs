@@ -7,8 +7,8 @@ use cargo_cbdr::model::outcome::{Outcome, StoppedBy};
 
 use super::observe::{KeepRuns, Observed, observed};
 use crate::cli::Format;
-use crate::exit::ExitKind;
-use crate::render::{self, answer::answer};
+use crate::exit::{CommandResult, ExitKind};
+use crate::render::{self, answer::answer, show};
 use crate::ui::{Failure, Ui};
 
 /// The seeds stay below this, so that JSON can represent them.
@@ -22,11 +22,8 @@ pub(crate) fn run(
     format: Format,
     context: Context<'_>,
     mut ui: Ui,
-) -> Result<ExitKind, Failure> {
-    if !matches!(format, Format::Human | Format::Json) {
-        let what = "`--repeat` supports only `--format human` and `json`";
-        return Err(Failure::Arguments(what.to_owned()));
-    }
+) -> CommandResult {
+    let format = format.printed("--repeat")?;
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut stopped = false;
     let mut failed = Ok(());
@@ -53,15 +50,17 @@ pub(crate) fn run(
         ui.show_live_only();
     }
     // The finished comparisons count, even if a later one failed.
-    let printed = match format {
-        _ if outcomes.is_empty() && failed.is_err() => Ok(()),
-        Format::Json => render::json::print_repeated(&outcomes),
-        _ => render::human::print_repeated(&outcomes),
+    let printed = match outcomes.is_empty() && failed.is_err() {
+        true => Ok(()),
+        false => {
+            let json = || render::json::repeated(&outcomes);
+            show(format, |out| render::human::repeated(out, &outcomes), json)
+        }
     };
     if stopped {
         return Ok(ExitKind::interrupted(context.interrupt));
     }
     failed?;
-    render::outputs::printed(printed)?;
+    printed?;
     Ok(ExitKind::Success)
 }

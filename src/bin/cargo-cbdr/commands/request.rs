@@ -22,7 +22,7 @@ pub(super) fn request(
 /// A request for HEAD in a folder, with these `flags`.
 pub(super) fn request_in(folder: PathBuf, flags: Table) -> Result<Request, Failure> {
     // Reported before anything is checked out, as an error of the command line.
-    check(&flags).map_err(Failure::usage)?;
+    check(&flags)?;
     Ok(Request {
         folder,
         flags,

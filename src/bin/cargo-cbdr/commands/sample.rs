@@ -13,11 +13,11 @@ use cargo_cbdr::settings::table::Table;
 
 use super::observe::random_seed;
 use crate::cli::Sample;
-use crate::exit::ExitKind;
+use crate::exit::{CommandResult, ExitKind};
 use crate::ui::{Failure, Ui};
 
 /// Runs the commands and writes rows.
-pub(crate) fn run(args: &Sample, context: Context<'_>) -> Result<ExitKind, Failure> {
+pub(crate) fn run(args: &Sample, context: Context<'_>) -> CommandResult {
     let sampling = sampling(args)?;
     context.interrupt.stop_with_reader()?;
     let mut ui = Ui::new();
@@ -57,15 +57,15 @@ fn sampling(args: &Sample) -> Result<Sampling, Failure> {
         run_timeout: args.run_timeout.clone(),
         ..Table::default()
     };
-    let (_, limits) = options::limits(&table).map_err(Failure::usage)?;
+    let (_, limits) = options::limits(&table)?;
     Ok(Sampling {
-        commands: commands(&args.commands).map_err(Failure::usage)?,
+        commands: commands(&args.commands)?,
         folder: super::current_folder()?,
         env: environment(),
         metrics: args.metric.clone(),
         limits,
         warmup: args.warmup,
-        run_timeout: options::run_timeout(&table).map_err(Failure::usage)?,
+        run_timeout: options::run_timeout(&table)?,
         seed: args.seed.seed.unwrap_or_else(random_seed),
     })
 }

@@ -3,12 +3,13 @@
 //! The colours are those of the light page. Where the page is dark or printed, its
 //! style sheet replaces each of them, which it finds by value.
 
-use std::fmt::Display;
-
+use cargo_cbdr::model::metric::Unit;
 use plotters::coord::Shift;
+use plotters::element::{Drawable, PointCollection};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::plot::axis::Axis;
 use crate::render::escape::xml;
 
 /// The colour of the base.
@@ -25,28 +26,21 @@ pub(super) const BAND: RGBColor = RGBColor(0x6C, 0x5C, 0xA8);
 pub(super) const LIMIT: RGBColor = RGBColor(0xB9, 0x2C, 0x3E);
 
 /// The size of a chart: twice its displayed size, since positions are integers.
-pub(super) const SIZE: (u32, u32) = (960, 590);
+pub(super) const SIZE: Size = (960, 590);
 
 /// The size of a chart that is as wide as the page.
-pub(super) const WIDE: (u32, u32) = (2160, 760);
+pub(super) const WIDE: Size = (2160, 760);
 
 /// The height of text.
 const LETTERS: u32 = 27;
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Drawn<'a, T = ()> =
-    Result<T, DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+type Size = (u32, u32);
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A drawing as SVG, or a sentence why there is none.
-pub(super) fn svg(size: (u32, u32), draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>) -> String {
+/// The drawing of a chart as SVG.
+pub(super) fn svg(size: Size, frame: &ChartFrame<'_>, draw: impl FnOnce(&Plane<'_>)) -> String {
     let mut text = String::new();
-    let drawn = {
-        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        draw(&area).and_then(|()| area.present()).map_err(|error| error.to_string())
-    };
-    if let Err(error) = drawn {
-        return xml(&format!("could not be drawn: {error}"));
-    }
+    draw(&frame.drawn_on(SVGBackend::with_string(&mut text, size).into_drawing_area()));
     // Without a size of its own a drawing fills its place; the view box keeps its shape.
     let (width, height) = size;
     text.replacen(&format!(" width=\"{width}\" height=\"{height}\""), "", 1)
@@ -61,8 +55,7 @@ pub(super) fn titled(svg: &str, element: &str, titles: &[String]) -> String {
     let mut titles = titles.iter();
     for part in parts {
         out += &begin;
-        let whole = titles.next().zip(part.split_once('>'));
-        let Some((title, (attributes, rest))) = whole else {
+        let Some((title, (attributes, rest))) = titles.next().zip(part.split_once('>')) else {
             out += part;
             continue;
         };
@@ -87,8 +80,9 @@ pub(super) struct ChartFrame<'f> {
     pub(super) logarithmic: bool,
 }
 
-/// Maps the values of a frame to positions on the area.
-pub(super) struct Plane {
+/// What a chart is drawn on, by the values of its frame.
+pub(super) struct Plane<'a> {
+    area: Area<'a>,
     x: (f64, f64),
     y: (f64, f64),
     logarithmic: bool,
@@ -98,7 +92,7 @@ pub(super) struct Plane {
     bottom: f64,
 }
 
-impl Plane {
+impl<'a> Plane<'a> {
     /// The position of a point. A point outside the frame is at its edge.
     pub(super) fn at(&self, x: f64, y: f64) -> (i32, i32) {
         let scale = |x: f64| if self.logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
@@ -108,17 +102,48 @@ impl Plane {
         let down = self.bottom - part * (self.bottom - self.top);
         (across.round() as i32, down.round() as i32)
     }
+
+    pub(super) fn draw<E>(&self, element: &E)
+    where
+        for<'e> &'e E: PointCollection<'e, (i32, i32)>,
+        E: Drawable<SVGBackend<'a>>,
+    {
+        // Drawing in memory does not fail.
+        let _ = self.area.draw(element);
+    }
+
+    /// Draws a line through points.
+    pub(super) fn path(&self, points: impl IntoIterator<Item = (f64, f64)>, style: ShapeStyle) {
+        let points: Vec<_> = points.into_iter().map(|(x, y)| self.at(x, y)).collect();
+        self.draw(&PathElement::new(points, style));
+    }
+
+    /// Draws a line from left to right at `y`, if that is in the frame.
+    pub(super) fn level(&self, y: f64, colour: RGBColor) {
+        if (self.y.0..=self.y.1).contains(&y) {
+            let width = if colour == LIMIT { 4 } else { 2 };
+            self.path([(self.x.0, y), (self.x.1, y)], colour.stroke_width(width));
+        }
+    }
+
+    /// Writes text; `place` is its left, middle or right, and its top, middle or
+    /// bottom.
+    pub(super) fn write(&self, text: &str, place: (i32, i32), (across, down): (HPos, VPos)) {
+        let font = ("sans-serif", LETTERS).into_font().color(&INK);
+        self.draw(&Text::new(text.to_owned(), place, font.pos(Pos::new(across, down))));
+    }
 }
 
 impl ChartFrame<'_> {
     /// Draws the grid and its numbers.
-    pub(super) fn draw<'a>(&self, area: &Area<'a>) -> Drawn<'a, Plane> {
+    fn drawn_on<'a>(&self, area: Area<'a>) -> Plane<'a> {
         let (width, height) = area.dim_in_pixel();
         let (width, height) = (f64::from(width), f64::from(height));
         let rows = ticks(self.y, 5);
         let texts: Vec<String> = rows.iter().map(|&y| (self.y_label)(y)).collect();
         let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
         let plane = Plane {
+            area,
             x: self.x,
             y: self.y,
             logarithmic: self.logarithmic,
@@ -128,37 +153,27 @@ impl ChartFrame<'_> {
             bottom: height - 96.0,
         };
         for (&y, text) in rows.iter().zip(&texts) {
-            let (left, right) = (plane.at(self.x.0, y), plane.at(self.x.1, y));
-            area.draw(&PathElement::new([left, right], GRID.stroke_width(2)))?;
-            write(area, text, (left.0 - 12, left.1), (HPos::Right, VPos::Center))?;
+            plane.path([(self.x.0, y), (self.x.1, y)], GRID.stroke_width(2));
+            let (left, down) = plane.at(self.x.0, y);
+            plane.write(text, (left - 12, down), (HPos::Right, VPos::Center));
         }
-        let columns = match self.logarithmic {
-            true => powers(self.x),
-            false => ticks(self.x, 5),
-        };
+        let columns = if self.logarithmic { powers(self.x) } else { ticks(self.x, 5) };
         for value in columns {
             let (x, bottom) = plane.at(value, self.y.0);
-            area.draw(&PathElement::new([(x, bottom), (x, bottom + 8)], GRID.stroke_width(2)))?;
-            let text = (self.x_label)(value);
-            write(area, &text, (x, bottom + 16), (HPos::Center, VPos::Top))?;
+            plane.draw(&PathElement::new([(x, bottom), (x, bottom + 8)], GRID.stroke_width(2)));
+            plane.write(&(self.x_label)(value), (x, bottom + 16), (HPos::Center, VPos::Top));
         }
         let middle = ((plane.left + plane.right) / 2.0) as i32;
-        write(area, &self.x_name, (middle, height as i32 - 6), (HPos::Center, VPos::Bottom))?;
-        write(area, &self.y_name, (8, 6), (HPos::Left, VPos::Top))?;
-        Ok(plane)
+        plane.write(&self.x_name, (middle, height as i32 - 6), (HPos::Center, VPos::Bottom));
+        plane.write(&self.y_name, (8, 6), (HPos::Left, VPos::Top));
+        plane
     }
 }
 
-/// Writes text; `place` is its left, middle or right, and its top, middle or
-/// bottom.
-pub(super) fn write<'a>(
-    area: &Area<'a>,
-    text: &impl Display,
-    place: (i32, i32),
-    (across, down): (HPos, VPos),
-) -> Drawn<'a> {
-    let font = ("sans-serif", LETTERS).into_font().color(&INK);
-    area.draw(&Text::new(text.to_string(), place, font.pos(Pos::new(across, down))))
+/// Writes the changes of a range in percent.
+pub(super) fn percents(range: (f64, f64)) -> impl Fn(f64) -> String {
+    let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, step((100.0 * range.0, 100.0 * range.1)));
+    move |change| format!("{}%", axis.number(100.0 * change))
 }
 
 /// About `count` round numbers within a range.
@@ -177,17 +192,13 @@ fn ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
 
 /// The distance of the round numbers in a range.
 pub(super) fn step(range: (f64, f64)) -> f64 {
-    match ticks(range, 5).as_slice() {
-        [first, second, ..] => second - first,
-        _ => range.1 - range.0,
-    }
+    if let [first, second, ..] = ticks(range, 5)[..] { second - first } else { range.1 - range.0 }
 }
 
 /// 1, 2, 5, 10 and so on within a range of positive numbers; only the powers of ten
 /// where the range is wide.
 fn powers((from, to): (f64, f64)) -> Vec<f64> {
-    let wide = to / from > 2000.0;
-    let firsts: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let firsts: &[f64] = if to / from > 2000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let exponents = from.log10().floor() as i32..=to.log10().ceil() as i32;
     let all = exponents.flat_map(|exponent| firsts.iter().map(move |f| f * 10_f64.powi(exponent)));
     all.filter(|value| (from..=to).contains(value)).collect()
@@ -223,7 +234,18 @@ mod tests {
 
     #[test]
     fn a_drawing_has_no_size_of_its_own() {
-        let svg = svg(SIZE, |area| area.draw(&Circle::new((5, 5), 2, BASE.filled())));
+        let number = |value: f64| value.to_string();
+        let frame = ChartFrame {
+            x: (0.0, 1.0),
+            y: (0.0, 1.0),
+            x_label: &number,
+            y_label: &number,
+            x_name: String::new(),
+            y_name: String::new(),
+            logarithmic: false,
+        };
+        let dot = Circle::new((5, 5), 2, BASE.filled());
+        let svg = svg(SIZE, &frame, |plane| plane.draw(&dot));
         assert!(svg.starts_with("<svg viewBox=\"0 0 960 590\""), "{svg}");
         assert!(svg.contains("#2F6DB5"));
     }

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::metric::{Better, Unit};
+use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Summary;
 use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::estimator::{Levels, Running};
 use plotters::prelude::*;
 
-use super::chart::{self, Area, BAND, ChartFrame, Drawn, INK, LIMIT, Plane};
-use super::ratios::line;
-use crate::plot::axis::{self, Axis};
+use super::chart::{self, BAND, ChartFrame, INK, LIMIT, Plane};
+use crate::plot::axis;
 
 /// The most pairs that are drawn, spaced by equal factors.
 const POINTS: usize = 240;
@@ -33,24 +32,46 @@ pub(super) struct FunnelSpec {
 pub(super) fn draw(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Option<String> {
     let history = history(pairs, spec);
     let range = range(&history, spec.limit)?;
-    Some(chart::svg(chart::SIZE, |area| drawn(area, &history, range, spec)))
+    let last = history.last().map_or(1, |summary| summary.pairs) as f64;
+    let frame = ChartFrame {
+        x: (1.0, last.max(2.0)),
+        y: range,
+        x_label: &axis::count,
+        y_label: &chart::percents(range),
+        x_name: "pairs measured".to_owned(),
+        y_name: "change, and its interval".to_owned(),
+        logarithmic: true,
+    };
+    Some(chart::svg(chart::SIZE, &frame, |plane| {
+        plane.level(0.0, INK);
+        let decided = spec.decided.unwrap_or(u64::MAX);
+        let until = history.partition_point(|summary| summary.pairs <= decided);
+        band(plane, &history[..until], 1.0);
+        // Paler, since what came after the verdict did not count.
+        band(plane, &history[until.saturating_sub(1)..], 0.35);
+        spec.limit.into_iter().for_each(|limit| plane.level(limit, LIMIT));
+        let Some(decided) = spec.decided else { return };
+        let x = decided as f64;
+        plane.path([(x, range.0), (x, range.1)], INK.stroke_width(3));
+        let deciding = history.iter().find(|summary| summary.pairs == decided);
+        if let Some(change) = deciding.and_then(|summary| summary.change) {
+            plane.draw(&Circle::new(plane.at(x, change), 9, INK.filled()));
+        }
+    }))
 }
 
 /// The summary after some of the pairs, the deciding one and the last one among
 /// them.
 fn history(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Vec<Summary> {
-    let direction = spec.better;
-    let mut running = Running::new(spec.estimator, direction, spec.levels);
+    let mut running = Running::new(spec.estimator, spec.better, spec.levels);
     let nth = |at: usize| (pairs.len() as f64).powf(at as f64 / POINTS as f64).round() as u64;
     let drawn: BTreeSet<u64> = (0..=POINTS).map(nth).chain(spec.decided).collect();
     let mut history = Vec::new();
     for (number, (_, pair)) in (1_u64..).zip(pairs) {
         running.push(pair.base, pair.head);
         if drawn.contains(&number) {
-            history.push(match spec.threshold {
-                Some(threshold) => running.held_against(threshold),
-                None => running.summary(),
-            });
+            let held = spec.threshold.map(|threshold| running.held_against(threshold));
+            history.push(held.unwrap_or_else(|| running.summary()));
         }
     }
     history
@@ -72,65 +93,20 @@ fn range(history: &[Summary], limit: Option<f64>) -> Option<(f64, f64)> {
     Some(((from - margin).min(change - reach).max(-1.0), (to + margin).max(change + reach)))
 }
 
-fn drawn<'a>(
-    area: &Area<'a>,
-    history: &[Summary],
-    range: (f64, f64),
-    spec: &FunnelSpec,
-) -> Drawn<'a> {
-    let percents = (100.0 * range.0, 100.0 * range.1);
-    let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
-    let last = history.last().map_or(1, |summary| summary.pairs) as f64;
-    let frame = ChartFrame {
-        x: (1.0, last.max(2.0)),
-        y: range,
-        x_label: &axis::count,
-        y_label: &|y| format!("{}%", axis.number(100.0 * y)),
-        x_name: "pairs measured".to_owned(),
-        y_name: "change, and its interval".to_owned(),
-        logarithmic: true,
-    };
-    let plane = frame.draw(area)?;
-    line(area, &plane, &frame, 0.0, INK)?;
-    let decided = spec.decided.unwrap_or(u64::MAX);
-    let until = history.partition_point(|summary| summary.pairs <= decided);
-    band(area, &plane, &history[..until], 1.0)?;
-    // Paler, since what came after the verdict did not count.
-    band(area, &plane, &history[until.saturating_sub(1)..], 0.35)?;
-    if let Some(limit) = spec.limit {
-        line(area, &plane, &frame, limit, LIMIT)?;
-    }
-    let Some(decided) = spec.decided else {
-        return Ok(());
-    };
-    let x = decided as f64;
-    let ends = [plane.at(x, range.0), plane.at(x, range.1)];
-    area.draw(&PathElement::new(ends, INK.stroke_width(3)))?;
-    let deciding = history.iter().find(|summary| summary.pairs == decided);
-    match deciding.and_then(|summary| summary.change) {
-        Some(change) => area.draw(&Circle::new(plane.at(x, change), 9, INK.filled())),
-        None => Ok(()),
-    }
-}
-
 /// The interval and the estimate after some of the pairs.
-fn band<'a>(area: &Area<'a>, plane: &Plane, history: &[Summary], strength: f64) -> Drawn<'a> {
+fn band(plane: &Plane<'_>, history: &[Summary], strength: f64) {
     if history.len() < 2 {
-        return Ok(());
+        return;
     }
-    let upper = |s: &Summary| plane.at(s.pairs as f64, s.upper.unwrap_or(f64::INFINITY));
-    let lower = |s: &Summary| plane.at(s.pairs as f64, s.lower.unwrap_or(f64::NEG_INFINITY));
-    let above: Vec<(i32, i32)> = history.iter().map(upper).collect();
-    let below: Vec<(i32, i32)> = history.iter().map(lower).collect();
-    let outline: Vec<(i32, i32)> =
-        above.iter().copied().chain(below.iter().rev().copied()).collect();
-    area.draw(&Polygon::new(outline, BAND.mix(0.25 * strength)))?;
-    for edge in [above, below] {
-        area.draw(&PathElement::new(edge, BAND.mix(0.8 * strength).stroke_width(2)))?;
-    }
-    let changes = history.iter().filter_map(|s| Some(plane.at(s.pairs as f64, s.change?)));
-    let changes: Vec<(i32, i32)> = changes.collect();
-    area.draw(&PathElement::new(changes, BAND.mix(strength).stroke_width(4)))
+    let upper = |s: &Summary| (s.pairs as f64, s.upper.unwrap_or(f64::INFINITY));
+    let lower = |s: &Summary| (s.pairs as f64, s.lower.unwrap_or(f64::NEG_INFINITY));
+    let (above, below) = (history.iter().map(upper), history.iter().map(lower));
+    let outline = above.clone().chain(below.clone().rev()).map(|(x, y)| plane.at(x, y));
+    plane.draw(&Polygon::new(outline.collect::<Vec<_>>(), BAND.mix(0.25 * strength)));
+    plane.path(above, BAND.mix(0.8 * strength).stroke_width(2));
+    plane.path(below, BAND.mix(0.8 * strength).stroke_width(2));
+    let changes = history.iter().filter_map(|s| Some((s.pairs as f64, s.change?)));
+    plane.path(changes, BAND.mix(strength).stroke_width(4));
 }
 
 #[cfg(test)]

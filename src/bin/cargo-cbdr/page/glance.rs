@@ -57,10 +57,8 @@ pub(super) fn glance(result: &Readable<'_>) -> Markup {
     let is_long = shown.len() > MANY;
     let only = readable::only_metric(&shown);
     let row = |of: &ResultRow<'_>, only| row(result.outcome, &scale, of, only);
-    let subject = match only {
-        Some(_) if result.outcome.benchmarks.len() > 1 => "benchmark",
-        _ => "metric",
-    };
+    let is_named = only.is_some() && result.outcome.benchmarks.len() > 1;
+    let subject = if is_named { "benchmark" } else { "metric" };
     html! {
         @if !all.is_empty() {
             section {
@@ -80,9 +78,7 @@ pub(super) fn glance(result: &Readable<'_>) -> Markup {
                         thead {
                             tr {
                                 th scope="col" { (subject) }
-                                th.number scope="col" { "base" }
-                                th.number scope="col" { "head" }
-                                th.number scope="col" { "change" }
+                                @for name in ["base", "head", "change"] { th.number scope="col" { (name) } }
                                 th.scale scope="col" {
                                     span { (text::percent(scale.from)) }
                                     span { "interval" }

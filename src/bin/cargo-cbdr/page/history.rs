@@ -9,11 +9,11 @@ use maud::{Markup, PreEscaped, html};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::chart::{self, Area, BAND, BASE, ChartFrame, Drawn, INK, LIMIT, Plane};
+use super::chart::{self, BAND, BASE, ChartFrame, INK, LIMIT, Plane};
 use super::{document, named_rows, sentence};
 use crate::plot::axis::Axis;
 use crate::render::escape::line;
-use crate::render::history::{heading, table};
+use crate::render::history::{heading, signed, table};
 use crate::ui::text;
 
 pub(crate) fn page(listing: &Listing) -> String {
@@ -47,7 +47,7 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
     let heading = heading(&listed.key);
     let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
     let short = |at: usize| commits.get(at).map_or("", |commit| abbreviated(&commit.id));
-    let drawing = chart::svg(chart::WIDE, |area| drawn(area, listed, commits));
+    let drawing = drawing(listed, commits);
     html! {
         section {
             h2 { (sentence(name)) " " small { (line(&listed.metric.name)) } }
@@ -74,7 +74,8 @@ fn titles(listed: &ListedSeries, commits: &[Commit]) -> Vec<String> {
         let commit = commits.get(value.commit).map_or(String::new(), |commit| {
             format!("{} {}: ", abbreviated(&commit.id), line(&commit.summary))
         });
-        let z = value.z(listed.metric.better).map_or(String::new(), |z| format!(", z {z:+.2}"));
+        let z =
+            value.z(listed.metric.better).map_or(String::new(), |z| format!(", z {}", signed(z)));
         let outlier = if value.statistics.is_outlier { ", outlier" } else { "" };
         format!("{commit}{}{z}{outlier}", text::value(value.value, &listed.metric.unit))
     };
@@ -113,7 +114,7 @@ fn range(listed: &ListedSeries, expected: &[Expected]) -> (f64, f64) {
     (from - room, to + room)
 }
 
-fn drawn<'a>(area: &Area<'a>, listed: &ListedSeries, commits: &[Commit]) -> Drawn<'a> {
+fn drawing(listed: &ListedSeries, commits: &[Commit]) -> String {
     let expected = expected(listed, commits.len());
     let range = range(listed, &expected);
     let axis = Axis::new(&listed.metric.unit, range.0, range.1, chart::step(range));
@@ -131,22 +132,19 @@ fn drawn<'a>(area: &Area<'a>, listed: &ListedSeries, commits: &[Commit]) -> Draw
         y_name: axis.unit.clone(),
         logarithmic: false,
     };
-    let plane = frame.draw(area)?;
-    bands(area, &plane, &expected)?;
-    marks(area, &plane, listed, range)?;
-    for value in &listed.values {
-        let place = plane.at(value.commit as f64, value.value);
-        let style = match value.statistics.is_outlier {
-            true => BASE.stroke_width(3),
-            false => BASE.filled(),
-        };
-        area.draw(&Circle::new(place, 7, style))?;
-    }
-    Ok(())
+    chart::svg(chart::WIDE, &frame, |plane| {
+        bands(plane, &expected);
+        marks(plane, listed, range);
+        for value in &listed.values {
+            let is_outlier = value.statistics.is_outlier;
+            let style = if is_outlier { BASE.stroke_width(3) } else { BASE.filled() };
+            plane.draw(&Circle::new(plane.at(value.commit as f64, value.value), 7, style));
+        }
+    })
 }
 
 /// What was expected: a step for each commit.
-fn bands<'a>(area: &Area<'a>, plane: &Plane, expected: &[Expected]) -> Drawn<'a> {
+fn bands(plane: &Plane<'_>, expected: &[Expected]) {
     for (number, (commit, mean, deviation)) in expected.iter().enumerate() {
         // A step reaches half-way to its neighbours, so that commits without a result
         // leave no gap.
@@ -159,31 +157,22 @@ fn bands<'a>(area: &Area<'a>, plane: &Plane, expected: &[Expected]) -> Drawn<'a>
         if let Some(deviation) = deviation {
             let half = THRESHOLD * deviation;
             let corners = [plane.at(left, mean + half), plane.at(right, mean - half)];
-            area.draw(&Rectangle::new(corners, BAND.mix(0.14).filled()))?;
+            plane.draw(&Rectangle::new(corners, BAND.mix(0.14).filled()));
         }
-        let line = [plane.at(left, *mean), plane.at(right, *mean)];
-        area.draw(&PathElement::new(line, BAND.stroke_width(4)))?;
+        plane.path([(left, *mean), (right, *mean)], BAND.stroke_width(4));
     }
-    Ok(())
 }
 
 /// Annotated changes, numbered, and results that failed.
-fn marks<'a>(
-    area: &Area<'a>,
-    plane: &Plane,
-    listed: &ListedSeries,
-    range: (f64, f64),
-) -> Drawn<'a> {
-    for (number, (commit, _)) in listed.changes.iter().enumerate() {
+fn marks(plane: &Plane<'_>, listed: &ListedSeries, range: (f64, f64)) {
+    for (number, (commit, _)) in (1..).zip(&listed.changes) {
         let x = *commit as f64 - 0.5;
-        let (top, bottom) = (plane.at(x, range.1), plane.at(x, range.0));
-        area.draw(&PathElement::new([top, bottom], LIMIT.stroke_width(4)))?;
-        let text = (number + 1).to_string();
-        chart::write(area, &text, (top.0, top.1 - 4), (HPos::Center, VPos::Bottom))?;
+        plane.path([(x, range.1), (x, range.0)], LIMIT.stroke_width(4));
+        let (across, top) = plane.at(x, range.1);
+        plane.write(&number.to_string(), (across, top - 4), (HPos::Center, VPos::Bottom));
     }
     for (commit, _) in &listed.failures {
-        let place = plane.at(*commit as f64, range.0);
-        area.draw(&Cross::new((place.0, place.1 - 14), 9, INK.stroke_width(4)))?;
+        let (across, bottom) = plane.at(*commit as f64, range.0);
+        plane.draw(&Cross::new((across, bottom - 14), 9, INK.stroke_width(4)));
     }
-    Ok(())
 }

@@ -8,10 +8,11 @@ use cargo_cbdr::stats::empirical::sorted;
 use cargo_cbdr::stats::estimator::Levels;
 use maud::{Markup, PreEscaped, html};
 
-use super::{answer, chart, funnel, glance, histogram, ratios};
+use super::{answer, chart, funnel, glance, histogram, ratios, table};
 use crate::plot::bins::at;
 use crate::render::escape::line;
 use crate::render::readable::{self, ResultRow};
+use crate::render::table::TextTable;
 use crate::ui::text;
 
 /// A drawing, and a remark on it. `None` if there is nothing to draw.
@@ -29,10 +30,8 @@ pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<
     // The heading above names the benchmark.
     let labels = readable::sides(benchmark);
     let (of_pairs, verdict) = result.of_pairs();
-    let decided = match verdict {
-        Some(Verdict::Regression | Verdict::NoRegression) => Some(of_pairs.pairs),
-        _ => None,
-    };
+    let is_decided = matches!(verdict, Some(Verdict::Regression | Verdict::NoRegression));
+    let decided = is_decided.then_some(of_pairs.pairs);
     let spec = funnel::FunnelSpec {
         estimator: outcome.policy.estimator,
         better: result.better,
@@ -146,34 +145,24 @@ fn numbers(
             ("decided after", format!("{decided} of {}", text::count(pairs, "pair")))
         }),
     ];
-    let table = std::iter::once((estimate, (cells.base.clone(), cells.head.clone())))
-        .chain(names.into_iter().zip(spreads));
+    let estimates = (estimate, (cells.base.clone(), cells.head.clone()));
+    let sides: Vec<_> = std::iter::once(estimates).chain(names.into_iter().zip(spreads)).collect();
+    let sides = TextTable::of(&sides)
+        .text("", |(name, _)| (*name).to_owned())
+        .numbers(&labels.base, |(_, (base, _))| base.clone())
+        .numbers(&labels.head, |(_, (_, head))| head.clone())
+        .build();
+    let against: Vec<_> = against.into_iter().flatten().collect();
+    let against = TextTable::of(&against)
+        .text("", |(name, _)| (*name).to_owned())
+        .numbers("", |(_, value)| value.clone())
+        .build();
+    let name = |name: &str| html! { (name) };
     html! {
         div.numbers {
             h4 { "Numbers" }
-            table {
-                caption { "Both sides" }
-                thead {
-                    tr {
-                        td {}
-                        th.number scope="col" { (labels.base) }
-                        th.number scope="col" { (labels.head) }
-                    }
-                }
-                tbody {
-                    @for (name, (base, head)) in table {
-                        tr { th scope="row" { (name) } td.number { (base) } td.number { (head) } }
-                    }
-                }
-            }
-            table {
-                caption { "Head against base" }
-                tbody {
-                    @for (name, value) in against.into_iter().flatten() {
-                        tr { th scope="row" { (name) } td.number { (value) } }
-                    }
-                }
-            }
+            (table(None, "Both sides", &sides, name))
+            (table(None, "Head against base", &against, name))
         }
     }
 }

@@ -19,7 +19,7 @@ use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::render::escape::line;
+use crate::render::escape::{line, spans};
 use crate::render::explanation::{self, Explained};
 use crate::render::flamegraph;
 use crate::render::readable::{self, CommitLink, Readable, ResultRow};
@@ -112,14 +112,9 @@ fn answer(row: &ResultRow<'_>) -> Markup {
 
 /// A sentence, in which text between backticks is code.
 fn sentence(text: &str) -> Markup {
-    let text = line(text);
-    let parts: Vec<&str> = text.split('`').collect();
-    let whole = parts.len() % 2 == 1;
     html! {
-        @for (number, part) in parts.iter().enumerate() {
-            @if number % 2 == 1 && whole { code { (part) } }
-            @else if number > 0 && !whole { "`" (part) }
-            @else { (part) }
+        @for (is_code, part) in spans(text) {
+            @if is_code { code { (part) } } @else { (part) }
         }
     }
 }
@@ -168,11 +163,7 @@ const FLAME_GRAPHS: [(&str, usize); 2] = [("wide", 1100), ("narrow", 350)];
 
 /// The call stacks of a side.
 fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
-    let what = match explanation.cost {
-        Cost::Instructions(_) => "Instructions",
-        Cost::Seconds(_) => "Time",
-        Cost::Bytes(_) => return html! {},
-    };
+    let what = if matches!(explanation.cost, Cost::Seconds(_)) { "Time" } else { "Instructions" };
     let change = |one: &&FunctionCost| {
         let Pair { base, head } = one.cost.values();
         (head - base).abs()
@@ -202,14 +193,27 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
 
 /// A table whose first column has names that are code.
 fn named_rows(caption: &str, table: &TextTable) -> Markup {
+    self::table(Some("glance"), caption, table, |name| html! { code { (line(name)) } })
+}
+
+/// A table whose first column has names, with a head if its columns have headings.
+fn table(
+    class: Option<&str>,
+    caption: &str,
+    table: &TextTable,
+    name: impl Fn(&str) -> Markup,
+) -> Markup {
     let is_number = |heading: &Heading| heading.align == Align::Right;
     html! {
-        table.glance {
+        table class=[class] {
             caption { (line(caption)) }
-            thead {
-                tr {
-                    @for heading in &table.headings {
-                        th.number[is_number(heading)] scope="col" { (heading.text) }
+            @if table.headings.iter().any(|heading| !heading.text.is_empty()) {
+                thead {
+                    tr {
+                        @for heading in &table.headings {
+                            @if heading.text.is_empty() { td {} }
+                            @else { th.number[is_number(heading)] scope="col" { (heading.text) } }
+                        }
                     }
                 }
             }
@@ -217,9 +221,9 @@ fn named_rows(caption: &str, table: &TextTable) -> Markup {
                 @for row in &table.rows {
                     tr {
                         @for (at, (heading, cell)) in table.headings.iter().zip(&row.cells).enumerate() {
-                            @if at == 0 { th scope="row" { code { (line(cell)) } } }
+                            @if at == 0 { th scope="row" { (name(cell)) } }
                             @else {
-                                td.number[is_number(heading)] data-name=(heading.text) { (cell) }
+                                td.number[is_number(heading)] data-name=[class.and(Some(&heading.text))] { (cell) }
                             }
                         }
                     }
@@ -236,8 +240,7 @@ fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
     let benchmarks = result.benchmarks().into_iter().filter(is_apart);
     let left = result.rows.len().saturating_sub(DRAWN);
     let folds = outcome.gates().count() > OPEN;
-    let is_quiet =
-        |one: &&BenchmarkResult| folds && one.metrics.iter().all(|metric| metric.rank() > 1);
+    let is_quiet = |one: &&BenchmarkResult| folds && one.metrics.iter().all(|of| of.rank() > 1);
     let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
     let section = |benchmark: &BenchmarkResult, is_folded: bool| {
         section(benchmark, is_folded, &content(result, recording, benchmark))
@@ -350,12 +353,11 @@ fn method(result: &Readable<'_>) -> Markup {
 /// The machine in a line.
 fn described(machine: &Machine) -> String {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
-    let gibibytes = |bytes: u64| format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0);
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let parts = [
         Some(machine.processor.name.clone().unwrap_or_else(|| arch.to_owned())),
         Some(text::count(threads, "thread")),
-        machine.memory.map(gibibytes),
+        machine.memory.map(text::bytes),
         machine.system.clone().or(Some(os.to_owned())),
         machine.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),
     ];

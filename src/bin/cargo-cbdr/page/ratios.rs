@@ -5,12 +5,11 @@ use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::empirical::sorted;
 use plotters::prelude::*;
 
-use super::chart::{self, Area, BASE, ChartFrame, Drawn, HEAD, INK, LIMIT, Plane};
+use super::chart::{self, BASE, ChartFrame, HEAD, INK, LIMIT};
 use super::metric::Figure;
-use crate::plot::axis::{self, Axis};
+use crate::plot::axis;
 use crate::plot::bins::at;
 use crate::ui::text;
-use cargo_cbdr::model::metric::Unit;
 
 /// Above this number, pairs are drawn in groups.
 const MOST: usize = 1200;
@@ -51,7 +50,28 @@ pub(super) fn draw(pairs: &[(Side, Pair<f64>)], threshold: Option<f64>) -> Figur
     let (dots, size) = dots(&changes);
     let range = range(&dots, threshold);
     let outside = dots.iter().filter(|dot| dot.change < range.0 || dot.change > range.1).count();
-    let drawing = chart::svg(chart::SIZE, |area| drawn(area, &dots, range, pairs.len(), threshold));
+    let frame = ChartFrame {
+        x: (0.5, pairs.len() as f64 + 0.5),
+        y: range,
+        x_label: &axis::count,
+        y_label: &chart::percents(range),
+        x_name: "pair".to_owned(),
+        y_name: "head against base".to_owned(),
+        logarithmic: false,
+    };
+    let drawing = chart::svg(chart::SIZE, &frame, |plane| {
+        plane.level(0.0, INK);
+        for dot in &dots {
+            let colour = if dot.first == Side::Base { BASE } else { HEAD };
+            if let Some((low, high)) = dot.most {
+                let ends = [(dot.number, low), (dot.number, high)];
+                plane.path(ends, colour.mix(0.35).stroke_width(3));
+            }
+            let place = plane.at(dot.number, dot.change);
+            plane.draw(&Circle::new(place, 6, colour.mix(0.75).filled()));
+        }
+        threshold.into_iter().for_each(|threshold| plane.level(threshold, LIMIT));
+    });
     let titled = if dots.len() <= TITLED { dots.as_slice() } else { &[] };
     let titles: Vec<String> = titled.iter().map(Dot::title).collect();
     let drawing = chart::titled(&drawing, "circle", &titles);
@@ -108,57 +128,6 @@ fn range(dots: &[Dot], threshold: Option<f64>) -> (f64, f64) {
     }
     let margin = 0.05 * (to - from).max(0.002);
     (from - margin, to + margin)
-}
-
-fn drawn<'a>(
-    area: &Area<'a>,
-    dots: &[Dot],
-    range: (f64, f64),
-    pairs: usize,
-    threshold: Option<f64>,
-) -> Drawn<'a> {
-    let percents = (100.0 * range.0, 100.0 * range.1);
-    let axis = Axis::new(&Unit::Unknown, 0.0, 100.0, chart::step(percents));
-    let frame = ChartFrame {
-        x: (0.5, pairs as f64 + 0.5),
-        y: range,
-        x_label: &axis::count,
-        y_label: &|y| format!("{}%", axis.number(100.0 * y)),
-        x_name: "pair".to_owned(),
-        y_name: "head against base".to_owned(),
-        logarithmic: false,
-    };
-    let plane = frame.draw(area)?;
-    line(area, &plane, &frame, 0.0, INK)?;
-    for dot in dots {
-        let colour = if dot.first == Side::Base { BASE } else { HEAD };
-        if let Some((low, high)) = dot.most {
-            let ends = [plane.at(dot.number, low), plane.at(dot.number, high)];
-            area.draw(&PathElement::new(ends, colour.mix(0.35).stroke_width(3)))?;
-        }
-        let place = plane.at(dot.number, dot.change);
-        area.draw(&Circle::new(place, 6, colour.mix(0.75).filled()))?;
-    }
-    match threshold {
-        Some(threshold) => line(area, &plane, &frame, threshold, LIMIT),
-        None => Ok(()),
-    }
-}
-
-/// Draws a line from left to right at `y`, if that is in the frame.
-pub(super) fn line<'a>(
-    area: &Area<'a>,
-    plane: &Plane,
-    frame: &ChartFrame<'_>,
-    y: f64,
-    colour: RGBColor,
-) -> Drawn<'a> {
-    if y < frame.y.0 || y > frame.y.1 {
-        return Ok(());
-    }
-    let ends = [plane.at(frame.x.0, y), plane.at(frame.x.1, y)];
-    let width = if colour == LIMIT { 4 } else { 2 };
-    area.draw(&PathElement::new(ends, colour.stroke_width(width)))
 }
 
 #[cfg(test)]

@@ -27,10 +27,8 @@ impl Bins {
     /// The width is that of Freedman and Diaconis 1981 (twice the interquartile range by the
     /// cube root of the number) for the label that needs the smallest one.
     pub(crate) fn new(labels: &[Vec<f64>], most: usize) -> Option<Self> {
-        let all = sorted(labels.iter().flatten().copied());
-        let (from, to) = range(&all)?;
-        let wanted =
-            labels.iter().filter_map(|values| wanted(values)).fold(f64::INFINITY, f64::min);
+        let (from, to) = range(&sorted(labels.iter().flatten().copied()))?;
+        let wanted = labels.iter().filter_map(|of| wanted(of)).fold(f64::INFINITY, f64::min);
         let span = to - from;
         let count = if span <= 0.0 {
             1.0

@@ -30,7 +30,7 @@ const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 
 /// Prints a histogram of each of the metrics, in `width` columns.
 pub(crate) fn print(
-    out: &mut impl Write,
+    out: &mut dyn Write,
     recording: &Recording,
     metrics: &[Metric],
     width: usize,
@@ -45,7 +45,7 @@ pub(crate) fn print(
 }
 
 fn histogram(
-    out: &mut impl Write,
+    out: &mut dyn Write,
     recording: &Recording,
     metric: &Metric,
     width: usize,
@@ -62,7 +62,7 @@ fn histogram(
     };
     let axis = Axis::new(&metric.unit, bins.edge(0), bins.edge(bins.len()), bins.width);
     let edges: Vec<String> = (0..bins.len()).map(|bin| axis.label(bins.edge(bin))).collect();
-    let margin = edges.iter().map(|edge| edge.chars().count()).max().unwrap_or(0) + 2;
+    let margin = edges.iter().map(|edge| width::columns(edge)).max().unwrap_or(0) + 2;
     let columns = width.saturating_sub(margin) / names.len().max(1);
     let shown: Vec<usize> = (0..names.len()).collect();
     let (together, bar) = match columns > NARROW + 1 {
@@ -95,7 +95,7 @@ fn order(recording: &Recording, labels: usize) -> Vec<usize> {
 
 /// Prints some labels next to each other: the edges of the bins, and a bar for each label.
 fn block(
-    out: &mut impl Write,
+    out: &mut dyn Write,
     bins: &Bins,
     edges: &[String],
     names: &[String],
@@ -103,17 +103,15 @@ fn block(
     columns: usize,
     margin: usize,
 ) -> io::Result<()> {
-    let titles = labels.iter().map(|&label| {
-        let title = format!("{} ({})", names[label], bins.totals[label]);
-        (label, cut(&title, columns))
-    });
+    let titles = labels
+        .iter()
+        .map(|&label| (label, cut(&format!("{} ({})", names[label], bins.totals[label]), columns)));
     writeln!(out, "{:margin$}{}", "", beside(titles, columns))?;
     let largest = bins.largest();
-    let edge_width = margin - 2;
     for (bin, edge) in edges.iter().enumerate() {
-        let bars =
-            labels.iter().map(|&label| (label, bar(bins.share(label, bin) / largest, columns)));
-        let row = format!("{edge:>edge_width$}  {}", beside(bars, columns));
+        let bar = |&label: &usize| (label, bar(bins.share(label, bin) / largest, columns));
+        let bars = beside(labels.iter().map(bar), columns);
+        let row = format!("{}  {bars}", width::right_aligned(edge, margin - 2));
         writeln!(out, "{}", row.trim_end())?;
     }
     Ok(())
@@ -155,7 +153,11 @@ mod tests {
     use cargo_cbdr::model::metric::Units;
 
     fn drawn(width: usize) -> String {
-        let mut recording = Recording::new(None, Units::new());
+        drawn_in(Units::new(), width)
+    }
+
+    fn drawn_in(units: Units, width: usize) -> String {
+        let mut recording = Recording::new(None, units);
         let rows: String = (0..60)
             .map(|n| format!("base,{}\nhead,{}\n", 1.0 + 0.01 * f64::from(n % 7), 1.1))
             .collect();
@@ -182,6 +184,16 @@ mod tests {
             assert!(text.lines().any(|line| line.trim() == "head (60)"), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
         }
+    }
+
+    #[test]
+    fn bars_are_below_their_label_whatever_the_unit() {
+        let units = serde_json::json!({"wall_time": {"unit": "回", "better": "lower"}});
+        let text = drawn_in(serde_json::from_value(units).unwrap(), 80);
+        let column = |line: &str, what: &str| width::columns(line.split(what).next().unwrap());
+        let label = text.lines().nth(1).unwrap();
+        let bar = text.lines().find(|line| line.contains('█')).unwrap();
+        assert_eq!(column(label, "base"), column(bar, "█"), "{text}");
     }
 
     #[test]

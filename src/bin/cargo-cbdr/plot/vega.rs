@@ -3,7 +3,7 @@
 
 use cargo_cbdr::model::metric::{Metric, Unit};
 use cargo_cbdr::samples::Recording;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(crate) fn specification(recording: &Recording, metrics: &[Metric]) -> Value {
     let mut rows = Vec::new();
@@ -11,14 +11,13 @@ pub(crate) fn specification(recording: &Recording, metrics: &[Metric]) -> Value 
         let columns: Vec<Vec<Option<f64>>> =
             metrics.iter().map(|m| recording.values(number, &m.name).collect()).collect();
         for row in 0..columns.first().map_or(0, Vec::len) {
-            let mut object = Map::new();
-            object.insert("benchmark".to_owned(), json!(label));
+            let mut object = json!({ "benchmark": label });
             for (metric, column) in metrics.iter().zip(&columns) {
                 if let Some(value) = column[row] {
-                    object.insert(metric.name.clone(), json!(value));
+                    object[&metric.name] = json!(value);
                 }
             }
-            rows.push(Value::Object(object));
+            rows.push(object);
         }
     }
     let charts: Vec<Value> = metrics.iter().map(chart).collect();
@@ -59,14 +58,10 @@ fn chart(metric: &Metric) -> Value {
 
 /// The name of a field, with the characters escaped that would make it a path.
 fn field(name: &str) -> String {
-    let mut escaped = String::new();
-    for c in name.chars() {
-        if matches!(c, '.' | '[' | ']' | '\\' | '\'' | '"') {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
+    let is_special = |c: &char| matches!(c, '.' | '[' | ']' | '\\' | '\'' | '"');
+    name.chars()
+        .flat_map(|c| Some('\\').filter(|_| is_special(&c)).into_iter().chain([c]))
+        .collect()
 }
 
 #[cfg(test)]

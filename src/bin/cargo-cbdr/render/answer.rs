@@ -28,34 +28,30 @@ pub(crate) struct Answer {
     pub(crate) details: Vec<String>,
     /// What the sentence does not cover, such as what was removed.
     pub(crate) besides: Vec<String>,
-    /// How much was removed: `1 benchmark removed`.
-    removed: Option<String>,
+    /// How much was removed: `, 1 benchmark removed`.
+    removed: String,
 }
 
 impl Answer {
-    fn new(sentence: impl Into<String>, details: Vec<String>) -> Self {
-        Answer { sentence: sentence.into(), details, besides: Vec::new(), removed: None }
+    fn new(sentence: impl Into<String>, details: impl IntoIterator<Item = String>) -> Self {
+        let (sentence, details) = (sentence.into(), details.into_iter().collect());
+        Answer { sentence, details, besides: Vec::new(), removed: String::new() }
     }
 
     /// The sentence, and how much was removed: a heading.
     pub(crate) fn heading(&self) -> String {
-        let removed = self.removed.as_ref().map_or(String::new(), |removed| format!(", {removed}"));
-        format!("{}{removed}", self.sentence)
+        format!("{}{}", self.sentence, self.removed)
     }
 
     /// Everything after the sentence, as a separate sentence; empty if there is nothing.
     pub(crate) fn rest(&self) -> String {
-        let parts: Vec<&str> =
-            self.details.iter().chain(&self.besides).map(String::as_str).collect();
-        parts.join("; ")
+        [self.details.as_slice(), &self.besides].concat().join("; ")
     }
 
     /// The numbers in brackets, to be put after the sentence.
     pub(crate) fn details(&self) -> String {
-        match self.details.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", self.details.join("; ")),
-        }
+        let details = self.details.join("; ");
+        if details.is_empty() { details } else { format!(" ({details})") }
     }
 }
 
@@ -86,7 +82,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);
         answer.besides.push(format!("{count}: {names}"));
-        answer.removed = Some(count);
+        answer.removed = format!(", {count}");
     }
     if !outcome.selecting.is_empty() {
         let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
@@ -98,10 +94,8 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
 /// The verdict in a word or two, and how much was removed: a title.
 pub(crate) fn title(outcome: &Outcome) -> String {
     let verdict = outcome.verdict.map_or(ESTIMATES, text::verdict);
-    match removed_count(&outcome.removed) {
-        Some(removed) => format!("{verdict}, {removed}"),
-        None => verdict.to_owned(),
-    }
+    let removed = removed_count(&outcome.removed).map(|count| format!(", {count}"));
+    format!("{verdict}{}", removed.unwrap_or_default())
 }
 
 /// The sentence without a verdict.
@@ -109,26 +103,25 @@ const ESTIMATES: &str = "estimates only";
 
 fn no_verdict(outcome: &Outcome) -> Answer {
     let (Some(shard), Some(spent)) = (outcome.shard.flatten(), outcome.elapsed_seconds) else {
-        return Answer::new(ESTIMATES, vec!["no threshold was given".to_owned()]);
+        return Answer::new(ESTIMATES, ["no threshold was given".to_owned()]);
     };
     let (pairs, spent) = (text::count(outcome.pairs(), "pair"), text::seconds(spent));
     let next = format!("`analyze --combine` gives the verdict of all {}", shard.of);
-    Answer::new(format!("shard {shard}: {pairs} in {spent}; {next}"), Vec::new())
+    Answer::new(format!("shard {shard}: {pairs} in {spent}; {next}"), None)
 }
 
 fn identical(outcome: &Outcome) -> Answer {
     let is_nothing = |notice: &Notice| matches!(notice, Notice::NothingToCompare { .. });
-    let why = match outcome.notices.iter().any(is_nothing) {
-        true => "there is nothing to compare",
-        false => "both sides are the same program",
-    };
-    Answer::new(format!("identical: {why}"), Vec::new())
+    let nothing = outcome.notices.iter().any(is_nothing);
+    let why =
+        if nothing { "there is nothing to compare" } else { "both sides are the same program" };
+    Answer::new(format!("identical: {why}"), None)
 }
 
 fn no_baseline(outcome: &Outcome) -> Answer {
     let new = readable::names(&outcome.benchmarks, Status::New, |name| format!("`{}`", line(name)));
     let what = new.map_or(String::new(), |names| format!("{names} "));
-    Answer::new(format!("no baseline: there is nothing to compare {what}with"), Vec::new())
+    Answer::new(format!("no baseline: there is nothing to compare {what}with"), None)
 }
 
 /// What was not measured, since the two sides do not print the same.
@@ -136,7 +129,7 @@ fn different_output(outcome: &Outcome) -> Answer {
     let names = readable::names(&outcome.benchmarks, Status::DifferentOutput, line);
     let what = names.unwrap_or_else(|| "a benchmark".to_owned());
     let sentence = format!("different output: the two sides of {what} do not print the same");
-    Answer::new(sentence, vec!["nothing was measured".to_owned()])
+    Answer::new(sentence, ["nothing was measured".to_owned()])
 }
 
 /// The regressions: for one metric all that matters, for several their names and changes,
@@ -153,13 +146,11 @@ fn regression(outcome: &Outcome) -> Answer {
     }
     let is_slower = are_times(&worst);
     let named = worst.iter().map(|one| named(outcome, *one, one.1.summary.change, is_slower));
-    let what = match is_slower {
-        true => "benchmarks are slower".to_owned(),
-        false => format!("metrics{} are worse", of_one(outcome)),
-    };
+    let worse = format!("metrics{} are worse", of_one(outcome));
+    let what = if is_slower { "benchmarks are slower" } else { &worse };
     let (all, _) = asked(outcome);
     let names = text::first_few(named);
-    Answer::new(format!("{} of {all} {what}: {names}", worst.len()), Vec::new())
+    Answer::new(format!("{} of {all} {what}: {names}", worst.len()), None)
 }
 
 /// What a regression must not hide: what is undecided or was not measured, and an interrupt.
@@ -168,15 +159,13 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
     let open = outcome.gates().filter(|(_, metric)| is_open(metric)).count();
     let open = (open > 0 && outcome.likely_slower.is_none()).then(|| format!("{open} undecided"));
     let unconfirmed = if is_unconfirmed(outcome) { "as built, " } else { "" };
-    let interrupted = (outcome.stopped_by == StoppedBy::Interrupt)
-        .then(|| format!("{unconfirmed}{}", stopped(outcome)));
+    let is_interrupted = outcome.stopped_by == StoppedBy::Interrupt;
+    let interrupted = is_interrupted.then(|| format!("{unconfirmed}{}", stopped(outcome)));
     let not_measured = NotMeasured::of(outcome).map(|it| format!("{} ({})", it.count(), it.needed));
     // Without a benchmark, the sentence is about the first number of the suite.
     let said = usize::from(deciding(outcome).is_empty());
-    let suite = deciding_suite(outcome).skip(said).map(|(of, metric)| {
-        let change = metric.summary.change.map_or("from zero".to_owned(), text::percent);
-        format!("{} {change}", line(&of.name))
-    });
+    let suite = deciding_suite(outcome).skip(said);
+    let suite = suite.map(|(of, one)| format!("{} {}", line(&of.name), risen(one.summary.change)));
     open.into_iter().chain(suite).chain(not_measured).chain(interrupted).collect()
 }
 
@@ -193,8 +182,7 @@ fn consequence(outcome: &Outcome) -> &'static str {
 
 /// Whether an interrupt left no time to measure the regressions over layouts.
 fn is_unconfirmed(outcome: &Outcome) -> bool {
-    let is_as_built =
-        |(_, metric): &Of<'_>| metric.layouts.is_none() && metric.depends_on_placement();
+    let is_as_built = |(_, one): &Of<'_>| one.layouts.is_none() && one.depends_on_placement();
     outcome.stopped_by == StoppedBy::Interrupt
         && outcome.policy.layouts == Layouts::Auto
         && outcome.likely_slower.is_none()
@@ -207,8 +195,7 @@ fn some_regression(outcome: &Outcome, likeliest: &str) -> Answer {
     let sentence = format!("at least 1 of {all} {each}s is slower, but it is not certain which");
     let likeliest = format!("most likely {}", line(likeliest));
     let stopped = (outcome.stopped_by != StoppedBy::Interrupt).then(|| stopped(outcome));
-    let details = [likeliest].into_iter().chain(stopped).collect();
-    Answer::new(sentence, details)
+    Answer::new(sentence, [likeliest].into_iter().chain(stopped))
 }
 
 fn only_regression(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
@@ -217,57 +204,47 @@ fn only_regression(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
         Some(change) => against_base(outcome, (benchmark, metric), change),
         None => format!("{} has risen from zero", what(benchmark, metric)),
     };
-    if metric.is_average() {
-        sentence += " on average";
-    }
-    let bound = match metric.better {
-        Better::Lower => summary.lower,
-        Better::Higher => summary.upper,
-    };
+    sentence += if metric.is_average() { " on average" } else { "" };
+    let bound = if metric.better == Better::Lower { summary.lower } else { summary.upper };
     if let Some(bound) = bound.filter(|bound| bound.is_finite()) {
         sentence += &format!(", at least {}", text::size(bound));
     }
-    let typical = metric
-        .overruled
-        .map(|change| format!("rare slow runs; the typical run {}", text::percent(change)));
-    Answer::new(sentence, numbers(metric, &summary).chain(typical).collect())
+    let typical = metric.overruled.map(text::percent);
+    let typical = typical.map(|change| format!("rare slow runs; the typical run {change}"));
+    Answer::new(sentence, numbers(metric).chain(typical))
 }
 
 fn no_regression(outcome: &Outcome) -> Answer {
     let passed = deciding(outcome);
     match (passed.as_slice(), unaffected(outcome)) {
-        ([], 0) => Answer::new("no regression", Vec::new()),
+        ([], 0) => Answer::new("no regression", None),
         ([], _) => {
-            let sentence = "no regression: no benchmark runs any of the code that changed";
-            Answer::new(sentence, Vec::new())
+            Answer::new("no regression: no benchmark runs any of the code that changed", None)
         }
         ([only], 0) => only_pass(outcome, *only),
         (several, unaffected) => {
             let (all, each) = asked(outcome);
-            let run = if unaffected == 1 { "runs" } else { "run" };
-            let unaffected = (unaffected > 0).then(|| {
-                let benchmarks = text::count(unaffected as u64, "benchmark");
-                format!("{benchmarks} {run} no code that changed")
-            });
-            let details = unaffected.into_iter().chain(faster(outcome, several)).collect();
             let all = text::count(all as u64, each);
-            Answer::new(format!("no regression in {all}{}", of_one(outcome)), details)
+            let sentence = format!("no regression in {all}{}", of_one(outcome));
+            let run = if unaffected == 1 { "runs" } else { "run" };
+            let benchmarks = text::count(unaffected as u64, "benchmark");
+            let unaffected =
+                (unaffected > 0).then(|| format!("{benchmarks} {run} no code that changed"));
+            Answer::new(sentence, unaffected.into_iter().chain(faster(outcome, several)))
         }
     }
 }
 
 /// The only metric, which passed: how much faster it is, if that is certain.
 fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
-    let summary = metric.summary;
-    let numbers = numbers(metric, &summary);
-    match summary.change {
+    let numbers = numbers(metric);
+    match metric.summary.change {
         Some(change) if is_better(metric) => {
-            Answer::new(against_base(outcome, (benchmark, metric), change), numbers.collect())
+            Answer::new(against_base(outcome, (benchmark, metric), change), numbers)
         }
         change => {
-            let change = change.map(text::percent);
             let sentence = format!("no regression in {}", what(benchmark, metric));
-            Answer::new(sentence, change.into_iter().chain(numbers).collect())
+            Answer::new(sentence, change.map(text::percent).into_iter().chain(numbers))
         }
     }
 }
@@ -283,12 +260,11 @@ fn inconclusive(outcome: &Outcome) -> Answer {
         (several, _) => {
             let (all, each) = asked(outcome);
             let all = format!("{}{}", text::count(all as u64, each), of_one(outcome));
-            let suite: String = deciding_suite(outcome)
-                .map(|(of, _)| format!(", and {}", line(&of.name)))
-                .collect();
+            let suite = deciding_suite(outcome).map(|(of, _)| format!(", and {}", line(&of.name)));
+            let suite = suite.collect::<String>();
             let sentence = format!("{UNDECIDED}: {} of {all}{suite}", several.len());
             let as_built = slower_as_built(outcome, several);
-            Answer::new(sentence, as_built.into_iter().chain([stopped(outcome)]).collect())
+            Answer::new(sentence, as_built.into_iter().chain([stopped(outcome)]))
         }
     }
 }
@@ -297,36 +273,29 @@ fn inconclusive(outcome: &Outcome) -> Answer {
 fn only_open(outcome: &Outcome, only: Of<'_>) -> Answer {
     let (benchmark, metric) = only;
     let (lower, upper) = (metric.summary.lower, metric.summary.upper);
-    let finite = |end: Option<f64>| end.filter(|end| end.is_finite()).map(text::percent);
-    let change = match (finite(lower), finite(upper)) {
+    let change = match (text::end(lower), text::end(upper)) {
         (Some(lower), Some(upper)) => format!("between {lower} and {upper}"),
         (Some(lower), None) => format!("at least {lower}"),
         (None, Some(upper)) => format!("at most {upper}"),
         (None, None) => text::interval(lower, upper),
     };
-    let what = what(benchmark, metric);
-    let sentence = format!("{UNDECIDED}: the change of {what} is {change}");
+    let sentence = format!("{UNDECIDED}: the change of {} is {change}", what(benchmark, metric));
     let as_built = slower_as_built(outcome, &[only]);
-    let details = [allowed(metric)].into_iter().chain(as_built).chain([stopped(outcome)]);
-    Answer::new(sentence, details.collect())
+    Answer::new(sentence, [allowed(metric)].into_iter().chain(as_built).chain([stopped(outcome)]))
 }
 
 /// The sentence if there was no time for some benchmarks.
 fn in_part(outcome: &Outcome, open: &[Of<'_>], not_measured: &NotMeasured) -> Answer {
     let (all, each) = asked(outcome);
+    let NotMeasured { benchmarks, needed } = not_measured;
     let (of, left) = match each {
-        "benchmark" => {
-            let left = not_measured.benchmarks;
-            (all + left, format!("{left} not measured"))
-        }
+        "benchmark" => (all + benchmarks, format!("{benchmarks} not measured")),
         _ => (all, not_measured.count()),
     };
     let decided = format!("{} of {} decided", all - open.len(), text::count(of as u64, each));
-    let undecided = (!open.is_empty()).then(|| format!("{} undecided", open.len()));
-    let parts: Vec<String> = [Some(decided), undecided, Some(left)].into_iter().flatten().collect();
-    let as_built = slower_as_built(outcome, open);
-    let details = [not_measured.needed.clone()].into_iter().chain(as_built);
-    Answer::new(format!("{UNDECIDED}: {}", parts.join(", ")), details.collect())
+    let undecided = if open.is_empty() { "" } else { &format!(", {} undecided", open.len()) };
+    let sentence = format!("{UNDECIDED}: {decided}{undecided}, {left}");
+    Answer::new(sentence, [needed.clone()].into_iter().chain(slower_as_built(outcome, open)))
 }
 
 /// The benchmarks for which the time limit leaves no room, or whose machine is lost.
@@ -365,14 +334,14 @@ impl NotMeasured {
 fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
     let is_slower = |before: PairsResult| before.verdict == Verdict::Regression;
     let slower = open.iter().filter(|(_, metric)| metric.before.is_some_and(is_slower));
-    let slower: Vec<_> = slower.collect();
+    let slower: Vec<_> = slower.copied().collect();
     let label = slower.first()?.1.before?.label();
     let may = "which may be placement or noise";
     let change = |metric: &MetricResult| metric.of_pairs().0.change;
     if outcome.gates().count() == 1 {
         return Some(format!("{label} {}, {may}", text::change(&slower[0].1.of_pairs().0)));
     }
-    let names = slower.iter().map(|one| named(outcome, **one, change(one.1), are_times(open)));
+    let names = slower.iter().map(|one| named(outcome, *one, change(one.1), are_times(open)));
     Some(format!("{} slower {label}, {may}: {}", slower.len(), text::first_few(names)))
 }
 
@@ -426,16 +395,14 @@ fn against_base(outcome: &Outcome, (benchmark, metric): Of<'_>, change: f64) -> 
 /// The subject of a metric: for times, only the benchmark.
 fn what(benchmark: &BenchmarkResult, metric: &MetricResult) -> String {
     let subject = line(subject(benchmark));
-    match is_time(metric) {
-        true => subject,
-        false => format!("{} of {subject}", line(&metric.name)),
-    }
+    if is_time(metric) { subject } else { format!("{} of {subject}", line(&metric.name)) }
 }
 
 /// The values of both sides, with the metric's name if it is not the default, and the
 /// allowed change.
-fn numbers(metric: &MetricResult, summary: &Summary) -> impl Iterator<Item = String> {
-    let step = summary.base.zip(summary.head).map(|(base, head)| {
+fn numbers(metric: &MetricResult) -> impl Iterator<Item = String> {
+    let Summary { base, head, .. } = metric.summary;
+    let step = base.zip(head).map(|(base, head)| {
         let step = text::step(base, head, &metric.unit);
         let is_named = is_time(metric) && metric.name != "wall_time";
         if is_named { format!("{} {step}", line(&metric.name)) } else { step }
@@ -492,13 +459,17 @@ fn named(
     change: Option<f64>,
     is_by_benchmark: bool,
 ) -> String {
-    let change = change.map_or("from zero".to_owned(), text::percent);
-    let subject = line(subject(benchmark));
+    let (change, subject) = (risen(change), line(subject(benchmark)));
     match is_by_benchmark {
         true => format!("{subject} {change}"),
         false if only_benchmark(outcome).is_some() => format!("{} {change}", line(&metric.name)),
         false => format!("{} of {subject} {change}", line(&metric.name)),
     }
+}
+
+/// A change in percent, which there is not from zero.
+fn risen(change: Option<f64>) -> String {
+    change.map_or("from zero".to_owned(), text::percent)
 }
 
 /// The metrics whose verdict is the overall one, the worst first.
@@ -565,11 +536,10 @@ fn subject(benchmark: &BenchmarkResult) -> &str {
 /// How much was removed: `1 benchmark removed`; `None` if nothing was.
 fn removed_count(removed: &[Removed]) -> Option<String> {
     let metrics = removed.iter().filter(|removed| removed.metric.is_some()).count() as u64;
-    let benchmarks = removed.len() as u64 - metrics;
-    let some = |number: u64, noun| (number > 0).then(|| text::count(number, noun));
-    let parts: Vec<_> =
-        [some(benchmarks, "benchmark"), some(metrics, "metric")].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{} removed", parts.join(" and ")))
+    let counts = [(removed.len() as u64 - metrics, "benchmark"), (metrics, "metric")];
+    let counts = counts.into_iter().filter(|(number, _)| *number > 0);
+    let counts = text::list(counts.map(|(number, noun)| text::count(number, noun)));
+    (!counts.is_empty()).then(|| format!("{counts} removed"))
 }
 
 #[cfg(test)]

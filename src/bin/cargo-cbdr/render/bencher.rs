@@ -14,8 +14,7 @@ pub(super) fn value(outcome: &Outcome) -> Value {
         }
         if let Some(change) = summary.change {
             let mut measure = json!({ "value": change });
-            let ends = [("lower_value", summary.lower), ("upper_value", summary.upper)];
-            for (name, end) in ends {
+            for (name, end) in [("lower_value", summary.lower), ("upper_value", summary.upper)] {
                 if let Some(end) = end.filter(|end| end.is_finite()) {
                     measure[name] = json!(end);
                 }

@@ -9,30 +9,24 @@ use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value, json};
 
 use super::escape::line;
-use super::json::print_line;
 use crate::ui::{fold, text, verdict_style};
 
-pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
-    let mut out = anstream::stdout().lock();
+pub(crate) fn print(out: &mut dyn Write, report: &BisectReport) -> std::io::Result<()> {
     let verdict = report.verdict;
     let style = verdict_style(verdict);
     let (good, bad) = (line(text::name(&report.good)), line(text::name(&report.bad)));
     let answer = match (verdict, report.guilty.as_slice()) {
-        (Verdict::Regression, [only]) => {
-            format!("{} introduced it", line(&described(only)))
-        }
-        (Verdict::Regression, several) => {
-            format!(
-                "one of {} commits introduced it; the commits in between could not be tried",
-                several.len()
-            )
-        }
+        (Verdict::Regression, [only]) => format!("{} introduced it", line(&described(only))),
+        (Verdict::Regression, several) => format!(
+            "one of {} commits introduced it; the commits in between could not be tried",
+            several.len()
+        ),
         (Verdict::NoRegression, _) => {
             format!("{bad} is not slower than {good} by more than the threshold")
         }
         _ => format!("it is undecided whether {bad} is slower than {good}"),
     };
-    fold::print(&mut out, &format!("{style}{}{style:#}: {answer}", text::verdict(verdict)), 2)?;
+    fold::print(out, &format!("{style}{}{style:#}: {answer}", text::verdict(verdict)), 2)?;
     for guilty in &report.guilty {
         let author = line(&guilty.author);
         match report.guilty.len() {
@@ -40,24 +34,23 @@ pub(crate) fn print(report: &BisectReport) -> std::io::Result<()> {
             _ => writeln!(out, "  {} by {author}", line(&described(guilty)))?,
         }
         if let Some(step) = report.steps.iter().find(|step| step.commit == guilty.id) {
-            fold::print(&mut out, &format!("    against {good}: {}", line(&tried(step))), 6)?;
+            fold::print(out, &format!("    against {good}: {}", line(&tried(step))), 6)?;
         }
     }
     if verdict != Verdict::Inconclusive {
-        let confidence = text::rounded(100.0 * report.confidence);
+        let confidence = text::fraction(report.confidence);
         let right = format!(
-            "  Correct with a probability of at least {confidence}%, provided that the regression \
+            "  Correct with a probability of at least {confidence}, provided that the regression \
              stayed once it was introduced."
         );
-        fold::print(&mut out, &right, 2)?;
+        fold::print(out, &right, 2)?;
     }
-    fold::print(&mut out, &format!("  {}", effort(report)), 2)
+    fold::print(out, &format!("  {}", effort(report)), 2)
 }
 
 /// A commit by its first letters and its subject.
 pub(crate) fn described(commit: &Commit) -> String {
-    let subject: String = commit.summary.chars().take(60).collect();
-    format!("{} {subject}", abbreviated(&commit.id))
+    format!("{} {}", abbreviated(&commit.id), text::cut(&commit.summary, 60))
 }
 
 /// The result for a commit.
@@ -102,12 +95,12 @@ fn runs(report: &BisectReport) -> u64 {
     measured.map(|measured| 2 * measured.pairs).sum()
 }
 
-/// Prints the result as one JSON object.
-pub(crate) fn print_json(report: &BisectReport) -> std::io::Result<()> {
-    let guilty = report.guilty.iter().map(
-        |commit| json!({ "commit": commit.id, "summary": commit.summary, "author": commit.author }),
-    );
-    print_line(&json!({
+/// The result as one JSON object.
+pub(crate) fn json(report: &BisectReport) -> Value {
+    let guilty = report.guilty.iter().map(|Commit { id, summary, author, .. }| {
+        json!({ "commit": id, "summary": summary, "author": author })
+    });
+    json!({
         "schema": 1,
         "verdict": report.verdict,
         "good": report.good,
@@ -116,5 +109,5 @@ pub(crate) fn print_json(report: &BisectReport) -> std::io::Result<()> {
         "confidence": report.confidence,
         "runs": runs(report),
         "steps": report.steps,
-    }))
+    })
 }

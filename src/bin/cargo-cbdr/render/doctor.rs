@@ -1,5 +1,7 @@
 //! The result of `doctor`, as sentences and as JSON.
 
+use std::io::Write;
+
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
@@ -9,21 +11,16 @@ use serde_json::{Value, json};
 
 use crate::ui::{GOOD, STATUS_TEXT_COLUMN, WARNING, fold, text};
 
-pub(crate) fn print(checkup: &Checkup) -> std::io::Result<()> {
-    let mut out = anstream::stdout().lock();
+pub(crate) fn print(out: &mut dyn Write, checkup: &Checkup) -> std::io::Result<()> {
     for Sentence { about, text, warns } in Sentences::of(checkup).0 {
         let style = if warns { WARNING } else { GOOD };
         let line = format!("{style}{about:>12}{style:#} {}", text::clean(&text));
-        fold::print(&mut out, &line, STATUS_TEXT_COLUMN)?;
+        fold::print(out, &line, STATUS_TEXT_COLUMN)?;
     }
     Ok(())
 }
 
-pub(crate) fn print_json(checkup: &Checkup) -> std::io::Result<()> {
-    super::json::print_line(&object(checkup))
-}
-
-fn object(checkup: &Checkup) -> Value {
+pub(crate) fn json(checkup: &Checkup) -> Value {
     let machine = &checkup.machine;
     let meter = |(metric, refusal): &(Metric, Option<Refusal>)| {
         let why = why(refusal);
@@ -111,20 +108,17 @@ impl Sentences {
     }
 
     fn processors(&mut self, machine: &Machine) {
-        let mut name =
-            machine.processor.name.as_deref().unwrap_or("an unnamed processor").to_owned();
-        if let Some(bytes) = machine.memory {
-            name += &format!(", {} of memory", bytes_of(bytes));
-        }
-        if let Some(kernel) = &machine.kernel {
-            name += &format!(", Linux {kernel}");
-        }
-        self.fine("machine", name);
+        let name = machine.processor.name.as_deref().unwrap_or("an unnamed processor");
+        let memory = machine.memory.map(|bytes| format!(", {} of memory", text::bytes(bytes)));
+        let kernel = machine.kernel.as_ref().map(|kernel| format!(", Linux {kernel}"));
+        let more = memory.into_iter().chain(kernel).collect::<String>();
+        self.fine("machine", name.to_owned() + &more);
         match (machine.allowed, machine.online) {
-            (Some(1), _) => self.warn(
-                "processors",
-                "only one may be used, so anything else that runs interrupts the benchmark",
-            ),
+            (Some(1), _) => {
+                let what =
+                    "only one may be used, so anything else that runs interrupts the benchmark";
+                self.warn("processors", what);
+            }
             (allowed, Some(online)) => {
                 let allowed = allowed.filter(|allowed| *allowed != online);
                 let used = allowed.map(|allowed| format!(", {allowed} of which may be used"));
@@ -133,28 +127,19 @@ impl Sentences {
             }
             (_, None) => self.fine("processors", "the system does not report how many"),
         }
-        self.switch(
-            "threads",
-            machine.smt,
-            (
-                false,
-                "two share a core (SMT) and slow each other down: keep the second one idle, or \
-                 `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
-            ),
-            "one on each core",
-        );
+        let on = "two share a core (SMT) and slow each other down: keep the second one idle, or \
+                  `echo off | sudo tee /sys/devices/system/cpu/smt/control`";
+        self.switch("threads", machine.smt, (false, on), "one on each core");
         if let Some(limit) = machine.limits.processors {
-            self.warn(
-                "limits",
-                format!(
-                    "the control group may use the time of {limit} processors and is paused when \
-                     that is used up, as in a container with `--cpus`: some runs then take tens \
-                     of milliseconds longer"
-                ),
+            let what = format!(
+                "the control group may use the time of {limit} processors and is paused when that \
+                 is used up, as in a container with `--cpus`: some runs then take tens of \
+                 milliseconds longer"
             );
+            self.warn("limits", what);
         }
         if let Some(limit) = machine.limits.memory {
-            let limit = bytes_of(limit);
+            let limit = text::bytes(limit);
             self.fine("limits", format!("the control group may use {limit} of memory"));
         }
     }
@@ -170,17 +155,10 @@ impl Sentences {
             }
         };
         self.add("governor", warns, text);
-        self.switch(
-            "turbo",
-            machine.turbo,
-            (
-                true,
-                "on: the clock rate depends on the temperature and on the load of the other \
-                 cores; `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 \
-                 into `cpufreq/boost`, turns it off",
-            ),
-            "off",
-        );
+        let on = "on: the clock rate depends on the temperature and on the load of the other cores; \
+                  `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or 0 into \
+                  `cpufreq/boost`, turns it off";
+        self.switch("turbo", machine.turbo, (true, on), "off");
         let on = (true, "on battery: clock rates may fall at any time; plug it in");
         self.switch("power", machine.on_battery, on, "plugged in");
     }
@@ -188,16 +166,14 @@ impl Sentences {
     fn environment(&mut self, checkup: &Checkup) {
         let machine = &checkup.machine;
         if machine.processor.is_virtual {
-            self.fine(
-                "host",
-                "this is a virtual machine: other work on its host adds to the noise",
-            );
+            let what = "this is a virtual machine: other work on its host adds to the noise";
+            self.fine("host", what);
         }
         if let [Some(always), Some(now)] = checkup.stolen {
+            let (during, since_boot) = (text::size(now), text::size(always));
             let text = format!(
-                "{} of the processors' time went to other virtual machines while measuring, {} since boot",
-                text::size(now),
-                text::size(always)
+                "{during} of the processors' time went to other virtual machines while measuring, \
+                 {since_boot} since boot"
             );
             self.add("stolen time", now > 0.01 || always > 0.05, text);
         }
@@ -207,12 +183,10 @@ impl Sentences {
             let what = "processes were running or ready to run, over the last minute";
             self.add("load", is_busy, format!("{load} {what}{advice}"));
         }
-        self.switch(
-            "addresses",
-            machine.randomisation.map(|level| level > 0),
-            (false, "randomised: a part of the noise, which many pairs average out"),
-            "not randomised: every run of a side has the same layout, which may be a lucky one",
-        );
+        let on = (false, "randomised: a part of the noise, which many pairs average out");
+        let off =
+            "not randomised: every run of a side has the same layout, which may be a lucky one";
+        self.switch("addresses", machine.randomisation.map(|level| level > 0), on, off);
     }
 
     fn clocks(&mut self, checkup: &Checkup) {
@@ -279,11 +253,8 @@ impl Sentences {
             ),
         };
         let longest = noise.thresholds.last().and_then(|threshold| threshold.least);
-        self.add(
-            "verdicts",
-            longest.is_none_or(|least| least > THRESHOLD),
-            format!("for runs of {run}, {thresholds}"),
-        );
+        let warns = longest.is_none_or(|least| least > THRESHOLD);
+        self.add("verdicts", warns, format!("for runs of {run}, {thresholds}"));
     }
 
     /// The smallest threshold that runs of some length can decide, in the least time.
@@ -305,8 +276,4 @@ impl Sentences {
 
 fn why(refusal: &Option<Refusal>) -> Option<&str> {
     refusal.as_ref().map(|refusal| refusal.why.as_str())
-}
-
-fn bytes_of(bytes: u64) -> String {
-    text::value(bytes as f64, &Unit::Bytes)
 }

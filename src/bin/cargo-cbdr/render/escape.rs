@@ -7,18 +7,8 @@ pub(crate) use crate::ui::text::line;
 /// Escapes text for HTML and XML, also in a quoted attribute. Characters that
 /// XML 1.0 can't have are shown by their numbers.
 pub(crate) fn xml(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text::clean(text).chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let text = text::clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 /// A name as code in Markdown, also in a table's cell. Within code nobody is
@@ -29,15 +19,11 @@ pub(crate) fn code(name: &str) -> String {
     if !name.is_empty() && name.trim() == name && name.chars().all(plain) {
         return format!("`{name}`");
     }
-    let mut escaped = String::new();
-    for c in name.chars() {
-        if c.is_ascii_punctuation() {
-            escaped += &format!("&#{};", u32::from(c));
-        } else {
-            escaped.push(c);
-        }
-    }
-    format!("<code>{escaped}</code>")
+    let escaped = name.chars().map(|c| match c.is_ascii_punctuation() {
+        true => format!("&#{};", u32::from(c)),
+        false => c.to_string(),
+    });
+    format!("<code>{}</code>", escaped.collect::<String>())
 }
 
 /// A number and its unit in a table of Markdown. A unit may be any text, so that it
@@ -49,21 +35,25 @@ pub(crate) fn quantity(text: &str) -> String {
     if is_number && is_plain { text.to_owned() } else { code(text) }
 }
 
+/// The parts of a sentence, and whether each is code: between two backticks.
+pub(crate) fn spans(sentence: &str) -> Vec<(bool, String)> {
+    let sentence = line(sentence);
+    let parts: Vec<&str> = sentence.split('`').collect();
+    let span = |(number, part): (usize, &&str)| match (number % 2 == 1, number + 1 < parts.len()) {
+        (true, false) => (false, format!("`{part}")),
+        (is_code, _) => (is_code, (*part).to_owned()),
+    };
+    parts.iter().enumerate().map(span).collect()
+}
+
 /// A sentence for an HTML block within Markdown. Text between backticks becomes
 /// code; elsewhere, mentions, references and links are prevented.
 pub(crate) fn prose(sentence: &str) -> String {
-    let sentence = line(sentence);
-    let parts: Vec<&str> = sentence.split('`').collect();
-    let mut escaped = String::new();
-    for (number, part) in parts.iter().enumerate() {
-        let paired = number + 1 < parts.len();
-        match (number % 2 == 1, paired) {
-            (true, true) => escaped += &format!("<code>{}</code>", xml(part)),
-            (true, false) => escaped += &format!("&#96;{}", unlinked(part)),
-            (false, _) => escaped += &unlinked(part),
-        }
-    }
-    escaped
+    let escaped = spans(sentence).into_iter().map(|(is_code, part)| match is_code {
+        true => format!("<code>{}</code>", xml(&part)),
+        false => unlinked(&part).replace('`', "&#96;"),
+    });
+    escaped.collect()
 }
 
 /// Escapes text so that a service that renders Markdown finds no mention,

@@ -7,19 +7,10 @@ use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::engine::experiment::Experiment;
 use cargo_cbdr::model::{Layouts, Row, Side, Verdict};
 use cargo_cbdr::samples::csv;
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::json::print_line;
+use super::json::{EventLine, print_line};
 use crate::ui::grouped;
-
-/// One line. Times are in seconds, changes are fractions: 0.02 is +2 %.
-#[derive(Serialize)]
-struct Line {
-    reason: &'static str,
-    #[serde(flatten)]
-    about: Value,
-}
 
 /// Prints an event, if it is part of the format. If the reader is gone, the comparison
 /// continues.
@@ -42,17 +33,15 @@ pub(crate) fn print(event: &Event<'_>) {
         Event::Sampling(plan) | Event::OverLayouts(plan) | Event::Longer(plan) => {
             let benchmarks: Vec<&str> = plan.benchmarks.iter().map(|one| &*one.name).collect();
             let metrics: Vec<&str> = plan.metrics.iter().map(|metric| &*metric.name).collect();
-            line(
-                "sampling",
-                json!({
-                    "benchmarks": benchmarks,
-                    "metrics": metrics,
-                    "seed": plan.seed,
-                    "time_limit": plan.time_limit.as_secs_f64(),
-                    "layouts": plan.is_over_layouts,
-                    "longer": plan.is_longer,
-                }),
-            );
+            let about = json!({
+                "benchmarks": benchmarks,
+                "metrics": metrics,
+                "seed": plan.seed,
+                "time_limit": plan.time_limit.as_secs_f64(),
+                "layouts": plan.is_over_layouts,
+                "longer": plan.is_longer,
+            });
+            line("sampling", about);
         }
         Event::Pair { rows, progress } => print_pair(rows, progress),
         Event::Explaining { benchmark, .. } => {
@@ -68,27 +57,24 @@ fn print_pair(rows: &[Row], progress: &Experiment) {
     let plan = progress.plan();
     let values = |row: &Row| -> BTreeMap<&str, f64> {
         let names = plan.metrics.iter().map(|metric| metric.name.as_str());
-        let cells = names.zip(csv::cells(plan, row));
-        cells.filter_map(|(name, value)| Some((name, value?))).collect()
+        names.zip(csv::cells(plan, row)).filter_map(|(name, value)| Some((name, value?))).collect()
     };
     for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.side == Side::Base) {
         let is_other = |other: &Row| other.benchmark == row.benchmark && other.side == Side::Head;
         let Some(other) = rows.iter().position(is_other) else { continue };
         let first = if at < other { Side::Base } else { Side::Head };
         let (benchmark, pair) = progress.pairs_of(row);
-        line(
-            "pair",
-            json!({
-                "benchmark": benchmark,
-                "pair": pair,
-                "first": first.name(),
-                "base": values(row),
-                "head": values(&rows[other]),
-                "elapsed_seconds": progress.elapsed(),
-                "layouts": plan.is_over_layouts,
-                "longer": plan.is_longer,
-            }),
-        );
+        let about = json!({
+            "benchmark": benchmark,
+            "pair": pair,
+            "first": first.name(),
+            "base": values(row),
+            "head": values(&rows[other]),
+            "elapsed_seconds": progress.elapsed(),
+            "layouts": plan.is_over_layouts,
+            "longer": plan.is_longer,
+        });
+        line("pair", about);
     }
     for (benchmark, metric) in progress.decided() {
         // A regression as built is tested again over layouts, and what passes in longer runs.
@@ -100,24 +86,23 @@ fn print_pair(rows: &[Row], progress: &Experiment) {
             Some(_) => !plan.may_be_longer(),
             None => continue,
         };
-        line(
-            "verdict",
-            json!({
-                "benchmark": benchmark.name,
-                "metric": metric.name,
-                "verdict": metric.verdict,
-                "change": metric.summary.change,
-                "lower": metric.summary.lower,
-                "upper": metric.summary.upper,
-                "pairs": benchmark.pairs,
-                "layouts": plan.is_over_layouts,
-                "longer": plan.is_longer,
-                "final": is_final,
-            }),
-        );
+        let about = json!({
+            "benchmark": benchmark.name,
+            "metric": metric.name,
+            "verdict": metric.verdict,
+            "change": metric.summary.change,
+            "lower": metric.summary.lower,
+            "upper": metric.summary.upper,
+            "pairs": benchmark.pairs,
+            "layouts": plan.is_over_layouts,
+            "longer": plan.is_longer,
+            "final": is_final,
+        });
+        line("verdict", about);
     }
 }
 
+/// Prints a line. Times are in seconds, changes are fractions: 0.02 is +2 %.
 fn line(reason: &'static str, about: Value) {
-    let _ = print_line(&Line { reason, about });
+    let _ = print_line(&EventLine { reason, about });
 }

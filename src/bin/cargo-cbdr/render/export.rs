@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::model::outcome::Outcome;
 use cargo_cbdr::model::side::Side;
-use cargo_cbdr::settings::error::nearest;
+use cargo_cbdr::settings::error::instead_of;
 use serde_json::Value;
 
 use super::{bencher, benchmark_action, flamegraph};
-use crate::ui::text;
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +41,8 @@ pub(crate) fn parse(text: &str) -> Result<(ExportKind, PathBuf), String> {
     let Some((name, path)) = text.split_once('=').filter(|(_, path)| !path.is_empty()) else {
         return Err("it is not KIND=FILE".to_owned());
     };
-    let names = || KINDS.iter().map(|(name, _)| *name);
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
-        let hint = match nearest(name, names()) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("choose {}", text::list(names().map(|name| format!("`{name}`")))),
-        };
+        let hint = instead_of(name, KINDS.iter().map(|(name, _)| *name), "the kinds are");
         return Err(format!("there is no export `{name}`; {hint}"));
     };
     Ok((*kind, path.into()))
@@ -80,7 +75,7 @@ mod tests {
     fn an_unknown_kind_is_an_error_that_suggests_one() {
         assert_eq!(parse("bencher=a=b").unwrap(), (ExportKind::Bencher, PathBuf::from("a=b")));
         assert!(parse("bensher=f").unwrap_err().contains("did you mean `bencher`?"));
-        assert!(parse("qqq=f").unwrap_err().contains("choose `bencher`, `github-action"));
+        assert!(parse("qqq=f").unwrap_err().contains("the kinds are `bencher`, `github-action"));
         for text in ["bencher", "bencher=", ""] {
             assert!(parse(text).unwrap_err().contains("it is not KIND=FILE"), "{text}");
         }

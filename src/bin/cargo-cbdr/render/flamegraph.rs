@@ -33,19 +33,15 @@ impl Scale {
     const TIME: Scale =
         Scale { parts: 1e12, shown: "ps", title: "Time of an iteration on the head" };
 
-    /// `None` for what no call stack has.
-    fn of(cost: Cost) -> Option<Self> {
-        match cost {
-            Cost::Instructions(_) => Some(Scale::INSTRUCTIONS),
-            Cost::Seconds(_) => Some(Scale::TIME),
-            Cost::Bytes(_) => None,
-        }
+    fn of(explanation: &Explanation) -> Self {
+        // There are no call stacks of bytes.
+        if matches!(explanation.cost, Cost::Seconds(_)) { Scale::TIME } else { Scale::INSTRUCTIONS }
     }
 
     /// That of the first call stacks; those in another unit are left out.
     fn of_all(explanations: &[Explanation]) -> Self {
         let first = explanations.iter().find(|one| !one.stacks.is_empty());
-        first.and_then(|first| Scale::of(first.cost)).unwrap_or(Scale::INSTRUCTIONS)
+        first.map_or(Scale::INSTRUCTIONS, Scale::of)
     }
 
     fn weight(&self, stack: &StackCost, side: Side) -> u64 {
@@ -68,8 +64,7 @@ impl Scale {
         explanations: &'e [Explanation],
     ) -> impl Iterator<Item = (Option<&'e str>, &'e StackCost)> {
         let unit = self.shown;
-        let has_unit =
-            move |one: &&Explanation| Scale::of(one.cost).is_some_and(|own| own.shown == unit);
+        let has_unit = move |one: &&Explanation| Scale::of(one).shown == unit;
         explanations.iter().filter(has_unit).flat_map(|explanation| {
             let root = Some(explanation.benchmark.as_str());
             explanation.stacks.iter().map(move |stack| (root, stack))
@@ -116,9 +111,9 @@ pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
     let scale = Scale::of_all(explanations);
     for (root, stack) in scale.together(explanations) {
         let names = names(root, stack, |frame| frame.function.clone());
-        match scale.weight(stack, side) {
-            0 => {}
-            weight => text += &format!("{names} {weight}\n"),
+        let weight = scale.weight(stack, side);
+        if weight > 0 {
+            text += &format!("{names} {weight}\n");
         }
     }
     text
@@ -128,7 +123,7 @@ pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
 /// functions have no paths. `None` where the stacks are not known.
 pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
     let paths = width >= WIDE;
-    let scale = Scale::of(explanation.cost)?;
+    let scale = Scale::of(explanation);
     let lines = scale.lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
     if lines.is_empty() {
         return None;
@@ -144,10 +139,8 @@ pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Op
     let file = draw(&mut options, &lines);
     // The rest of the file is a style that would hold for the whole page, and buttons that do
     // nothing without a script.
-    let height: usize = between(&file, "<svg version=\"1.1\"", " viewBox")
-        .and_then(|head| between(head, "height=\"", "\""))?
-        .parse()
-        .ok()?;
+    let head = between(&file, "<svg version=\"1.1\"", " viewBox")?;
+    let height: usize = between(head, "height=\"", "\"")?.parse().ok()?;
     let (_, frames) = file.split_once("<svg id=\"frames\"")?;
     // The lowest frame is that of all, without a name.
     let (above, below) = (3 * options.font_size, 2 * options.font_size + 10 + options.frame_height);

@@ -14,14 +14,12 @@ use crate::ui::{grouped, notices, text};
 
 /// Where the summary of the job is, if there is one.
 pub(super) fn summary() -> Option<PathBuf> {
-    let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
-    path.map(PathBuf::from)
+    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Opens the summary of the job. Earlier steps may have written to it.
 pub(super) fn open_summary(path: &Path) -> io::Result<File> {
-    let file = fs_err::OpenOptions::new().create(true).append(true).open(path)?;
-    Ok(file.into_parts().0)
+    Ok(fs_err::OpenOptions::new().create(true).append(true).open(path)?.into_parts().0)
 }
 
 /// Appends to the summary of the job.
@@ -36,7 +34,7 @@ pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
     write(&mut io::stdout().lock(), result)
 }
 
-pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };

@@ -30,14 +30,17 @@ const SHORT: usize = 15;
 /// The minimum width of the first column.
 const SHORTEST: usize = 8;
 
-/// Prints a table with any text in its cells. Each column is as wide as its widest cell; words
-/// are aligned at the left, numbers at their decimal points. On a terminal, the table is no wider
-/// than that: columns are dropped, and names are shortened.
-pub(crate) fn print(out: &mut impl Write, table: &TextTable) -> io::Result<()> {
+/// Prints a table with any text in its cells, if it has rows. Each column is as wide as its widest
+/// cell; words are aligned at the left, numbers at their decimal points. On a terminal, the table
+/// is no wider than that: columns are dropped, and names are shortened.
+pub(crate) fn print(out: &mut dyn Write, table: &TextTable) -> io::Result<()> {
     print_within(output_width(), out, table)
 }
 
-fn print_within(most: Option<usize>, out: &mut impl Write, table: &TextTable) -> io::Result<()> {
+fn print_within(most: Option<usize>, out: &mut dyn Write, table: &TextTable) -> io::Result<()> {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
     let TextTable { headings, rows } = table.clone().map_cells(|_, cell| line(cell));
     let names = headings.iter().map(|heading| line(&heading.text)).collect();
     let mut rows: Vec<TableRow> =
@@ -46,8 +49,7 @@ fn print_within(most: Option<usize>, out: &mut impl Write, table: &TextTable) ->
         // The heading is not a number.
         align(rows.iter_mut().skip(1).map(|row| &mut row.cells[at]).collect());
     }
-    let width =
-        |at: usize| rows.iter().map(|row| width::columns(&row.cells[at])).max().unwrap_or(0);
+    let width = |at: usize| rows.iter().map(|of| width::columns(&of.cells[at])).max().unwrap_or(0);
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     let widths = fitted(&headings, &widths, most, || distinct_width(&names_in(&rows), SHORT));
     if let Some(Some(width)) = widths.first() {
@@ -60,44 +62,36 @@ fn print_within(most: Option<usize>, out: &mut impl Write, table: &TextTable) ->
         let mut line = String::from("  ");
         for ((cell, heading), width) in cells.iter().zip(&headings).zip(&widths) {
             let Some(width) = *width else { continue };
-            line += &match heading.align {
-                Align::Left => width::padded(cell, width),
-                Align::Right | Align::Center => width::right_aligned(cell, width),
-            };
+            let pad =
+                if heading.align == Align::Left { width::padded } else { width::right_aligned };
+            line += &pad(cell, width);
             line += "  ";
         }
-        match style {
-            Some(style) => writeln!(out, "{style}{}{style:#}", line.trim_end())?,
-            None => writeln!(out, "{}", line.trim_end())?,
-        }
+        let style = style.unwrap_or_default();
+        writeln!(out, "{style}{}{style:#}", line.trim_end())?;
     }
     Ok(())
 }
 
 /// Aligns numbers at their decimal points, and both ends of intervals, too.
 fn align(cells: Vec<&mut String>) {
-    let ends = |cell: &String| cell.replace(", ", ",\0");
-    let parts = |cell: &String| ends(cell).split('\0').map(str::to_owned).collect::<Vec<_>>();
+    let parts =
+        |cell: &String| -> Vec<String> { cell.split_inclusive(", ").map(str::to_owned).collect() };
     let most = cells.iter().map(|cell| parts(cell).len()).max().unwrap_or(0);
-    let mut rows: Vec<(&mut String, Vec<String>)> = cells
-        .into_iter()
-        .map(|cell| (parts(cell), cell))
-        .filter(|(parts, _)| parts.len() == most)
-        .map(|(parts, cell)| (cell, parts))
-        .collect();
+    let mut rows: Vec<_> = cells.into_iter().map(|cell| (parts(cell), cell)).collect();
+    rows.retain(|(parts, _)| parts.len() == most);
     for at in 0..most {
-        let numbers: Vec<_> = rows.iter().filter_map(|(_, parts)| at_point(&parts[at])).collect();
-        let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
-        let before = widest(&mut numbers.iter().map(|(before, _)| before.chars().count()));
-        let after = widest(&mut numbers.iter().map(|(_, after)| after.chars().count()));
-        for (_, parts) in &mut rows {
+        let numbers = rows.iter().filter_map(|(parts, _)| at_point(&parts[at]));
+        let widths = numbers.map(|(left, right)| (width::columns(left), width::columns(right)));
+        let (before, after) = widths.fold((0, 0), |(a, b), (c, d)| (a.max(c), b.max(d)));
+        for (parts, _) in &mut rows {
             if let Some((left, right)) = at_point(&parts[at]) {
-                parts[at] = format!("{left:>before$}{right:<after$}");
+                parts[at] = width::right_aligned(left, before) + &width::padded(right, after);
             }
         }
     }
-    for (cell, parts) in rows {
-        *cell = parts.join(" ");
+    for (parts, cell) in rows {
+        *cell = parts.concat();
     }
 }
 
@@ -231,6 +225,7 @@ mod tests {
         let expected = ["[+14.7%,  +21.3%] ", " [-0.78%,  +1.36%]", "≥ +8.6%", "-"];
         assert_eq!(aligned(&intervals), expected);
         assert_eq!(aligned(&["8", "1234"]), ["   8", "1234"]);
+        assert_eq!(aligned(&["15.33 回", "1.5 ms"]), ["15.33 回", " 1.5 ms "], "wide units");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use cargo_cbdr::flows::history::check::{BaselineRule, CheckReport, CheckedResult, MetricScore};
-use cargo_cbdr::flows::history::list::{ListedSeries, Listing};
+use cargo_cbdr::flows::history::list::{ListedSeries, ListedValue, Listing};
 use cargo_cbdr::flows::history::note::ResultKey;
 use cargo_cbdr::flows::history::record::RecordReport;
 use cargo_cbdr::model::metric::Unit;
@@ -15,16 +15,14 @@ use serde_json::{Value, json};
 
 use super::escape::line;
 use super::grid;
-use super::json::print_line;
 use super::table::TextTable;
 use crate::ui::{fold, grouped, text, verdict_style};
 
-pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
-    let mut out = anstream::stdout().lock();
+pub(crate) fn recorded(out: &mut dyn Write, report: &RecordReport) -> std::io::Result<()> {
     for result in &report.results {
-        print_heading(&mut out, &result.key)?;
+        print_heading(out, &result.key)?;
         if let Some(error) = &result.error {
-            print_failure(&mut out, error)?;
+            print_failure(out, error)?;
             continue;
         }
         let table = TextTable::of(&result.metrics)
@@ -35,30 +33,27 @@ pub(crate) fn print_recorded(report: &RecordReport) -> std::io::Result<()> {
             })
             .numbers("runs", |of| of.values.len().to_string())
             .build();
-        grid::print(&mut out, &table)?;
+        grid::print(out, &table)?;
     }
     Ok(())
 }
 
-/// Prints what was recorded as one JSON object.
-pub(crate) fn print_recorded_json(report: &RecordReport) -> std::io::Result<()> {
-    print_line(&json!({
+/// What was recorded as one JSON object.
+pub(crate) fn recorded_json(report: &RecordReport) -> Value {
+    json!({
         "schema": 1,
         "commit": report.revision.commit,
         "results": report.results,
         "notices": report.notices.iter().map(grouped::text).collect::<Vec<_>>(),
-    }))
+    })
 }
 
 /// The subject of a result, in two lines.
 pub(crate) fn heading(key: &ResultKey) -> String {
     let ResultKey { case, context, hardware } = key;
-    let mut subject = case.full_name();
-    if !case.args.is_empty() {
-        subject += &format!(" {}", case.args.join(" "));
-    }
-    subject += &format!(" ({} of {})", case.subject, case.package);
-    let memory = text::value(hardware.memory_mib as f64 * 1024.0 * 1024.0, &Unit::Bytes);
+    let args: String = case.args.iter().map(|arg| format!(" {arg}")).collect();
+    let subject = format!("{}{args} ({} of {})", case.full_name(), case.subject, case.package);
+    let memory = text::bytes(hardware.memory_mib << 20);
     let cores = text::count(hardware.cores, "core");
     let mut parts = vec![context.rustc.clone(), context.profile.clone()];
     parts.extend(context.features.iter().chain(&context.flags).cloned());
@@ -68,11 +63,11 @@ pub(crate) fn heading(key: &ResultKey) -> String {
 }
 
 /// Prints the subject of a result.
-fn print_heading(out: &mut impl Write, key: &ResultKey) -> std::io::Result<()> {
+fn print_heading(out: &mut dyn Write, key: &ResultKey) -> std::io::Result<()> {
     heading(key).lines().try_for_each(|line| fold::print(out, line, 4))
 }
 
-fn print_failure(out: &mut impl Write, error: &str) -> std::io::Result<()> {
+fn print_failure(out: &mut dyn Write, error: &str) -> std::io::Result<()> {
     let style = verdict_style(Verdict::Regression);
     fold::print(out, &format!("  {style}failed{style:#}: {}", line(error)), 4)
 }
@@ -83,12 +78,11 @@ fn value(value: Option<f64>, unit: &Unit, none: &str) -> String {
 }
 
 /// Prints whether the results fit the history.
-pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
-    let mut out = anstream::stdout().lock();
+pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> std::io::Result<()> {
     for result in &report.results {
-        print_heading(&mut out, &result.key)?;
+        print_heading(out, &result.key)?;
         if let Some(error) = &result.error {
-            print_failure(&mut out, error)?;
+            print_failure(out, error)?;
             continue;
         }
         let table = TextTable::of(&result.metrics)
@@ -102,11 +96,11 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
             .text("verdict", |of| of.verdict.map_or("", text::verdict).to_owned())
             .styled(|of| of.verdict.map(verdict_style))
             .build();
-        grid::print(&mut out, &table)?;
+        grid::print(out, &table)?;
         for score in result.metrics.iter().filter(|score| score.verdict.is_some()) {
             if let Some(reason) = &score.reason {
                 let reason = line(&format!("{}: {reason}", score.metric.name));
-                fold::print(&mut out, &format!("  {reason}"), 4)?;
+                fold::print(out, &format!("  {reason}"), 4)?;
             }
         }
     }
@@ -121,13 +115,12 @@ pub(crate) fn print_check(report: &CheckReport) -> std::io::Result<()> {
                 BaselineRule::Named => "as requested",
             };
             let commit = abbreviated(commit);
-            let past = format!("  Compared with {window} up to {commit}, {why}.");
-            fold::print(&mut out, &past, 2)?;
+            fold::print(out, &format!("  Compared with {window} up to {commit}, {why}."), 2)?;
         }
     }
     let style = verdict_style(report.verdict);
     let verdict = text::verdict(report.verdict);
-    fold::print(&mut out, &format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
+    fold::print(out, &format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
 }
 
 /// The heading of z-scores, whatever is better.
@@ -138,16 +131,15 @@ fn z(score: &MetricScore, none: &str) -> String {
     score.z.map_or(none.to_owned(), signed)
 }
 
-fn signed(z: f64) -> String {
+/// A z-score with its sign.
+pub(crate) fn signed(z: f64) -> String {
     if z.abs() < 0.005 { "0.00".to_owned() } else { format!("{z:+.2}") }
 }
 
 /// What led to the verdict.
 fn summary(report: &CheckReport) -> String {
-    let scores = report
-        .results
-        .iter()
-        .flat_map(|result| result.metrics.iter().map(move |score| (result, score)));
+    let results = report.results.iter();
+    let scores = results.flat_map(|of| of.metrics.iter().map(move |score| (of, score)));
     let mut gating = scores.filter(|(_, score)| score.verdict.is_some());
     let off = |(result, score): (&CheckedResult, &MetricScore)| {
         let (metric, name) = (&score.metric.name, result.key.case.full_name());
@@ -157,14 +149,12 @@ fn summary(report: &CheckReport) -> String {
     let failed = report.results.iter().filter(|result| result.error.is_some()).count();
     match report.verdict {
         Verdict::Regression => {
-            let regressed =
-                gating.find(|(_, score)| score.verdict == Some(Verdict::Regression)).map(off);
-            regressed.unwrap_or_default()
+            let is_worse = |score: &MetricScore| score.verdict == Some(Verdict::Regression);
+            gating.find(|(_, score)| is_worse(score)).map(off).unwrap_or_default()
         }
         Verdict::NoRegression => {
             let z = |score: &MetricScore| score.z.unwrap_or(0.0);
-            let worst = gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1))).map(off);
-            worst.unwrap_or_default()
+            gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1))).map(off).unwrap_or_default()
         }
         _ if failed > 0 => {
             format!("{} failed when it was recorded", text::count(failed as u64, "benchmark"))
@@ -175,16 +165,14 @@ fn summary(report: &CheckReport) -> String {
     }
 }
 
-/// Prints whether the results fit the history as one JSON object.
-pub(crate) fn print_check_json(report: &CheckReport) -> std::io::Result<()> {
-    let baseline = report
-        .baseline
-        .as_ref()
-        .map(|(commit, rule)| json!({ "commit": commit, "rule": rule.name() }));
-    let skipped = report.skipped.example.as_ref().map(
-        |(commit, why)| json!({ "lines": report.skipped.count, "commit": commit, "why": why }),
-    );
-    print_line(&json!({
+/// Whether the results fit the history, as one JSON object.
+pub(crate) fn check_json(report: &CheckReport) -> Value {
+    let (baseline, skipped) = (report.baseline.as_ref(), &report.skipped);
+    let baseline = baseline.map(|(commit, rule)| json!({ "commit": commit, "rule": rule.name() }));
+    let (lines, skipped) = (skipped.count, skipped.example.as_ref());
+    let skipped =
+        skipped.map(|(commit, why)| json!({ "lines": lines, "commit": commit, "why": why }));
+    json!({
         "schema": 1,
         "verdict": report.verdict,
         "commit": report.revision.commit,
@@ -195,7 +183,7 @@ pub(crate) fn print_check_json(report: &CheckReport) -> std::io::Result<()> {
         "min_history": report.min_history,
         "results": report.results.iter().map(result_json).collect::<Vec<_>>(),
         "skipped": skipped,
-    }))
+    })
 }
 
 fn result_json(result: &CheckedResult) -> Value {
@@ -227,11 +215,11 @@ fn result_json(result: &CheckedResult) -> Value {
 }
 
 pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let out = &mut anstream::stdout().lock();
     for series in &listing.series {
-        print_heading(&mut out, &series.key)?;
+        print_heading(out, &series.key)?;
         writeln!(out, "  {}:", line(&series.metric.name))?;
-        grid::print(&mut out, &table(series, &listing.commits))?;
+        grid::print(out, &table(series, &listing.commits))?;
         let unit = &series.metric.unit;
         let mean = value(series.next.mean, unit, "?");
         let deviation = value(series.next.deviation, unit, "?");
@@ -244,52 +232,45 @@ pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
 /// A listed series, commit by commit.
 pub(crate) fn table(series: &ListedSeries, commits: &[Commit]) -> TextTable {
     let rows = commits.iter().enumerate().flat_map(|(at, commit)| rows_of(series, at, commit));
+    let unit = &series.metric.unit;
     TextTable::of(&rows.collect::<Vec<_>>())
         .text("commit", |of| abbreviated(&of.commit.id).to_owned())
-        .numbers("value", |of| of.value.clone())
-        .numbers("mean before", |of| of.mean.clone())
-        .numbers(Z, |of| of.z.clone())
-        .text("subject", |of| line(&of.commit.summary).chars().take(50).collect())
+        .numbers("value", |of| value(of.result.map(|result| result.value), unit, ""))
+        .numbers("mean before", |of| {
+            value(of.result.and_then(|result| result.statistics.mean_before), unit, "")
+        })
+        .numbers(Z, |of| {
+            let z = of.result.and_then(|result| result.z(series.metric.better));
+            z.map_or(String::new(), signed)
+        })
+        .text("subject", |of| text::cut(&line(&of.commit.summary), 50))
         .text("", |of| of.mark.clone())
         .styled(|of| of.verdict.map(verdict_style))
         .build()
 }
 
-/// A row of a listed series.
+/// A row of a listed series: an annotation, a result or a failure.
 struct ListedRow<'a> {
     commit: &'a Commit,
-    value: String,
-    mean: String,
-    z: String,
+    result: Option<&'a ListedValue>,
     mark: String,
     verdict: Option<Verdict>,
 }
 
-impl<'a> ListedRow<'a> {
-    fn marked(commit: &'a Commit, mark: String, verdict: Option<Verdict>) -> Self {
-        let [value, mean, z] = [const { String::new() }; 3];
-        ListedRow { commit, value, mean, z, mark, verdict }
-    }
-}
-
 /// The rows of a commit: its annotations, results and failures.
-fn rows_of<'a>(series: &ListedSeries, number: usize, commit: &'a Commit) -> Vec<ListedRow<'a>> {
-    let changes = series.changes.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
-        let mark = format!("change: {}", line(why));
-        ListedRow::marked(commit, mark, Some(Verdict::Inconclusive))
-    });
-    let values = series.values.iter().filter(|listed| listed.commit == number).map(|listed| {
-        let mark = if listed.statistics.is_outlier { "outlier" } else { "" };
-        ListedRow {
-            value: text::value(listed.value, &series.metric.unit),
-            mean: value(listed.statistics.mean_before, &series.metric.unit, ""),
-            z: listed.z(series.metric.better).map_or(String::new(), signed),
-            ..ListedRow::marked(commit, mark.to_owned(), None)
-        }
+fn rows_of<'a>(series: &'a ListedSeries, number: usize, commit: &'a Commit) -> Vec<ListedRow<'a>> {
+    let row = |result, mark, verdict| ListedRow { commit, result, mark, verdict };
+    let changes =
+        series.changes.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
+            row(None, format!("change: {}", line(why)), Some(Verdict::Inconclusive))
+        });
+    let values = series.values.iter().filter(|result| result.commit == number).map(|result| {
+        let mark = if result.statistics.is_outlier { "outlier" } else { "" };
+        row(Some(result), mark.to_owned(), None)
     });
     let failures = series.failures.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
-        let why: String = line(why).chars().take(60).collect();
-        ListedRow::marked(commit, format!("failed: {why}"), Some(Verdict::Regression))
+        let mark = format!("failed: {}", text::cut(&line(why), 60));
+        row(None, mark, Some(Verdict::Regression))
     });
     changes.chain(values).chain(failures).collect()
 }

@@ -1,6 +1,7 @@
 //! `history export`: all stored results, for other programs.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
 use cargo_cbdr::flows::history::note::{CommitNote, NotedResult};
@@ -11,10 +12,7 @@ use super::json::print_line;
 use crate::cli::ExportFormat;
 
 /// Prints the notes of all commits.
-pub(crate) fn print(
-    notes: &BTreeMap<String, CommitNote>,
-    format: ExportFormat,
-) -> std::io::Result<()> {
+pub(crate) fn print(notes: &BTreeMap<String, CommitNote>, format: ExportFormat) -> io::Result<()> {
     match format {
         ExportFormat::Csv => csv(notes),
         ExportFormat::Json => {
@@ -35,8 +33,8 @@ const COLUMNS: &str = "commit,time,id,repository,benchmark,package,subject,args,
                        cpu,cores,memory_mib,os,rustc,host,profile,features,error,\
                        metric,unit,better,repetition,value";
 
-fn csv(notes: &BTreeMap<String, CommitNote>) -> std::io::Result<()> {
-    let mut out = csv::Writer::from_writer(std::io::stdout().lock());
+fn csv(notes: &BTreeMap<String, CommitNote>) -> io::Result<()> {
+    let mut out = csv::Writer::from_writer(io::stdout().lock());
     out.write_record(COLUMNS.split(','))?;
     for noted in notes.values().flat_map(|note| &note.results) {
         let NotedResult { id, time, result } = noted;

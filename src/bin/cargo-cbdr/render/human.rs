@@ -26,17 +26,19 @@ pub(crate) fn print(result: &Readable<'_>) -> io::Result<()> {
     write(&mut anstream::stdout().lock(), result)
 }
 
-pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = &result.answer;
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
         let sentence = match outcome.verdict {
             Some(Verdict::Regression) => format!("REGRESSION: {}", answer.sentence),
-            _ => answer.sentence.replacen(UNDECIDED, &UNDECIDED.to_uppercase(), 1),
+            Some(Verdict::Inconclusive) => {
+                answer.sentence.replacen(UNDECIDED, &UNDECIDED.to_uppercase(), 1)
+            }
+            _ => answer.sentence.clone(),
         };
-        let line = format!("{style}{sentence}{style:#}{}", answer.details());
-        fold::print(out, &line, CONTINUED)?;
+        fold::print(out, &format!("{style}{sentence}{style:#}{}", answer.details()), CONTINUED)?;
         if !answer.besides.is_empty() {
             fold::print(out, &format!("  {}", answer.besides.join("; ")), CONTINUED)?;
         }
@@ -64,13 +66,11 @@ pub(super) fn write(out: &mut impl Write, result: &Readable<'_>) -> io::Result<(
     }
 }
 
-fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+fn explanations(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     for explained in outcome.explanations.iter().flat_map(explanation::tables) {
         let Explained { title, table, rest, .. } = explained;
         fold::print(out, &line(&title), CONTINUED)?;
-        if !table.rows.is_empty() {
-            grid::print(out, &table)?;
-        }
+        grid::print(out, &table)?;
         if let Some(rest) = rest {
             writeln!(out, "  {rest}")?;
         }
@@ -79,8 +79,7 @@ fn explanations(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
 }
 
 /// Prints how often each verdict came out of many comparisons.
-pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
+pub(crate) fn repeated(out: &mut dyn Write, outcomes: &[Outcome]) -> io::Result<()> {
     let Some((first, sides)) = outcomes.first().and_then(|one| Some((one, one.sides.as_ref()?)))
     else {
         return writeln!(out, "no comparison was finished");
@@ -96,15 +95,14 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
     }
     let pairs: u64 = outcomes.iter().map(Outcome::pairs).sum();
     let seconds: f64 = outcomes.iter().filter_map(|outcome| outcome.elapsed_seconds).sum();
-    let wrong = 100.0 * (1.0 - first.policy.confidence);
     let average = format!(
-        "On average {:.1} pairs in {}. In the long run, at most {}% of such comparisons end in a \
+        "On average {:.1} pairs in {}. In the long run, at most {} of such comparisons end in a \
          false alarm.",
         pairs as f64 / all as f64,
         text::seconds(seconds / all as f64),
-        text::rounded(wrong),
+        text::fraction(1.0 - first.policy.confidence),
     );
-    fold::print(&mut out, &average, 0)
+    fold::print(out, &average, 0)
 }
 
 /// The number of comparisons of a program with itself for each possible
@@ -124,35 +122,24 @@ fn is_shown(row: &ResultRow<'_>) -> bool {
 
 /// The metrics of a benchmark: those that gate, if any, those that were requested, and with
 /// `--verbose` the others.
-fn table(
-    out: &mut impl Write,
-    result: &Readable<'_>,
-    benchmark: &BenchmarkResult,
-) -> io::Result<()> {
+fn table(out: &mut dyn Write, all: &Readable<'_>, benchmark: &BenchmarkResult) -> io::Result<()> {
     let Pair { base, head } = readable::sides(benchmark);
-    let limits = limits(result.of(benchmark));
+    let limits = limits(all.of(benchmark));
     let subject = match &benchmark.labels {
         Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
         None => line(&benchmark.name),
     };
-    let mut title = vec![match benchmark.pairs {
-        0 => subject,
-        pairs => format!("{subject}: {}", text::count(pairs, "pair")),
-    }];
-    title.push(format!("{}s", result.estimate));
-    if let Some(only) = limits.first().filter(|_| limits.len() == 1) {
-        title.push(format!("threshold {only}"));
-    }
-    fold::print(out, &title.join("; "), CONTINUED)?;
+    let pairs = text::count(benchmark.pairs, "pair");
+    let subject = if benchmark.pairs > 0 { format!("{subject}: {pairs}") } else { subject };
+    print_title(out, vec![subject, format!("{}s", all.estimate)], &limits)?;
     let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
     let shown: Vec<&ResultRow<'_>> =
-        result.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
-    let has_layouts = readable::has_layouts(&result.of(benchmark).collect::<Vec<_>>());
+        all.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
+    let has_layouts = readable::has_layouts(&all.of(benchmark).collect::<Vec<_>>());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
-    let rows = ResultLine::all(shown.iter().map(|row| (benchmark, Some(*row))));
+    let rows = ResultLine::with_before(shown.iter().map(|row| ResultLine::of(row)));
     let table = TextTable::of(&rows).text("metric", |line| line.cell(|cells| &cells.name));
-    let judges = benchmark.method == Some(Method::Judge);
-    let table = values(table, &Pair { base, head }, judges)
+    let table = values(table, &Pair { base, head }, benchmark.method == Some(Method::Judge))
         .text("measured", |line| line.cell(|cells| &cells.measured))
         .shown_if(has_layouts)
         .leaves(3)
@@ -176,6 +163,17 @@ fn table(
             writeln!(out, "  {hidden} with --verbose")
         }
     }
+}
+
+/// Prints what is above a table, with the threshold if it is the same for all.
+fn print_title(
+    out: &mut dyn Write,
+    mut parts: Vec<String>,
+    limits: &BTreeSet<&str>,
+) -> io::Result<()> {
+    let only = limits.first().filter(|_| limits.len() == 1);
+    parts.extend(only.map(|only| format!("threshold {only}")));
+    fold::print(out, &parts.join("; "), CONTINUED)
 }
 
 /// Adds the values of both sides, the change and its bounds. The judge's changes have none.
@@ -214,11 +212,9 @@ fn difference(metric: &MetricResult) -> String {
         return "-".to_owned();
     };
     let (numbers, symbol) = text::in_one_unit(&[estimate, lower, upper], &metric.unit, 4);
-    let signed = |number: &String| match number.starts_with('-') {
-        true => number.clone(),
-        false => format!("+{number}"),
-    };
-    let [estimate, lower, upper] = [0, 1, 2].map(|at| signed(&numbers[at]));
+    let sign = |number: &str| if number.starts_with('-') { "" } else { "+" };
+    let signed = |at: usize| format!("{}{}", sign(&numbers[at]), numbers[at]);
+    let [estimate, lower, upper] = [0, 1, 2].map(signed);
     line(&format!("{estimate} {symbol} [{lower}, {upper}]"))
 }
 
@@ -236,15 +232,12 @@ const LISTED: [(Status, &str); 2] =
 /// The number of changed or undecided rows for which there always is room.
 const LEAST: usize = 5;
 
-/// One row of the overview: a benchmark, and a metric of it where one is shown.
-type OverviewRow<'r> = (&'r BenchmarkResult, Option<&'r ResultRow<'r>>);
-
 /// The table of several benchmarks: a row for each shown metric, the worst first, and a line
 /// for all that were not measured, and for all that are unaffected.
-fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
+fn overview(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     let benchmarks = result.outcome.benchmarks.as_slice();
     let rows = rows(result);
-    let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|(_, row)| *row).collect();
+    let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|line| line.row).collect();
     let only_metric = readable::only_metric(&shown);
     let limits = limits(shown.iter().copied());
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
@@ -253,17 +246,13 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         (number > 0).then(|| format!("{number} {word}"))
     }));
     title.extend(only_metric.map(|only| line(&readable::estimate_of(result.estimate, only))));
-    if let Some(only) = limits.first().filter(|_| limits.len() == 1) {
-        title.push(format!("threshold {only}"));
-    }
-    fold::print(out, &title.join("; "), CONTINUED)?;
+    print_title(out, title, &limits)?;
     let has_layouts = readable::has_layouts(&shown);
     let judges = shown.iter().any(|row| row.metric.judgement.is_some());
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
     let befores = shown.iter().filter(|row| row.before.is_some()).count();
-    let (rows, left_out) =
-        fitting(rows, room.map(|height| height.saturating_sub(AROUND + befores)));
-    let rows = ResultLine::all(rows.into_iter());
+    let (rows, left_out) = fitting(rows, room.map(|all| all.saturating_sub(AROUND + befores)));
+    let rows = ResultLine::with_before(rows.into_iter());
     let table = TextTable::of(&rows)
         .text("benchmark", name)
         .text("metric", |line| line.of_row(|row| row.cells.name.clone()))
@@ -274,19 +263,13 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
         .numbers("pairs", |line| line.of_row(|row| row.metric.summary.pairs.to_string()))
         .shown_if(!judges && !has_layouts)
         .leaves(5);
-    let sides = Pair { base: "base".to_owned(), head: "head".to_owned() };
-    let table = values(table, &sides, judges)
+    let table = values(table, &Pair { base: "base".to_owned(), head: "head".to_owned() }, judges)
         .numbers("threshold", |line| line.of_row(threshold))
         .shown_if(limits.len() > 1)
         .leaves(3)
-        .text("verdict", |line| match line.is_before {
-            true => String::new(),
-            false => overview_verdict(&(line.benchmark, line.row)),
-        })
+        .text("verdict", |line| if line.is_before { String::new() } else { overview_verdict(line) })
         .build();
-    if !rows.is_empty() {
-        grid::print(out, &table)?;
-    }
+    grid::print(out, &table)?;
     if let Some(left_out) = left_out {
         fold::print(out, &format!("  {left_out} (--verbose lists all)"), CONTINUED)?;
     }
@@ -303,14 +286,14 @@ fn overview(out: &mut impl Write, result: &Readable<'_>) -> io::Result<()> {
 /// rows, those that passed leave, then those that became better, then the undecided ones.
 /// Regressions never do.
 fn fitting(
-    rows: Vec<OverviewRow<'_>>,
+    rows: Vec<ResultLine<'_>>,
     room: Option<usize>,
-) -> (Vec<OverviewRow<'_>>, Option<String>) {
+) -> (Vec<ResultLine<'_>>, Option<String>) {
     let Some(room) = room.filter(|room| rows.len() > *room) else { return (rows, None) };
-    let rank = |(_, row): &OverviewRow<'_>| row.map(|row| row.metric.rank());
-    let is_plain = |of: &OverviewRow<'_>| {
+    let rank = |line: &ResultLine<'_>| line.row.map(|row| row.metric.rank());
+    let is_plain = |line: &ResultLine<'_>| {
         let is_remarkable = |row: &ResultRow<'_>| row.metric.warned || is_better(row.metric);
-        rank(of).is_none_or(|rank| rank > 1) && !of.1.is_some_and(is_remarkable)
+        rank(line).is_none_or(|rank| rank > 1) && !line.row.is_some_and(is_remarkable)
     };
     let (plain, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_plain);
     let regressions = rows.iter().filter(|row| rank(row) == Some(0)).count();
@@ -333,7 +316,7 @@ fn fitting(
 }
 
 /// The rows of what may be affected, the worst first: at least one for each benchmark.
-fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
+fn rows<'r>(result: &'r Readable<'_>) -> Vec<ResultLine<'r>> {
     let mut shown: Vec<&ResultRow<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
     shown.retain(|row| !readable::is_listed(row.benchmark.status));
     shown.sort_by(|one, other| {
@@ -343,16 +326,13 @@ fn rows<'r>(result: &'r Readable<'_>) -> Vec<OverviewRow<'r>> {
     let without = result.outcome.benchmarks.iter().filter(|benchmark| {
         !readable::is_listed(benchmark.status) && !result.of(benchmark).any(is_shown)
     });
-    let shown = shown.into_iter().map(|row| (row.benchmark, Some(row)));
-    shown.chain(without.map(|benchmark| (benchmark, None))).collect()
+    let without = without.map(|benchmark| ResultLine { benchmark, row: None, is_before: false });
+    shown.into_iter().map(ResultLine::of).chain(without).collect()
 }
 
 /// The name of a line's benchmark, or of what was measured before.
 fn name(of: &ResultLine<'_>) -> String {
-    match of.is_before {
-        true => of.cell(|cells| &cells.name),
-        false => line(&of.benchmark.name),
-    }
+    if of.is_before { of.cell(|cells| &cells.name) } else { line(&of.benchmark.name) }
 }
 
 fn style(of: &ResultLine<'_>) -> Option<Style> {
@@ -363,10 +343,10 @@ fn style(of: &ResultLine<'_>) -> Option<Style> {
 }
 
 /// The verdict of a row, or why it has none.
-fn overview_verdict((benchmark, row): &OverviewRow<'_>) -> String {
-    match (row, benchmark.status) {
+fn overview_verdict(line: &ResultLine<'_>) -> String {
+    match (line.row, line.benchmark.status) {
         (Some(row), _) => row.cells.verdict.clone(),
-        (None, Status::Compared) if benchmark.pairs == 0 => "not measured".to_owned(),
+        (None, Status::Compared) if line.benchmark.pairs == 0 => "not measured".to_owned(),
         (None, Status::Compared) => UNGATED.to_owned(),
         (None, status) => status.to_string(),
     }
@@ -390,7 +370,7 @@ mod tests {
         let all = rows(&readable);
         let names = |room| {
             let (rows, left_out) = fitting(all.clone(), room);
-            let names: Vec<&str> = rows.iter().map(|(of, _)| of.name.as_str()).collect();
+            let names: Vec<&str> = rows.iter().map(|line| line.benchmark.name.as_str()).collect();
             (names.join(" "), left_out.unwrap_or_default())
         };
         let complete = ("slow worse a b c d e fast f g".to_owned(), String::new());
@@ -405,5 +385,15 @@ mod tests {
         let least = names(Some(1));
         assert_eq!(least.0, "slow worse a b c");
         assert_eq!(least.1, "not shown: 2 inconclusive, 1 faster and 2 without a regression");
+    }
+
+    #[test]
+    fn only_the_verdict_is_in_capitals() {
+        let good = Verdict::NoRegression;
+        let outcome = outcome(good, vec![("undecided", time(0.0, good))]);
+        let mut out = Vec::new();
+        write(&mut out, &Readable::new(&outcome, &CommandLine::default())).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("no regression in undecided"), "{out}");
     }
 }

@@ -48,28 +48,28 @@ pub(super) fn print(outcome: &Outcome) -> io::Result<()> {
     print_line(&Document::of(outcome))
 }
 
-/// The last of the events: the result.
+/// One of the events of a comparison, the last of which is the result.
 #[derive(Serialize)]
-struct ResultEvent<'a> {
-    reason: &'static str,
+pub(super) struct EventLine<T> {
+    pub(super) reason: &'static str,
     #[serde(flatten)]
-    result: Document<'a>,
+    pub(super) about: T,
 }
 
 /// Prints the object as the last of the events.
 pub(crate) fn print_result(outcome: &Outcome) -> io::Result<()> {
-    print_line(&ResultEvent { reason: "result", result: Document::of(outcome) })
+    print_line(&EventLine { reason: "result", about: Document::of(outcome) })
 }
 
-/// Prints one object for many comparisons.
-pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
+/// One object for many comparisons.
+pub(crate) fn repeated(outcomes: &[Outcome]) -> impl Serialize {
     let times = human::times(outcomes);
-    print_line(&Repeated {
+    Repeated {
         schema: 2,
         repeat: outcomes.len(),
         verdicts: times.map(|(verdict, times)| (verdict.to_string(), times)).into(),
         comparisons: outcomes.iter().map(Document::of).collect(),
-    })
+    }
 }
 
 /// Prints a value on a line of its own. Control characters and invisible
@@ -78,13 +78,10 @@ pub(crate) fn print_repeated(outcomes: &[Outcome]) -> io::Result<()> {
 pub(crate) fn print_line(value: &impl Serialize) -> io::Result<()> {
     let mut line = String::new();
     for c in serde_json::to_string(value)?.chars() {
-        match c {
-            c if text::is_hidden(c) => {
-                let mut units = [0; 2];
-                let units = c.encode_utf16(&mut units);
-                line.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
-            }
-            c => line.push(c),
+        if text::is_hidden(c) {
+            line.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            line.push(c);
         }
     }
     writeln!(io::stdout().lock(), "{line}")

@@ -9,14 +9,13 @@ use cargo_cbdr::model::outcome::{BenchmarkResult, Doubt, MetricResult, Outcome, 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::escape::line;
-use super::readable::{CommitLink, Readable, ResultRow};
+use super::readable::{self, CommitLink, Readable, ResultRow};
 use crate::ui::text;
 
 pub(super) fn document(result: &Readable<'_>) -> io::Result<String> {
     let mut report = Report::unnamed();
     let together = result.outcome.suite.iter().flat_map(|suite| &suite.numbers);
-    let benchmarks = result.benchmarks().into_iter().chain(together);
-    for (id, benchmark) in benchmarks.enumerate() {
+    for (id, benchmark) in result.benchmarks().into_iter().chain(together).enumerate() {
         report.add_test_suite(suite(result, id, benchmark));
     }
     report.to_string().map_err(io::Error::other)
@@ -24,7 +23,8 @@ pub(super) fn document(result: &Readable<'_>) -> io::Result<String> {
 
 fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestSuite {
     let name = named(&benchmark.name);
-    let time = Duration::from_secs_f64(seconds(benchmark));
+    // Samples may be of any size.
+    let time = Duration::try_from_secs_f64(seconds(benchmark)).unwrap_or_default();
     let mut suite = TestSuite::new(name.as_str());
     suite.set_time(time);
     // As the schema wants it, a timestamp has no zone.
@@ -47,12 +47,9 @@ fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestS
         case.set_classname(name.as_str()).set_time(time);
         suite.add_test_case(case);
     }
-    let all: Vec<String> = benchmark
-        .metrics
-        .iter()
-        .map(|metric| ResultRow::of(benchmark, metric).sentence())
-        .collect();
-    suite.set_system_out(text::clean(&all.join("\n")));
+    let rows = benchmark.metrics.iter().map(|metric| ResultRow::of(benchmark, metric));
+    let sentences: Vec<String> = rows.map(|row| row.sentence()).collect();
+    suite.set_system_out(text::clean(&sentences.join("\n")));
     let notices: Vec<String> =
         result.notices.iter().map(|line| format!("{}: {}", line.kind(), line.text)).collect();
     suite.set_system_err(text::clean(&notices.join("\n")));
@@ -63,34 +60,21 @@ fn cases(result: &Readable<'_>, benchmark: &BenchmarkResult) -> Vec<(String, Tes
     let outcome = result.outcome;
     let gates = benchmark.metrics.iter().filter(|metric| metric.gates);
     let gates = gates.map(|metric| ResultRow::of(benchmark, metric));
-    let mut cases: Vec<_> =
-        gates.map(|row| (row.metric.name.clone(), case(outcome, &row))).collect();
+    let mut cases: Vec<_> = gates.map(|of| (of.metric.name.clone(), case(outcome, &of))).collect();
     // A benchmark without measurements gets a case of its own.
-    let whole = match (benchmark.status, benchmark.metrics.is_empty()) {
-        (Status::Compared, true) | (Status::Unaffected, _) => Some(TestCaseStatus::success()),
-        (Status::New, _) => {
-            let why = "the base has no such benchmark, or does not build".to_owned();
-            Some(doubtful(outcome, Doubt::NoBaseline, why))
-        }
-        (Status::Removed, _) => {
-            let gates = outcome.removed.iter().any(|one| one.benchmark == benchmark.name);
-            let why = "only the base has it".to_owned();
-            Some(if gates { doubtful(outcome, Doubt::Removed, why) } else { skipped(why) })
-        }
-        (Status::NotMeasured, _) => {
-            let why =
-                benchmark.needed_seconds.map_or("its machine was lost".to_owned(), |needed| {
-                    format!("the time limit leaves no room for {}", text::seconds(needed))
-                });
-            Some(doubtful(outcome, Doubt::Inconclusive, format!("not measured: {why}")))
-        }
-        (Status::DifferentOutput, _) => {
-            let why = "the two sides do not print the same".to_owned();
-            Some(failed(Verdict::DifferentOutput, why))
-        }
-        (Status::Compared, false) => None,
-    };
-    cases.extend(whole.map(|case| (benchmark.status.to_string(), case)));
+    if benchmark.status != Status::Compared || benchmark.metrics.is_empty() {
+        let why = format!("`{}` {}", benchmark.name, readable::without_numbers(outcome, benchmark));
+        let gated = || outcome.removed.iter().any(|one| one.benchmark == benchmark.name);
+        let whole = match benchmark.status {
+            Status::Compared | Status::Unaffected => TestCaseStatus::success(),
+            Status::New => doubtful(outcome, Doubt::NoBaseline, why),
+            Status::Removed if gated() => doubtful(outcome, Doubt::Removed, why),
+            Status::Removed => skipped(why),
+            Status::NotMeasured => doubtful(outcome, Doubt::Inconclusive, why),
+            Status::DifferentOutput => failed(Verdict::DifferentOutput, why),
+        };
+        cases.push((benchmark.status.to_string(), whole));
+    }
     cases
 }
 

@@ -101,13 +101,14 @@ impl Comment<'_> {
         }
         if !folded.is_empty() {
             let gates = folded.iter().filter(|row| row.metric.gates).count();
-            let kinds =
-                [(gates, "without a regression"), (folded.len() - gates, "that do not gate")];
-            let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
-            let noun =
-                if readable::only_metric(&folded).is_some() { "benchmark" } else { "metric" };
+            let others = folded.len() - gates;
+            let do_not = if others == 1 { "that does not gate" } else { "that do not gate" };
+            let is_one_metric = readable::only_metric(&folded).is_some();
+            let noun = if is_one_metric { "benchmark" } else { "metric" };
+            let kinds = [(gates, noun, "without a regression"), (others, "metric", do_not)];
+            let kinds = kinds.into_iter().filter(|(number, ..)| *number > 0);
             let kinds: Vec<String> = kinds
-                .map(|(number, what)| format!("{} {what}", text::count(number as u64, noun)))
+                .map(|(number, noun, what)| format!("{} {what}", text::count(number as u64, noun)))
                 .collect();
             // After the blank line, it is Markdown again.
             writeln!(out, "<details><summary>{}</summary>\n", kinds.join(", "))?;
@@ -193,9 +194,8 @@ impl Comment<'_> {
             let gates = line.row.is_some_and(|row| row.metric.gates);
             if gates && !line.is_before && !text.is_empty() { format!("**{text}**") } else { text }
         };
-        let rows_within = rows.iter().take(self.limits.rows);
-        let lines = ResultLine::all(rows_within.map(|row| (row.benchmark, Some(*row))));
-        let table = TextTable::of(&lines)
+        let within = rows.iter().take(self.limits.rows);
+        let table = TextTable::of(&ResultLine::with_before(within.map(|row| ResultLine::of(row))))
             .text("benchmark", |line| match line.is_before {
                 true => line.cell(|cells| &cells.name),
                 false => self.name(&line.benchmark.name),
@@ -240,10 +240,8 @@ impl Comment<'_> {
         }
         for CommitLink { name, revision, url } in &self.result.commits {
             let hash = format!("<code>{}</code>", revision.commit);
-            let hash = match url {
-                Some(url) => format!("<a href=\"{url}\">{hash}</a>"),
-                None => hash,
-            };
+            let link = url.as_ref().map(|url| format!("<a href=\"{url}\">{hash}</a>"));
+            let hash = link.unwrap_or(hash);
             writeln!(out, "<li>{name}: {hash} {}</li>", self.prose(&revision.subject))?;
         }
         for (name, value) in self.result.facts_and_command() {

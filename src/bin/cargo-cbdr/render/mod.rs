@@ -26,8 +26,22 @@ pub(crate) mod table;
 
 use std::io::{self, Write};
 
-use crate::cli::Format;
+use serde::Serialize;
+
+use crate::cli::{Format, Printed};
 use readable::Readable;
+
+/// Prints something to standard output, for people or as one JSON object.
+pub(crate) fn show<V: Serialize>(
+    format: Printed,
+    human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    json: impl FnOnce() -> V,
+) -> io::Result<()> {
+    outputs::printed(match format {
+        Printed::Human => human(&mut anstream::stdout().lock()),
+        Printed::Json => json::print_line(&json()),
+    })
+}
 
 /// Prints a result to standard output.
 pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {

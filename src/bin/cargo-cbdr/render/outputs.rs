@@ -61,17 +61,12 @@ impl Outputs {
     }
 
     /// Writes all of them, even if one fails.
-    pub(crate) fn write(self, result: &Readable<'_>, recording: &Recording) -> Result<(), Failure> {
-        let mut results: Vec<Result<(), Failure>> = Vec::new();
-        if let Some(file) = &self.summary {
-            results.push(github::write_summary(file, result).map_err(Failure::from));
-        }
-        if let Some(file) = self.page {
-            results.push(file.write(&page::page(result, recording)).map_err(Failure::from));
-        }
-        for (kind, file) in self.exports {
-            results.push(file.write(&kind.content(result.outcome)).map_err(Failure::from));
-        }
+    pub(crate) fn write(self, result: &Readable<'_>, recording: &Recording) -> io::Result<()> {
+        let summary = self.summary.map(|file| github::write_summary(&file, result));
+        let page = self.page.map(|file| file.write(&page::page(result, recording)));
+        let exports = self.exports.into_iter();
+        let exports = exports.map(|(kind, file)| file.write(&kind.content(result.outcome)));
+        let results: Vec<_> = summary.into_iter().chain(page).chain(exports).collect();
         results.into_iter().collect()
     }
 }

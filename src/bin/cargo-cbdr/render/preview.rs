@@ -9,39 +9,35 @@ use serde_json::{Map, Value, json};
 
 use super::escape::line;
 use super::grid;
-use super::json::print_line;
 use super::table::TextTable;
 use crate::ui::{fold, grouped, text};
 
 /// Prints it as sentences and tables.
-pub(crate) fn print(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
+pub(crate) fn print(
+    out: &mut dyn Write,
+    preview: &Preview,
+    shard: Option<Shard>,
+) -> io::Result<()> {
     let part = shard.map_or(String::new(), |shard| format!(", as shard {shard}"));
     let sides = line(&text::sides(&preview.sides));
-    fold::print(&mut out, &format!("Would compare {sides}{part}."), 2)?;
+    fold::print(out, &format!("Would compare {sides}{part}."), 2)?;
     if let Some(toolchain) = &preview.toolchain {
-        fold::print(&mut out, &format!("The head's compiler is {}.", line(toolchain)), 2)?;
+        fold::print(out, &format!("The head's compiler is {}.", line(toolchain)), 2)?;
     }
+    let shards = preview.shards(shard.map_or(1, |shard| shard.of));
+    let mut tables: Vec<TextTable> = shards.map(|shards| machines(&shards)).into_iter().collect();
     if !preview.benchmarks.is_empty() {
-        fold::print(&mut out, &duration(preview), 2)?;
+        fold::print(out, &duration(preview), 2)?;
+        tables.extend([benchmarks(preview), gates(preview)]);
     }
-    let of = shard.map_or(1, |shard| shard.of);
-    if let Some(shards) = preview.shards(of) {
+    for table in tables.iter().chain([&settings(preview)]) {
         writeln!(out)?;
-        grid::print(&mut out, &machines(&shards))?;
+        grid::print(out, table)?;
     }
-    if !preview.benchmarks.is_empty() {
-        writeln!(out)?;
-        grid::print(&mut out, &benchmarks(preview))?;
-        writeln!(out)?;
-        grid::print(&mut out, &gates(preview))?;
-    }
-    writeln!(out)?;
-    grid::print(&mut out, &settings(preview))?;
     if !preview.removed.is_empty() {
         let names = text::removed_names(&preview.removed, usize::MAX);
         writeln!(out)?;
-        fold::print(&mut out, &format!("Removed: {}.", line(&names)), 2)?;
+        fold::print(out, &format!("Removed: {}.", line(&names)), 2)?;
     }
     Ok(())
 }
@@ -104,8 +100,7 @@ fn gates(preview: &Preview) -> TextTable {
         .shown_if(gates.iter().any(|(_, gate)| gate.warn.is_some()))
         .text("waiver", |(_, gate)| {
             gate.waiver.as_ref().map_or(String::new(), |waiver| {
-                let of =
-                    waiver.benchmark.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+                let of = waiver.benchmark.as_ref().map_or(String::new(), |it| format!(" of {it}"));
                 let ceiling = text::limit(waiver.ceiling);
                 format!("{ceiling}{of} until {}: {}", waiver.expires, waiver.reason)
             })
@@ -151,23 +146,17 @@ fn origin(setting: &ResolvedSetting) -> String {
         Layer::Package => "package's table",
         Layer::Workspace => "workspace's table",
     };
-    match setting.side {
-        Some(side) => format!("{table}, {side}"),
-        None => table.to_owned(),
-    }
+    setting.side.map_or(table.to_owned(), |side| format!("{table}, {side}"))
 }
 
-/// Prints it as one JSON object.
-pub(crate) fn print_json(preview: &Preview, shard: Option<Shard>) -> io::Result<()> {
-    let sides = serde_json::to_value(&preview.sides)?;
+/// The same as one JSON object.
+pub(crate) fn json(preview: &Preview, shard: Option<Shard>) -> Value {
+    let one = |(number, shard): (u64, &PreviewedShard)| {
+        let PreviewedShard { benchmarks, least_seconds } = shard;
+        json!({ "number": number, "benchmarks": benchmarks, "least_seconds": least_seconds })
+    };
     let shards = preview.shards(shard.map_or(1, |shard| shard.of));
-    let shards = shards.map(|shards| {
-        let one = |(number, shard): (u64, &PreviewedShard)| {
-            let PreviewedShard { benchmarks, least_seconds } = shard;
-            json!({ "number": number, "benchmarks": benchmarks, "least_seconds": least_seconds })
-        };
-        (1..).zip(&shards).map(one).collect::<Vec<_>>()
-    });
+    let shards = shards.map(|shards| (1..).zip(&shards).map(one).collect::<Vec<_>>());
     let mut object = json!({
         "schema": 1,
         "dry_run": true,
@@ -184,10 +173,10 @@ pub(crate) fn print_json(preview: &Preview, shard: Option<Shard>) -> io::Result<
         "removed": preview.removed,
         "notices": preview.notices.iter().map(grouped::text).collect::<Vec<_>>(),
     });
-    if let (Some(object), Value::Object(sides)) = (object.as_object_mut(), sides) {
+    if let (Some(object), Value::Object(sides)) = (object.as_object_mut(), json!(preview.sides)) {
         object.extend(sides);
     }
-    print_line(&object)
+    object
 }
 
 fn benchmark(of: &PreviewedBenchmark) -> Value {
@@ -207,8 +196,7 @@ fn benchmark(of: &PreviewedBenchmark) -> Value {
 /// By key, each with its value, its layer, and the side whose table it is.
 fn object_of(settings: &[ResolvedSetting]) -> Map<String, Value> {
     let entry = |one: &ResolvedSetting| {
-        let about = json!({ "value": one.value, "from": one.layer, "side": one.side });
-        (one.key.clone(), about)
+        (one.key.clone(), json!({ "value": one.value, "from": one.layer, "side": one.side }))
     };
     settings.iter().map(entry).collect()
 }

@@ -155,10 +155,8 @@ impl<'a> ResultRow<'a> {
     /// What was measured before: ` (as built +35.3% [+26.9%, +44.3%] in 6 pairs)`.
     fn before_in_brackets(&self) -> String {
         self.before.as_ref().map_or(String::new(), |before| {
-            format!(
-                " ({} {} {} in {})",
-                before.name, before.change, before.interval, before.measured
-            )
+            let CellTexts { name, change, interval, measured, .. } = before;
+            format!(" ({name} {change} {interval} in {measured})")
         })
     }
 }
@@ -173,14 +171,16 @@ pub(crate) struct ResultLine<'r> {
 }
 
 impl<'r> ResultLine<'r> {
-    /// Each of the rows, and below it what was measured before.
-    pub(crate) fn all(
-        rows: impl Iterator<Item = (&'r BenchmarkResult, Option<&'r ResultRow<'r>>)>,
-    ) -> Vec<Self> {
-        let lines = rows.flat_map(|(benchmark, row)| {
-            let has_before = row.is_some_and(|row| row.before.is_some());
-            let line = move |is_before| ResultLine { benchmark, row, is_before };
-            std::iter::once(line(false)).chain(has_before.then(|| line(true)))
+    pub(crate) fn of(row: &'r ResultRow<'r>) -> Self {
+        ResultLine { benchmark: row.benchmark, row: Some(row), is_before: false }
+    }
+
+    /// Each of the lines, and below it what was measured before.
+    pub(crate) fn with_before(lines: impl Iterator<Item = Self>) -> Vec<Self> {
+        let lines = lines.flat_map(|line| {
+            let has_before = line.row.is_some_and(|row| row.before.is_some());
+            let before = has_before.then_some(ResultLine { is_before: true, ..line });
+            std::iter::once(line).chain(before)
         });
         lines.collect()
     }
@@ -231,16 +231,13 @@ fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
             [base, head].map(|one| one.map_or_else(dash, |value| text::value(value, &result.unit)))
         }
     };
-    let verdict = match (result.verdict, result.status) {
-        _ if result.judgement.is_some() => {
-            result.judgement.map_or(String::new(), |j| j.to_string())
-        }
-        (Some(_), _) if is_better(result) => {
-            if is_time(result) { "faster" } else { "better" }.to_owned()
-        }
-        (Some(verdict), _) => text::verdict(verdict).to_owned(),
-        (None, Status::Compared) => String::new(),
-        (None, status) => status.to_string(),
+    let verdict = match (result.judgement, result.verdict, result.status) {
+        (Some(judgement), ..) => judgement.to_string(),
+        (_, Some(_), _) if is_better(result) && is_time(result) => "faster".to_owned(),
+        (_, Some(_), _) if is_better(result) => "better".to_owned(),
+        (_, Some(verdict), _) => text::verdict(verdict).to_owned(),
+        (_, None, Status::Compared) => String::new(),
+        (_, None, status) => status.to_string(),
     };
     let [change, interval, mean] = match (summary.base, summary.head) {
         (None, _) | (_, None) if summary.change.is_none() => std::array::from_fn(|_| dash()),
@@ -255,10 +252,9 @@ fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
             result.mean.and_then(|mean| mean.change).map_or_else(dash, text::percent),
         ],
     };
-    let both = match (summary.base, summary.head) {
-        (Some(base), Some(head)) => text::step(base, head, &result.unit),
-        _ => format!("{base} → {head}"),
-    };
+    let both = summary.base.zip(summary.head);
+    let both = both.map(|(base, head)| text::step(base, head, &result.unit));
+    let both = both.unwrap_or_else(|| format!("{base} → {head}"));
     let measured = match result.layouts.filter(|over| over.number > 0) {
         Some(over) => text::layouts(over.number, over.placing),
         None if summary.pairs == 0 && summary.base.is_some() => "exact".to_owned(),
@@ -354,7 +350,7 @@ pub(crate) fn confidence(outcome: &Outcome) -> String {
         (true, false) => "at every look",
         (false, _) => "for one look",
     };
-    format!("{}% {looks}", text::rounded(100.0 * outcome.policy.confidence))
+    format!("{} {looks}", text::fraction(outcome.policy.confidence))
 }
 
 /// The metric of all of these, if it is the same one.
@@ -368,8 +364,7 @@ pub(crate) fn only_metric<'a>(rows: &[&'a ResultRow<'_>]) -> Option<&'a str> {
 pub(crate) fn estimate_heading(estimate: &str, metric: &str) -> String {
     let text = estimate_of(estimate, &format!("`{metric}`"));
     let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
 /// What the values of both sides are: `median wall_time`, or `median_time`, whose name is enough.
@@ -402,7 +397,12 @@ pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) ->
         (Status::Compared, _) => "is the same program on both sides",
         (Status::Removed, _) => "is no longer on the head",
         (Status::Unaffected, _) => "is unaffected",
-        (Status::NotMeasured, _) => "was not measured",
+        (Status::NotMeasured, _) => match benchmark.needed_seconds.map(text::seconds) {
+            Some(time) => {
+                return format!("was not measured: the time limit leaves no room for {time}");
+            }
+            None => "was not measured: its machine was lost",
+        },
         (Status::DifferentOutput, _) => "does not print the same on both sides",
     };
     what.to_owned()
@@ -432,8 +432,7 @@ pub(crate) fn names(
     shown: impl Fn(&str) -> String,
 ) -> Option<String> {
     let all: Vec<_> = benchmarks.iter().filter(|one| one.status == status).collect();
-    let names = all.iter().map(|benchmark| shown(&benchmark.name));
-    (!all.is_empty()).then(|| text::first_few(names))
+    (!all.is_empty()).then(|| text::first_few(all.iter().map(|benchmark| shown(&benchmark.name))))
 }
 
 /// All benchmarks together: `suite of 67 benchmarks: geomean +0.31% [-0.05%, +0.62%] in 14 pairs`.
@@ -445,28 +444,22 @@ fn suite(outcome: &Outcome) -> Option<String> {
         rows.filter(|row| row.metric.gates || row.metric.summary.pairs > 0).collect();
     let only = only_metric(&rows.iter().collect::<Vec<_>>()).is_some();
     let numbers: Vec<String> = rows.iter().map(|row| number(row, only)).collect();
-    let unaffected = match suite.unaffected {
-        0 => String::new(),
-        some => format!(" and {some} unaffected"),
-    };
+    let some = format!(" and {} unaffected", suite.unaffected);
+    let unaffected = if suite.unaffected == 0 { "" } else { &some };
     let benchmarks = text::count(suite.benchmarks as u64, "benchmark");
     let all = format!("suite of {benchmarks}{unaffected}: {}", numbers.join("; "));
     (!numbers.is_empty()).then_some(all)
 }
 
 /// A number of the suite, without the word.
-fn number(row: &ResultRow<'_>, is_only_metric: bool) -> String {
+fn number(row: &ResultRow<'_>, is_only: bool) -> String {
     let name = row.benchmark.name.trim_start_matches("suite ");
-    let metric =
-        if is_only_metric { String::new() } else { format!(" of {}", line(&row.metric.name)) };
+    let metric = if is_only { String::new() } else { format!(" of {}", line(&row.metric.name)) };
     let before = row.before_in_brackets();
-    let threshold = row
-        .cells
-        .threshold
-        .as_ref()
-        .map_or(String::new(), |limit| format!(", threshold {limit}: {}", row.cells.verdict));
-    let changed = text::changed(&row.metric.summary);
-    format!("{name}{metric} {changed} in {}{before}{threshold}", row.cells.measured)
+    let CellTexts { threshold, verdict, measured, .. } = &row.cells;
+    let threshold = threshold.as_ref().map(|limit| format!(", threshold {limit}: {verdict}"));
+    let (changed, threshold) = (text::changed(&row.metric.summary), threshold.unwrap_or_default());
+    format!("{name}{metric} {changed} in {measured}{before}{threshold}")
 }
 
 /// What the estimates of both sides are: `median`.

@@ -24,7 +24,7 @@ pub(crate) fn output_height() -> Option<usize> {
 }
 
 /// Prints a line to standard output, wrapped if that is a terminal.
-pub(crate) fn print(out: &mut impl Write, line: &str, indent: usize) -> io::Result<()> {
+pub(crate) fn print(out: &mut dyn Write, line: &str, indent: usize) -> io::Result<()> {
     writeln!(out, "{}", folded(line, output_width(), indent))
 }
 

@@ -20,10 +20,7 @@ pub(crate) struct NoticeLine {
 impl NoticeLine {
     /// `warning` or `note`.
     pub(crate) fn kind(&self) -> &'static str {
-        match self.weight {
-            Weight::Warning => "warning",
-            Weight::Note | Weight::Detail => "note",
-        }
+        if self.weight == Weight::Warning { "warning" } else { "note" }
     }
 }
 
@@ -66,21 +63,14 @@ impl Subjects {
         self.or(one, "")
     }
 
-    pub(super) fn is(&self) -> String {
-        self.or("is", "are")
-    }
-
-    pub(super) fn it(&self) -> String {
-        self.or("it", "them")
-    }
-
+    /// `its` or `their`.
     pub(super) fn its(&self) -> String {
         self.or("its", "their")
     }
 
-    /// For what is true of each by itself.
-    pub(super) fn is_each(&self) -> String {
-        self.or("is", "are each")
+    /// That each by itself is the same program on both sides.
+    pub(super) fn are_the_same(&self) -> String {
+        format!("{self} {} the same program on both sides", self.or("is", "are each"))
     }
 }
 

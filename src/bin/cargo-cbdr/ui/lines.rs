@@ -23,6 +23,9 @@ const MANY: usize = 12;
 /// The maximum width of a scale, columns.
 const WIDEST: usize = 61;
 
+/// How far a scale may reach, unless it has to reach farther.
+const STEPS: [f64; 10] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
 /// The minimum and maximum width of the bar of a gauge, columns.
 const BAR: (usize, usize) = (6, 20);
 
@@ -107,7 +110,8 @@ pub(super) fn reach(snapshot: &Snapshot) -> f64 {
     let changes = open.filter_map(|(_, metric)| metric.summary.change);
     let farthest = changes.map(|change| 1.2 * change.abs()).fold(LIMITS * largest, f64::max);
     let most = if gating.len() > 1 && largest > 0.0 { MOST_LIMITS * largest } else { f64::MAX };
-    rounded_up(farthest.min(most))
+    let farthest = farthest.min(most);
+    STEPS.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)
 }
 
 /// The lines of the metrics, all on the same scale, and below them what the scale shows.
@@ -119,10 +123,8 @@ fn metric_lines(
     height: usize,
 ) -> Vec<String> {
     // Lines for the scale and for all together, and one for the cursor.
-    let room = MANY.min(height.saturating_sub(3)).max(1);
-    let shown = shown(gating, room);
-    let names: Vec<String> =
-        shown.iter().map(|shown| text::line(&name(snapshot, *shown))).collect();
+    let shown = shown(gating, MANY.min(height.saturating_sub(3)).max(1));
+    let names: Vec<String> = shown.iter().map(|one| text::line(&name(snapshot, *one))).collect();
     let longest = names.iter().map(|name| width::columns(name)).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
     let names = shortened(&names.iter().map(String::as_str).collect::<Vec<_>>(), columns.name);
@@ -140,10 +142,8 @@ fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gaug
     let (done, of) = match done < of {
         true => (done, of),
         false => {
-            let end = match snapshot.remaining {
-                Some(left) => snapshot.limit.min(snapshot.elapsed + left),
-                None => snapshot.limit,
-            };
+            let limit = snapshot.limit;
+            let end = snapshot.remaining.map_or(limit, |left| limit.min(snapshot.elapsed + left));
             ((1000.0 * snapshot.elapsed) as u64, (1000.0 * end) as u64)
         }
     };
@@ -159,10 +159,8 @@ fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gaug
 fn texts(snapshot: &Snapshot, gating: &[GatingMetric<'_>]) -> [(String, String); 4] {
     let [times, last] = times(snapshot);
     let pairs = pairs_so_far(snapshot, gating);
-    let [long, short] = match gating {
-        [_] => [pairs.clone(), pairs],
-        _ => [format!("{}; {pairs}", verdicts(gating)), verdicts(gating)],
-    };
+    let short = if gating.len() == 1 { pairs.clone() } else { verdicts(gating) };
+    let long = if gating.len() == 1 { pairs } else { format!("{short}; {pairs}") };
     [(long.clone(), times.clone()), (long, last.clone()), (short.clone(), times), (short, last)]
 }
 
@@ -179,8 +177,7 @@ pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
             let metrics = one.metrics.iter_mut().filter(|metric| metric.gates);
             for metric in metrics.filter(|one| one.verdict != Some(Verdict::NoRegression)) {
                 // Without a verdict, it was measured along with others.
-                let is_same =
-                    |one: &&MetricResult| one.name == metric.name && one.verdict.is_some();
+                let is_same = |of: &&MetricResult| of.name == metric.name && of.verdict.is_some();
                 if let Some(again) = again.metrics.iter().find(is_same) {
                     metric.verdict = again.verdict;
                     if again.summary.pairs > 0 {
@@ -193,21 +190,13 @@ pub(super) fn overrule(as_built: &mut Snapshot, over: &Snapshot) {
 }
 
 /// A line of a log.
-#[derive(Debug)]
 pub(super) struct LogLine {
     pub(super) text: String,
     /// The text without the times, to see whether it is news.
-    news: String,
+    pub(super) news: String,
 }
 
-impl PartialEq for LogLine {
-    fn eq(&self, other: &Self) -> bool {
-        self.news == other.news
-    }
-}
-
-/// The lines of a log: one for each of up to `most` metrics, else one for all together. Two
-/// lines are equal if the second one has nothing new.
+/// The lines of a log: one for each of up to `most` metrics, else one for all together.
 pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     let gating = gating(snapshot);
     let (of_suite, others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_of_suite);
@@ -225,10 +214,8 @@ pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
 
 /// A line that would be too long loses its end, and its colours with it.
 pub(super) fn cut(line: &str, width: usize) -> String {
-    match width::columns(line) < width.max(1) {
-        true => line.to_owned(),
-        false => beginning(&plain(line), width.saturating_sub(1)).to_owned(),
-    }
+    let fits = width::columns(line) < width.max(1);
+    if fits { line.to_owned() } else { beginning(&plain(line), width.saturating_sub(1)).to_owned() }
 }
 
 /// The widths of the parts of a line.
@@ -272,10 +259,8 @@ impl Columns {
     fn line(&self, name: &str, metric: &MetricResult) -> String {
         let style = style(metric);
         // A regression must not be overlooked.
-        let name_style = match metric.verdict {
-            Some(Verdict::Regression) => style,
-            _ => Style::new(),
-        };
+        let has_regressed = metric.verdict == Some(Verdict::Regression);
+        let name_style = if has_regressed { style } else { Style::new() };
         let mut line = format!(
             "  {name_style}{}{name_style:#} {style}{:>CHANGE$}{style:#}",
             width::padded(name, self.name),
@@ -370,8 +355,7 @@ fn is_of_suite((benchmark, _): &GatingMetric<'_>) -> bool {
 /// worst. Of more than fit, only those whose change is bounded on the bad side: of many
 /// estimates, the largest is large even if nothing has changed.
 fn shown<'a>(gating: &[GatingMetric<'a>], room: usize) -> Vec<GatingMetric<'a>> {
-    let is_regression =
-        |(_, metric): &GatingMetric<'a>| metric.verdict == Some(Verdict::Regression);
+    let is_regression = |(_, one): &GatingMetric<'a>| one.verdict == Some(Verdict::Regression);
     let is_first = |one: &GatingMetric<'a>| is_of_suite(one) || is_regression(one);
     let (mut first, mut others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_first);
     first.sort_by(|one, other| {
@@ -427,26 +411,19 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// The time spent, and the time limit.
-fn spent(snapshot: &Snapshot) -> String {
-    format!("{}/{}", text::seconds(snapshot.elapsed), text::roughly(snapshot.limit))
-}
-
-/// The time spent and the time left, and only one of them where there is little room.
+/// The time spent of the time limit and the time left, and only one of them where there is little
+/// room.
 fn times(snapshot: &Snapshot) -> [String; 2] {
-    let (spent, left) = (spent(snapshot), left(snapshot));
-    let last = left.strip_prefix(", ").unwrap_or(&spent).to_owned();
-    [format!("{spent}{left}"), last]
-}
-
-fn left(snapshot: &Snapshot) -> String {
+    let (elapsed, limit) = (snapshot.elapsed, snapshot.limit);
+    let spent = format!("{}/{}", text::seconds(elapsed), text::roughly(limit));
     // Nothing takes longer than the limit.
-    let to_limit = (snapshot.limit - snapshot.elapsed).max(0.0);
-    match snapshot.remaining.map(|seconds| seconds.min(to_limit)).filter(|left| *left >= 0.5) {
-        Some(seconds) => format!(", ~{} left", text::roughly(seconds)),
-        None if snapshot.is_unlikely => ", unlikely within the limit".to_owned(),
-        None => String::new(),
-    }
+    let left = snapshot.remaining.map(|seconds| seconds.min((limit - elapsed).max(0.0)));
+    let left = match left.filter(|left| *left >= 0.5) {
+        Some(seconds) => format!("~{} left", text::roughly(seconds)),
+        None if snapshot.is_unlikely => "unlikely within the limit".to_owned(),
+        None => return [spent.clone(), spent],
+    };
+    [format!("{spent}, {left}"), left]
 }
 
 /// The subject of a line: the benchmark, and the metric if not all have the same one.
@@ -467,16 +444,11 @@ fn log_line(snapshot: &Snapshot, gating: GatingMetric<'_>) -> LogLine {
     let name = name(snapshot, gating);
     let known = format!("{name} {change}, interval {interval}, threshold {threshold}");
     let [(pairs, times), ..] = texts(snapshot, &[gating]);
-    let state = match metric.verdict {
-        Some(verdict) if !is_open(metric) => text::verdict(verdict).to_owned(),
-        _ => times,
-    };
+    let verdict = metric.verdict.filter(|_| !is_open(metric));
+    let state = verdict.map_or(times, |verdict| text::verdict(verdict).to_owned());
     let text = format!("{known}; {pairs}; {state}");
     // A verdict stays as it is, however many pairs the others need.
-    let news = match is_open(metric) {
-        true => format!("{known} {}", benchmark.pairs),
-        false => known,
-    };
+    let news = if is_open(metric) { format!("{known} {}", benchmark.pairs) } else { known };
     LogLine { text, news }
 }
 
@@ -494,12 +466,6 @@ fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
         format!("{style}{}{style:#}", String::from_iter(run))
     });
     runs.collect()
-}
-
-/// The smallest of 1, 2, 5, 10 % and so on that is at least `farthest`.
-fn rounded_up(farthest: f64) -> f64 {
-    let steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
-    steps.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)
 }
 
 #[cfg(test)]
@@ -660,26 +626,30 @@ mod tests {
         );
     }
 
+    fn news(snapshot: &Snapshot) -> Vec<String> {
+        log(snapshot, 3).into_iter().map(|line| line.news).collect()
+    }
+
     #[test]
     fn the_log_repeats_only_what_changed() {
         let mut snapshot = snapshot(Some(-0.03), 0.004, Some(0.03));
-        let first = log(&snapshot, 3);
+        let first = news(&snapshot);
         snapshot.elapsed += 10.0;
-        assert_eq!(log(&snapshot, 3), first, "only the time has changed");
+        assert_eq!(news(&snapshot), first, "only the time has changed");
         snapshot.benchmarks[0].pairs += 1;
-        assert_ne!(log(&snapshot, 3), first, "another pair");
+        assert_ne!(news(&snapshot), first, "another pair");
         snapshot.benchmarks[0].metrics[0].verdict = Some(Verdict::NoRegression);
-        let decided = log(&snapshot, 3);
+        let decided = news(&snapshot);
         assert_ne!(decided, first);
         snapshot.benchmarks[0].pairs += 1;
-        assert_eq!(log(&snapshot, 3), decided, "pairs that others needed");
+        assert_eq!(news(&snapshot), decided, "pairs that others needed");
         // Of many, the counts and the pairs.
         snapshot.benchmarks = vec![snapshot.benchmarks[0].clone(); 5];
-        let many = log(&snapshot, 3);
+        let many = news(&snapshot);
         snapshot.elapsed += 10.0;
-        assert_eq!(log(&snapshot, 3), many);
+        assert_eq!(news(&snapshot), many);
         snapshot.benchmarks[4].metrics[0].verdict = Some(Verdict::Regression);
-        assert_ne!(log(&snapshot, 3), many);
+        assert_ne!(news(&snapshot), many);
     }
 
     #[test]
@@ -699,11 +669,11 @@ mod tests {
     fn the_forecast_ends_with_the_limit() {
         let mut snapshot = snapshot(Some(-0.03), 0.004, Some(0.03));
         snapshot.remaining = Some(1e6);
-        assert_eq!(left(&snapshot), ", ~5m left");
+        assert_eq!(times(&snapshot)[1], "~5m left");
         snapshot.elapsed = 290.0;
-        assert_eq!(left(&snapshot), ", ~10s left");
+        assert_eq!(times(&snapshot), ["4m 50s/5m, ~10s left", "~10s left"]);
         snapshot.elapsed = 301.0;
-        assert_eq!(left(&snapshot), "");
+        assert_eq!(times(&snapshot), ["5m 01s/5m", "5m 01s/5m"]);
     }
 
     #[test]

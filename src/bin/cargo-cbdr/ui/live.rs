@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 
 use super::fold::{error_width, folded};
 use super::frame::Frame;
-use super::lines::{self, FEW, Gauge, LogLine, View};
+use super::lines::{self, FEW, Gauge, View};
 use super::verbosity::Verbosity;
 use super::width::plain;
 use super::{GOOD, Place, status_line, text};
@@ -23,22 +23,15 @@ const RATE: u8 = 10;
 /// spent, so that a long log stays short.
 const LOG_INTERVAL: f64 = 5.0;
 
-/// When the next line of a log is due, seconds since a start.
+/// When the latest line of a log was printed, seconds since a start.
+#[derive(Default)]
 pub(crate) struct LogPace(f64);
-
-impl Default for LogPace {
-    fn default() -> Self {
-        LogPace(LOG_INTERVAL)
-    }
-}
 
 impl LogPace {
     /// Whether a line is printed `elapsed` seconds after the start.
     fn is_due(&mut self, elapsed: f64) -> bool {
-        let is_due = elapsed >= self.0;
-        if is_due {
-            self.0 = elapsed + LOG_INTERVAL.max(elapsed / 6.0);
-        }
+        let is_due = elapsed >= self.0 + LOG_INTERVAL.max(self.0 / 6.0);
+        self.0 = if is_due { elapsed } else { self.0 };
         is_due
     }
 }
@@ -50,8 +43,8 @@ pub(crate) enum LiveLines {
         pace: LogPace,
         /// The maximum number of lines at a time.
         most: usize,
-        /// The previous lines.
-        said: Vec<LogLine>,
+        /// The news of the previous lines.
+        said: Vec<String>,
         /// That of steps before sampling, and the latest other line, since which it counts.
         steps: (Instant, LogPace),
     },
@@ -130,10 +123,10 @@ impl LiveLines {
             LiveLines::Log { pace, most, said, .. } => {
                 if pace.is_due(elapsed) {
                     let lines = lines::log(&progress.snapshot(), *most);
-                    for line in lines.iter().filter(|line| !said.contains(line)) {
+                    for line in lines.iter().filter(|line| !said.contains(&line.news)) {
                         log_status("Sampling", &line.text);
                     }
-                    *said = lines;
+                    *said = lines.into_iter().map(|line| line.news).collect();
                 }
             }
             LiveLines::None => {}
@@ -268,8 +261,7 @@ impl Terminal {
     }
 
     fn print(&mut self, line: &str) {
-        let line = self.coloured(line.to_owned());
-        write(&self.frame.above(&line, terminal_size()));
+        write(&self.frame.above(&self.coloured(line.to_owned()), terminal_size()));
     }
 
     /// A line, with colours if this terminal has them.

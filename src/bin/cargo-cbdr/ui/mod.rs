@@ -28,7 +28,7 @@ use crate::cli::ProgressForm;
 use crate::exit::ExitKind;
 use fold::{error_width, folded};
 use live::LiveLines;
-use verbosity::{Verbosity, verbosity};
+use verbosity::verbosity;
 
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -36,35 +36,41 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// The failure that ended the program.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// An error of the library.
-    Library(Error),
+    #[error(transparent)]
+    Library(#[from] Error),
     /// A mistake in the command line.
+    #[error(transparent)]
     Usage(Box<cargo_cbdr::settings::Error>),
-    /// A mistake in the command line that no setting has, as a message.
+    /// A mistake in the command line that no setting has.
+    #[error("{0}")]
     Arguments(String),
     /// An output that could not be written.
-    Io(std::io::Error),
-    /// Something that can't be done here, as a message.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Something that can't be done here.
+    #[error("{0}")]
     Refused(String),
 }
 
 impl Failure {
-    pub(crate) fn usage(error: cargo_cbdr::settings::Error) -> Self {
+    /// Rejects the command line.
+    pub(crate) fn arguments<T>(what: impl Into<String>) -> Result<T, Self> {
+        Err(Failure::Arguments(what.into()))
+    }
+
+    /// Rejects what can't be done here.
+    pub(crate) fn refused<T>(what: impl Into<String>) -> Result<T, Self> {
+        Err(Failure::Refused(what.into()))
+    }
+}
+
+/// Of a setting of the command line.
+impl From<cargo_cbdr::settings::Error> for Failure {
+    fn from(error: cargo_cbdr::settings::Error) -> Self {
         Failure::Usage(Box::new(error))
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Library(error)
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Failure::Io(error)
     }
 }
 
@@ -75,18 +81,17 @@ pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
 
 /// Prints what went wrong; returns the exit code.
 pub(crate) fn failure(failure: &Failure) -> ExitKind {
-    match failure {
-        Failure::Library(error) => print_error(error, error.child_output(), error.hint()),
-        Failure::Usage(error) => print_error(&**error, None, error.hint()),
+    let (printed, hint) = match failure {
+        Failure::Library(error) => (error.child_output(), error.hint()),
+        Failure::Usage(error) => (None, error.hint()),
         // The reader is gone and wants no more.
         Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             return ExitKind::Success;
         }
-        Failure::Io(error) => print_error(error, None, shortage(error).map(str::to_owned)),
-        Failure::Arguments(what) | Failure::Refused(what) => {
-            print_text(&mut anstream::stderr().lock(), &format!("{BAD}error{BAD:#}: "), what);
-        }
-    }
+        Failure::Io(error) => (None, shortage(error).map(str::to_owned)),
+        Failure::Arguments(_) | Failure::Refused(_) => (None, None),
+    };
+    print_error(failure, printed, hint);
     match failure {
         Failure::Usage(_) | Failure::Arguments(_) => ExitKind::Usage,
         // Of a table, it would be the error of a side.
@@ -155,10 +160,9 @@ fn print_text(err: &mut impl Write, start: &str, text: &str) {
     let text = text::clean(text);
     let mut lines = text.split('\n');
     let first = format!("{start}{}", lines.next().unwrap_or_default());
-    let indent = width::columns(start);
-    let _ = writeln!(err, "{}", folded(&first, error_width(), indent));
+    let _ = writeln!(err, "{}", folded(&first, error_width(), width::columns(start)));
     for line in lines {
-        let _ = writeln!(err, "{}", folded(&format!("  {line}"), error_width(), 4));
+        let _ = writeln!(err, "{}", folded(format!("  {line}").trim_end(), error_width(), 4));
     }
 }
 
@@ -173,7 +177,6 @@ fn status_line(style: Style, verb: &str, thing: &str) -> String {
 /// Shows what happens while something runs.
 pub(crate) struct Ui {
     live: LiveLines,
-    verbosity: Verbosity,
     is_live_only: bool,
     /// Whether the same metric gates everywhere.
     has_one_metric: bool,
@@ -183,27 +186,19 @@ pub(crate) struct Ui {
 
 impl Ui {
     pub(crate) fn new() -> Self {
-        let verbosity = verbosity();
-        Ui {
-            live: LiveLines::new(verbosity),
-            verbosity,
-            is_live_only: false,
-            has_one_metric: false,
-            noticed: Vec::new(),
-        }
+        let (live, noticed) = (LiveLines::new(verbosity()), Vec::new());
+        Ui { live, is_live_only: false, has_one_metric: false, noticed }
     }
 
     /// Prints a status line, above the live lines if there are any.
     pub(crate) fn status(&mut self, verb: &str, thing: &str) {
         self.print_notices();
-        if !self.verbosity.is_quiet {
-            self.live.print(&status_line(GOOD, verb, thing), STATUS_TEXT_COLUMN);
-        }
+        self.finding(verb, GOOD, thing);
     }
 
     /// Prints a status line with `--verbose`.
     fn detail(&mut self, verb: &str, thing: &str) {
-        if self.verbosity.is_verbose {
+        if verbosity().is_verbose {
             self.status(verb, thing);
         }
     }
@@ -211,14 +206,14 @@ impl Ui {
     /// Shows a step of a known number, if it is one: on a terminal as a live line; in a log as a
     /// status line, if there was none for some time.
     pub(crate) fn step(&mut self, verb: &str, thing: &str, place: Place) {
-        if !self.verbosity.is_quiet {
+        if !verbosity().is_quiet {
             self.live.step(verb, thing, place);
         }
     }
 
     /// Prints a finding as soon as it is made, with a verb in the colour of its weight.
     fn finding(&mut self, verb: &str, style: Style, what: &str) {
-        if !self.verbosity.is_quiet {
+        if !verbosity().is_quiet {
             self.live.print(&status_line(style, verb, what), STATUS_TEXT_COLUMN);
         }
     }
@@ -237,7 +232,7 @@ impl Ui {
     }
 
     fn message(&mut self, kind: &str, style: Style, what: &str) {
-        if !self.verbosity.is_quiet {
+        if !verbosity().is_quiet {
             let line = format!("{style}{kind}{style:#}: {}", text::line(what));
             self.live.print(&line, kind.len() + 2);
         }
@@ -313,14 +308,15 @@ impl Ui {
 
     /// Whether there are live lines.
     pub(crate) fn is_live(&self) -> bool {
-        self.verbosity.progress == ProgressForm::Live
+        verbosity().progress == ProgressForm::Live
     }
 
     /// Shows the results of samples so far.
     pub(crate) fn samples(&mut self, outcome: &Outcome) {
         let any_gates = outcome.metrics().any(|(_, metric)| metric.gates);
         let shown = outcome.metrics().filter(|(_, metric)| !any_gates || metric.gates);
-        let lines = shown.map(|(of, metric)| text::sample_line(of, metric, outcome.rows));
+        let rows = outcome.rows.unwrap_or_default();
+        let lines = shown.map(|(of, metric)| text::sample_line(of, metric, rows));
         self.live.show(lines.collect());
     }
 

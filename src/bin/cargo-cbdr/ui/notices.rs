@@ -28,16 +28,14 @@ const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbd
 /// A notice in a sentence without a full stop, about one subject or several. The numbers of one
 /// are left out for several, so that those with an equal sentence can share it.
 pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
-    let (is, is_each, it, its) = (of.is(), of.is_each(), of.it(), of.its());
+    let (is, it, its) = (of.or("is", "are"), of.or("it", "them"), of.its());
     match notice {
         Notice::DirtyTree { files } => dirty_tree(*files),
-        Notice::NothingToCompare { base } => {
-            format!(
-                "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
+        Notice::NothingToCompare { base } => format!(
+            "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
                  compare HEAD~1` compares with the previous commit, and `--dirty` measures \
                  uncommitted changes"
-            )
-        }
+        ),
         Notice::MergeRef { base } => format!(
             "`{base}` is not in this clone; the head is a merge commit, so its first parent is \
              used as the base"
@@ -62,11 +60,9 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             format!("a unit is set for `{metric}`, but no benchmark measures it")
         }
         Notice::Removed(removed) => self::removed(removed),
-        Notice::OnlyBase { .. } => {
-            format!(
-                "{of} {is} no longer on the head, but none of {its} metrics could fail the check"
-            )
-        }
+        Notice::OnlyBase { .. } => format!(
+            "{of} {is} no longer on the head, but none of {its} metrics could fail the check"
+        ),
         Notice::Functions { changed, .. } => functions(changed, of),
         Notice::Unaffected { benchmarks, of, has_same_code } => {
             unaffected(*benchmarks, *of, *has_same_code)
@@ -80,7 +76,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::Run(notice) => run(notice, of),
         Notice::Identical { moved, .. } => identical(*moved, of),
         Notice::SameProgram { why, .. } => {
-            format!("{of} {is_each} the same program on both sides, but measured anyway: {why}")
+            format!("{}, but measured anyway: {why}", of.are_the_same())
         }
         Notice::Pointers { side, count, example } => pointers(*side, *count, example),
         Notice::TooFewPairs { least } => {
@@ -220,10 +216,8 @@ fn only_short(benchmarks: usize, example: &str, length: f64) -> String {
 }
 
 fn and_others(benchmarks: usize, example: &str) -> String {
-    match benchmarks {
-        1 => format!("`{example}`"),
-        more => format!("`{example}` and {}", count(more as u64 - 1, "other benchmark")),
-    }
+    let others = count(benchmarks as u64 - 1, "other benchmark");
+    if benchmarks == 1 { format!("`{example}`") } else { format!("`{example}` and {others}") }
 }
 
 fn policy_differs(keys: &[String], from: Side) -> String {
@@ -256,8 +250,7 @@ fn run_differs(differs: &RunDiffers) -> String {
              value is used ({values})"
         ),
     };
-    let parts = [only_side, &sets].into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("; ")
+    [only_side, &sets].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
@@ -368,10 +361,8 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
             of.alone(format!(" ({})", places.join(", ")))
         ),
         RunNotice::Coarse { value, step, dialect, .. } => {
-            let known = match *value {
-                0.0 => "it takes less than one".to_owned(),
-                _ => format!("one is {} of its time", text::size(*step)),
-            };
+            let part = format!("one is {} of its time", text::size(*step));
+            let known = if *value == 0.0 { "it takes less than one" } else { &part };
             format!(
                 "{dialect} reports whole nanoseconds, which is coarse for {of}{}: small changes \
                  may not be seen",
@@ -408,10 +399,7 @@ fn run(notice: &RunNotice, of: &Subjects) -> String {
 }
 
 fn these(versions: &[String]) -> String {
-    match versions {
-        [] => "missing".to_owned(),
-        several => list(several.iter().cloned()),
-    }
+    if versions.is_empty() { "missing".to_owned() } else { list(versions.iter().cloned()) }
 }
 
 fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String {
@@ -457,15 +445,11 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
         some => format!(", and regressed benchmarks run {some} of them"),
     };
     // Those that may matter come first. Where there is none, the others are all that is known.
-    let named = match own.iter().take_while(|function| function.runs != Some(false)).count() {
-        0 => FUNCTIONS,
-        some => some.min(FUNCTIONS),
-    };
+    let named = own.iter().take_while(|function| function.runs != Some(false)).count();
+    let named = if named == 0 { FUNCTIONS } else { named.min(FUNCTIONS) };
     let named = named_functions(&own, named);
-    let luck = match others_code.is_empty() {
-        true => String::new(),
-        false => format!("; also {} in unchanged crates", functions(&others_code)),
-    };
+    let luck = format!("; also {} in unchanged crates", functions(&others_code));
+    let luck = if others_code.is_empty() { "" } else { &luck };
     format!("the code of {} of {of} differs between the sides{run}: {named}{luck}", functions(&own))
 }
 
@@ -502,7 +486,7 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
 }
 
 fn identical(moved: usize, of: &Subjects) -> String {
-    let same = format!("{of} {} the same program on both sides", of.is_each());
+    let same = of.are_the_same();
     if moved == 0 {
         return same;
     }
@@ -525,16 +509,17 @@ fn advice(advice: &Advice) -> String {
         tried.push(format!("`--metric {metric}` would have decided {}", of(decided)));
     }
     if let Some((threshold, decided)) = threshold {
-        let percent = text::rounded(100.0 * threshold);
-        tried.push(format!("`--threshold {percent}%` would have decided {}", of(decided)));
+        tried.push(format!(
+            "`--threshold {}` would have decided {}",
+            text::fraction(*threshold),
+            of(decided)
+        ));
     }
     if let Some((seconds, decided)) = time {
         // Whole minutes, rounded up.
         let minutes = (seconds / 60.0).ceil();
-        let longer = match is_limited_by_pairs {
-            true => "a larger `--max-pairs`".to_owned(),
-            false => format!("`--time-limit {minutes}m`"),
-        };
+        let limit = format!("`--time-limit {minutes}m`");
+        let longer = if *is_limited_by_pairs { "a larger `--max-pairs`" } else { &limit };
         tried.push(format!("{longer} would probably decide {}", of(decided)));
     }
     match tried.is_empty() {
@@ -549,10 +534,8 @@ fn advice(advice: &Advice) -> String {
 /// Why a verdict is unlikely, and which changes could be distinguished from the threshold.
 fn unlikely(unlikely: &Unlikely) -> String {
     let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
-    let needed = match needed {
-        Some(needed) => format!("at this noise it would take about {}", roughly(*needed)),
-        None => "the change is too close to the threshold".to_owned(),
-    };
+    let needed = needed.map(|time| format!("at this noise it would take about {}", roughly(time)));
+    let needed = needed.unwrap_or("the change is too close to the threshold".to_owned());
     let reach = match reach {
         Some(reach) => format!(
             "; until the limit, only changes below {} or above {} can be told from the threshold",
@@ -561,10 +544,8 @@ fn unlikely(unlikely: &Unlikely) -> String {
         ),
         None => String::new(),
     };
-    let others = match others {
-        0 => String::new(),
-        others => format!("; also true of {}", count(*others as u64, "other verdict")),
-    };
+    let more = format!("; also true of {}", count(*others as u64, "other verdict"));
+    let others = if *others == 0 { "" } else { &more };
     format!(
         "a verdict on `{metric}` of `{benchmark}` is unlikely within the limit: \
          {needed}{reach}{others}"

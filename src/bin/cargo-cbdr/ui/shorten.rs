@@ -7,20 +7,21 @@ use super::width::columns;
 /// The second column of a wide character.
 const SECOND: char = '\0';
 
+/// A name with a character for each column, so that cutting it is cutting columns.
+type Letters = Vec<char>;
+
 /// Names of at most `most` columns each. What is too long loses its middle, or another part
 /// if that is where it differs from the name most like it. Names that would still look the same
 /// keep the part in which they differ, if there is room for it.
 pub(crate) fn shortened(names: &[&str], most: usize) -> Vec<String> {
-    let all: Vec<String> = names.iter().map(|name| in_columns(name)).collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    match all.iter().all(|name| fits(name, most)) {
+    let all: Vec<Letters> = names.iter().map(|name| in_columns(name)).collect();
+    match all.iter().all(|name| name.len() <= most) {
         true => names.iter().map(|name| (*name).to_owned()).collect(),
         false => shortened_by(&all, &nearest(&all), most).iter().map(|name| text(name)).collect(),
     }
 }
 
-/// A name with a character for each column, so that cutting it is cutting columns.
-fn in_columns(name: &str) -> String {
+fn in_columns(name: &str) -> Letters {
     let column = |c: char| match columns(c.encode_utf8(&mut [0; 4])) {
         2.. => vec![c, SECOND],
         _ => vec![c],
@@ -28,10 +29,10 @@ fn in_columns(name: &str) -> String {
     name.chars().flat_map(column).collect()
 }
 
-/// The text of a name of [`in_columns`]. Half of a wide character is a blank.
-fn text(name: &str) -> String {
+/// The text of a name. Half of a wide character is a blank.
+fn text(name: &[char]) -> String {
     let mut text = String::new();
-    let mut rest = name.chars().peekable();
+    let mut rest = name.iter().copied().peekable();
     while let Some(c) = rest.next() {
         let is_wide = c != SECOND && columns(c.encode_utf8(&mut [0; 4])) > 1;
         let is_half = c == SECOND || is_wide && rest.next_if_eq(&SECOND).is_none();
@@ -43,74 +44,65 @@ fn text(name: &str) -> String {
 /// The smallest width of at least `least` characters at which all of these names can still
 /// be distinguished.
 pub(crate) fn distinct_width(names: &[&str], least: usize) -> usize {
-    let names: Vec<String> = names.iter().map(|name| in_columns(name)).collect();
-    let names: &[&str] = &names.iter().map(String::as_str).collect::<Vec<_>>();
-    let nearest = nearest(names);
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let names: Vec<Letters> = names.iter().map(|name| in_columns(name)).collect();
+    let nearest = nearest(&names);
+    let longest = names.iter().map(Vec::len).max().unwrap_or(0);
     let are_distinct =
-        |width: &usize| alike(names, &shortened_by(names, &nearest, *width)).is_empty();
+        |width: &usize| alike(&names, &shortened_by(&names, &nearest, *width)).is_empty();
     (least..longest).find(are_distinct).unwrap_or(longest)
 }
 
 /// Where each name differs from the one most like it; `None` if there is no other.
-fn nearest(names: &[&str]) -> Vec<Option<CommonEnds>> {
-    let nearest = |name: &&str| {
+fn nearest(names: &[Letters]) -> Vec<Option<CommonEnds>> {
+    let nearest = |name: &Letters| {
         let others = names.iter().filter(|other| *other != name);
-        let differences = others.map(|other| CommonEnds::of(&[*name, *other]));
+        let differences = others.map(|other| CommonEnds::of(&[name, other]));
         differences.max_by_key(|difference| difference.before + difference.after)
     };
     names.iter().map(nearest).collect()
 }
 
-fn shortened_by(names: &[&str], nearest: &[Option<CommonEnds>], most: usize) -> Vec<String> {
-    let middle = |name: &str| cut(name, most, most / 2);
-    let shortened = |(name, nearest): (&&str, &Option<CommonEnds>)| match nearest {
-        Some(difference) if !fits(name, most) => {
-            difference.kept(name, most).unwrap_or_else(|| middle(name))
-        }
-        _ => middle(name),
+fn shortened_by(names: &[Letters], nearest: &[Option<CommonEnds>], most: usize) -> Vec<Letters> {
+    let shortened = |(name, nearest): (&Letters, &Option<CommonEnds>)| {
+        let nearest = nearest.filter(|_| name.len() > most);
+        let kept = nearest.and_then(|difference| difference.kept(name, most));
+        kept.unwrap_or_else(|| cut(name, most, most / 2))
     };
-    let mut short: Vec<String> = names.iter().zip(nearest).map(shortened).collect();
-    for (_, alike) in alike(names, &short) {
+    let mut short: Vec<Letters> = names.iter().zip(nearest).map(shortened).collect();
+    for alike in alike(names, &short) {
         for (name, better) in alike.iter().zip(told_apart(&alike, most).into_iter().flatten()) {
             for (_, short) in names.iter().zip(&mut short).filter(|(other, _)| *other == name) {
-                better.clone_into(short);
+                short.clone_from(&better);
             }
         }
     }
     short
 }
 
-/// Different names that look the same when shortened, by their shortened form.
-fn alike<'a>(names: &[&'a str], short: &[String]) -> BTreeMap<String, Vec<&'a str>> {
-    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+/// Groups of different names that look the same when shortened.
+fn alike<'a>(names: &'a [Letters], short: &[Letters]) -> Vec<Vec<&'a [char]>> {
+    let mut groups: BTreeMap<&Letters, Vec<&[char]>> = BTreeMap::new();
     for (name, short) in names.iter().zip(short) {
-        let group = groups.entry(short.clone()).or_default();
-        if !group.contains(name) {
+        let group = groups.entry(short).or_default();
+        if !group.contains(&name.as_slice()) {
             group.push(name);
         }
     }
-    groups.retain(|_, group| group.len() > 1);
-    groups
+    groups.into_values().filter(|group| group.len() > 1).collect()
 }
 
-fn is_distinct(texts: &[String]) -> bool {
+fn is_distinct<T: PartialEq>(texts: &[T]) -> bool {
     texts.iter().enumerate().all(|(at, text)| !texts[..at].contains(text))
-}
-
-fn fits(name: &str, most: usize) -> bool {
-    name.chars().nth(most).is_none()
 }
 
 /// A name of at most `most` characters: what is too long is replaced by an ellipsis after its
 /// first `begin` characters.
-fn cut(name: &str, most: usize, begin: usize) -> String {
-    if fits(name, most) {
-        return name.to_owned();
-    }
-    let count = name.chars().count();
+fn cut(name: &[char], most: usize, begin: usize) -> Letters {
     let end = most.saturating_sub(1).saturating_sub(begin);
-    name.chars().take(begin).chain(['…']).chain(name.chars().skip(count - end)).collect()
+    match name.len() <= most {
+        true => name.to_vec(),
+        false => [&name[..begin], &['…'], &name[name.len() - end..]].concat(),
+    }
 }
 
 /// The positions where a name may be cut, starting near the middle.
@@ -122,7 +114,7 @@ fn begins(most: usize) -> impl Iterator<Item = usize> {
 
 /// Distinct short forms of different names, of at most `most` characters each; `None` if
 /// there is no room for what differs.
-fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
+fn told_apart(names: &[&[char]], most: usize) -> Option<Vec<Letters>> {
     let difference = CommonEnds::of(names);
     let kept = names.iter().map(|name| difference.kept(name, most)).collect::<Option<_>>();
     let cut = |begin: usize| names.iter().map(|name| cut(name, most, begin)).collect();
@@ -130,7 +122,7 @@ fn told_apart(names: &[&str], most: usize) -> Option<Vec<String>> {
     kept.into_iter()
         .chain(begins(most).map(cut))
         .chain(std::iter::once_with(around))
-        .find(|short: &Vec<String>| is_distinct(short))
+        .find(|short: &Vec<Letters>| is_distinct(short))
 }
 
 /// The part in which names differ.
@@ -143,40 +135,30 @@ struct CommonEnds {
 }
 
 impl CommonEnds {
-    fn of(names: &[&str]) -> Self {
-        let (first, others) = names.split_first().unwrap_or((&"", &[]));
-        let mut before = first.chars().count();
-        for other in others {
-            let same = first.chars().zip(other.chars()).take_while(|(one, other)| one == other);
-            before = before.min(same.count());
-        }
-        let left = |name: &str| name.chars().count() - before;
-        let mut after = left(first);
-        for other in others {
-            let both = first.chars().rev().zip(other.chars().rev());
-            let same = both.take_while(|(one, other)| one == other).count();
-            after = after.min(same).min(left(other));
-        }
-        CommonEnds { before, after }
+    fn of(names: &[&[char]]) -> Self {
+        let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| {
+            pairs.take_while(|(one, other)| one == other).count()
+        };
+        let both = |name: &&[char]| same(&mut names[0].iter().zip(*name));
+        let before = names.iter().map(both).min().unwrap_or(0);
+        let both = |name: &&[char]| {
+            same(&mut names[0].iter().rev().zip(name.iter().rev())).min(name.len() - before)
+        };
+        CommonEnds { before, after: names.iter().map(both).min().unwrap_or(0) }
     }
 
     /// Extended to whole words.
-    fn in_words(self, name: &str) -> Self {
-        let count = name.chars().count();
-        let is_word = |c: &char| c.is_alphanumeric();
-        let begun = name.chars().rev().skip(count - self.before).take_while(is_word).count();
-        let ended = name.chars().skip(count - self.after).take_while(is_word).count();
+    fn in_words(self, name: &[char]) -> Self {
+        let is_word = |c: &&char| c.is_alphanumeric();
+        let begun = name[..self.before].iter().rev().take_while(is_word).count();
+        let ended = name[name.len() - self.after..].iter().take_while(is_word).count();
         CommonEnds { before: self.before - begun, after: self.after - ended }
     }
 
-    fn length(self, name: &str) -> usize {
-        name.chars().count() - self.before - self.after
-    }
-
     /// A name with this part of it, in whole words if there is room for them.
-    fn kept(self, name: &str, most: usize) -> Option<String> {
+    fn kept(self, name: &[char], most: usize) -> Option<Letters> {
         [self.in_words(name), self].into_iter().find_map(|part| {
-            let length = part.length(name);
+            let length = name.len() - part.before - part.after;
             let is_kept = |begin: &usize| {
                 let end = most.saturating_sub(1).saturating_sub(*begin);
                 part.before + length <= *begin || length + part.after <= end
@@ -189,18 +171,16 @@ impl CommonEnds {
     }
 
     /// A name with an ellipsis before and after this part of it.
-    fn around(self, name: &str, most: usize) -> String {
-        if fits(name, most) {
-            return name.to_owned();
+    fn around(self, name: &[char], most: usize) -> Letters {
+        if name.len() <= most {
+            return name.to_vec();
         }
-        let name: Vec<char> = name.chars().collect();
         let differs = &name[self.before..name.len() - self.after];
         let differs = &differs[..differs.len().min(most.saturating_sub(2))];
         let room = most.saturating_sub(2 + differs.len());
         let begin = self.before.min(room.div_ceil(2));
         let end = self.after.min(room - begin);
-        let (begin, end) = (&name[..begin], &name[name.len() - end..]);
-        [begin, &['…'], differs, &['…'], end].concat().into_iter().collect()
+        [&name[..begin], &['…'], differs, &['…'], &name[name.len() - end..]].concat()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Numbers, commits and results as text.
 
+use std::path::Path;
 use std::time::Duration;
 
 use cargo_cbdr::engine::plan::Plan;
@@ -12,6 +13,11 @@ use cargo_cbdr::workspace::git::abbreviated;
 pub(crate) use cargo_cbdr::model::time::{roughly, seconds};
 
 pub(crate) use super::sanitize::{clean, is_hidden, line};
+
+/// A path as code.
+pub(crate) fn path(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
 
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
@@ -47,13 +53,11 @@ pub(crate) fn size(fraction: f64) -> String {
 
 /// The size of a threshold in percent, as it would be written: `2%`.
 pub(crate) fn short_size(fraction: f64) -> String {
-    let size = size(fraction);
-    let number = size.trim_end_matches('%');
-    let number = match number.contains('.') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => number,
-    };
-    format!("{number}%")
+    let percent = 100.0 * fraction.abs();
+    // Two decimals would show little of what is smaller, or nothing.
+    let shown = if percent < 0.1 { format!("{percent:.1e}") } else { size(fraction) };
+    // Its text has no zeros at the end.
+    format!("{}%", shown.trim_end_matches('%').parse::<f64>().unwrap_or(percent))
 }
 
 /// An allowed change, as short as it would be written: `+2%`, `-2.91%`.
@@ -69,10 +73,8 @@ pub(crate) fn removed_names(removed: &[Removed], most: usize) -> String {
 
 /// The first `most` characters of a text.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    let end = text.char_indices().nth(most);
+    end.map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -85,12 +87,16 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An interval. If one end is missing, infinite or as good as that, only the other one is shown.
-pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
+/// An end of an interval; `None` if it is missing, infinite or as good as that.
+pub(crate) fn end(end: Option<f64>) -> Option<String> {
     /// A change of a million percent bounds nothing.
     const FAR: f64 = 1e4;
-    let finite = |end: Option<f64>| end.filter(|end| end.abs() < FAR).map(percent);
-    match (finite(lower), finite(upper)) {
+    end.filter(|end| end.abs() < FAR).map(percent)
+}
+
+/// An interval, of which a missing end is not shown.
+pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
+    match (end(lower), end(upper)) {
         (Some(lower), Some(upper)) => format!("[{lower}, {upper}]"),
         (Some(lower), None) => format!("≥ {lower}"),
         (None, Some(upper)) => format!("≤ {upper}"),
@@ -188,6 +194,10 @@ fn with_unit(number: &str, symbol: &str) -> String {
     line(&format!("{number} {symbol}")).trim_end().to_owned()
 }
 
+pub(crate) fn bytes(number: u64) -> String {
+    value(number as f64, &Unit::Bytes)
+}
+
 /// Values with their unit, which is the same for all unless they are far apart.
 pub(crate) fn values<const N: usize>(values: [f64; N], unit: &Unit) -> [String; N] {
     if are_far_apart(&values) {
@@ -220,10 +230,8 @@ pub(crate) fn in_one_unit(values: &[f64], unit: &Unit, digits: usize) -> (Vec<St
     let before = (largest / scale).log10().max(0.0) as usize;
     let are_whole = values.iter().all(|value| value.fract() == 0.0);
     let is_whole = scales == BYTES || *unit == Unit::Count && are_whole;
-    let decimals = match is_whole && scale == 1.0 && rest.is_empty() {
-        true => 0,
-        false => digits.saturating_sub(1 + before),
-    };
+    let has_none = is_whole && scale == 1.0 && rest.is_empty();
+    let decimals = if has_none { 0 } else { digits.saturating_sub(1 + before) };
     let number = |value: &f64| match *value {
         0.0 => "0".to_owned(),
         value => format!("{:.decimals$}", value / scale),
@@ -258,10 +266,8 @@ pub(crate) fn plan(plan: &Plan) -> String {
         1 => format!("{verdicts} metrics"),
         several => format!("{verdicts} metrics of {several} benchmarks"),
     };
-    let time = match plan.least_time().as_secs_f64() {
-        time if time < 1.0 => String::new(),
-        time => format!(", about {}", roughly(time)),
-    };
+    let time = plan.least_time().as_secs_f64();
+    let time = if time < 1.0 { String::new() } else { format!(", about {}", roughly(time)) };
     let least = plan.least_pairs();
     format!("{what} in at least {least} pairs each{time}, seed {seed}")
 }
@@ -289,9 +295,9 @@ pub(crate) fn found(benchmark: &BenchmarkResult, metric: &MetricResult, only: bo
     format!("{name}: {metric}{change}{on_average}")
 }
 
-/// A percentage without the noise of its last digits.
-pub(crate) fn rounded(percent: f64) -> f64 {
-    (percent * 1e6).round() / 1e6
+/// A fraction as an option has it, without the noise of its last digits: `97.5%`.
+pub(crate) fn fraction(fraction: f64) -> String {
+    format!("{}%", (fraction * 1e8).round() / 1e6)
 }
 
 /// The name of a commit as it was given; if that is a hash, its first digits.
@@ -335,17 +341,13 @@ pub(crate) fn sides(sides: &Sides) -> String {
 }
 
 /// The result of a metric of two labels so far.
-pub(crate) fn sample_line(
-    benchmark: &BenchmarkResult,
-    metric: &MetricResult,
-    rows: Option<u64>,
-) -> String {
+pub(crate) fn sample_line(benchmark: &BenchmarkResult, metric: &MetricResult, rows: u64) -> String {
     let change = changed(&metric.summary);
     let verdict = match metric.verdict {
         None | Some(Verdict::Inconclusive) => String::new(),
         Some(verdict) => format!(", {}", self::verdict(verdict)),
     };
-    let (name, rows) = (line(&benchmark.name), count(rows.unwrap_or(0), "row"));
+    let (name, rows) = (line(&benchmark.name), count(rows, "row"));
     format!("  {name} {} {change}; {rows}{verdict}", line(&metric.name))
 }
 
@@ -398,7 +400,15 @@ mod tests {
 
     #[test]
     fn a_threshold_is_as_short_as_it_was_written() {
-        let table = [(0.02, "2%"), (0.0291, "2.91%"), (0.1, "10%"), (2.0, "200%"), (0.0, "0%")];
+        let table = [
+            (0.02, "2%"),
+            (0.0291, "2.91%"),
+            (0.1, "10%"),
+            (2.0, "200%"),
+            (0.0, "0%"),
+            (0.000_05, "0.005%"),
+            (0.000_012, "0.0012%"),
+        ];
         for (fraction, expected) in table {
             assert_eq!(short_size(fraction), expected);
         }

@@ -4,7 +4,7 @@ use cargo_cbdr::flows::init::Proposal;
 
 use super::FileChange;
 use crate::cli::{Init, Service, Trigger};
-use crate::ui::Failure;
+use crate::ui::{Failure, text};
 
 const GITHUB: &str = include_str!("../../ci/github.yml");
 const GITHUB_COMMENT: &str = include_str!("../../ci/github-comment.yml");
@@ -26,11 +26,10 @@ const SHARDS: u64 = 4;
 /// # Errors
 /// If the service has no such file.
 fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str), Failure> {
-    let refused = |what: &str| Err(Failure::Arguments(what.to_owned()));
     let github = ".github/workflows/cbdr.yml";
     let is_split = args.shards.is_some();
     if service != Service::Github && (args.watch || args.on != Trigger::Push) {
-        return refused("`--on` and `--watch` are for `--ci github`");
+        return Failure::arguments("`--on` and `--watch` are for `--ci github`");
     }
     Ok(match service {
         Service::Github if args.watch => (".github/workflows/cbdr-watch.yml", GITHUB_WATCH),
@@ -42,7 +41,7 @@ fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str
         Service::Slurm => ("ci/cbdr-slurm.sh", SLURM),
         Service::Kubernetes => ("ci/cbdr-kubernetes.yml", KUBERNETES),
         Service::Script if is_split => {
-            return refused(
+            return Failure::arguments(
                 "`--ci script` is for one machine: docs/shards.md shows how several share a \
                  comparison",
             );
@@ -55,28 +54,23 @@ fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str
 ///
 /// # Errors
 /// If it exists already, or can't be created for the proposal's folder.
-pub(super) fn change(
-    service: Service,
-    args: &Init,
-    proposal: &Proposal,
-) -> Result<FileChange, Failure> {
-    let (path, template) = template(service, args)?;
+pub(super) fn change(ci: Service, args: &Init, proposal: &Proposal) -> Result<FileChange, Failure> {
+    let (path, template) = template(ci, args)?;
     let shards = args.shards.unwrap_or(SHARDS);
     let path = proposal.root.join(path);
     if fs_err::symlink_metadata(&path).is_ok() {
-        let what = format!("`{}` already exists, and is not overwritten", path.display());
-        return Err(Failure::Refused(what));
+        let what = format!("{} already exists, and is not overwritten", text::path(&path));
+        return Failure::refused(what);
     }
     // These characters need no quotes in any of the forms.
     let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
-    let Some(folder) = proposal.folder.to_str().filter(|folder| folder.chars().all(is_plain))
-    else {
-        let what = format!(
-            "the folder `{}` has unusual characters in its name: write the workflow by hand, as \
+    let folder = proposal.folder.to_str().filter(|folder| folder.chars().all(is_plain));
+    let Some(folder) = folder else {
+        return Failure::refused(format!(
+            "the folder {} has unusual characters in its name: write the workflow by hand, as \
              docs/ci.md shows",
-            proposal.folder.display()
-        );
-        return Err(Failure::Refused(what));
+            text::path(&proposal.folder)
+        ));
     };
     let template = template.replace("@JOBS@\n", GITHUB_JOBS);
     let mut after = String::new();
@@ -111,8 +105,7 @@ pub(super) fn change(
 /// `@if WORDS@`, or `@end@`.
 fn condition(line: &str) -> Option<Vec<&str>> {
     let words = line.trim_end().strip_prefix("@if ").and_then(|rest| rest.strip_suffix('@'));
-    let words = words.map(|words| words.split(' ').collect());
-    words.or_else(|| (line == "@end@\n").then(Vec::new))
+    words.map(|words| words.split(' ').collect()).or_else(|| (line == "@end@\n").then(Vec::new))
 }
 
 fn is_so(word: &str, args: &Init) -> bool {

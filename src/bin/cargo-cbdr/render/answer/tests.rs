@@ -142,6 +142,11 @@ fn what_is_undecided_is_bounded_or_counted() {
     one.benchmarks[0].metrics[0].summary.lower = None;
     let most = format!("undecided: the change of spin is at most +2.50% {ends}");
     assert_eq!(said(&one), most);
+    // A bound of a million percent and more is none, as in the tables.
+    (one.benchmarks[0].metrics[0].summary.lower, one.benchmarks[0].metrics[0].summary.upper) =
+        (Some(0.005), Some(2e4));
+    let least = format!("undecided: the change of spin is at least +0.50% {ends}");
+    assert_eq!(said(&one), least);
     one.policy.fail_on.insert(Doubt::Inconclusive);
     assert!(said(&one).ends_with("; fails (exit code 102), because of `--fail-on inconclusive`"));
     let mut two = outcome(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]);
