@@ -94,6 +94,7 @@ fn main() -> ExitCode {
     let options = Options::read();
     let program = options.program.canonicalize();
     let program = program.unwrap_or_else(|_| panic!("no {}", options.program.display()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let chosen = options.mechanisms();
     let start = Instant::now();
     let bundles = options.bundle.map(|size| Case::bundles(options.seed, size as usize, &chosen));
@@ -115,7 +116,7 @@ fn main() -> ExitCode {
         };
         let folder = options.keep.join(format!("{}-{number}", options.seed));
         let _ = std::fs::remove_dir_all(&folder);
-        let report = judge(case, &folder, &program);
+        let report = judge(case, &folder, &program, &path);
         let is_kept = said(case, &report, &folder) || options.case.is_some();
         if !is_kept {
             std::fs::remove_dir_all(&folder).expect("a folder to remove");

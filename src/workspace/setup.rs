@@ -193,18 +193,20 @@ pub(super) fn set_up(
         context.notice(Notice::Alias);
     }
     let flags = &context.request.flags;
-    let head_table = match context.request.head {
+    let (head_table, known) = match context.request.head {
         // For HEAD, the table in the working tree counts.
-        None => user.table(flags)?,
+        None => (user.table(flags)?, None),
         Some(_) => {
             let workspace = workspace_of(context, Side::Head, &folders.head, None)?;
-            settings::side_table(&workspace, &folders.head, flags)?.table
+            (settings::side_table(&workspace, &folders.head, flags)?.table, Some(workspace))
         }
     };
-    let asked = flags.clone().over(head_table.clone().unwrap_or_default());
-    let toolchains = toolchains(context, asked.toolchain()?, &folders, base.is_some())?;
-    let has_base = base.is_some();
-    let mut manifests = Manifests::read(context, &user.inside, &folders, &toolchains, has_base)?;
+    let asked = flags.clone().over(head_table.clone().unwrap_or_default()).toolchain()?;
+    // Another cargo may read the manifests in another way.
+    let known = known.filter(|_| matches!(asked, Toolchain::Each | Toolchain::Of(Side::Head)));
+    let (inside, has_base) = (&*user.inside, base.is_some());
+    let toolchains = toolchains(context, asked, &folders, has_base)?;
+    let mut manifests = Manifests::read(context, known, inside, &folders, &toolchains, has_base)?;
     let Resolved { mut settings, removed, gated, notices } =
         manifests.resolve(context, &folders, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
@@ -216,7 +218,7 @@ pub(super) fn set_up(
         if let Some(from) = overlay::bench_from(&settings.benchmarks)? {
             let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
             overlaid = Some((from.other(), contents));
-            manifests = Manifests::read(context, &user.inside, &folders, &toolchains, has_base)?;
+            manifests = Manifests::read(context, None, inside, &folders, &toolchains, has_base)?;
             // The notices about differences are from before both sides had the sources of
             // one.
             settings = manifests.resolve(context, &folders, head_table)?.settings;
@@ -275,10 +277,11 @@ pub(super) struct Manifests {
 }
 
 impl Manifests {
-    /// Reads those of both worktrees. Those of the base may be missing or invalid;
-    /// then there is no baseline, which is not an error.
+    /// Reads those of both worktrees, but the head's only unless they are `known`. Those of the
+    /// base may be missing or invalid; then there is no baseline, which is not an error.
     fn read(
         context: &PrepareContext<'_>,
+        known: Option<Workspace>,
         inside: &Path,
         folders: &Pair<PathBuf>,
         toolchains: &Pair<Option<String>>,
@@ -286,7 +289,7 @@ impl Manifests {
     ) -> Result<Self, Error> {
         let of =
             |side: Side| workspace_of(context, side, &folders[side], toolchains[side].as_deref());
-        let head = of(Side::Head)?;
+        let head = known.map_or_else(|| of(Side::Head), Ok)?;
         let base = if !has_base {
             Err(String::new())
         } else if folders.base.is_dir() {
@@ -367,10 +370,8 @@ impl Manifests {
         head_table: Option<Table>,
     ) -> Result<Resolved, Error> {
         let flags = &context.request.flags;
-        let base = match &self.base {
-            Ok(workspace) => Some(settings::side_table(workspace, &folders.base, flags)?),
-            Err(_) => None,
-        };
+        let base = self.base.as_ref().ok();
+        let base = base.map(|of| settings::side_table(of, &folders.base, flags)).transpose()?;
         let choice = settings::choice(&self.head, &folders.head);
         let head = SideTable { choice, table: head_table };
         let resolved = resolve(flags, &head, base.as_ref(), context.request.policy_from);
@@ -381,10 +382,8 @@ impl Manifests {
 
 fn why(error: &Error) -> String {
     let output = error.child_output();
-    match output.and_then(|text| text.lines().find(|line| line.starts_with("error"))) {
-        Some(line) => format!("{error}: {line}"),
-        None => error.to_string(),
-    }
+    let line = output.and_then(|text| text.lines().find(|line| line.starts_with("error")));
+    line.map_or_else(|| error.to_string(), |line| format!("{error}: {line}"))
 }
 
 /// The workspace of a side's worktree.
@@ -401,15 +400,12 @@ fn workspace_of(
         let Some(ExecError::Tool { command, exit, stderr, .. }) = error.as_kind() else {
             return error;
         };
-        let (command, exit) = (command.clone(), *exit);
-        match diagnose::of_manifests(exit, stderr) {
-            Blame::Code => {
-                WorkspaceError::Manifests { side, command, exit, stderr: stderr.clone() }.into()
-            }
-            Blame::Machine(why) => {
-                WorkspaceError::Unbuilt { side, command, exit, source: Cause::of(why) }.into()
-            }
-        }
+        let (command, exit, stderr) = (command.clone(), *exit, stderr.clone());
+        let source = match diagnose::of_manifests(exit, &stderr) {
+            Blame::Code => return WorkspaceError::Manifests { side, command, exit, stderr }.into(),
+            Blame::Machine(why) => Cause::of(why),
+        };
+        WorkspaceError::Unbuilt { side, command, exit, source }.into()
     })
 }
 

@@ -28,7 +28,7 @@ fn attack(cases: &[Case]) {
         for cache in ["cache", "cache-of-all"] {
             crate::support::create_cache(&folder.join(cache));
         }
-        let report = judge(case, &folder, program);
+        let report = judge(case, &folder, program, crate::support::search_path());
         assert!(!report.slower.is_empty());
         // Without the pairs for a verdict, what is measured is found.
         let is_found = |answer: &Answer| match answer {

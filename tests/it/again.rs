@@ -1,5 +1,6 @@
 //! A comparison that finds its builds, invocations and worktrees in the cache
-//! has the same result as with an empty cache.
+//! has the same result as with an empty cache. What one side shows as well as two
+//! is shown by `history record`, which prepares the head as a comparison does.
 //!
 //! Each change of the tables below is made between two comparisons. A third
 //! one, with an empty cache at the same path, determines what is right: which
@@ -26,8 +27,25 @@ struct World {
     cache: PathBuf,
     /// Whether an empty cache has what is known of the machine's tools.
     shares_tools: bool,
-    /// Whether executables are linked again, for other layouts.
-    layouts: &'static str,
+    way: Way,
+}
+
+/// How the fixture is measured.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Both sides, with executables for other layouts or without.
+    Compare { layouts: &'static str },
+    /// The head alone.
+    Record,
+}
+
+impl Way {
+    fn sides(self) -> usize {
+        match self {
+            Way::Compare { .. } => 2,
+            Way::Record => 1,
+        }
+    }
 }
 
 /// What a comparison has run.
@@ -53,7 +71,7 @@ enum Place {
 }
 
 impl World {
-    fn new(place: Place, layouts: &'static str) -> Self {
+    fn new(place: Place, way: Way) -> Self {
         let repo = match place {
             Place::Usual => Repo::new("inputs"),
             Place::Disk => Repo::on_disk("inputs"),
@@ -64,7 +82,7 @@ impl World {
         let cache = repo.cache();
         let (env, base, args) = (BTreeMap::new(), "main".to_owned(), Vec::new());
         let shares_tools = matches!(place, Place::Usual);
-        let mut world = World { repo, env, base, args, cache, shares_tools, layouts };
+        let mut world = World { repo, env, base, args, cache, shares_tools, way };
         world.write("outside.txt", "outside of both");
         world.wrap("bin/cc", "cc", "");
         world.library(1);
@@ -93,8 +111,7 @@ impl World {
     /// Writes a script that calls a program of this machine with `more`
     /// arguments before its own.
     fn wrap(&self, name: &str, program: &str, more: &str) {
-        let path = std::env::var_os("PATH").unwrap();
-        let found = std::env::split_paths(&path).map(|folder| folder.join(program));
+        let found = std::env::split_paths(search_path()).map(|folder| folder.join(program));
         let program = found.into_iter().find(|path| path.is_file()).unwrap();
         self.write(name, &format!("#!/bin/sh\nexec {} {more} \"$@\"\n", program.display()));
         self.executable(name);
@@ -160,18 +177,14 @@ impl World {
         for (name, value) in &self.env {
             cbdr = cbdr.env(name, value);
         }
-        let args = [
-            "compare",
-            &self.base,
-            "--always-run",
-            "--warmup",
-            "0",
-            "--max-pairs",
-            "6",
-            "--threshold",
-            "900%",
-        ];
-        cbdr.args(args).args(["--layouts", self.layouts]).args(&self.args)
+        let call = match self.way {
+            Way::Compare { layouts } => format!(
+                "compare {} --always-run --max-pairs 6 --threshold 900% --layouts {layouts}",
+                self.base
+            ),
+            Way::Record => "history record --runs 1".to_owned(),
+        };
+        cbdr.args(call.split(' ')).args(["--warmup", "0"]).args(&self.args)
     }
 
     /// Compares, and returns what was run.
@@ -186,7 +199,7 @@ impl World {
             (side.to_owned(), line)
         };
         let runs: BTreeMap<String, String> = runs.lines().map(sorted).map(side).collect();
-        assert_eq!(runs.len(), 2, "{}", ran.stderr);
+        assert_eq!(runs.len(), self.way.sides(), "{}", ran.stderr);
         let mut programs = BTreeMap::new();
         for (side, run) in &runs {
             // Other ways to build have links of their own, commands have none.
@@ -281,35 +294,44 @@ fn nothing(_: &mut World) {}
 /// the cache is as it was before. Cargo uses either layout of its build folder in turn, the new one
 /// for those with the first beginning. Executables are not linked for other layouts.
 fn check(changes: &[Change]) {
-    check_in_groups(
-        changes,
-        |one, other| std::ptr::fn_addr_eq(one.1, other.1),
-        Place::Usual,
-        "off",
-    );
+    check_in_groups(changes, begin_alike, Place::Usual, Way::Compare { layouts: "off" });
+}
+
+/// As [`check`], with recordings of the head instead of comparisons.
+fn check_recordings(changes: &[Change]) {
+    check_in_groups(changes, begin_alike, Place::Usual, Way::Record);
 }
 
 /// As [`check`], on a disk, for files that are replaced, and with executables for other layouts.
 fn check_on_disk(changes: &[Change]) {
-    check_in_groups(
-        changes,
-        |one, other| std::ptr::fn_addr_eq(one.1, other.1),
-        Place::Disk,
-        "auto",
-    );
+    check_in_groups(changes, begin_alike, Place::Disk, Way::Compare { layouts: "auto" });
+}
+
+/// As [`check_recordings`], on a disk.
+fn check_recordings_on_disk(changes: &[Change]) {
+    check_in_groups(changes, begin_alike, Place::Disk, Way::Record);
 }
 
 /// As [`check`], with a first comparison and a cache for each change: for those that change
 /// the cache itself. Executables are linked for other layouts.
 fn check_each(changes: &[Change]) {
-    check_in_groups(changes, |_, _| false, Place::Usual, "auto");
+    check_in_groups(changes, |_, _| false, Place::Usual, Way::Compare { layouts: "auto" });
+}
+
+/// As [`check_each`], with recordings of the head.
+fn check_each_recording(changes: &[Change]) {
+    check_in_groups(changes, |_, _| false, Place::Usual, Way::Record);
+}
+
+fn begin_alike(one: &Change, other: &Change) -> bool {
+    std::ptr::fn_addr_eq(one.1, other.1)
 }
 
 fn check_in_groups(
     changes: &[Change],
     is_alike: fn(&Change, &Change) -> bool,
     place: Place,
-    layouts: &'static str,
+    way: Way,
 ) {
     let mut groups: Vec<Vec<&Change>> = Vec::new();
     for change in changes {
@@ -320,7 +342,7 @@ fn check_in_groups(
     }
     let mut wrong = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        let mut world = World::new(place, layouts);
+        let mut world = World::new(place, way);
         let layout = LAYOUTS[(number + 1) % LAYOUTS.len()];
         layout.iter().for_each(|(variable, value)| world.set(variable, *value));
         wrong.extend(check_group(group, world));
@@ -420,10 +442,12 @@ fn with_variables(world: &mut World) {
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_environment() {
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_the_environment() {
     check(&[
         ("nothing", nothing, nothing, Same),
         ("declared by a build script", nothing, |w| w.set("DECLARED", "1"), FreshAndBack),
+    ]);
+    check_recordings(&[
         ("read by option_env!", nothing, |w| w.set("BUILT_WITH", "1"), FreshAndBack),
         ("set by the build script for runs", nothing, |w| w.set("STAMPED", "mine"), Fresh),
         ("the same, with the value that it sets", with_variables, |w| w.unset("STAMPED"), Fresh),
@@ -447,16 +471,16 @@ fn with_configuration(world: &mut World) {
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
-    check(&[
-        (
-            "around the repository",
-            nothing,
-            |w| {
-                w.write(".cargo/config.toml", "build.rustflags = ['--cfg=loud']\n");
-            },
-            Fresh,
-        ),
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_cargos_configuration() {
+    check(&[(
+        "around the repository",
+        nothing,
+        |w| {
+            w.write(".cargo/config.toml", "build.rustflags = ['--cfg=loud']\n");
+        },
+        Fresh,
+    )]);
+    check_recordings(&[
         (
             "an included file",
             with_configuration,
@@ -512,7 +536,7 @@ fn with_named_tools(world: &mut World) {
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_the_tools() {
     check_on_disk(&[
         (
             "the C compiler, replaced by one as old",
@@ -523,6 +547,9 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
             },
             Fresh,
         ),
+        ("an archiver that comes first", with_old_compiler, |w| w.wrap("bin/ar", "ar", "-v"), Same),
+    ]);
+    check_recordings_on_disk(&[
         (
             "the C compiler that CC names",
             with_named_tools,
@@ -547,12 +574,11 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_tools() {
             |w| w.write("wrap", "#!/bin/sh\nexec \"$@\" --cfg loud\n"),
             Fresh,
         ),
-        ("an archiver that comes first", with_old_compiler, |w| w.wrap("bin/ar", "ar", "-v"), Same),
     ]);
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit() {
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit() {
     check_on_disk(&[
         (
             "one that a build script reads, as old as it was",
@@ -566,6 +592,8 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_files_outside_of_the_commit(
             |w| w.repo.write(".git/info/attributes", "told.txt text eol=crlf\n"),
             Fresh,
         ),
+    ]);
+    check_recordings_on_disk(&[
         (
             "a library that is linked, as old as it was",
             nothing,
@@ -622,12 +650,9 @@ fn with_old_patch(world: &mut World) {
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_a_change_of_what_is_asked_for() {
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_what_is_asked_for() {
     check(&[
         ("features", nothing, |w| w.args("--features more"), Fresh),
-        ("no default features", nothing, |w| w.args("--no-default-features"), Fresh),
-        ("the profile", nothing, |w| w.args("--profile other"), Fresh),
-        ("arguments", |w| w.args("-- one"), |w| w.args("-- two three"), Fresh),
         (
             "the working tree",
             nothing,
@@ -656,6 +681,11 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_what_is_asked_for() {
             Fresh,
         ),
     ]);
+    check_recordings(&[
+        ("no default features", nothing, |w| w.args("--no-default-features"), Fresh),
+        ("the profile", nothing, |w| w.args("--profile other"), Fresh),
+        ("arguments", |w| w.args("-- one"), |w| w.args("-- two three"), Fresh),
+    ]);
 }
 
 /// The SHA-256 of a file with the line `large`.
@@ -682,18 +712,9 @@ fn with_large_file(world: &mut World) {
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_commits() {
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_the_commits() {
     check(&[
         ("another head", nothing, |w| w.commit("value.c", "return 1;", "return 8;"), Fresh),
-        (
-            "attributes of a file that is as it was",
-            nothing,
-            |w| {
-                w.repo.write(".gitattributes", "told.txt text eol=crlf\n");
-                w.repo.commit("line endings");
-            },
-            Fresh,
-        ),
         (
             "another branch in between",
             nothing,
@@ -722,6 +743,17 @@ fn a_comparison_is_as_a_fresh_one_after_a_change_of_the_commits() {
                 w.repo.git(&["commit", "--quiet", "--amend", "--message", "amended"]);
             },
             Same,
+        ),
+    ]);
+    check_recordings(&[
+        (
+            "attributes of a file that is as it was",
+            nothing,
+            |w| {
+                w.repo.write(".gitattributes", "told.txt text eol=crlf\n");
+                w.repo.commit("line endings");
+            },
+            Fresh,
         ),
         (
             "a file that becomes a folder",
@@ -988,23 +1020,13 @@ fn drop_artifacts(world: &World) {
 }
 
 #[test]
-fn a_comparison_is_as_a_fresh_one_after_the_cache_or_the_clock_was_moved() {
+fn a_comparison_or_a_recording_is_as_a_fresh_one_after_the_cache_or_the_clock_was_moved() {
     check_each(&[
         (
             "a cache that was restored without times",
             nothing,
             |w| {
                 let time = SystemTime::now() - Duration::from_secs(7200);
-                set_all_times(&w.cache, time);
-                w.commit("told.txt", "told by A", "told by C");
-            },
-            Fresh,
-        ),
-        (
-            "a cache whose files are from the future",
-            nothing,
-            |w| {
-                let time = SystemTime::now() + Duration::from_secs(7200);
                 set_all_times(&w.cache, time);
                 w.commit("told.txt", "told by A", "told by C");
             },
@@ -1028,6 +1050,18 @@ fn a_comparison_is_as_a_fresh_one_after_the_cache_or_the_clock_was_moved() {
                 let other = w.path("elsewhere");
                 std::fs::rename(&w.cache, &other).unwrap();
                 w.cache = other;
+            },
+            Fresh,
+        ),
+    ]);
+    check_each_recording(&[
+        (
+            "a cache whose files are from the future",
+            nothing,
+            |w| {
+                let time = SystemTime::now() + Duration::from_secs(7200);
+                set_all_times(&w.cache, time);
+                w.commit("told.txt", "told by A", "told by C");
             },
             Fresh,
         ),

@@ -72,6 +72,8 @@ fn main() {
 /// A program that allocates so many blocks on main, and one more on a branch.
 fn one_more(than: usize) -> Repo {
     let repo = Repo::new("library");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}\n[profile.bench]\nopt-level = 1\n"));
     repo.write("benches/work.rs", PROGRAM);
     let write = |blocks: usize| {
         repo.write("src/lib.rs", &format!("pub const BLOCKS: usize = {blocks};\n"));

@@ -11,7 +11,7 @@ fn compared(name: &str) -> Repo {
     repo.branch("feature");
     repo.write("README.md", "words\n");
     repo.commit("document it");
-    repo.cbdr("compare main").run().code(0);
+    repo.cbdr("compare main --layouts off").run().code(0);
     repo
 }
 
@@ -55,7 +55,7 @@ fn what_a_killed_call_left_goes_with_the_next_one() {
     let left = repo.cached().join("tmp-left");
     std::fs::create_dir(&left).unwrap();
     std::fs::write(left.join("out"), "half").unwrap();
-    repo.cbdr("compare main").run().code(0);
+    repo.cbdr("compare main --layouts off").run().code(0);
     assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
 }
 
@@ -69,7 +69,7 @@ fn clean_empties_the_part_of_this_repository_and_with_all_every_one() {
     repo.cbdr("cache clean").run().code(0).says("Removed");
     assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
     // And it works again.
-    repo.cbdr("compare main").run().code(0).says("Building");
+    repo.cbdr("compare main --layouts off").run().code(0).says("Building");
     std::fs::create_dir(repo.cache().join("repositories-v0")).unwrap();
     std::fs::write(repo.cache().join("somebody's"), "file").unwrap();
     repo.cbdr("cache clean --all").folder(&repo.around()).run().code(0);
@@ -93,7 +93,7 @@ fn lock(repo: &Repo) -> std::fs::File {
 fn who_comes_second_says_whom_it_waits_for_and_goes_on_after_it() {
     let repo = compared("repo");
     let lock = lock(&repo);
-    let mut second = repo.cbdr("compare main").into_command();
+    let mut second = repo.cbdr("compare main --layouts off").into_command();
     let mut second = second.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(second.stderr.take().unwrap());
     let (mut before, line) = (String::new(), "Blocking waiting for a comparison, process 7");
@@ -167,12 +167,16 @@ fn the_cache_is_its_users_alone() {
         assert_eq!(mode(), 0o700, "{}", folder.display());
         for open in [0o770, 0o707] {
             std::fs::set_permissions(folder, PermissionsExt::from_mode(open)).unwrap();
-            let ran = repo.cbdr("compare main").run().code(101).says("is writable by other users");
+            let ran = repo
+                .cbdr("compare main --layouts off")
+                .run()
+                .code(101)
+                .says("is writable by other users");
             ran.says(&format!("hint: run `chmod go-w {}`", folder.display()));
         }
         // Read by others it may be.
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
-        repo.cbdr("compare main").run().code(0).says("Fresh");
+        repo.cbdr("compare main --layouts off").run().code(0).says("Fresh");
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).unwrap();
     }
 }
@@ -194,8 +198,8 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
             let sha256 = cargo_cbdr::exec::system::digest(keyed.as_bytes());
             std::fs::write(&path, format!("{sha256}\n{manifest}")).unwrap();
         }
-        repo.cbdr("compare main").run().code(0).says("Building").never_says("Fresh");
-        repo.cbdr("compare main").run().code(0).says("Fresh").never_says("Building");
+        repo.cbdr("compare main --layouts off").run().code(0).says("Building").never_says("Fresh");
+        repo.cbdr("compare main --layouts off").run().code(0).says("Fresh").never_says("Building");
     };
     // Of another key: as though it had been moved here.
     forge(&|manifest| manifest["key"] = "side=\"base\"\n".into());
@@ -243,7 +247,7 @@ fn a_damaged_target_folder_or_repository_is_made_again() {
         let files = live.flat_map(|live| entries(&live.join("release/deps")));
         files.filter(|path| path.extension().is_some_and(|of| of == "rlib")).collect()
     };
-    let compare = || repo.cbdr("compare main").run().code(0).says("Building");
+    let compare = || repo.cbdr("compare main --layouts off").run().code(0).says("Building");
     type Damage<'a> = &'a dyn Fn(&std::path::Path);
     let damages: [Damage<'_>; 3] = [
         &|path| std::fs::write(path, "").unwrap(),

@@ -31,7 +31,7 @@ fn a_slowdown_is_a_regression() {
 #[test]
 fn a_speed_up_is_no_regression() {
     let repo = branch_with("1_200_000");
-    let ran = repo.cbdr("compare main --format json --metric cpu_time").run().code(0);
+    let ran = repo.cbdr("compare main --layouts off --format json --metric cpu_time").run().code(0);
     let object = ran.json();
     assert_eq!(object["verdict"], "no-regression");
     assert!(metric(&object, "cpu_time")["change"].as_f64().unwrap() < -0.1);
@@ -47,7 +47,7 @@ fn a_change_of_the_program_but_not_of_its_work_is_no_regression() {
         "fn main() {\n    black_box(\"another constant\");",
     );
     repo.commit("another constant");
-    let args = "compare main --format json --metric cpu_time --threshold 50%";
+    let args = "compare main --layouts off --format json --metric cpu_time --threshold 50%";
     let object = repo.cbdr(args).run().code(0).json();
     assert_eq!(object["verdict"], "no-regression");
     assert!(metric(&object, "cpu_time")["upper"].as_f64().unwrap() <= 0.5);
@@ -66,7 +66,8 @@ fn a_change_of_the_documentation_is_identical_and_nothing_runs() {
     );
     assert_eq!(object["benchmarks"][0]["pairs"], 0);
     // Asked to, it measures.
-    let args = "compare main --format json --always-run --metric cpu_time --threshold 50%";
+    let args = "compare main --layouts off --format json --always-run --metric cpu_time \
+                --threshold 50%";
     let object = repo.cbdr(args).run().code(0).json();
     assert_eq!(object["verdict"], "no-regression");
 }
@@ -74,7 +75,7 @@ fn a_change_of_the_documentation_is_identical_and_nothing_runs() {
 #[test]
 fn the_head_against_itself_is_built_twice_and_measured() {
     let repo = Repo::new("steady");
-    let args = "compare --aa --format json --metric cpu_time --threshold 50%";
+    let args = "compare --aa --layouts off --format json --metric cpu_time --threshold 50%";
     let object = repo.cbdr(args).run().code(0).says("Building base").says("Building head").json();
     assert_eq!(object["verdict"], "no-regression");
     assert_eq!(object["base"]["commit"], object["head"]["commit"]);
@@ -96,7 +97,7 @@ fn a_second_comparison_builds_nothing_and_a_new_commit_only_what_changed() {
 #[test]
 fn limits_leave_it_open_and_the_policy_says_what_that_means() {
     let repo = branch_with("2_000_001");
-    let args = "compare main --format json --threshold 900% --max-pairs 6";
+    let args = "compare main --layouts off --format json --threshold 900% --max-pairs 6";
     let object = repo.cbdr(args).run().code(0).json();
     assert_eq!(object["verdict"], "inconclusive");
     assert_eq!(object["stopped_by"], "max-pairs");
@@ -107,7 +108,7 @@ fn limits_leave_it_open_and_the_policy_says_what_that_means() {
 #[test]
 fn a_limit_that_is_too_short_says_what_is_needed() {
     let repo = branch_with("2_000_001");
-    let ran = repo.cbdr("compare main --time-limit 20ms").run().code(101);
+    let ran = repo.cbdr("compare main --layouts off --time-limit 20ms").run().code(101);
     let ran = ran.says("error: 6 pairs, the minimum for a verdict, take about ");
     ran.says("longer than the time limit of 20ms").says("hint: allow `--time-limit ");
 }
@@ -125,7 +126,7 @@ fn a_first_run_that_was_slow_for_once_refuses_nothing() {
                  }\n";
     repo.write("benches/work.rs", bench);
     repo.commit("slow at first");
-    let args = "compare --aa --harness json --metric work --time-limit 5s";
+    let args = "compare --aa --layouts off --harness json --metric work --time-limit 5s";
     repo.cbdr(args).env("MARK", repo.around().join("mark")).run().code(0);
 }
 
@@ -155,7 +156,7 @@ fn a_first_start_that_was_slow_for_once_leaves_each_benchmark_its_own_process() 
     repo.write("benches/work.rs", bench);
     repo.commit("three benchmarks");
     let runs = repo.around().join("runs");
-    repo.cbdr("compare --aa --harness libtest").env("RUNS", &runs).run().code(0);
+    repo.cbdr("compare --aa --layouts off --harness libtest").env("RUNS", &runs).run().code(0);
     let runs = std::fs::read_to_string(runs).unwrap();
     let sampled = runs.rsplit("no benchmark").next().unwrap().lines().skip(1);
     let together = sampled.filter(|name| !["one", "two", "three"].contains(name));
@@ -191,7 +192,7 @@ fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
     repo.commit("thirty benchmarks");
     let runs = repo.around().join("runs");
     let compare = |args: &str| {
-        let args = format!("compare --aa --harness libtest {args}");
+        let args = format!("compare --aa --layouts off --harness libtest {args}");
         repo.cbdr(&args).env("RUNS", &runs).run()
     };
     let ran = compare("--time-limit 200ms").code(101);
@@ -266,7 +267,7 @@ fn a_benchmark_that_fails_is_an_error_with_its_last_words() {
     repo.branch("feature");
     repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    panic!(\"my last words\");");
     repo.commit("panic");
-    let ran = repo.cbdr("compare main").run().code(101);
+    let ran = repo.cbdr("compare main --layouts off").run().code(101);
     ran.says("error: the head of `work` exited with code 101").says("my last words");
 }
 
@@ -277,14 +278,14 @@ fn a_benchmark_that_hangs_is_ended() {
     let hang = "fn main() {\n    std::thread::sleep(std::time::Duration::from_secs(1000));";
     repo.replace("benches/work.rs", "fn main() {", hang);
     repo.commit("hang");
-    let ran = repo.cbdr("compare main --run-timeout 2s").run().code(101);
+    let ran = repo.cbdr("compare main --layouts off --run-timeout 2s").run().code(101);
     ran.says("the head of `work` ran longer than 2s").says("hint: raise `--run-timeout`");
 }
 
 #[test]
 fn a_metric_that_nobody_measures_is_an_error() {
     let repo = branch_with("2_200_000");
-    let ran = repo.cbdr("compare main --metric wall_tine").run().code(101);
+    let ran = repo.cbdr("compare main --layouts off --metric wall_tine").run().code(101);
     ran.says("no run of `work` measured `wall_tine`").says("hint: did you mean `wall_time`?");
 }
 

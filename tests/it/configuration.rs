@@ -9,7 +9,7 @@ use crate::support::{Ran, Repo};
 
 /// The fewest pairs with which a verdict of this confidence is possible, and none by chance; with
 /// a command such as `true` nothing is built.
-const QUICK: &str = "--format json --max-pairs 12 --confidence 99.9% --warmup 0";
+const QUICK: &str = "--format json --max-pairs 12 --confidence 99.9% --layouts off --warmup 0";
 
 /// Writes `table` behind the manifest of a folder and commits it on `main`.
 fn configure(repo: &Repo, manifest: &str, table: &str) {
@@ -257,7 +257,8 @@ fn of_several_bench_targets_all_run_unless_one_is_named() {
     ran.says("hint: its targets of that kind: `other`, `work`\n");
     let ran = quick(&repo, "--bin work").code(101);
     ran.says("error: the package `steady` has no bin `work`\n");
-    assert_eq!(names(&quick(&repo, "--bench other").code(0).json()), ["other"]);
+    let one = "compare main --bench other --dry-run --format json";
+    assert_eq!(names(&repo.cbdr(one).run().code(0).json()), ["other"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Repo, branch_with, path_with_binary, skipped};
+use crate::support::{Cbdr, Repo, branch_with, path_with_binary, skipped, toolchain};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -398,7 +398,8 @@ fn scripts(page: &str) -> Vec<String> {
 fn run(repo: &Repo, script: &str) -> String {
     let mut command = Command::new("bash");
     command.args(["-e", "-u", "-c", script]).current_dir(repo.path()).stdin(Stdio::null());
-    command.env("PATH", path_with_binary()).env("CBDR_CACHE_DIR", repo.cache());
+    command.envs(toolchain()).env("PATH", path_with_binary());
+    command.env("CBDR_CACHE_DIR", repo.cache());
     command.env_remove("GITHUB_BASE_REF");
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::meter::{has_objdump, has_perf, has_valgrind};
-use crate::support::{LIBTEST_NAMES, Repo, static_linking};
+use crate::support::{LIBTEST_NAMES, Repo, search_path, static_linking};
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
 /// what the library says. `base` and `head` are the library's; `configuration` is cargo's.
@@ -105,7 +105,8 @@ fn the_function_whose_code_differs_comes_first_and_then_what_executes_more() {
             let size = std::hint::black_box(&SIZE); (0..9999 / size).map(|n| fill(n as u64 + x)).sum() }
         #[inline(never)] fn fill(x: u64) -> u64 {
             let mut all = x; for n in 0..100 { all = std::hint::black_box(all ^ n); } all }";
-    let functions = explained(&self::repo(library, &library.replace("4096", "64"), ""));
+    let smaller = library.replace("4096", "64");
+    let functions = explained(&self::repo(library, &smaller, &static_linking()));
     assert_eq!(functions[0], ("deep::work".to_owned(), Some(true)), "{functions:?}");
     assert!(functions.contains(&("deep::fill".to_owned(), Some(false))), "{functions:?}");
 }
@@ -137,7 +138,7 @@ pub fn work(x: u64) -> u64 {
         let count = |side: &str| line["instructions"][side].as_u64().unwrap();
         count("base") == 0 && (1000..9000).contains(&count("head"))
     };
-    let repo = repo(base, &head, "");
+    let repo = repo(base, &head, &static_linking());
     let found = lines(&repo, "");
     assert!((1..=10).contains(&found.len()) && found.iter().any(is_new), "{found:?}");
     if cfg!(target_arch = "x86_64") {
@@ -152,7 +153,7 @@ pub fn work(x: u64) -> u64 {
     assert!(row.ends_with("  changed") && !said.contains("these lines"), "{said}");
     // With line tables, they are those of the source.
     let debug = "[profile.bench]\ndebug = \"line-tables-only\"\n";
-    let repo = self::repo(base, &head, debug);
+    let repo = self::repo(base, &head, &(static_linking() + debug));
     let found = lines(&repo, "--report ../page.html");
     let planted = found.iter().find(|line| line["place"] == "deep/src/lib.rs:7");
     let planted = planted.unwrap_or_else(|| panic!("{found:?}"));
@@ -180,7 +181,7 @@ fn main() {
         let begin = unsafe { clock() };
         let elapsed = || unsafe { clock() } - begin;
         let mut iterations = 0;
-        while elapsed() < 50_000 {
+        while elapsed() < MICROSECONDS {
             for _ in 0..100 {
                 std::hint::black_box(work(std::hint::black_box(iterations)));
                 iterations += 1;
@@ -201,10 +202,11 @@ const HOT: &str = "
         let mut all = x; for n in 0..10000 { all = std::hint::black_box(all ^ n); } all }";
 
 /// A repository in which `hot` takes nineteen times as long on the head: far more than other
-/// tests slow any run.
-fn timed() -> Repo {
+/// tests slow any run. A run repeats each benchmark for so many microseconds.
+fn timed(microseconds: u32) -> Repo {
     let repo = Repo::new("library");
-    repo.write("benches/work.rs", &TIMED.replace("LIBTEST_NAMES", LIBTEST_NAMES));
+    let bench = TIMED.replace("LIBTEST_NAMES", LIBTEST_NAMES);
+    repo.write("benches/work.rs", &bench.replace("MICROSECONDS", &microseconds.to_string()));
     repo.write("src/lib.rs", HOT);
     repo.commit("base");
     repo.branch("feature");
@@ -217,7 +219,7 @@ fn timed() -> Repo {
 #[cfg(unix)]
 fn path_without(folder: &Path, missing: &[&str]) -> std::ffi::OsString {
     std::fs::create_dir_all(folder).unwrap();
-    for place in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+    for place in std::env::split_paths(search_path()) {
         for program in std::fs::read_dir(place).into_iter().flatten().flatten() {
             let name = program.file_name();
             if !missing.iter().any(|missing| name == *missing) {
@@ -235,7 +237,8 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
     if !has_perf() {
         return;
     }
-    let repo = timed();
+    // Long enough for samples.
+    let repo = timed(30_000);
     let path = path_without(&repo.around().join("path"), &["valgrind"]);
     let compare = |args: &str| {
         let call = "compare main --harness libtest --layouts off --seed 5 --filter print";
@@ -264,7 +267,7 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
 #[cfg(unix)]
 #[test]
 fn without_valgrind_and_perf_the_reasons_are_told_to_who_asks() {
-    let repo = timed();
+    let repo = timed(1_000);
     let path = path_without(&repo.around().join("path"), &["valgrind", "perf"]);
     let compare = |args: &str| {
         let call = "compare main --harness libtest --layouts off --seed 5 --filter print";

@@ -1,8 +1,10 @@
 //! `compare --fetch`: what a clone lacks is fetched from its remote, and nothing else.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use crate::support::{Cbdr, Ran, Repo, git};
+use crate::support::{Cbdr, Ran, Repo, git, git_command};
 
 /// How many commits `main` has before the branch, and each of them after.
 const BEFORE: usize = 60;
@@ -12,21 +14,29 @@ const AFTER: usize = 20;
 /// `pull`.
 fn upstream() -> (Repo, String, String) {
     let repo = Repo::new("steady");
-    for number in 0..BEFORE {
-        repo.commit(&format!("before {number}"));
-    }
-    let fork = repo.head();
-    repo.branch("feature");
-    for number in 0..AFTER {
-        repo.commit(&format!("feature {number}"));
-    }
-    repo.git(&["checkout", "--quiet", "main"]);
-    for number in 0..AFTER {
-        repo.commit(&format!("main {number}"));
-    }
-    let tip = repo.head();
-    repo.branch("pull");
-    repo.git(&["merge", "--quiet", "--no-ff", "--no-edit", "feature"]);
+    let commits = |branch: &str, parents: &str, count: usize| -> String {
+        let commit = |number: usize| {
+            let parents = if number == 0 { parents } else { "" };
+            format!(
+                "commit refs/heads/{branch}\ncommitter A <a@localhost> 1767225600 +0000\n\
+                 data <<.\n{branch} {number}\n.\n{parents}\n"
+            )
+        };
+        (0..count).map(commit).collect()
+    };
+    let script = [
+        commits("main", "from refs/heads/main^0", BEFORE),
+        commits("feature", "from refs/heads/main", AFTER),
+        commits("main", "", AFTER),
+        commits("pull", "from refs/heads/main\nmerge refs/heads/feature", 1),
+    ];
+    let mut import = git_command(repo.path(), &["fast-import", "--quiet"]);
+    let mut import = import.stdin(Stdio::piped()).spawn().unwrap();
+    import.stdin.take().unwrap().write_all(script.concat().as_bytes()).unwrap();
+    assert!(import.wait().unwrap().success());
+    repo.git(&["checkout", "--quiet", "pull"]);
+    let fork = repo.git(&["merge-base", "main", "feature"]);
+    let tip = repo.git(&["rev-parse", "main"]);
     (repo, fork, tip)
 }
 
@@ -37,9 +47,9 @@ fn clone(repo: &Repo, name: &str, args: &[&str]) -> PathBuf {
     repo.around().join(name)
 }
 
-/// Compares, without a run: the programs are the same.
+/// Compares, without a build and a run: the trees are the same.
 fn compare(repo: &Repo, at: &Path, args: &str) -> Cbdr {
-    repo.cbdr(&format!("compare --format json {args}")).folder(at)
+    repo.cbdr(&format!("compare --command true --format json {args}")).folder(at)
 }
 
 #[track_caller]

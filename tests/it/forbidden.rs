@@ -5,7 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Random, Repo, branch_with, cached, metric, search_path, skipped};
+use crate::support::{
+    Cbdr, Ran, Random, Repo, branch_with, cached, create_cache, metric, search_path, skipped,
+    toolchain,
+};
 
 /// The steady fixture with a branch on which the program differs.
 fn branched() -> Repo {
@@ -140,8 +143,7 @@ fn manifests_that_lack_what_is_asked_for_are_the_bases_fault() {
     let cargo =
         script(&repo, "bin/cargo", &format!("{rustup}\nPATH=${{PATH#*:}}\nexec cargo \"$@\""));
     assert!(cargo.exists());
-    let usual = std::env::var_os("PATH").unwrap();
-    let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
+    let path = std::iter::once(bin).chain(std::env::split_paths(search_path()));
     let path = std::env::join_paths(path).unwrap();
     let ran = repo.cbdr("compare main --exact-base").env("PATH", path).run();
     is_no_verdict(ran).says("  toolchain gone");
@@ -245,7 +247,7 @@ fn a_place_that_can_not_be_written_to_is_said_with_what_to_do() {
 fn limited(repo: &Repo, limit: &str, args: &str) -> Ran {
     let mut command = Command::new("sh");
     command.current_dir(repo.path()).stdin(Stdio::null()).env("CBDR_CACHE_DIR", repo.cache());
-    command.env("PATH", search_path());
+    command.envs(toolchain());
     command.args(["-c", &format!("ulimit {limit} && exec \"$0\" {args}")]);
     let output = command.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -356,8 +358,7 @@ fn a_build_is_published_whole_or_not_at_all() {
                  helper=$(awk '{print $4}' /proc/$$/stat)\n    \
                  self=$(awk '{print $4}' /proc/$helper/stat)\n    eval \"$FAULT\" ;;\nesac\nexit $code";
     script(&repo, "bin/cargo", cargo);
-    let usual = std::env::var_os("PATH").unwrap();
-    let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
+    let path = std::iter::once(bin).chain(std::env::split_paths(search_path()));
     let path = std::env::join_paths(path).unwrap();
     let compare = "compare main --max-pairs 20 --layouts off --harness json --metric work \
                    --threshold 5% --format json";
@@ -382,7 +383,7 @@ fn a_build_is_published_whole_or_not_at_all() {
     let many = "Too many open files";
     for (faults, what) in [(large, "File too large"), (few(0), many), (few(1), many)] {
         let failed = faults.iter().any(|fault| {
-            let _ = std::fs::remove_dir_all(repo.cache());
+            empty_cache(&repo);
             let ran = run(fault).run();
             if ran.code == Some(100) {
                 return false;
@@ -400,7 +401,7 @@ fn a_build_is_published_whole_or_not_at_all() {
     while hits < 3 {
         tries += 1;
         assert!(tries <= 30, "only {hits} of {tries} fell into the publishing");
-        let _ = std::fs::remove_dir_all(repo.cache());
+        empty_cache(&repo);
         let files = 1 + random.below(80) as usize;
         let mut command = run("true").into_command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -414,6 +415,12 @@ fn a_build_is_published_whole_or_not_at_all() {
         hits += u32::from(half_published(&repo.cache()) > 0);
         whole_or_new(&format!("{files} files"));
     }
+}
+
+/// Removes all but what is known of the machine's tools.
+fn empty_cache(repo: &Repo) {
+    let _ = std::fs::remove_dir_all(repo.cache());
+    create_cache(&repo.cache());
 }
 
 /// How many files there are of a build that is being published.
@@ -450,7 +457,7 @@ fn a_full_disk_is_an_error_in_every_phase() {
         let run = format!("{mount} || exit 77; {then}");
         command.args(["-m", "sh", "-c", &run, env!("CARGO_BIN_EXE_cargo-cbdr")]);
         command.current_dir(repo.path()).stdin(Stdio::null()).env("CBDR_CACHE_DIR", &place);
-        command.output()
+        command.envs(toolchain()).output()
     };
     if !mounted(4, "true").is_ok_and(|output| output.status.success()) {
         return skipped("no file system can be mounted here");
@@ -486,7 +493,8 @@ fn a_clock_that_was_set_back_between_the_builds_does_not_make_one_side_the_other
     repo.branch("feature");
     repo.replace("src/lib.rs", "2_000_000", "2_020_000");
     repo.commit("change the work");
-    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0").run().code(0);
+    let args = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
+    let ran = repo.cbdr(args).run().code(0);
     ran.says("/head/tree)").never_says("the same program");
 }
 
@@ -510,7 +518,8 @@ fn a_repository_that_can_only_be_read_is_compared_and_what_writes_to_it_says_so_
         [repo.path().to_owned(), repo.path().join(".git"), repo.path().join(".git/objects")];
     let closed = folders.iter().filter(|folder| is_closed(folder)).count();
     if closed == folders.len() {
-        repo.cbdr("compare main --max-pairs 6 --threshold 900% --warmup 0").run().code(0);
+        let args = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
+        repo.cbdr(args).run().code(0);
         let ran = repo.cbdr("history record --runs 2").run().code(101).never_says("Building");
         ran.says("error: could not store results in `").says("Permission denied");
         let ran = repo.cbdr("init").run().code(101).never_says("Building");

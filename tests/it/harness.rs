@@ -630,7 +630,11 @@ fn a_metric_of_one_side_is_told_and_does_not_gate() {
 fn rusts_own_harness_without_benchmarks_is_no_fast_benchmark() {
     let repo = Repo::new("suite");
     repo.replace("Cargo.toml", "harness = false", "");
-    repo.write("benches/suite.rs", "#[test]\nfn it() { assert_eq!(suite::FORMAT, \"libtest\") }\n");
+    repo.write(
+        "benches/suite.rs",
+        "#[path = \"../src/lib.rs\"]\nmod suite;\n\
+         #[test]\nfn it() { assert_eq!(suite::FORMAT, \"libtest\") }\n",
+    );
     repo.commit("tests only");
     repo.branch("feature");
     repo.write("src/lib.rs", "pub const FORMAT: &str = \"none\";\n");

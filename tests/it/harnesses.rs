@@ -5,10 +5,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Cbdr, Repo};
 
+/// Writes the source of a bench target, with the library as its module `suite`.
+fn write_bench(repo: &Repo, name: &str, source: &str) {
+    let module = "#[path = \"../src/lib.rs\"]\nmod suite;\n";
+    repo.write(&format!("benches/{name}.rs"), &format!("{module}{source}"));
+}
+
 /// A repository with a bench target of this source, on `main`.
 fn repo(bench: &str) -> Repo {
     let repo = Repo::new("suite");
-    repo.write("benches/suite.rs", bench);
+    write_bench(&repo, "suite", bench);
     repo.write("src/lib.rs", "pub const STEPS: f64 = 1.0;\n");
     repo.commit("a benchmark");
     repo
@@ -118,7 +124,7 @@ fn benchers_suites_are_read_and_their_version_is_named() {
         assert!(is_printed || format == "human", "{format}: {}", ran.stdout);
     }
     // Its own kind may have changed, too.
-    repo.write("benches/suite.rs", "fn main() { println!(\"{}\", suite::STEPS) }\n");
+    write_bench(&repo, "suite", "fn main() { println!(\"{}\", suite::STEPS) }\n");
     repo.commit("no harness");
     let ran = compare(&repo, "").run();
     ran.says("the harness of `suite` is bencher on the base and plain on the head");
@@ -189,7 +195,7 @@ fn main() {
     let ran = ran.says("error: `suite` can't be measured: the results of tango can't be read");
     ran.says("hint: choose another target with `--bench`");
     // Beside others that can be measured it is left out, unless it is named.
-    repo.write("benches/loop.rs", "fn main() { println!(\"{}\", suite::STEPS) }\n");
+    write_bench(&repo, "loop", "fn main() { println!(\"{}\", suite::STEPS) }\n");
     let tables = "\n[[bench]]\nname = \"loop\"\nharness = false\n";
     let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
     repo.write("Cargo.toml", &format!("{manifest}{tables}"));
@@ -216,7 +222,7 @@ fn main() {
 ";
     let doubt = "no harness is known for `suite`, so the whole process is measured; but the source \
                  measures times itself (`Instant` in benches/suite.rs)";
-    repo.write("benches/suite.rs", clocked);
+    write_bench(&repo, "suite", clocked);
     repo.commit("by the clock");
     let ran =
         compare(&repo, "--format json --max-pairs 6 --threshold 900% --bench-from head").run();
@@ -226,10 +232,8 @@ fn main() {
     let args = "--max-pairs 6 --threshold 900% --bench-from head --harness plain";
     compare(&repo, args).run().never_says("measures times itself");
     // A workload is not suspected.
-    repo.write(
-        "benches/suite.rs",
-        "// No Instant.\nfn main() { println!(\"{}\", suite::STEPS) }\n",
-    );
+    let workload = "// No Instant.\nfn main() { println!(\"{}\", suite::STEPS) }\n";
+    write_bench(&repo, "suite", workload);
     repo.commit("a workload");
     compare(&repo, "--max-pairs 6 --threshold 900% --bench-from head")
         .run()

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Cbdr, Repo, git, path_with_binary};
+use crate::support::{Cbdr, Ran, Repo, git, path_with_binary, toolchain};
 
-/// The steady fixture with a bare remote `origin` that has its `main`.
+/// The steady fixture with a script, and a bare remote `origin` that has its `main`.
 fn with_remote() -> Repo {
     let repo = Repo::new("steady");
+    repo.write("run.sh", "exit 0\n");
+    repo.commit("a script");
     let remote = repo.around().join("remote.git");
     git(&repo.around(), &["init", "--quiet", "--bare", "--initial-branch=main", "remote.git"]);
     repo.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
@@ -22,6 +24,7 @@ fn push(repo: &Repo, args: &str) -> (bool, String) {
         .current_dir(repo.path())
         .arg("push")
         .args(args.split(' '))
+        .envs(toolchain())
         .env("PATH", path_with_binary())
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
@@ -51,7 +54,19 @@ fn remote(repo: &Repo, branch: &str) -> String {
     line.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
-const INSTALL: &str = "hook install -- --metric cpu_time --threshold 20%";
+const INSTALL: &str = "hook install -- --metric cpu_time --threshold 20% --layouts off";
+
+/// Installs a hook that compares the script, for which nothing has to be built.
+#[track_caller]
+fn install_for_script(repo: &Repo, base: &str) -> Ran {
+    let call = format!("hook install -- {base} --metric cpu_time --threshold 20% --command");
+    repo.cbdr(&call).args(["sh run.sh"]).run().code(0)
+}
+
+/// Makes the script slow.
+fn slow_script(repo: &Repo) {
+    repo.write("run.sh", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n");
+}
 
 #[test]
 fn a_push_is_compared_and_a_regression_stops_it() {
@@ -84,13 +99,13 @@ fn a_push_is_compared_and_a_regression_stops_it() {
 #[test]
 fn the_default_branch_is_compared_with_what_the_remote_has_of_it() {
     let repo = with_remote();
-    repo.cbdr(&format!("{INSTALL} main")).run().code(0);
-    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
+    install_for_script(&repo, "main");
+    slow_script(&repo);
     repo.commit("work more");
     let printed = blocked(&repo, "origin main");
     assert!(printed.contains(" slower than ") && printed.contains("cpu_time "), "{printed}");
     repo.write("README.md", "unsaved\n");
-    repo.replace("src/lib.rs", "4_000_000", "2_000_000");
+    repo.write("run.sh", "exit 0\n");
     repo.commit("work less again");
     pushed(&repo, "origin main");
 }
@@ -104,9 +119,9 @@ fn a_hook_that_was_there_is_kept_called_and_put_back() {
     std::fs::create_dir_all(&hooks).unwrap();
     std::fs::write(&hook, theirs).unwrap();
     executable(&hook);
-    repo.cbdr(INSTALL).run().code(0).says("Keeping").says("pre-push.before-cbdr");
+    install_for_script(&repo, "").says("Keeping").says("pre-push.before-cbdr");
     // Installing again replaces ours and leaves theirs.
-    repo.cbdr(INSTALL).run().code(0).never_says("Keeping");
+    install_for_script(&repo, "").never_says("Keeping");
     repo.branch("words");
     repo.write("README.md", "words\n");
     repo.write("wanted", "3\n");
@@ -133,7 +148,7 @@ fn lines_of_the_users_own_outlive_ours() {
     let repo = with_remote();
     let hook = repo.path().join(".git/hooks/pre-push");
     let read = || std::fs::read_to_string(&hook).unwrap();
-    repo.cbdr(INSTALL).run().code(0);
+    install_for_script(&repo, "");
     let ours = read();
     let (shell, part) = ours.split_once('\n').unwrap();
     let added = format!("{shell}\necho before >> seen\n{part}pushes >> seen\necho after >> seen\n");
@@ -150,8 +165,8 @@ fn lines_of_the_users_own_outlive_ours() {
         matches!(lines[..], ["before", told, "after"] if told.starts_with("refs/heads/words "))
     );
     repo.branch("slower");
-    repo.replace("src/lib.rs", "2_000_000", "4_000_000");
-    repo.git(&["add", "src"]);
+    slow_script(&repo);
+    repo.git(&["add", "run.sh"]);
     repo.git(&["commit", "--quiet", "--message", "work more"]);
     blocked(&repo, "origin slower");
     assert!(seen().ends_with("after\nbefore\n"), "{}", seen());

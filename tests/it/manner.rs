@@ -25,13 +25,13 @@ fn quiet_leaves_the_result_and_errors_of_cargo_too() {
     repo.cbdr("compare main -q").run().code(101).says("mismatched types");
 }
 
+/// A comparison that builds nothing and decides nothing.
+const COMPARE: &str = "compare main --command true --max-pairs 6 --threshold 900%";
+
 #[test]
 fn verbose_says_where_things_are_and_a_wrong_form_is_refused() {
     let repo = changed();
-    let ran = repo
-        .cbdr("-v compare main --max-pairs 6 --threshold 900% --layouts off --progress none")
-        .run()
-        .code(0);
+    let ran = repo.cbdr(&format!("-v {COMPARE} --progress none")).run().code(0);
     let ran = ran.says("Keeping worktrees and builds in").says("Measuring wall_time");
     ran.says(repo.cache().canonicalize().unwrap().to_str().unwrap());
     repo.cbdr("compare main --progress loud").run().code(2);
@@ -44,8 +44,7 @@ fn verbose_says_where_things_are_and_a_wrong_form_is_refused() {
 fn colours_are_used_as_asked_and_as_cargo_is_told() {
     let repo = changed();
     let coloured = |option: &str, cargo: &str| {
-        let cbdr = repo
-            .cbdr(&format!("compare main --max-pairs 6 --threshold 900% --layouts off {option}"));
+        let cbdr = repo.cbdr(&format!("{COMPARE} {option}"));
         let ran = cbdr.env("CARGO_TERM_COLOR", cargo).run().code(0);
         let has_colour = |text: &str| text.contains('\x1b');
         assert_eq!(has_colour(&ran.stdout), has_colour(&ran.stderr), "{ran:#?}");
@@ -64,8 +63,7 @@ fn colours_are_used_as_asked_and_as_cargo_is_told() {
 fn cargos_variable_for_quiet_counts_unless_more_is_asked_for() {
     let repo = changed();
     let compare = |option: &str| {
-        let cbdr = repo
-            .cbdr(&format!("compare main --max-pairs 6 --threshold 900% --layouts off {option}"));
+        let cbdr = repo.cbdr(&format!("{COMPARE} {option}"));
         cbdr.env("CARGO_TERM_QUIET", "true").run().code(0)
     };
     assert_eq!(compare("").stderr, "");
@@ -76,10 +74,7 @@ fn cargos_variable_for_quiet_counts_unless_more_is_asked_for() {
 fn the_table_has_what_gates_and_what_is_asked_for() {
     let repo = changed();
     let rows = |option: &str| {
-        let ran = repo
-            .cbdr(&format!("compare main --max-pairs 6 --threshold 900% --layouts off {option}"))
-            .run()
-            .code(0);
+        let ran = repo.cbdr(&format!("{COMPARE} {option}")).run().code(0);
         let has = |name: &str| ran.stdout.contains(&format!("\n  {name} "));
         (has("wall_time"), has("max_rss"), has("sys_time"), ran.stdout.contains("more metrics"))
     };

@@ -61,7 +61,8 @@ fn column(ran: &Ran, name: &str) -> Vec<f64> {
     lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
 }
 
-const COUNTED: &str = "--metric instructions_cachegrind --threshold 0.5% --format json";
+const COUNTED: &str =
+    "--metric instructions_cachegrind --threshold 0.5% --layouts off --format json";
 
 #[test]
 fn one_per_cent_of_work_is_counted_in_eight_pairs() {
@@ -123,7 +124,8 @@ fn a_plain_run_and_one_under_valgrind_make_a_sample_until_the_count_is_decided()
     let path = repo.around().join("samples.csv");
     let args = format!(
         "compare main --metric cpu_time,instructions_cachegrind --show \
-         estimated_cycles_cachegrind --threshold 50% --max-pairs 40 --samples {} --format json",
+         estimated_cycles_cachegrind --threshold 50% --max-pairs 40 --layouts off --samples {} \
+         --format json",
         path.display()
     );
     let object = repo.cbdr(&args).run().code(0).json();
@@ -147,21 +149,39 @@ fn a_plain_run_and_one_under_valgrind_make_a_sample_until_the_count_is_decided()
     assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() > 8, "{object}");
 }
 
+/// Executes itself so often as a child that does a little work. It is linked statically where that
+/// can be, since valgrind starts such a program faster than a shell.
+const PARENT: &str = r#"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    if (count < 2)
+        for (volatile int round = 0; round < 20000; round++) {}
+    for (int left = count < 2 ? 0 : atoi(words[1]); left > 0; left--) {
+        if (fork() == 0)
+            return execl(words[0], words[0], (char *)0);
+        wait(0);
+    }
+    return 0;
+}
+"#;
+
 #[test]
 fn children_are_counted_too_and_what_they_did_under_valgrind_is_the_same_each_time() {
     if !has_valgrind() {
         return;
     }
+    let folder = crate::support::scratch();
+    let [source, program] = ["parent.c", "parent"].map(|name| folder.path().join(name));
+    std::fs::write(&source, PARENT).unwrap();
+    let mut cc = std::process::Command::new("cc");
+    cc.args(static_linking().contains("crt-static").then_some("-static"));
+    assert!(cc.arg("-o").args([&program, &source]).status().unwrap().success());
     let metrics = "instructions_cachegrind,estimated_cycles_cachegrind";
-    let args = [
-        "one:sh -c 'expr 1; :'",
-        "two:sh -c 'expr 1; expr 1; :'",
-        "--metric",
-        metrics,
-        "--rounds",
-        "2",
-    ];
-    let ran = sample(&args).code(0);
+    let [one, two] = [("one", 1), ("two", 2)]
+        .map(|(name, count)| format!("{name}:{} {count}", program.display()));
+    let ran = sample(&[&one, &two, "--metric", metrics, "--rounds", "2"]).code(0);
     let labels: Vec<&str> = ran.stdout.lines().skip(1).map(|row| &row[..3]).collect();
     let of = |label: &str, name: &str| -> Vec<f64> {
         let values = labels.iter().zip(column(&ran, name));
@@ -204,9 +224,10 @@ fn without_valgrind_the_error_says_how_to_get_it() {
 #[test]
 fn a_name_that_nobody_knows_is_an_error_with_the_nearest_one() {
     let repo = branch_with("1_000_000");
-    let ran = repo.cbdr("compare main --metric instructions_cachegrin").run().code(101);
+    let ran =
+        repo.cbdr("compare main --layouts off --metric instructions_cachegrin").run().code(101);
     ran.says("did you mean `instructions_cachegrind`?");
-    let ran = repo.cbdr("compare main --show brnches").run().code(101);
+    let ran = repo.cbdr("compare main --layouts off --show brnches").run().code(101);
     ran.says("no run of `work` measured `brnches`").says("did you mean `branches`?");
     let ran = sample(&["a:true", "--metric", "pagefaults"]).code(101);
     ran.says("there is no metric `pagefaults`").says("did you mean `page_faults`?");
@@ -238,7 +259,7 @@ fn sizes_need_no_run() {
     );
     repo.commit("grow");
     let args = "compare main --metric executable_bytes,text_bytes --threshold 10% \
-                --threshold text_bytes=0% --format json";
+                --threshold text_bytes=0% --layouts off --format json";
     let ran = repo.cbdr(args).run().code(100);
     let object = ran.json();
     assert_eq!(names(&object), ["executable_bytes", "text_bytes"]);
@@ -258,7 +279,7 @@ fn sizes_need_no_run() {
     ran.never_says("Warming up").never_says("Sampling");
     // With time, both.
     let args = "compare main --metric cpu_time,executable_bytes --threshold 60% \
-                --max-pairs 30 --format json";
+                --max-pairs 30 --layouts off --format json";
     let object = repo.cbdr(args).run().code(0).json();
     assert_eq!(metric(&object, "executable_bytes")["verdict"], "no-regression");
     assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() > 0);
@@ -343,7 +364,7 @@ mod counters {
     #[test]
     fn a_refused_counter_that_is_only_shown_is_a_notice() {
         let repo = branch_with("1_000_000");
-        let args = "compare main --metric cpu_time --threshold 90% --max-pairs 30 \
+        let args = "compare main --metric cpu_time --threshold 90% --max-pairs 30 --layouts off \
                     --show branch_misses --format json";
         let (code, stdout, stderr) = forbidden(repo.cbdr(args), libc::EPERM);
         assert_eq!(code, Some(0), "{stderr}");

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::live::heed_signals;
-use crate::support::{Cbdr, Ran, Random, Repo, skipped};
+use crate::support::{Cbdr, Ran, Random, Repo, skipped, toolchain};
 
 /// How long the slowest machine may take to do what it should.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -406,6 +406,7 @@ fn in_small(world: &World, kilobytes: u32, args: &str, then: &str) -> Option<Ran
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", &run, env!("CARGO_BIN_EXE_cargo-cbdr")]);
     command.current_dir(world.repo.path()).stdin(Stdio::null());
+    command.envs(toolchain());
     command.env("CBDR_CACHE_DIR", world.repo.cache()).env("NOTES", &world.notes);
     let output = command.output().unwrap();
     if output.status.code() == Some(77) || !output.stderr.is_empty() {
@@ -460,6 +461,7 @@ fn a_file_that_is_a_mount_point_is_written_in_place() {
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", &run, env!("CARGO_BIN_EXE_cargo-cbdr")]);
     command.current_dir(world.repo.path()).stdin(Stdio::null());
+    command.envs(toolchain());
     command.env("CBDR_CACHE_DIR", world.repo.cache()).env("NOTES", &world.notes);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -521,6 +523,7 @@ fn comparisons_leave_no_file_descriptor_open() {
     let run = "ulimit -n 28; exec \"$0\" compare --aa --repeat 20 --warmup 0 --max-pairs 6 --threshold 900% \
                --format json --command 'sh run.sh'";
     command.args(["-c", run, env!("CARGO_BIN_EXE_cargo-cbdr")]).current_dir(world.repo.path());
+    command.envs(toolchain());
     command.env("CBDR_CACHE_DIR", world.repo.cache()).env("NOTES", &world.notes);
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -78,7 +78,8 @@ fn the_page_of_a_comparison_shows_all_that_led_to_it() {
     repo.branch("x|<img/src=x>`@octocat`");
     repo.replace("src/lib.rs", "2_000_000", "3_000_000");
     repo.commit("slower");
-    let args = "compare main --metric cpu_time --seed 7 --report report.html --format json";
+    let args = "compare main --metric cpu_time --seed 7 --explain=never --report report.html \
+                --format json";
     let object = repo.cbdr(args).run().code(100).json();
     let page = std::fs::read_to_string(repo.path().join("report.html")).unwrap();
     stands_alone(&page);

@@ -9,7 +9,8 @@ use crate::support::{LAYOUTS, Ran, Repo, Variables};
 /// A comparison that measures next to nothing.
 #[track_caller]
 fn compare(repo: &Repo, more: &str, env: &[(&str, &str)]) -> Ran {
-    let args = format!("compare main --max-pairs 6 --threshold 900% --always-run {more}");
+    let args =
+        format!("compare main --max-pairs 6 --threshold 900% --layouts off --always-run {more}");
     let call = env.iter().fold(repo.cbdr(&args), |call, (name, value)| call.env(name, value));
     call.run()
 }
@@ -61,9 +62,12 @@ fn branch() -> Repo {
     branch_with(&[])
 }
 
-/// The same, built with these variables.
+/// The same, built with these variables, and quickly: how does not matter here.
 fn branch_with(env: Variables) -> Repo {
     let repo = Repo::new("demo").with(env);
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}\n[profile.bench]\nopt-level = 0\n"));
+    repo.commit("quickly");
     repo.branch("feature");
     let lib = std::fs::read_to_string(repo.path().join("src/lib.rs")).unwrap();
     repo.write("src/lib.rs", &format!("{lib}\n/// Not used.\npub const MORE: u8 = 1;\n"));
@@ -82,7 +86,7 @@ fn all_kinds_but_scripts_and_macros_are_kept(layout: Variables) {
     repo.write(
         "Cargo.toml",
         "[package]\nname = \"all\"\nedition = \"2021\"\n[dependencies]\nmac = { path = \"mac\" }\n\
-         [[bench]]\nname = \"b\"\nharness = false\n[workspace]\nmembers = [\"mac\"]\n\
+         [[bench]]\nname = \"b\"\nharness = false\n[profile.release]\nopt-level = 0\n[workspace]\nmembers = [\"mac\"]\n\
          [package.metadata.cbdr.benchmarks]\nx = { bench = \"b\" }\ny = { bin = \"all\" }\n\
          z = { example = \"all\" }\n",
     );

@@ -43,7 +43,10 @@ const METRIC: &str = "--metric cpu_time --layouts off";
 #[test]
 fn a_comment_has_its_marker_its_table_and_no_mention() {
     let repo = hostile();
-    let ran = repo.cbdr(&format!("compare main {METRIC} --format markdown")).run().code(100);
+    let ran = repo
+        .cbdr(&format!("compare main {METRIC} --explain=never --format markdown"))
+        .run()
+        .code(100);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines[0], "<!-- cargo-cbdr -->");
     assert!(

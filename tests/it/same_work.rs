@@ -33,7 +33,7 @@ fn repo() -> Repo {
 fn made(repo: &Repo, args: &str) -> (BTreeSet<String>, String) {
     let log = repo.around().join("made");
     let _ = std::fs::remove_file(&log);
-    let args = format!("compare main --max-pairs 6 --threshold 900% {args}");
+    let args = format!("compare main --max-pairs 6 --threshold 900% --layouts off {args}");
     let ran = repo.cbdr(&args).env("MADE", &log).run().code(0);
     let made = std::fs::read_to_string(&log).unwrap();
     (made.lines().map(str::to_owned).collect(), ran.stderr)
@@ -73,9 +73,12 @@ fn a_new_benchmark_can_measure_an_old_library() {
     repo.commit("another benchmark");
     // The base's manifest does not switch its harness off, but cargo finds it.
     let ran =
-        repo.cbdr("compare main --bench second --max-pairs 6 --threshold 900% --bench-from head");
+        repo.cbdr("compare main --bench second --max-pairs 6 --threshold 900% --layouts off --bench-from head");
     ran.run().code(0).never_says("no baseline");
-    let ran = repo.cbdr("compare main --bench second --max-pairs 6 --threshold 900%").run().code(0);
+    let ran = repo
+        .cbdr("compare main --bench second --max-pairs 6 --threshold 900% --layouts off")
+        .run()
+        .code(0);
     ran.says("no baseline for `second`: its package `steady` has no bench `second`");
 }
 
@@ -91,7 +94,9 @@ fn a_link_in_the_way_is_not_written_through() {
     std::fs::remove_file(repo.path().join("benches/work.rs")).unwrap();
     repo.write("benches/work.rs", "fn main() { std::hint::black_box(1); }\n");
     repo.commit("a file");
-    repo.cbdr("compare main --max-pairs 6 --threshold 900% --bench-from head").run().code(0);
+    repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off --bench-from head")
+        .run()
+        .code(0);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "fn main() {}\n");
 }
 
@@ -128,9 +133,9 @@ fn libraries(base: &str, head: &str) -> Repo {
 
 /// Whether a comparison calls the two libraries the same program, whose locations moved.
 #[track_caller]
-fn is_moved(base: &str, head: &str) -> bool {
-    let ran = libraries(base, head)
-        .cbdr("compare main --max-pairs 6 --threshold 900% --format json")
+fn is_moved(repo: &Repo) -> bool {
+    let ran = repo
+        .cbdr("compare main --max-pairs 6 --threshold 900% --layouts off --format json")
         .run()
         .code(0);
     let object = ran.json();
@@ -146,7 +151,7 @@ fn is_moved(base: &str, head: &str) -> bool {
 fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     let commented = format!("//! Picks.\n\n{MAY_PANIC}");
     let repo = libraries(MAY_PANIC, &commented);
-    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900%").run().code(0);
+    let ran = repo.cbdr("compare main --max-pairs 6 --threshold 900% --layouts off").run().code(0);
     ran.says(
         "`work` is the same program on both sides, except for the line numbers of 1 source \
          location in panic messages",
@@ -160,7 +165,9 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     );
     // Whoever wants to can measure it.
     let ran = repo
-        .cbdr("compare main --max-pairs 6 --threshold 900% --always-run --format json")
+        .cbdr(
+            "compare main --max-pairs 6 --threshold 900% --layouts off --always-run --format json",
+        )
         .run()
         .code(0);
     let object = ran.never_says("the same program").json();
@@ -169,7 +176,8 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
     // For any other file, it is unknown what a build makes of it.
     repo.write("data.txt", "7\n");
     repo.commit("data");
-    let call = "compare main --max-pairs 6 --threshold 900% --measure-all --format json";
+    let call =
+        "compare main --max-pairs 6 --threshold 900% --layouts off --measure-all --format json";
     assert_eq!(repo.cbdr(call).run().code(0).json()["verdict"], "inconclusive");
 }
 
@@ -177,7 +185,13 @@ fn a_comment_that_moves_the_lines_of_panics_changes_nothing() {
 #[cfg(target_os = "linux")]
 fn whatever_else_changes_is_a_change() {
     let moved = format!("// Picks.\n{MAY_PANIC}");
-    assert!(is_moved(MAY_PANIC, &moved), "a comment");
+    let repo = libraries(MAY_PANIC, &moved);
+    assert!(is_moved(&repo), "a comment");
+    let is_moved_by = |head: &str| {
+        repo.write("src/lib.rs", head);
+        repo.commit("another change");
+        is_moved(&repo)
+    };
     // The names of the changes, and what they change.
     let changes = [
         ("a table of the same form", ("(\"x.rs\", 1, 2)", "(\"x.rs\", 3, 2)")),
@@ -187,8 +201,8 @@ fn whatever_else_changes_is_a_change() {
     for (name, (old, new)) in changes {
         let (alone, both) = (MAY_PANIC.replace(old, new), moved.replace(old, new));
         assert!(alone != MAY_PANIC && both != moved, "{name}");
-        assert!(!is_moved(MAY_PANIC, &alone), "{name} alone");
-        assert!(!is_moved(MAY_PANIC, &both), "{name}, with a comment");
+        assert!(!is_moved_by(&alone), "{name} alone");
+        assert!(!is_moved_by(&both), "{name}, with a comment");
     }
 }
 
@@ -200,6 +214,7 @@ fn code_that_asks_for_its_place_may_do_other_work() {
         ("    7\n", "    std::panic::Location::caller().line().into()\n"),
     ] {
         let base = MAY_PANIC.replace(old, new);
-        assert!(base != MAY_PANIC && !is_moved(&base, &format!("// Picks.\n{base}")), "{new}");
+        let repo = libraries(&base, &format!("// Picks.\n{base}"));
+        assert!(base != MAY_PANIC && !is_moved(&repo), "{new}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::schema::Schema;
-use crate::support::{Cbdr, Ran, Repo, git};
+use crate::support::{Cbdr, Ran, Repo, create_cache, git};
 use crate::unaffected::{bench, status};
 
 const GATE: &str = "--threshold 10% --metric cpu_time";
@@ -31,12 +31,13 @@ impl Machines {
     /// Measures shard `shard` in a clone of its own, into `NAME`.
     #[track_caller]
     fn measure(&self, shard: &str, name: &str, more: &str) -> Ran {
-        let clone = self.file(&format!("clone-{name}"));
+        let [clone, cache] = ["clone", "cache"].map(|of| self.file(&format!("{of}-{name}")));
         let from = self.repo.path().to_str().unwrap();
         if !clone.exists() {
             git(&self.repo.around(), &["clone", "--quiet", from, clone.to_str().unwrap()]);
+            create_cache(&cache);
         }
-        let cbdr = Cbdr::new(&clone, &self.file(&format!("cache-{name}")));
+        let cbdr = Cbdr::new(&clone, &cache);
         let cbdr = cbdr.args(["compare", "origin/main", "--samples"]).args([self.file(name)]);
         cbdr.args(format!("--shard {shard} {GATE} {more}").split_whitespace()).run()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Repo};
+use crate::support::{Cbdr, Ran, Repo};
 
 /// The suite, with this table, and a branch on which its benchmarks take so many times as long.
 fn suite(table: &str, factors: [f64; 3]) -> Repo {
@@ -73,16 +73,19 @@ fn a_number_of_the_suite_decides_if_asked_although_every_benchmark_passes() {
     assert_eq!(number(&object, "suite sum")["verdict"], Value::Null);
     let passed = |one: &Value| one["metrics"][0]["verdict"] == "no-regression";
     assert!(object["benchmarks"].as_array().unwrap().iter().all(passed), "{object}");
-    let said = |format: &str, text: &str| {
-        let ran = compare(&repo, &format!("{asked} --format {format}")).run().code(100);
-        assert!(ran.stdout.contains(text), "{format}: {}", ran.stdout);
-    };
-    said("human", "REGRESSION: suite geomean is ");
-    said("human", "threshold +0.2%: regression");
-    said("markdown", "suite geomean is ");
-    said("github", "::error title=regression%3A wall_time of suite geomean::");
-    said("junit", "<testsuite name=\"suite geomean\"");
-    said("junit", " type=\"regression\">");
+    let said: [(&str, &[&str]); 4] = [
+        ("human", &["REGRESSION: suite geomean is ", "threshold +0.2%: regression"]),
+        ("markdown", &["suite geomean is "]),
+        ("github", &["::error title=regression%3A wall_time of suite geomean::"]),
+        ("junit", &["<testsuite name=\"suite geomean\"", " type=\"regression\">"]),
+    ];
+    for (format, texts) in said {
+        let call = format!("{asked} --explain=never --format {format}");
+        let ran = compare(&repo, &call).run().code(100);
+        for text in texts {
+            assert!(ran.stdout.contains(text), "{format}: {}", ran.stdout);
+        }
+    }
     // It passes with a larger threshold, and so it does with that of the benchmarks.
     for passes in ["--suite geomean=5%", "--suite sum", "--suite off"] {
         compare(&repo, passes).run().code(0);
@@ -111,18 +114,20 @@ fn a_benchmark_has_the_threshold_of_the_most_specific_pattern() {
                  \"inner::*\" = { threshold = \"4%\" }\n\
                  third = { threshold = \"3%\" }";
     let repo = suite(table, [1.1, 1.1, 1.0]);
-    let thresholds = |args: &str, code: i32| {
-        let object = compare(&repo, &format!("--format json {args}")).run().code(code).json();
-        let of = |one: &Value| one["metrics"][0]["threshold"].as_f64().unwrap();
-        object["benchmarks"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    let compared =
+        |args: &str, code: i32| compare(&repo, &format!("--format json {args}")).run().code(code);
+    let of = |ran: Ran| {
+        let threshold = |one: &Value| one["metrics"][0]["threshold"].as_f64().unwrap();
+        ran.json()["benchmarks"].as_array().unwrap().iter().map(threshold).collect::<Vec<_>>()
     };
+    let thresholds = |args: &str, code: i32| of(compared(args, code));
     assert_eq!(thresholds("", 100), [0.04, 0.4, 0.03]);
     // A flag for all of them wins, and the table of the base over that of the head.
     assert_eq!(thresholds("--threshold 50%", 0), [0.5, 0.5, 0.5]);
     configure(&repo, "[package.metadata.cbdr.benchmark.\"inner::*\"]\nthreshold = \"90%\"");
     repo.commit("looser");
-    assert_eq!(thresholds("", 100), [0.04, 0.4, 0.03]);
-    compare(&repo, "").run().code(100).says("base and head set `benchmark` differently");
+    let ran = compared("", 100).says("base and head set `benchmark` differently");
+    assert_eq!(of(ran), [0.04, 0.4, 0.03]);
     assert_eq!(thresholds("--policy-from head", 100), [0.9, 0.02, 0.02]);
     let ran = compare(&repo, "--dry-run").run().code(0);
     assert!(ran.stdout.contains("benchmark.inner::*"), "{}", ran.stdout);

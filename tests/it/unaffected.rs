@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{LIBTEST_NAMES, RELEASES, Random, Repo, Variables, search_path, setting};
+use crate::support::{LIBTEST_NAMES, RELEASES, Random, Repo, Variables, setting, toolchain};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
@@ -82,9 +82,9 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     let all = compare(&repo, "--measure-all");
     assert_eq!(statuses(&all), BOTH);
     assert_eq!(statuses(&compare(&repo, "--always-run")), BOTH);
-    for format in ["human", "markdown", "junit"] {
+    for (format, more) in [("human", "--report ../page.html"), ("markdown", ""), ("junit", "")] {
         let call = "compare main --harness libtest --seed 5 --layouts off --format";
-        let said = repo.cbdr(&format!("{call} {format} --report ../page.html")).run().code(0);
+        let said = repo.cbdr(&format!("{call} {format} {more}")).run().code(0);
         let piece = if format == "markdown" { "none of the code" } else { "unaffected" };
         assert!(said.stdout.contains(piece), "{format}: {}", said.stdout);
     }
@@ -593,7 +593,7 @@ fn what_was_seen_before_counts_while_all_is_as_it_was() {
     let mut shell = std::process::Command::new("sh");
     shell.arg("-c").arg(limited).arg(env!("CARGO_BIN_EXE_cargo-cbdr"));
     shell.current_dir(repo.path()).env("CBDR_CACHE_DIR", repo.cache());
-    shell.env("PATH", search_path());
+    shell.envs(toolchain());
     assert!(shell.output().unwrap().status.success());
     let second = kept();
     assert!(first.iter().zip(&second).all(|(first, second)| first.1 < second.1), "{second:?}");

@@ -1,5 +1,6 @@
 //! What a comparison answers about a case, held against what was planted.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -66,10 +67,10 @@ struct Outcome {
     stderr: String,
 }
 
-/// Writes the repository of a case into a folder, and compares it there.
-pub fn judge(case: &Case, folder: &Path, program: &Path) -> Report {
+/// Writes the repository of a case into a folder, and compares it there, with this PATH.
+pub fn judge(case: &Case, folder: &Path, program: &Path, path: &OsStr) -> Report {
     repository::write(case, folder);
-    let call = |cache: &str, words: &str| call(case, folder, program, cache, words);
+    let call = |cache: &str, words: &str| call(case, folder, program, path, cache, words);
     if case.is_warm {
         call("cache", "--head harmless");
     }
@@ -129,9 +130,16 @@ fn root(case: &Case, folder: &Path) -> PathBuf {
     folder.join("repo").join(case.folder)
 }
 
-fn call(case: &Case, folder: &Path, program: &Path, cache: &str, words: &str) -> Outcome {
+fn call(
+    case: &Case,
+    folder: &Path,
+    program: &Path,
+    path: &OsStr,
+    cache: &str,
+    words: &str,
+) -> Outcome {
     let mut command = Command::new(program);
-    command.current_dir(root(case, folder)).stdin(Stdio::null());
+    command.current_dir(root(case, folder)).stdin(Stdio::null()).env("PATH", path);
     command.args(CALL.split_whitespace()).args(words.split_whitespace());
     for name in ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_STEP_SUMMARY"] {
         command.env_remove(name);

@@ -66,7 +66,7 @@ impl Sent {
 }
 
 impl Helper {
-    /// Forks the helper. Call it on the first line of `main`, while the process is
+    /// Forks the helper. Call it before anything else, while the process is
     /// small and has one thread.
     ///
     /// # Errors

@@ -64,8 +64,16 @@ pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in(&*SCRATCH).unwrap()
 }
 
+/// The variables with which cargo and rustc take the least time: their PATH, and no certificates,
+/// of which cargo would read all whenever it is called. Nothing is fetched from other machines.
+pub(crate) fn toolchain() -> [(&'static str, &'static OsStr); 3] {
+    let none = OsStr::new("/dev/null");
+    [("PATH", search_path()), ("SSL_CERT_FILE", none), ("SSL_CERT_DIR", none)]
+}
+
 /// PATH with the folder of the toolchain instead of rustup's, whose proxies would look up cargo
-/// and rustc in each of their calls, and which each comparison would ask for the toolchain.
+/// and rustc in each of their calls, and which each comparison would ask for the toolchain. Before
+/// it, [`quick_rustc`].
 pub(crate) fn search_path() -> &'static OsStr {
     static PATH: LazyLock<OsString> = LazyLock::new(|| {
         let usual = std::env::var_os("PATH").unwrap();
@@ -77,9 +85,39 @@ pub(crate) fn search_path() -> &'static OsStr {
             folder.join("rustup").is_file() && !folder.join("sh").exists() && direct.is_some()
         };
         let others = std::env::split_paths(&usual).filter(|folder| !is_rustups(folder));
-        std::env::join_paths(direct.iter().cloned().chain(others)).unwrap()
+        let quick = direct.as_deref().and_then(quick_rustc);
+        std::env::join_paths(quick.iter().chain(&direct).cloned().chain(others)).unwrap()
     });
     &PATH
+}
+
+/// A folder with a rustc that prints its version without loading the compiler: each comparison asks
+/// for it several times. All other calls are those of the rustc in `bin`.
+fn quick_rustc(bin: &Path) -> Option<PathBuf> {
+    let rustc = bin.join("rustc");
+    let version = Command::new(&rustc).arg("-vV").output().ok()?;
+    let version = String::from_utf8(version.stdout).ok()?;
+    let text = format!(
+        "#!/bin/sh\ncase $* in -vV) printf %s '{version}' ;; *) exec '{}' \"$@\" ;; esac\n",
+        rustc.display()
+    );
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rustc");
+    let quick = folder.join("rustc");
+    if std::fs::read_to_string(&quick).is_ok_and(|known| known == text) {
+        return Some(folder);
+    }
+    // Other processes may do the same.
+    std::fs::create_dir_all(&folder).ok()?;
+    let mut new = tempfile::NamedTempFile::new_in(&folder).ok()?;
+    std::io::Write::write_all(&mut new, text.as_bytes()).ok()?;
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(new.path(), mode).ok()?;
+    }
+    // Closed first: what is open for writing can't be executed.
+    new.into_temp_path().persist(quick).ok()?;
+    Some(folder)
 }
 
 /// What earlier tests' caches have of the compilers and linkers of this machine, which is as good
@@ -256,10 +294,16 @@ impl Repo {
         self.git(&["checkout", "--quiet", "-b", name]);
     }
 
-    /// The commit of HEAD.
+    /// The commit of HEAD, from the files in which git has just written it if they are there.
     #[track_caller]
     pub(crate) fn head(&self) -> String {
-        self.git(&["rev-parse", "HEAD"])
+        let git = self.path.join(".git");
+        let head = std::fs::read_to_string(git.join("HEAD")).unwrap_or_default();
+        let branch = head.trim_end().strip_prefix("ref: ").map(|name| git.join(name));
+        match branch.and_then(|branch| std::fs::read_to_string(branch).ok()) {
+            Some(commit) => commit.trim_end().to_owned(),
+            None => self.git(&["rev-parse", "HEAD"]),
+        }
     }
 
     /// The binary, to be run in the repository: `args` split at blanks.
@@ -319,6 +363,14 @@ pub(crate) fn cached(cache: &Path) -> Vec<PathBuf> {
 /// Runs git in a folder, regardless of the machine's configuration.
 #[track_caller]
 pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
+    let output = git_command(folder, args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+}
+
+/// The command of [`git`].
+pub(crate) fn git_command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("git");
     command.current_dir(folder).args(args).stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
@@ -342,10 +394,7 @@ pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
         .env("GIT_COMMITTER_NAME", "A")
         .env("GIT_COMMITTER_EMAIL", "a@localhost")
         .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z");
-    let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {args:?}: {said}");
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    command
 }
 
 /// A call of the binary.
@@ -368,10 +417,8 @@ impl Cbdr {
             command.env_remove(name);
         }
         command.env("CBDR_CACHE_DIR", cache).env("NO_COLOR", "1").env("CARGO_TERM_COLOR", "never");
-        command.env("PATH", search_path()).env("TMPDIR", &*SCRATCH);
-        // Cargo reads all certificates whenever it is called, which takes it half of its time, and
-        // nothing is fetched from other machines.
-        command.env("SSL_CERT_FILE", "/dev/null").env("SSL_CERT_DIR", "/dev/null");
+        command.env("TMPDIR", &*SCRATCH);
+        command.envs(toolchain());
         Cbdr { command }
     }
 

@@ -44,7 +44,7 @@ const COMPLETE: &str = "__complete";
 const WORK: &str = "__work";
 
 /// Runs the subcommand of the command line, or what a word of this program's own asks for.
-pub(crate) fn run(helper: Helper) -> CommandResult {
+pub(crate) fn run() -> CommandResult {
     let mut args = std::env::args_os().skip(1);
     match args.next().as_ref().and_then(|first| first.to_str()) {
         Some(LINK) => cargo_cbdr::workspace::record_link(args)?,
@@ -53,8 +53,6 @@ pub(crate) fn run(helper: Helper) -> CommandResult {
             cargo_cbdr::workspace::record_invocation(args, env.into_iter())?;
         }
         Some(TRACE) => {
-            // It would be a child process, and its end mistaken for that of the program.
-            drop(helper);
             return Ok(ExitKind::Traced(cargo_cbdr::exec::process::trace::trace(args)?));
         }
         Some(WORK) => {
@@ -62,7 +60,13 @@ pub(crate) fn run(helper: Helper) -> CommandResult {
             cargo_cbdr::flows::doctor::work(rounds.unwrap_or_default());
         }
         Some(COMPLETE) => return Ok(written(cli::complete(args))?),
-        _ => return run_command(&helper),
+        _ => {
+            // While this process is small: see `process`. What is above starts no programs, and a
+            // tracer would mistake the helper's end for that of its program.
+            let helper = Helper::start();
+            let failed = |error| crate::ui::about("could not start the helper process", &error);
+            return run_command(&helper.map_err(failed)?);
+        }
     }
     Ok(ExitKind::Success)
 }
