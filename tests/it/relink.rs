@@ -191,6 +191,10 @@ fn links_are_there_in_a_warm_start_also_where_only_the_builds_were_kept() {
     }
     compare(&repo, "", &[]).code(0).never_says("Compiling");
     assert_eq!(all(&repo), cold);
+    // As a removal that was cut short leaves a build.
+    std::fs::remove_dir_all(cold[0].0.join("links")).unwrap();
+    compare(&repo, "", &[]).code(0);
+    assert_eq!(all(&repo), cold);
 }
 
 #[test]
