@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::lengths::ratios;
 use super::program::ComparedProgram;
+use crate::engine::event::Reporter;
 use crate::engine::experiment::Turn;
 use crate::engine::layouts::{LayoutPlan, combined, median_rows};
 use crate::engine::plan::{Group, Plan};
@@ -106,6 +107,7 @@ pub(super) fn measure(
     turn: &Turn,
     plan: &Plan,
     program: &mut ComparedProgram<'_>,
+    reporter: &mut dyn Reporter,
 ) -> Result<(Vec<Row>, Option<f64>), Stop> {
     let begin = Instant::now();
     let deadline = begin + turn.left;
@@ -117,7 +119,7 @@ pub(super) fn measure(
     let of = test.over.plan.groups[turn.group].program;
     let is_at_hand = number < program.layouts_at_hand();
     let seeds = seeds(plan.seed, of, number);
-    program.place((number as usize, seeds), turn.first)?;
+    program.place((number as usize, seeds), turn.first, reporter)?;
     if !is_at_hand {
         program.link_seconds = begin.elapsed().as_secs_f64();
     }
