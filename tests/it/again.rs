@@ -956,18 +956,6 @@ fn a_comparison_is_as_a_fresh_one_after_what_went_wrong_in_between() {
             Same,
         ),
         (
-            "a kill while nobody may execute the program",
-            nothing,
-            |w| {
-                let program = program_in(&w.cached("base", "live-"));
-                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-                std::fs::set_permissions(program, mode).unwrap();
-                std::fs::remove_file(w.cached("base", "files-")).unwrap();
-                drop_artifacts(w);
-            },
-            Same,
-        ),
-        (
             "target folders without what is known of them",
             nothing,
             |w| {

@@ -198,6 +198,18 @@ fn links_are_there_in_a_warm_start_also_where_only_the_builds_were_kept() {
 }
 
 #[test]
+fn a_program_that_nobody_may_execute_since_a_kill_is_one_again() {
+    let repo = branch();
+    compare(&repo, "", &[]).code(0);
+    // As while cargo tells how it runs the program.
+    let script = "chmod -R a-x,a+X head/live-* && rm -r head/files-* builds";
+    let mut killed = std::process::Command::new("sh");
+    let killed = killed.args(["-c", script]).current_dir(repo.cached()).status();
+    assert!(killed.unwrap().success());
+    compare(&repo, "", &[]).code(0);
+}
+
+#[test]
 fn the_users_linker_is_called() {
     let (host, variable) = (host(), linker_variable());
     let by_all = [
