@@ -404,7 +404,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Takes samples of a program that runs one benchmark, in as many processes as it takes to
-    /// have [`ENOUGH`].
+    /// have [`WANTED_SAMPLES`].
     pub(crate) fn sample(
         &mut self,
         program: &mut SideProgram,

@@ -1,6 +1,7 @@
 //! Earlier results, in a file of the cache. They save the time to find out the same again, and
 //! decide no verdict.
 
+use std::borrow::Borrow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -22,7 +23,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// The result for `parts`, in the file `path`.
-    pub(crate) fn new(path: &Path, parts: &[&str]) -> Self {
+    pub(crate) fn new(path: &Path, parts: &[impl Borrow<str>]) -> Self {
         let memo = Memo::new(path.to_owned(), &format!("{}\n{}", machine::identity(), tick()));
         Known { memo, key: digest(parts.join("\n").as_bytes()) }
     }

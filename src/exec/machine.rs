@@ -1,13 +1,13 @@
 //! Properties of this machine, from `/proc` and `/sys` on Linux. What is
 //! unknown (on other systems, or in a container) is `None`.
 
-mod cpuinfo;
-
+use std::io::ErrorKind;
 use std::path::Path;
 
-use cpuinfo::CpuInfo;
-
 use crate::exec::process::ticks::Ticks;
+
+/// A block of `name : value` lines for each processor.
+const CPU_INFO: &str = "proc/cpuinfo";
 
 /// The properties that matter to measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,7 +87,7 @@ impl Machine {
             .or_else(|| files.switch(&format!("{cpu}/cpufreq/boost")));
         let allowed = files.field("proc/self/status", "Cpus_allowed_list");
         Machine {
-            processor: processor(&CpuInfo::read(root)),
+            processor: processor(&files.text(CPU_INFO).unwrap_or_default()),
             kernel: files.text("proc/sys/kernel/osrelease"),
             system: files.field("etc/os-release", "PRETTY_NAME").map(|name| name.replace('"', "")),
             online: files.text(&format!("{cpu}/online")).and_then(|list| count(&list)),
@@ -122,10 +122,7 @@ impl SystemFiles<'_> {
 
     /// The text after the first `name` and its colon or equals sign in a file.
     fn field(&self, path: &str, name: &str) -> Option<String> {
-        self.text(path)?.lines().find_map(|line| {
-            let (key, value) = line.split_once([':', '='])?;
-            (key.trim() == name).then(|| value.trim().to_owned())
-        })
+        value(&self.text(path)?, name).map(str::to_owned)
     }
 
     fn number<N: std::str::FromStr>(&self, path: &str) -> Option<N> {
@@ -230,12 +227,21 @@ fn bytes(size: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-fn processor(info: &CpuInfo) -> Processor {
-    let number = |name: &str| info.value(name).and_then(|value| value.parse().ok());
-    let flags = info.value("flags").unwrap_or_default();
+/// What follows the first `name` and its colon or equals sign in a text, unless it is empty.
+fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut fields = text.lines().filter_map(|line| line.split_once([':', '=']));
+    let (_, value) = fields.find(|(key, _)| key.trim() == name)?;
+    Some(value.trim()).filter(|value| !value.is_empty())
+}
+
+/// The first processor; the others are assumed to be alike.
+fn processor(info: &str) -> Processor {
+    let text = |name: &str| value(info, name).map(str::to_owned);
+    let number = |name: &str| value(info, name).and_then(|value| value.parse().ok());
+    let flags = value(info, "flags").unwrap_or_default();
     Processor {
-        name: info.value("model name").map(str::to_owned),
-        vendor: info.value("vendor_id").map(str::to_owned),
+        name: text("model name"),
+        vendor: text("vendor_id"),
         family: number("cpu family"),
         model: number("model"),
         is_virtual: flags.split(' ').any(|flag| flag == "hypervisor"),
@@ -263,8 +269,12 @@ pub(crate) fn processor_features() -> std::io::Result<String> {
         "cpu",
         "uarch",
     ];
-    let info = CpuInfo::try_read(Path::new("/"))?;
-    Ok(format!("{}\n{}", std::env::consts::ARCH, info.lines(&NAMES)))
+    let info = match fs_err::read_to_string(Path::new("/").join(CPU_INFO)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        info => info?,
+    };
+    let features = NAMES.map(|name| value(&info, name));
+    Ok(format!("{}\n{features:?}", std::env::consts::ARCH))
 }
 
 /// What a program may depend on besides its files and its environment: the processor's
@@ -293,8 +303,9 @@ pub(crate) fn granted() -> String {
 /// A text that distinguishes this machine from others: its architecture, the
 /// model of its processor and the release of its kernel.
 pub(crate) fn identity() -> String {
-    let processor = CpuInfo::read(Path::new("/")).lines(&["model name"]);
-    let kernel = SystemFiles(Path::new("/")).text("proc/sys/kernel/osrelease").unwrap_or_default();
+    let files = SystemFiles(Path::new("/"));
+    let processor = files.field(CPU_INFO, "model name").unwrap_or_default();
+    let kernel = files.text("proc/sys/kernel/osrelease").unwrap_or_default();
     format!("{}\n{processor}\n{kernel}\n", std::env::consts::ARCH)
 }
 

@@ -110,17 +110,17 @@ pub(crate) struct Stamp {
     /// The lower bits of its inode number.
     pub(crate) number: u32,
     /// When its content last changed: seconds since 1970, and nanoseconds.
-    pub(crate) modified: (i32, u32),
+    pub(crate) modified: (i64, u32),
     /// When anything about it last changed.
-    pub(crate) changed: (i32, u32),
+    pub(crate) changed: (i64, u32),
 }
 
 pub(crate) fn stamp(file: &Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt;
     Stamp {
         number: file.ino() as u32,
-        modified: (file.mtime() as i32, file.mtime_nsec() as u32),
-        changed: (file.ctime() as i32, file.ctime_nsec() as u32),
+        modified: (file.mtime(), file.mtime_nsec() as u32),
+        changed: (file.ctime(), file.ctime_nsec() as u32),
     }
 }
 
@@ -133,14 +133,18 @@ pub(crate) fn permissions(mode: u32) -> Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(mode)
 }
 
-/// Removes a file or folder by the function `how`; it may already be gone.
+/// Removes a file, a link, or a folder with its content; it may already be gone.
 ///
 /// # Errors
 /// If the system does not allow it.
-pub(crate) fn remove_by(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
-    match how(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(about) if about.is_dir() => std::fs::remove_dir_all(path),
+        _ => std::fs::remove_file(path),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

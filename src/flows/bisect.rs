@@ -235,7 +235,7 @@ fn comparison_with(
     request: &Request,
     context: Context<'_>,
 ) -> Result<Request, Error> {
-    let mut flags = workspace::user_table(request, context.helper, context.interrupt)?;
+    let mut flags = workspace::user_table(request, context)?;
     flags.base = Some(good.commit.clone());
     // The named benchmarks come from each commit's own table, unless one is chosen.
     flags.benchmarks = None;

@@ -141,11 +141,11 @@ pub fn compare(
 fn prepare(
     request: &Request,
     builds: &mut Builds,
-    Context { helper, interrupt }: Context<'_>,
+    context: Context<'_>,
     reporter: &mut Recorder<impl FnMut(Event<'_>)>,
 ) -> Result<Preparation, Error> {
     let prepare = |builds: &mut Builds, reporter: &mut Recorder<_>| loop {
-        match workspace::prepare(&builds.request(request), helper, interrupt, reporter) {
+        match workspace::prepare(&builds.request(request), context, reporter) {
             Err(error) if builds.are_given_up(&error) => reporter.begin_again(),
             prepared => return prepared,
         }
@@ -167,7 +167,7 @@ fn prepare(
 /// Those of [`compare`] that occur before its first build.
 pub fn preview(
     options: &Options,
-    Context { helper, interrupt }: Context<'_>,
+    context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Preview, Error> {
     let reporter = &mut Recorder::new(on_event);
@@ -176,7 +176,7 @@ pub fn preview(
         preview.notices.iter().for_each(|notice| reporter.notice(notice.clone()));
         return Ok(preview);
     }
-    let preview = workspace::preview(&options.request, helper, interrupt, reporter)?;
+    let preview = workspace::preview(&options.request, context, reporter)?;
     Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
 }
 

@@ -156,7 +156,7 @@ impl Proposal {
 /// # Errors
 /// If there is no repository or workspace, or nothing to choose from.
 pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Error> {
-    let (workspace, root) = workspace::user_workspace(request, context.helper, context.interrupt)?;
+    let (workspace, root) = workspace::user_workspace(request, context)?;
     let flags = &request.flags;
     let chosen = choose(&workspace, &request.folder, flags);
     let (chosen, others) =

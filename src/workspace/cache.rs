@@ -166,10 +166,7 @@ impl Cache {
         // Worktree paths end up in executables, so their spelling must not
         // depend on the links through which the cache is reached.
         let root = root.canonicalize().map_err(io_error("find", &root))?;
-        check_owner(&root, &[user_id(), ROOT])?;
-        if !is_shared(&root) {
-            check_mode(&root)?;
-        }
+        check(&root, &[user_id(), ROOT], true)?;
         let tag = root.join("CACHEDIR.TAG");
         if !tag.is_file() {
             remove(&tag)?;
@@ -202,7 +199,7 @@ impl Cache {
         let repository = RepositoryCache { path: bucket.join(name) };
         make_dir(&repository.path)?;
         for folder in [&bucket, &repository.path, &repository.builds()] {
-            check_own(folder)?;
+            check(folder, &[user_id()], false)?;
         }
         let note = repository.path.join(REPOSITORY);
         if !note.is_file() {
@@ -213,38 +210,21 @@ impl Cache {
     }
 }
 
-/// Rejects a folder that belongs to none of these users: whoever can put a
-/// build there controls what is run.
-fn check_owner(path: &Path, users: &[u32]) -> Result<(), Error> {
+/// Rejects a folder that belongs to none of these users, or that others may write to: whoever can
+/// put a build there controls what is run. As in `/tmp`, others may add to one that `may_be_shared`
+/// if they can only remove what belongs to them.
+fn check(path: &Path, users: &[u32], may_be_shared: bool) -> Result<(), Error> {
     let about = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         about => about.map_err(io_error("look at", path))?,
     };
-    let owner = owner(&about);
+    let (path, owner, mode) = (path.to_owned(), owner(&about), mode(&about));
+    let is_open = mode & OTHERS_WRITE != 0 && !(may_be_shared && mode & STICKY != 0);
     match users.contains(&owner) {
+        false => Err(Error::NotOwned { path, owner }),
+        true if is_open => Err(Error::Open(path)),
         true => Ok(()),
-        false => Err(Error::NotOwned { path: path.to_owned(), owner }),
     }
-}
-
-/// Rejects a folder that others may write to, since they could change what is run.
-fn check_mode(path: &Path) -> Result<(), Error> {
-    match path.metadata() {
-        Ok(about) if mode(&about) & OTHERS_WRITE != 0 => Err(Error::Open(path.to_owned())),
-        _ => Ok(()),
-    }
-}
-
-/// Rejects a folder that belongs to another user or that others may write to.
-fn check_own(path: &Path) -> Result<(), Error> {
-    check_owner(path, &[user_id()])?;
-    check_mode(path)
-}
-
-/// Whether others may add to a folder, but only remove what belongs to them, as
-/// in `/tmp`.
-fn is_shared(path: &Path) -> bool {
-    path.metadata().is_ok_and(|about| mode(&about) & STICKY != 0)
 }
 
 /// Creates a folder and its parents, accessible to the user only.
@@ -310,7 +290,7 @@ impl RepositoryCache {
     pub(crate) fn heap_objects(&self) -> Result<PathBuf, Error> {
         let folder = self.root().join(HEAP_OBJECTS);
         make_dir(&folder)?;
-        check_own(&folder)?;
+        check(&folder, &[user_id()], false)?;
         Ok(folder)
     }
 

@@ -15,7 +15,8 @@ use super::tools::Tools;
 use super::{Preparation, Request, checkout, environment, settings};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::Error;
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
+use crate::exec::process::Interrupt;
 use crate::model::notice::Notice;
 use crate::model::revision::{BaseRule, Sides};
 use crate::model::side::Pair;
@@ -40,13 +41,12 @@ pub(super) struct PrepareContext<'a> {
 impl<'a> PrepareContext<'a> {
     pub(super) fn open(
         request: &'a Request,
-        helper: &'a Helper,
-        interrupt: &'a Interrupt,
+        context: Context<'a>,
         reporter: &'a mut (dyn Reporter + 'a),
     ) -> Result<Self, Error> {
         let repo = Repo::discover(&request.folder)?;
         let cache = repository_cache(request, &repo)?;
-        let tools = Tools::new(helper, interrupt, environment::of(request))?;
+        let tools = Tools::new(context, environment::of(request))?;
         Ok(PrepareContext { request, repo, cache, tools, reporter, moves: Moves::default() })
     }
 
@@ -227,13 +227,9 @@ pub(crate) fn repository_cache(request: &Request, repo: &Repo) -> Result<Reposit
 ///
 /// # Errors
 /// If there is no repository or workspace, or the table is invalid.
-pub(crate) fn user_table(
-    request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
-) -> Result<Table, Error> {
+pub(crate) fn user_table(request: &Request, context: Context<'_>) -> Result<Table, Error> {
     let reporter = &mut Recorder::new(|_| {});
-    let context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let context = PrepareContext::open(request, context, reporter)?;
     let table = UserTree::read(&context)?.table(&request.flags)?;
     Ok(request.flags.clone().over(table.unwrap_or_default()))
 }
@@ -244,11 +240,10 @@ pub(crate) fn user_table(
 /// If one of them does not exist.
 pub(crate) fn user_workspace(
     request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
 ) -> Result<(Workspace, PathBuf), Error> {
     let reporter = &mut Recorder::new(|_| {});
-    let context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let context = PrepareContext::open(request, context, reporter)?;
     let workspace = context.workspace(&request.folder, None)?;
     Ok((workspace, context.repo.root().to_owned()))
 }

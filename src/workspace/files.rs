@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::FileError;
-use crate::exec::system::Memo;
+use crate::exec::system::{self, Memo};
 
 /// Everything below the folder `root`, by relative paths; a folder comes before
 /// its content. What `is_skipped` is left out, with its content. Links are not
@@ -51,13 +51,7 @@ fn unless_gone<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileErr
 
 /// Removes a file, a link, or a folder with its content, if it exists.
 pub(super) fn remove(path: &Path) -> Result<(), FileError> {
-    let removed = match path.symlink_metadata() {
-        Ok(about) if about.is_dir() => fs_err::remove_dir_all(path),
-        Ok(_) => fs_err::remove_file(path),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    };
-    removed.map_err(FileError::new("remove", path))
+    system::remove(path).map_err(FileError::new("remove", path))
 }
 
 /// Removes everything below the folder `root` that is not known, by relative paths, and what is

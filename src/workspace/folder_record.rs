@@ -51,9 +51,6 @@ enum RecordedEntry {
 struct RecordedFile {
     length: u64,
     mode: u32,
-    /// When it was last written, in nanoseconds since 1970.
-    modified: i64,
-    /// Values that change with every change of the file, if the system has them.
     stamp: Stamp,
     /// `None` if the file can't be read.
     sha256: Option<String>,
@@ -151,7 +148,6 @@ impl RecordedEntry {
         Ok(RecordedEntry::File(RecordedFile {
             length: about.len(),
             mode: mode(about),
-            modified: nanoseconds(about),
             stamp: stamp(about),
             sha256: digest_file(full).ok(),
         }))
@@ -163,7 +159,7 @@ impl RecordedEntry {
         &mut self,
         full: &Path,
         about: &Metadata,
-        written: Option<(i32, u32)>,
+        written: Option<(i64, u32)>,
     ) -> Result<Restored, FileError> {
         let RecordedEntry::File(file) = self else {
             let is_same = RecordedEntry::read(full, about)? == *self;
@@ -181,8 +177,9 @@ impl RecordedEntry {
             return Ok(Restored::Changed);
         }
         // Build tools compare times.
-        if nanoseconds(about) != file.modified {
-            set_modified(full, time(file.modified)).map_err(FileError::new("touch", full))?;
+        let modified = file.stamp.modified;
+        if stamp(about).modified != modified {
+            set_modified(full, time(modified)).map_err(FileError::new("touch", full))?;
         }
         let about = full.symlink_metadata().map_err(FileError::new("read", full))?;
         file.stamp = stamp(&about);
@@ -192,7 +189,7 @@ impl RecordedEntry {
 
 /// The content of a worktree: relative paths, with the length and the time of
 /// each file.
-pub(super) type Outline = BTreeMap<PathBuf, (u64, i64)>;
+pub(super) type Outline = BTreeMap<PathBuf, (u64, (i64, u32))>;
 
 /// The outline of the worktree at `root`, without what cargo itself writes for the
 /// workspace in its folder `workspace`.
@@ -200,8 +197,8 @@ pub(super) fn outline(root: &Path, workspace: &Path) -> Result<Outline, FileErro
     let cargos = ["Cargo.lock", "target"].map(|name| workspace.join(name));
     let found = walk(root, |path| is_git(path) || cargos.iter().any(|own| own == path))?;
     let outlined = found.into_iter().map(|(path, about)| match about.is_dir() {
-        true => (path, (0, 0)),
-        false => (path, (about.len(), nanoseconds(&about))),
+        true => (path, (0, (0, 0))),
+        false => (path, (about.len(), stamp(&about).modified)),
     });
     Ok(outlined.collect())
 }
@@ -211,19 +208,11 @@ pub(super) fn is_git(path: &Path) -> bool {
     path.as_os_str() == ".git"
 }
 
-/// When a file was last written, in nanoseconds since 1970.
-fn nanoseconds(about: &Metadata) -> i64 {
-    let number = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    match about.modified().unwrap_or(UNIX_EPOCH).duration_since(UNIX_EPOCH) {
-        Ok(after) => number(after),
-        Err(before) => -number(before.duration()),
-    }
-}
-
-/// The time of a number of [`nanoseconds`].
-fn time(nanoseconds: i64) -> SystemTime {
-    let span = Duration::from_nanos(nanoseconds.unsigned_abs());
-    if nanoseconds < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
+/// So many seconds and nanoseconds after the beginning of 1970.
+fn time((seconds, nanoseconds): (i64, u32)) -> SystemTime {
+    let whole = Duration::from_secs(seconds.unsigned_abs());
+    let whole = if seconds < 0 { UNIX_EPOCH - whole } else { UNIX_EPOCH + whole };
+    whole + Duration::from_nanos(nanoseconds.into())
 }
 
 /// A path as text, with bytes that are not UTF-8, and `%`, escaped as numbers.
@@ -392,14 +381,15 @@ mod tests {
 
     #[test]
     fn times_and_paths_are_written_so_that_they_can_be_read() {
-        for number in [0, 1, -1, 1_700_000_000_123_456_789] {
+        for (seconds, nanoseconds) in [(0, 0), (0, 1), (-1, 999_999_999), (1_700_000_000, 123_456)]
+        {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("file");
             std::fs::write(&path, "").unwrap();
-            set_modified(&path, time(number)).unwrap();
+            set_modified(&path, time((seconds, nanoseconds))).unwrap();
             // If the file system has coarser times.
-            let found = nanoseconds(&path.metadata().unwrap());
-            assert!((found - number).abs() < 2_000_000_000, "{found} for {number}");
+            let (found, _) = stamp(&path.metadata().unwrap()).modified;
+            assert!((found - seconds).abs() < 2, "{found} for {seconds}");
         }
         assert_eq!(escape(Path::new("a%b")), "a%25b");
         let bytes = crate::exec::system::from_git(b"f\xffo");

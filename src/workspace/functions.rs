@@ -39,6 +39,9 @@ use object_file::{ObjectFile, is_plain_rust};
 /// The suffixes of files that rustc makes and puts in an order of its own.
 const RUSTCS: [&str; 2] = [".rlib", ".rcgu.o"];
 
+/// How files of libraries begin that contain all that linkers take of them.
+const LIBRARIES: [&[u8]; 2] = [b"!<arch>\n", b"\x7fELF"];
+
 /// The function that decides for all of Rust where they continue when they unwind.
 const UNWINDS: &str = "rust_eh_personality";
 
@@ -414,6 +417,11 @@ fn content_of(input: &RelinkInput) -> Result<OriginFile, String> {
     let name = name.split('.').next().unwrap_or_default();
     let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
     let content = read(&input.path, input.sha256.as_deref())?;
+    let is_library = input.path.extension().is_some_and(|end| end == "a" || end == "so");
+    // Neither a thin archive nor a script does.
+    if is_library && !LIBRARIES.iter().any(|begin| content.starts_with(begin)) {
+        return Err(format!("`{}` names files that were not kept", input.path.display()));
+    }
     Ok((name.trim_start_matches("lib").to_owned(), content))
 }
 

@@ -19,7 +19,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
-use tar::Archive;
+use tar::{Archive, Builder};
 
 use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
@@ -222,13 +222,13 @@ impl Pack {
         let start = line(&"0".repeat(DIGEST));
         file.write_all(start.as_bytes()).map_err(failed())?;
         let compressed = GzEncoder::new(BufWriter::new(file), Compression::fast());
-        let mut archive = files::Writer::new(compressed);
+        let mut archive = Builder::new(compressed);
         let about = serde_json::to_vec(self).map_err(io::Error::from).map_err(failed())?;
-        archive.add_first(&about).map_err(failed())?;
+        files::add_first(&mut archive, &about).map_err(failed())?;
         for folder in self.folders() {
-            archive.add_folder(&self.root, &folder, interrupt)?;
+            files::add_folder(&mut archive, &self.root, &folder, interrupt)?;
         }
-        let compressed = archive.end().map_err(failed())?;
+        let compressed = archive.into_inner().map_err(failed())?;
         let finish = || -> io::Result<u64> {
             compressed.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
             file.seek(io::SeekFrom::Start(start.len() as u64))?;

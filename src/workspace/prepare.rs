@@ -17,7 +17,7 @@ use super::{
 };
 use crate::engine::event::Reporter;
 use crate::error::Error;
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::model::notice::Notice;
 use crate::model::revision::Sides;
 use crate::model::side::Pair;
@@ -26,12 +26,11 @@ use crate::settings::policy::Settings;
 /// Prepares both sides.
 pub(crate) fn prepare(
     request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<Preparation, Error> {
     let start = Instant::now();
-    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let mut context = PrepareContext::open(request, context, reporter)?;
     let (sides, setup, lock) = match set_up_sides(&mut context)? {
         SetUp::NothingToCompare { sides, settings } => {
             return Ok(context.finish(sides, *settings));
@@ -82,12 +81,11 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
 /// Prepares the head of a request, without any base: its table decides.
 pub(crate) fn prepare_one(
     request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<PreparedSide, Error> {
     let start = Instant::now();
-    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let mut context = PrepareContext::open(request, context, reporter)?;
     let revision = context.repo.at(request.head.as_deref())?;
     if let Some(files) = context.uncommitted_files()? {
         context.notice(Notice::DirtyTree { files });

@@ -13,7 +13,7 @@ use super::relink::linker::host;
 use super::setup::{Setup, SideSetup};
 use crate::engine::event::Reporter;
 use crate::error::Error;
-use crate::exec::process::{Helper, Interrupt};
+use crate::exec::execution::Context;
 use crate::model::gate::{Gate, Waiver};
 use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
@@ -107,11 +107,10 @@ impl Preview {
 /// The same, up to there.
 pub(crate) fn preview(
     request: &Request,
-    helper: &Helper,
-    interrupt: &Interrupt,
+    context: Context<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<Preview, Error> {
-    let mut context = PrepareContext::open(request, helper, interrupt, reporter)?;
+    let mut context = PrepareContext::open(request, context, reporter)?;
     let policy_from = request.policy_from;
     Ok(match set_up_sides(&mut context)? {
         SetUp::NothingToCompare { sides, settings } => Preview::new(sides, &settings, policy_from),

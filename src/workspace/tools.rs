@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::error::Error;
 use crate::exec::error::ExecError;
+use crate::exec::execution::Context;
 use crate::exec::process::{Command, Exit, Helper, Interrupt, Sink, stderr_tail};
 use crate::workspace::error::WorkspaceError;
 
@@ -31,11 +32,8 @@ pub struct Captured {
 
 impl<'a> Tools<'a> {
     /// Tools that run in this environment.
-    pub(crate) fn new(
-        helper: &'a Helper,
-        interrupt: &'a Interrupt,
-        env: Vec<(OsString, OsString)>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(context: Context<'a>, env: Vec<(OsString, OsString)>) -> Result<Self, Error> {
+        let Context { helper, interrupt } = context;
         let scratch = tempfile::tempdir();
         let scratch = scratch.map_err(Error::io("create a folder in", &std::env::temp_dir()))?;
         Ok(Tools { helper, interrupt, env, scratch })

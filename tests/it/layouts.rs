@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{RELEASES, Ran, Repo, metric};
+use crate::support::{RELEASES, Ran, Repo, linker, linker_variable, metric};
 
 /// A repository whose benchmark reports as its time what the head's source says: `built`
 /// as it was built, `elsewhere` in other layouts; the base's is 1 ms everywhere. Noise
@@ -401,13 +401,35 @@ fn what_did_not_change_is_at_the_same_addresses() {
 #[test]
 fn executables_are_measured_as_built_if_asked_or_if_they_cannot_be_linked_again() {
     let repo = moved();
-    let linker = repo.around().join("my-cc");
-    std::fs::write(&linker, "#!/bin/sh\nexec cc \"$@\"\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&linker, mode).unwrap();
-    let other = format!("-Clinker={}", linker.display());
+    let other = format!("-Clinker={}", linker(&repo, ""));
     for (args, env) in [("--layouts off", None), ("", Some(("RUSTFLAGS", &*other)))] {
         let (share, moved) = moves(&repo, args, env.as_slice());
         assert!(share.is_none() && !moved.is_empty(), "{args}: {share:?}, {moved:?}");
+    }
+}
+
+#[test]
+fn what_a_failing_link_was_for_is_left_out_and_nothing_else() {
+    let variable = linker_variable();
+    let (aligned, layouts) = ("at equal addresses (", "functions in another order (");
+    let ways = [
+        ("*--symbol-ordering-file*", vec![aligned]),
+        ("*--shuffle-sections*", vec![layouts]),
+        // The object that scatters the heap is linked both times.
+        ("*/heap-v1/*", vec![aligned, layouts]),
+    ];
+    for (link, fails) in ways {
+        let repo = repo("1.2e-3", "1e-3");
+        let linker = linker(&repo, &format!("case \"$*\" in {link}) exit 3;; esac"));
+        let call = repo.cbdr("compare main --harness json --seed 5 --format json");
+        let object = call.env(&variable, linker).run().code(0).json();
+        let notices: Vec<_> = object["notices"].as_array().unwrap().iter().collect();
+        let says = |what: &&str| notices.iter().any(|notice| notice.to_string().contains(what));
+        for what in [aligned, layouts] {
+            assert_eq!(says(&what), fails.contains(&what), "{link}: {notices:?}");
+        }
+        assert_eq!(fails.contains(&aligned), object["benchmarks"][0]["aligned"].is_null());
+        let placing = if fails.contains(&layouts) { "copied" } else { "linked" };
+        assert_eq!(self::layouts(&object)["placing"], placing, "{link}: {object}");
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{LAYOUTS, Ran, Repo, Variables};
+use crate::support::{LAYOUTS, Ran, Repo, Variables, host, linker, linker_variable};
 
 /// A comparison that measures next to nothing.
 #[track_caller]
@@ -195,22 +195,27 @@ fn links_are_there_in_a_warm_start_also_where_only_the_builds_were_kept() {
     }
     compare(&repo, "", &[]).code(0).never_says("Compiling");
     assert_eq!(all(&repo), cold);
+    // As a removal that was cut short leaves a build.
+    std::fs::remove_dir_all(cold[0].0.join("links")).unwrap();
+    compare(&repo, "", &[]).code(0);
+    assert_eq!(all(&repo), cold);
+}
+
+#[test]
+fn a_program_that_nobody_may_execute_since_a_kill_is_one_again() {
+    let repo = branch();
+    compare(&repo, "", &[]).code(0);
+    // As while cargo tells how it runs the program.
+    let script = "chmod -R a-x,a+X head/live-* && rm -r head/files-* builds";
+    let mut killed = std::process::Command::new("sh");
+    let killed = killed.args(["-c", script]).current_dir(repo.cached()).status();
+    assert!(killed.unwrap().success());
+    compare(&repo, "", &[]).code(0);
 }
 
 #[test]
 fn the_users_linker_is_called() {
-    let script = |repo: &Repo, name: &str| {
-        let (path, log) = (repo.around().join(name), repo.around().join("log"));
-        let text = format!("#!/bin/sh\necho {name} >> '{}'\nexec cc \"$@\"\n", log.display());
-        std::fs::write(&path, text).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&path, mode).unwrap();
-        (path.to_str().unwrap().to_owned(), log)
-    };
-    let host = std::process::Command::new("rustc").arg("-vV").output().unwrap();
-    let host = String::from_utf8(host.stdout).unwrap();
-    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned();
-    let variable = format!("CARGO_TARGET_{}_LINKER", host.to_uppercase().replace('-', "_"));
+    let (host, variable) = (host(), linker_variable());
     let by_all = [
         (Some(&*variable), None, true),
         (None, Some(format!("[target.{host}]\nlinker = \"LINKER\"\n")), true),
@@ -219,7 +224,8 @@ fn the_users_linker_is_called() {
     ];
     for (variable, config, is_kept) in by_all {
         let repo = branch();
-        let (path, log) = script(&repo, "my-cc");
+        let log = repo.around().join("log");
+        let path = linker(&repo, &format!("echo linked >> '{}'", log.display()));
         if let Some(config) = config {
             let folder = repo.around().join(".cargo");
             std::fs::create_dir(&folder).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Cbdr, Ran, Repo, git, metric};
+use crate::support::{Cbdr, Ran, Repo, git, host, metric};
 
 /// What a run of the fixture `witness` saw.
 #[derive(Debug)]
@@ -546,13 +546,6 @@ fn where_cargo_compares_contents_no_side_runs_what_was_built_for_the_other() {
     let object = cbdr.env("CARGO_UNSTABLE_CHECKSUM_FRESHNESS", "true").run().code(0).json();
     let result = metric(&object, "wall_time");
     assert_eq!((&result["base"], &result["head"]), (&1e-3.into(), &2e-3.into()));
-}
-
-/// The target triple of this machine.
-fn host() -> String {
-    let output = Command::new("rustc").arg("-vV").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
 }
 
 #[test]

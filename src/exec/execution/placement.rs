@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Sink, stderr_tail};
 use crate::exec::program::{AlignedLink, HEAP_SEED, LinkedElsewhere, Relink};
-use crate::exec::system::remove_by;
+use crate::exec::system;
 use crate::model::layouts::Placing;
 
 /// The suffix of an executable with another layout. It is stored next to the one that
@@ -92,77 +92,68 @@ impl SideProgram {
     }
 
     /// Gives the executable another layout for all following runs: the one with this `number`,
-    /// which always has the same `seed`. Several tests use it, and linking takes longer than many
-    /// a run, so it is only linked once if there is room to keep it.
+    /// which always has the same `seed`.
     ///
     /// # Errors
     /// If the linker fails, or the file can't be written.
     pub(crate) fn place(
         &mut self,
         placing: Placing,
-        (number, seed): (usize, u32),
+        layout: (usize, u32),
         context: Context<'_>,
     ) -> Result<(), Error> {
-        let Some(Placement { built, moved, word, relink, kept, .. }) = &self.placement else {
+        let Some(Placement { built, moved, word, relink, .. }) = &self.placement else {
             return Ok(());
         };
         let (built, moved, word) = (built.clone(), moved.clone(), *word);
-        let known = match self.linked_elsewhere() {
-            Some(LinkedElsewhere { layouts: Ok(layouts), .. }) => layouts.get(number),
-            _ => kept.get(number),
-        };
-        let copied = match (placing, relink) {
-            (Placing::Linked, Ok(_)) if known.is_none() => {
-                self.link_next_layout((number, seed), context)?
-            }
-            (Placing::Linked, Ok(_)) => known.cloned(),
-            _ => Some(built),
-        };
-        if let Some(copied) = copied {
-            // A new file, not new content in the same pages.
-            remove(&moved)?;
-            fs_err::copy(&copied, &moved).map_err(Error::io("copy", &copied))?;
-        }
+        let is_linked = placing == Placing::Linked && relink.is_ok();
+        let from = if is_linked { self.linked_layout(layout, context)? } else { built };
+        // A new file, not new content in the same pages.
+        remove(&moved)?;
+        fs_err::copy(&from, &moved).map_err(Error::io("copy", &from))?;
         self.command.argv[word] = moved.into();
         Ok(())
     }
 
-    /// Links a layout. Returns its path if it is kept; otherwise it is the one that runs.
-    fn link_next_layout(
+    /// The executable in a layout. Several tests use it, and linking takes longer than many a run,
+    /// so it is only linked once if there is room to keep it.
+    fn linked_layout(
         &mut self,
         (number, seed): (usize, u32),
         context: Context<'_>,
-    ) -> Result<Option<PathBuf>, Error> {
-        let path = self.folder.join(format!("layout-{number}"));
-        let is_next = |placement: &Placement| placement.kept.len() == number && placement.left > 0;
-        if self.placement.as_ref().is_some_and(is_next) {
-            let linked = self.link_layout(seed, &path, context);
-            let Some(Placement { kept, left, .. }) = &mut self.placement else { return Ok(None) };
-            match (linked, path.metadata()) {
-                (Ok(()), Ok(about)) => {
-                    *left = left.saturating_sub(about.len());
-                    kept.push(path.clone());
-                    return Ok(Some(path));
-                }
+    ) -> Result<PathBuf, Error> {
+        if let Some(known) = self.layouts().get(number) {
+            return Ok(known.clone());
+        }
+        let is_next = |one: &Placement| one.kept.len() == number && one.left > 0;
+        let is_kept = self.placement.as_ref().is_some_and(is_next);
+        let name = if is_kept { format!("layout-{number}") } else { "layout".to_owned() };
+        let path = self.folder.join(name);
+        let linked = self.link_layout(seed, &path, context);
+        if let Some(Placement { kept, left, .. }) = &mut self.placement {
+            if linked.is_err() {
                 // The disk may be full.
-                _ => {
-                    *left = 0;
-                    kept.drain(..).chain([path]).try_for_each(|path| remove(&path))?;
-                }
+                *left = 0;
+                kept.drain(..).try_for_each(|path| remove(&path))?;
+            } else if is_kept {
+                *left = left.saturating_sub(path.metadata().map_or(0, |about| about.len()));
+                kept.push(path.clone());
             }
         }
-        let moved = self.placement.as_ref().map(|placement| placement.moved.clone());
-        moved.map_or(Ok(()), |moved| self.link_layout(seed, &moved, context))?;
-        Ok(None)
+        linked.map(|()| path)
+    }
+
+    /// The layouts that need not be linked.
+    fn layouts(&self) -> &[PathBuf] {
+        match self.linked_elsewhere() {
+            Some(linked) => linked.layouts.as_deref().unwrap_or_default(),
+            None => self.placement.as_ref().map_or(&[][..], |placement| &placement.kept),
+        }
     }
 
     /// The number of layouts that need not be linked.
     pub(crate) fn layouts_at_hand(&self) -> u64 {
-        let own = || self.placement.as_ref().map_or(0, |placement| placement.kept.len());
-        match self.linked_elsewhere() {
-            Some(LinkedElsewhere { layouts, .. }) => layouts.as_ref().map_or(0, Vec::len) as u64,
-            None => own() as u64,
-        }
+        self.layouts().len() as u64
     }
 
     /// Moves the stack of all following runs by less than a page, as `seed` says: the
@@ -305,5 +296,5 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
-    remove_by(path, |path| std::fs::remove_file(path)).map_err(Error::io("remove", path))
+    system::remove(path).map_err(Error::io("remove", path))
 }

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 
-use super::{Definition, libtest, text};
+use super::{Definition, NO_HARNESS, libtest, text};
 use crate::model::dialect::Dialect;
 
 /// Part of its output for each benchmark.
@@ -21,11 +21,10 @@ pub(super) static BENCHER: Definition = Definition {
     words: &[TIME],
     // All versions accept one filter.
     exact: Some(TIME),
-    set_up: |_, _, _| Vec::new(),
-    timed: |_, _| Vec::new(),
     only,
     matching: |filter| vec![filter.into()],
     read: |paths| libtest::read(&text(&paths.stdout)?),
+    ..NO_HARNESS
 };
 
 /// The argument that runs these benchmarks, and perhaps others: bencher accepts a

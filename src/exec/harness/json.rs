@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Definition, Error, MOST_METRICS, check_at_most, reading, set, text};
+use super::{Definition, Error, MOST_METRICS, NO_HARNESS, check_at_most, reading, set, text};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 
@@ -17,21 +17,16 @@ const VARIABLE: &str = "CBDR_OUTPUT";
 
 pub(super) static JSON: Definition = Definition {
     dialect: Dialect::Json,
-    marks: &[],
-    words: &[],
-    exact: None,
     set_up: |_, command, paths| {
         command.set_var(VARIABLE, paths.output.clone());
         Vec::new()
     },
-    timed: |_, _| Vec::new(),
-    matching: |_| Vec::new(),
-    only: |_| Vec::new(),
     read: |paths| {
         let printed = text(&paths.stdout)?;
         let written = text(&paths.output)?;
         read(if written.trim().is_empty() { &printed } else { &written })
     },
+    ..NO_HARNESS
 };
 
 pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {

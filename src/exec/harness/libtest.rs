@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 
-use super::{Definition, Error, reading, seconds, set, text};
+use super::{Definition, Error, NO_HARNESS, reading, seconds, set, text};
 use crate::model::dialect::Dialect;
 use crate::model::row::{Reading, Values};
 
@@ -18,11 +18,10 @@ pub(super) static LIBTEST: Definition = Definition {
     marks: &["Exactly match filters |rather than by substring"],
     words: &[EXACT],
     exact: Some(EXACT),
-    set_up: |_, _, _| Vec::new(),
-    timed: |_, _| Vec::new(),
     only,
     matching: |filter| vec![filter.into()],
     read: |paths| read(&text(&paths.stdout)?),
+    ..NO_HARNESS
 };
 
 pub(super) fn only(names: &[&str]) -> Vec<OsString> {

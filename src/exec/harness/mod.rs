@@ -21,7 +21,7 @@ use std::time::Duration;
 use memchr::memmem;
 
 use crate::exec::process::{Command, Sink};
-use crate::exec::system::remove_by;
+use crate::exec::system::remove;
 use crate::model::dialect::Dialect;
 use crate::model::metric::unfit;
 use crate::model::row::{Reading, Values};
@@ -121,7 +121,9 @@ static DEFINITIONS: [&Definition; 7] = [
 ];
 
 /// The process itself is the measurement.
-static PLAIN: Definition = Definition {
+static PLAIN: Definition = NO_HARNESS;
+
+const NO_HARNESS: Definition = Definition {
     dialect: Dialect::Plain,
     marks: &[],
     words: &[],
@@ -319,11 +321,7 @@ impl Harness {
         if self.dialect == Dialect::Plain {
             return Ok(());
         }
-        let output = match paths.output.is_dir() {
-            true => remove_by(&paths.output, |path| std::fs::remove_dir_all(path)),
-            false => remove_by(&paths.output, |path| std::fs::remove_file(path)),
-        };
-        let removed = output.and(remove_by(&paths.stdout, |path| std::fs::remove_file(path)));
+        let removed = remove(&paths.output).and(remove(&paths.stdout));
         removed.map_err(|source| Error::File { path: paths.output.clone(), source })
     }
 

@@ -12,8 +12,7 @@ use std::io;
 use super::{Error, Refusal};
 use crate::exec::machine::{Machine, Processor};
 use crate::exec::process::counter::{
-    Counter, CounterEvent, CounterReading, CounterRefusal, HardwareEvent, SoftwareEvent, probe,
-    reason,
+    Counter, CounterEvent, CounterReading, CounterRefusal, probe, reason,
 };
 use crate::model::metric::{KnownMetric, Metric, MetricSource, Unit};
 use crate::model::row::Values;
@@ -101,27 +100,22 @@ struct UnknownEvent;
 /// The counter of a metric, and the counter whose value is subtracted.
 fn counters(name: &str, processor: &Processor) -> (Counter, Option<Result<Counter, UnknownEvent>>) {
     let user = |event| Counter { event, kernel: false };
-    let hardware = |event| (user(CounterEvent::Hardware(event)), None);
-    let software = |event| (user(CounterEvent::Software(event)), None);
-    match name {
-        "cycles" => hardware(HardwareEvent::Cycles),
-        "branches" => hardware(HardwareEvent::Branches),
-        "branch_misses" => hardware(HardwareEvent::BranchMisses),
-        "cache_misses" => hardware(HardwareEvent::CacheMisses),
-        "page_faults" => software(SoftwareEvent::PageFaults),
-        "context_switches" => {
-            // They happen in the kernel.
-            let event = CounterEvent::Software(SoftwareEvent::ContextSwitches);
-            (Counter { event, kernel: true }, None)
-        }
-        "task_clock" => software(SoftwareEvent::TaskClock),
-        "instructions_minus_irqs" => {
-            let minus = interrupts(processor).map(|number| user(CounterEvent::Raw(number)));
-            let instructions = user(CounterEvent::Hardware(HardwareEvent::Instructions));
-            (instructions, Some(minus.ok_or(UnknownEvent)))
-        }
-        _ => hardware(HardwareEvent::Instructions),
-    }
+    let counter = match name {
+        "cycles" => user(CounterEvent::CYCLES),
+        "branches" => user(CounterEvent::BRANCHES),
+        "branch_misses" => user(CounterEvent::BRANCH_MISSES),
+        "cache_misses" => user(CounterEvent::CACHE_MISSES),
+        "page_faults" => user(CounterEvent::PAGE_FAULTS),
+        // They happen in the kernel.
+        "context_switches" => Counter { event: CounterEvent::CONTEXT_SWITCHES, kernel: true },
+        "task_clock" => user(CounterEvent::TASK_CLOCK),
+        _ => user(CounterEvent::INSTRUCTIONS),
+    };
+    let minus = (name == "instructions_minus_irqs").then(|| {
+        let number = interrupts(processor).ok_or(UnknownEvent)?;
+        Ok(user(CounterEvent::raw(number)))
+    });
+    (counter, minus)
 }
 
 /// The number of the event "hardware interrupt" in user mode. Each interrupt is
@@ -151,8 +145,7 @@ fn unknown_interrupts(name: &'static str) -> Refusal {
 fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &Machine) -> Refusal {
     let is_virtual = machine.processor.is_virtual;
     let elsewhere = "`instructions_cachegrind` counts with valgrind, on any machine".to_owned();
-    let helps = !matches!(counter.event, CounterEvent::Software(_));
-    let elsewhere = helps.then_some(elsewhere);
+    let elsewhere = Some(elsewhere).filter(|_| !counter.event.is_of_kernel());
     // Up to 2, everybody may count their own programs in user mode; up to 1, also
     // in the kernel.
     let enough = if counter.kernel { 1 } else { 2 };
@@ -225,9 +218,9 @@ mod tests {
         let meter = meter(&["instructions", "instructions_minus_irqs", "task_clock"]);
         let user = |event| Counter { event, kernel: false };
         let expected = [
-            user(CounterEvent::Hardware(HardwareEvent::Instructions)),
-            user(CounterEvent::Raw(0x1cb)),
-            user(CounterEvent::Software(SoftwareEvent::TaskClock)),
+            user(CounterEvent::INSTRUCTIONS),
+            user(CounterEvent::raw(0x1cb)),
+            user(CounterEvent::TASK_CLOCK),
         ];
         assert_eq!(meter.counters, expected);
         let values = meter.read(&[reading(1000), reading(30), reading(2_000_000)]).unwrap();

@@ -20,38 +20,40 @@ pub struct Counter {
     pub(crate) kernel: bool,
 }
 
-/// An event as `perf_event_open(2)` names it.
+/// An event as `perf_event_open(2)` names it: its type, and its number among those of that type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CounterEvent {
-    Hardware(HardwareEvent),
-    Software(SoftwareEvent),
-    /// An event by this processor's own number.
-    Raw(u64),
-}
+pub struct CounterEvent(u32, u64);
 
-/// Events that most processors count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HardwareEvent {
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const RAW: u32 = 4;
+
+impl CounterEvent {
     /// Cycles, which last longer when the clock is slower.
-    Cycles,
+    pub(crate) const CYCLES: Self = CounterEvent(HARDWARE, 0);
     /// Retired instructions.
-    Instructions,
+    pub(crate) const INSTRUCTIONS: Self = CounterEvent(HARDWARE, 1);
     /// Misses in the last-level cache, usually.
-    CacheMisses,
+    pub(crate) const CACHE_MISSES: Self = CounterEvent(HARDWARE, 3);
     /// Retired branches.
-    Branches,
+    pub(crate) const BRANCHES: Self = CounterEvent(HARDWARE, 4);
     /// Mispredicted branches.
-    BranchMisses,
-}
-
-/// Events that the kernel counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SoftwareEvent {
+    pub(crate) const BRANCH_MISSES: Self = CounterEvent(HARDWARE, 5);
     /// Nanoseconds on a processor.
-    TaskClock,
+    pub(crate) const TASK_CLOCK: Self = CounterEvent(SOFTWARE, 1);
     /// Page faults, minor and major.
-    PageFaults,
-    ContextSwitches,
+    pub(crate) const PAGE_FAULTS: Self = CounterEvent(SOFTWARE, 2);
+    pub(crate) const CONTEXT_SWITCHES: Self = CounterEvent(SOFTWARE, 3);
+
+    /// An event by this processor's own number.
+    pub(crate) fn raw(number: u64) -> Self {
+        CounterEvent(RAW, number)
+    }
+
+    /// Whether the kernel counts it, and not the processor.
+    pub(crate) fn is_of_kernel(self) -> bool {
+        self.0 == SOFTWARE
+    }
 }
 
 /// What a counter has counted.
@@ -127,27 +129,10 @@ impl OpenCounters {
 fn open(counter: Counter) -> io::Result<File> {
     use perf_event_open_sys::{bindings as sys, perf_event_open};
     use std::os::fd::FromRawFd;
-    let hardware = |event| match event {
-        HardwareEvent::Cycles => sys::PERF_COUNT_HW_CPU_CYCLES,
-        HardwareEvent::Instructions => sys::PERF_COUNT_HW_INSTRUCTIONS,
-        HardwareEvent::CacheMisses => sys::PERF_COUNT_HW_CACHE_MISSES,
-        HardwareEvent::Branches => sys::PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
-        HardwareEvent::BranchMisses => sys::PERF_COUNT_HW_BRANCH_MISSES,
-    };
-    let software = |event| match event {
-        SoftwareEvent::TaskClock => sys::PERF_COUNT_SW_TASK_CLOCK,
-        SoftwareEvent::PageFaults => sys::PERF_COUNT_SW_PAGE_FAULTS,
-        SoftwareEvent::ContextSwitches => sys::PERF_COUNT_SW_CONTEXT_SWITCHES,
-    };
-    let (kind, config) = match counter.event {
-        CounterEvent::Hardware(event) => (sys::PERF_TYPE_HARDWARE, u64::from(hardware(event))),
-        CounterEvent::Software(event) => (sys::PERF_TYPE_SOFTWARE, u64::from(software(event))),
-        CounterEvent::Raw(number) => (sys::PERF_TYPE_RAW, number),
-    };
     let mut attr = sys::perf_event_attr {
-        type_: kind,
+        type_: counter.event.0,
         size: size_of::<sys::perf_event_attr>() as u32,
-        config,
+        config: counter.event.1,
         read_format: u64::from(
             sys::PERF_FORMAT_TOTAL_TIME_ENABLED | sys::PERF_FORMAT_TOTAL_TIME_RUNNING,
         ),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::counter::{CounterEvent, OpenCounters, SoftwareEvent};
+use super::counter::{CounterEvent, OpenCounters};
 use super::launch::{ExecArgs, Launch};
 #[cfg(not(target_os = "linux"))]
 use super::plain::StdSpawner as Spawner;
@@ -224,10 +224,10 @@ fn answer(
     let kept = kept.into_iter().filter(|(sink, _)| matches!(sink, Sink::File(_)));
     let output: Vec<&File> = kept.filter_map(|(_, file)| file.as_ref()).collect();
     // The stop that this takes would be counted, too.
-    let switches = CounterEvent::Software(SoftwareEvent::ContextSwitches);
+    let switches = CounterEvent::CONTEXT_SWITCHES;
     let stays = request.counters.iter().all(|counter| counter.event != switches);
-    let (args, isolation, peak) = (program, request.isolation.ready(), request.peak);
-    let launch = Launch { program: args.program()?, args, files, isolation, peak, stays };
+    let (isolation, peak) = (request.isolation.ready(), request.peak);
+    let launch = Launch { args: program, files, isolation, peak, stays };
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_program_is_sent_once_until_there_are_too_many() {
         let command = |argument: usize| Command {
-            argv: vec!["program".into(), argument.to_string().into()],
+            argv: vec!["/program".into(), argument.to_string().into()],
             env: vec![("A".into(), "1".into())],
             cwd: "/".into(),
             ..Command::default()

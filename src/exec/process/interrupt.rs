@@ -9,15 +9,21 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::unix;
+use super::{RunError, unix};
 
 /// How often to look whether a pipe has a reader, which can't be waited for.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long work that can't be interrupted may go on once a signal has arrived, and how often to
+/// look whether one has.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK_AT_WORK: Duration = Duration::from_millis(50);
 
 /// Notes whether SIGINT, SIGTERM or SIGHUP has asked this process to stop. The
 /// second such signal ends the process at once.
@@ -67,6 +73,38 @@ impl Interrupt {
     pub fn signal(&self) -> Option<i32> {
         let number = self.signal.load(Ordering::Relaxed);
         (number != 0).then_some(number as i32)
+    }
+
+    /// Fails once a signal has arrived.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`].
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        self.signal().map_or(Ok(()), |_| Err(RunError::Interrupted))
+    }
+
+    /// Does work that takes no notice of signals, such as a long call into a library.
+    /// If it is not done a second after a signal has arrived, this process dies of
+    /// that signal, so the work must be such that a sudden end does no harm.
+    pub(crate) fn bound<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (done, end) = channel::<()>();
+        let watch = move || {
+            let mut arrived = None;
+            while end.recv_timeout(LOOK_AT_WORK) == Err(RecvTimeoutError::Timeout) {
+                let Some(signal) = self.signal() else { continue };
+                if arrived.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                    // If this fails, the work can only be waited for.
+                    let _ = die_of(signal);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            // The work is done even if there can be no thread.
+            let _ = std::thread::Builder::new().name("bound".to_owned()).spawn_scoped(scope, watch);
+            let outcome = work();
+            drop(done);
+            outcome
+        })
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {

@@ -13,7 +13,6 @@ compile_error!("cargo-cbdr runs on Linux and macOS: see docs/platforms.md");
 pub(crate) mod counter;
 mod helper;
 mod interrupt;
-mod interruptible;
 mod isolation;
 mod launch;
 #[cfg(any(test, not(target_os = "linux")))]
@@ -60,8 +59,7 @@ const STDERR_TAIL: u64 = 64 << 10;
 /// a full disk may still leave a few.
 const LEAST_SPACE: u64 = 1 << 20;
 
-/// The environment of this process. On Windows, where the case of a name means
-/// nothing, all names are in capitals.
+/// The environment of this process.
 pub fn environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }

@@ -30,7 +30,7 @@ impl StdSpawner {
         let _ = (launch.peak, launch.stays);
         let text = |text: &CString| OsStr::from_bytes(text.as_bytes()).to_owned();
         let [stdin, stdout, stderr] = &launch.files;
-        let mut command = std::process::Command::new(text(&launch.program));
+        let mut command = std::process::Command::new(text(&launch.args.program));
         let args = launch.args;
         command.arg0(text(&args.argv[0])).args(args.argv[1..].iter().map(text));
         command.env_clear().current_dir(text(&args.cwd)).process_group(0);
@@ -83,13 +83,14 @@ mod tests {
     fn started(script: &str, cwd: &std::path::Path, output: &std::fs::File) -> (Child, i32) {
         let string = |text: &str| CString::new(text).unwrap();
         let args = ExecArgs {
+            program: string("/bin/sh"),
             argv: ["sh", "-c", script, "zero", "one"].map(string).to_vec(),
             env: ["PATH=/bin:/usr/bin", "A=b=c"].map(string).to_vec(),
             cwd: CString::new(cwd.as_os_str().as_bytes()).unwrap(),
         };
         let files = [output.as_fd(); 3];
-        let (program, isolation) = (args.program().unwrap(), Isolation::default().ready());
-        let launch = Launch { program, args: &args, files, isolation, peak: true, stays: true };
+        let isolation = Isolation::default().ready();
+        let launch = Launch { args: &args, files, isolation, peak: true, stays: true };
         let running = AtomicI32::new(0);
         let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();
         (child, running.into_inner())

@@ -114,9 +114,9 @@ impl Spawner {
         let argv = pointers(&launch.args.argv);
         let env = pointers(&launch.args.env);
         let (elsewhere, cpus) = launch.isolation.without_cpus();
-        let bound = launch.stays.then(|| self.stay.bind(&launch.program, cpus)).flatten();
+        let bound = launch.stays.then(|| self.stay.bind(&launch.args.program, cpus)).flatten();
         let mut start = SpawnedChild {
-            program: launch.program.as_ptr(),
+            program: launch.args.program.as_ptr(),
             argv: argv.as_ptr(),
             env: env.as_ptr(),
             cwd: launch.args.cwd.as_ptr(),

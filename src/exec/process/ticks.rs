@@ -26,13 +26,9 @@ impl Ticks {
 
     /// The stolen share since `earlier`, 0 to 1. `None` if no time has passed.
     pub(crate) fn stolen_since(self, earlier: Ticks) -> Option<f64> {
-        self.share(earlier, |ticks| ticks.stolen)
-    }
-
-    fn share(self, earlier: Ticks, part: impl Fn(Ticks) -> u64) -> Option<f64> {
         let all = self.all.saturating_sub(earlier.all);
-        let part = part(self).saturating_sub(part(earlier));
-        (all > 0).then(|| part as f64 / all as f64)
+        let stolen = self.stolen.saturating_sub(earlier.stolen);
+        (all > 0).then(|| stolen as f64 / all as f64)
     }
 }
 

@@ -113,7 +113,7 @@ fn invalid(error: postcard::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counter::{CounterEvent, CounterReading, HardwareEvent, SoftwareEvent};
+    use super::super::counter::{CounterEvent, CounterReading};
     use super::super::{Exit, Usage};
     use super::*;
     use std::os::unix::ffi::OsStringExt;
@@ -143,13 +143,14 @@ mod tests {
             peak: true,
             isolation: Isolation { fixed_addresses: true, cpus: vec![3, 300], nice: -20 },
             counters: vec![
-                counter(CounterEvent::Hardware(HardwareEvent::BranchMisses), false),
-                counter(CounterEvent::Software(SoftwareEvent::ContextSwitches), true),
-                counter(CounterEvent::Raw(u64::MAX), false),
+                counter(CounterEvent::BRANCH_MISSES, false),
+                counter(CounterEvent::CONTEXT_SWITCHES, true),
+                counter(CounterEvent::raw(u64::MAX), false),
             ],
             ..Command::default()
         };
-        for command in [command, Command::default()] {
+        let shortest = Command { argv: vec!["/".into()], ..Command::default() };
+        for command in [command, shortest] {
             let program = Some(ExecArgs::new(&command).unwrap());
             assert_survives(Message::Run(Box::new(RunRequest::new(&command, 3, program))));
         }

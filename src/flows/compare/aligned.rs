@@ -25,12 +25,8 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
     let numbered = programs.iter_mut().enumerate();
     for (number, program) in numbered.filter(|(number, _)| is_placed(plan, *number)) {
         if program.both_sides(|side| side.linked_elsewhere().is_some()) {
-            let mut share = None;
-            program.try_sides(|side| {
-                share = side.use_aligned()?;
-                Ok::<_, Error>(())
-            })?;
-            program.aligned = share;
+            program.sides.base.use_aligned()?;
+            program.aligned = program.sides.head.use_aligned()?;
             continue;
         }
         if program.check_relink().is_err() {

@@ -56,8 +56,7 @@ pub(in crate::flows) fn sample_each(
     let request = Request { aa: true, ..request.clone() };
     let options = Options { request, ..Options::default() };
     let reporter = &mut Recorder::new(on_event);
-    let mut preparation =
-        workspace::prepare(&options.request, context.helper, context.interrupt, reporter)?;
+    let mut preparation = workspace::prepare(&options.request, context, reporter)?;
     let time = time.div_f64(preparation.benchmarks.len() as f64);
     preparation.settings.limits = Limits { time, pairs: Some(ENOUGH) };
     let mut programs = program::programs(&preparation, None, context, reporter)?;

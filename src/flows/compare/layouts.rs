@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::lengths::ratios;
 use super::program::ComparedProgram;
 use crate::engine::layouts::{LayoutPlan, combined, median_rows};
-use crate::engine::{Group, LayoutTest, Plan, Schedule, Turn, first_gate};
+use crate::engine::{Group, LayoutTest, Plan, Reporter, Schedule, Turn, first_gate};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::meter;
@@ -98,6 +98,7 @@ pub(super) fn measure(
     turn: &Turn,
     plan: &Plan,
     program: &mut ComparedProgram<'_>,
+    reporter: &mut dyn Reporter,
 ) -> Result<(Vec<Row>, Option<f64>), Stop> {
     let begin = Instant::now();
     let deadline = begin + turn.left;
@@ -109,7 +110,7 @@ pub(super) fn measure(
     let of = test.over.plan.groups[turn.group].program;
     let is_at_hand = number < program.layouts_at_hand();
     let seeds = seeds(plan.seed, of, number);
-    program.place((number as usize, seeds), turn.first)?;
+    program.place((number as usize, seeds), turn.first, reporter)?;
     if !is_at_hand {
         program.link_seconds = begin.elapsed().as_secs_f64();
     }

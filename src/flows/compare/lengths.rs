@@ -77,9 +77,7 @@ impl Lengths<'_, '_> {
         if !self.program.both_sides(SideProgram::takes_time) {
             return Ok(());
         }
-        let parts = self.parts(plan);
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let known = Known::new(known, &parts);
+        let known = Known::new(known, &self.parts(plan));
         let stored = known.read().filter(|all: &Vec<_>| all.len() == self.groups.len());
         let any_stored = stored.is_some();
         let stored = stored.unwrap_or_else(|| vec![None; self.groups.len()]);

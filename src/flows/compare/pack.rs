@@ -103,9 +103,8 @@ impl Linking<'_> {
             let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };
             set_seconds(&mut costs, &plan, &found);
             self.pack.costs = costs;
-            match self.layouts {
-                Layouts::Auto => {}
-                wanted => plan.layouts = wanted,
+            if self.layouts != Layouts::Auto {
+                plan.layouts = self.layouts;
             }
             self.packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
             self.packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();

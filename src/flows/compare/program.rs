@@ -386,23 +386,25 @@ impl<'a> ComparedProgram<'a> {
     /// Determines how other layouts of the executables are made; a notice states why they can't be
     /// linked again.
     pub(super) fn choose_placing(&mut self, reporter: &mut dyn Reporter) {
-        if self.placing.is_some() {
-            return;
-        }
-        let linked = self.check_relink();
-        self.placing = Some(if linked.is_ok() { Placing::Linked } else { Placing::Copied });
-        if let Err(why) = linked {
-            let benchmark = self.execution.benchmark.name.clone();
-            reporter.notice(Notice::NotLinked { benchmark, why });
+        if self.placing.is_none() {
+            self.placing = Some(Placing::Linked);
+            self.check_relink().unwrap_or_else(|why| self.copy_instead(why, reporter));
         }
     }
 
+    fn copy_instead(&mut self, why: String, reporter: &mut dyn Reporter) {
+        self.placing = Some(Placing::Copied);
+        let benchmark = self.execution.benchmark.name.clone();
+        reporter.notice(Notice::NotLinked { benchmark, why });
+    }
+
     /// Gives both executables other layouts for all following plain runs, that of `first`
-    /// first.
+    /// first. If one can't be linked, both are copied from then on.
     pub(super) fn place(
         &mut self,
         (number, seeds): (usize, Pair<u32>),
         first: Side,
+        reporter: &mut dyn Reporter,
     ) -> Result<(), Error> {
         let context = self.execution.context;
         let placing = self.placing.unwrap_or(Placing::Copied);
@@ -412,7 +414,13 @@ impl<'a> ComparedProgram<'a> {
             self.sides[side].move_stack(stack);
             self.sides[side].place(placing, (number, seeds[side]), context)
         };
-        [first, first.other()].into_iter().try_for_each(&mut place)
+        match [first, first.other()].into_iter().try_for_each(&mut place) {
+            Err(error) if placing == Placing::Linked && !error.is_interrupt() => {
+                self.copy_instead(error.to_string(), reporter);
+                self.place((number, seeds), first, reporter)
+            }
+            placed => placed,
+        }
     }
 
     /// The number of layouts of each side that need not be linked.

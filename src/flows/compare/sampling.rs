@@ -126,7 +126,7 @@ impl StageRuns<'_, '_> {
         let test = stages.test(number);
         let number = test.over.plan.groups[turn.group].program;
         let program = &mut self.programs[number];
-        let (rows, links) = layouts::measure(test, turn, self.plan, program)?;
+        let (rows, links) = layouts::measure(test, turn, self.plan, program, reporter)?;
         stages.linked(number, links, program.layouts_at_hand());
         Ok(rows)
     }

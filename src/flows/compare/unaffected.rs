@@ -44,7 +44,7 @@ const SHORT: Duration = Duration::from_millis(10);
 const MOST_PAIRS: f64 = 2.0;
 
 /// By how much what the loader prepares may differ where the whole process is measured, bytes: four
-/// pages, in which two thousand pointers have room.
+/// pages, in which two thousand pointers have room. To look up fifty symbols takes as long.
 const MOST_PREPARED: u64 = 16 << 10;
 
 /// What was left out.
@@ -74,20 +74,20 @@ pub(super) fn leave_out(
     discoveries: &mut [Discovery],
     length: Duration,
 ) -> Result<LeftOut, Error> {
-    let (preparation, request) = (session.preparation, &session.options.request);
-    if preparation.must_run || request.measure_all {
+    let (preparation, options) = (session.preparation, session.options);
+    if preparation.must_run || options.request.measure_all {
         return Ok(LeftOut::default());
     }
     let of: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
     let (mut has_same_code, mut has_units) = (true, false);
     let mut end = Instant::now() + preparation.settings.limits.time.mul_f64(PART);
-    let tracer = &request.trace;
     for (program, discovery) in session.programs.iter_mut().zip(&mut *discoveries) {
         if discovery.benchmarks.is_empty() {
             continue;
         }
         let begin = Instant::now();
-        let traced = ProgramTracer::new(program, &preparation.moves, tracer, length);
+        let traced =
+            ProgramTracer::new(program, &preparation.moves, &options.request.trace, length);
         // Only runs count.
         end += begin.elapsed();
         let mut traced = match traced {

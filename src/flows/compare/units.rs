@@ -119,6 +119,5 @@ impl Builds {
 
 /// The choice of earlier comparisons.
 fn known(preparation: &Preparation, parts: &[String]) -> Known {
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    Known::new(&preparation.cache.file("codegen-units-v1"), &parts)
+    Known::new(&preparation.cache.file("codegen-units-v1"), parts)
 }

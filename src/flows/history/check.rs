@@ -127,7 +127,7 @@ pub struct MetricScore {
 pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport, Error> {
     let request = &options.request;
     let repo = Repo::discover(&request.folder)?;
-    let table = workspace::user_table(request, context.helper, context.interrupt)?;
+    let table = workspace::user_table(request, context)?;
     let (policy, _) = settings::options::limits(&table)?;
     let revision = repo.at(request.head.as_deref())?;
     let mut notes = NoteReader::open(&repo)?;

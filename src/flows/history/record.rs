@@ -60,8 +60,7 @@ pub fn record(
     // Checked before anything is built and run.
     let objects = repo.common_dir().join("objects");
     may_write(&objects).map_err(Error::io("store results in", &objects))?;
-    let side =
-        workspace::prepare_one(&options.request, context.helper, context.interrupt, reporter)?;
+    let side = workspace::prepare_one(&options.request, context, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter, context)?;
     with_hooks(&mut programs, ProgramRecord::hook, context, |programs| {

@@ -84,7 +84,7 @@ impl<'a> Remote<'a> {
             return Err(FlowError::RemoteName(name.to_owned()).into());
         }
         let env = remote::remote_env(repo, &request.env);
-        let tools = Tools::new(context.helper, context.interrupt, env)?;
+        let tools = Tools::new(context, env)?;
         Ok(Remote { repo, name, tools })
     }
 

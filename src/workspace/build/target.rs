@@ -448,12 +448,13 @@ fn while_not_executable<T>(
     path: &Path,
     call: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let about = path.metadata().map_err(Error::io("read", path))?;
+    let mode = mode(&path.metadata().map_err(Error::io("read", path))?);
     let set =
-        |permissions| fs_err::set_permissions(path, permissions).map_err(Error::io("change", path));
-    set(permissions(mode(&about) & !0o111))?;
+        |mode| fs_err::set_permissions(path, permissions(mode)).map_err(Error::io("change", path));
+    set(mode & !0o111)?;
     let result = call();
-    set(about.permissions())?;
+    // Whoever may read it may execute it, also if an earlier call was killed before this.
+    set(mode | (mode & 0o444) >> 2)?;
     result
 }
 

@@ -19,7 +19,7 @@ use crate::workspace::relink::Link;
 /// The record of an artifact.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// The folder of the files from which executables were linked. It is only checked
+/// The folder of the files from which executables were linked. Their contents are only checked
 /// when one is linked again.
 const LINKS: &str = "links";
 
@@ -190,8 +190,12 @@ impl Artifact {
         };
         let artifact = Artifact { path: path.to_owned(), manifest };
         let Manifest { key: of, files, folders, executables, inputs } = &artifact.manifest;
-        let is_known = |run: &Executable| files.iter().any(|file| file.path == run.path);
-        if *of != key.text || !executables.iter().all(is_known) || !inputs.is_unchanged(env)? {
+        let is_whole = |run: &Executable| {
+            files.iter().any(|file| file.path == run.path)
+                // A removal may have been cut short.
+                && run.link.as_ref().map_or(true, |link| link.is_whole(&artifact.links()))
+        };
+        if *of != key.text || !executables.iter().all(is_whole) || !inputs.is_unchanged(env)? {
             return Ok(None);
         }
         let mut named = files.iter().map(|file| &file.path).chain(folders);

@@ -13,15 +13,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use object::read::archive::ArchiveFile;
-use object::read::elf::{ElfFile64, ElfSection64, SectionHeader};
+use object::read::elf::SectionHeader;
 use object::{
-    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind,
-    elf,
+    LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind, elf,
 };
 
 use super::labelled::{Change, archive, labelled};
-use super::object_file::{is_among, is_loaded, name_of, shown};
+use super::object_file::{
+    Elf, ElfSection, is_among, is_loaded, members, name_of, object_file, shown,
+};
 use super::{RUSTCS, kept_files, links, read, with_base_paths};
 use crate::exec::program::{AlignedLink, Program, Relink};
 use crate::model::side::{Pair, Side};
@@ -210,22 +210,13 @@ fn different_files(link: &Relink, other: &Relink) -> Result<Vec<DifferentFile>, 
             continue;
         }
         let content = read(&input.path, input.sha256.as_deref())?;
-        let (objects, is_archive) = match ArchiveFile::parse(&*content) {
-            Ok(archive) => {
-                let members = archive.members().filter_map(Result::ok);
-                let members = members.filter_map(|member| member.data(&*content).ok());
-                (members.filter(|member| is_object(member)).map(<[u8]>::to_vec).collect(), true)
-            }
-            Err(_) => (vec![content], false),
-        };
+        let mut objects = members(&content);
+        let is_archive = objects != [&*content];
+        objects.retain(|object| !is_archive || object_file(object).is_some());
+        let objects = objects.into_iter().map(<[u8]>::to_vec).collect();
         all.push(DifferentFile { path: input.path.clone(), objects, is_archive });
     }
     Ok(all)
-}
-
-fn is_object(content: &[u8]) -> bool {
-    let file = ElfFile64::<LittleEndian>::parse(content);
-    file.is_ok_and(|file| file.kind() == ObjectKind::Relocatable)
 }
 
 /// The sections of files that can be placed, in the order in which they are linked. They
@@ -235,7 +226,7 @@ fn sections_of(files: &[DifferentFile], plain: impl Fn(&[u8]) -> Vec<u8>) -> Vec
     for (file, different) in files.iter().enumerate() {
         for (number, content) in different.objects.iter().enumerate() {
             let content = plain(content);
-            let Ok(object) = ElfFile64::<LittleEndian>::parse(&*content) else { continue };
+            let Some(object) = object_file(&content) else { continue };
             let mut names: HashMap<usize, (u64, String)> = HashMap::new();
             for symbol in object.symbols().filter(|one| one.kind() != SymbolKind::Section) {
                 let Some(section) = symbol.section_index() else { continue };
@@ -262,7 +253,7 @@ fn sections_of(files: &[DifferentFile], plain: impl Fn(&[u8]) -> Vec<u8>) -> Vec
 }
 
 /// The kind of a section that can be placed, `Some(None)` if its constants are merged.
-fn kind(section: &ElfSection64<'_, '_, LittleEndian>) -> Option<Option<usize>> {
+fn kind(section: &ElfSection<'_, '_>) -> Option<Option<usize>> {
     let header = section.elf_section_header();
     let flags = header.sh_flags(LittleEndian);
     let is_plain = matches!(header.sh_type(LittleEndian), elf::SHT_PROGBITS | elf::SHT_NOBITS);
@@ -279,7 +270,7 @@ fn kind(section: &ElfSection64<'_, '_, LittleEndian>) -> Option<Option<usize>> {
 }
 
 /// A hash of the bytes of a section, and of what it refers to, by name or kind.
-fn hash(file: &ElfFile64<'_, LittleEndian>, section: &ElfSection64<'_, '_, LittleEndian>) -> u64 {
+fn hash(file: &Elf<'_>, section: &ElfSection<'_, '_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     section.data().unwrap_or_default().hash(&mut hasher);
     for (at, relocation) in section.relocations() {
@@ -338,7 +329,7 @@ fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
 /// written.
 fn sizes(content: &[u8]) -> [u64; 3] {
     let mut sizes = [0; 3];
-    let Ok(file) = ElfFile64::<LittleEndian>::parse(content) else { return sizes };
+    let Ok(file) = Elf::parse(content) else { return sizes };
     for section in file.sections().filter(is_loaded) {
         let flags = section.elf_section_header().sh_flags(LittleEndian);
         let part = match (flags.contains(elf::SHF_EXECINSTR), flags.contains(elf::SHF_WRITE)) {
@@ -378,7 +369,7 @@ struct Linked {
 
 impl Linked {
     fn read(content: &[u8]) -> Option<Self> {
-        let file = ElfFile64::<LittleEndian>::parse(content).ok()?;
+        let file = Elf::parse(content).ok()?;
         let sections = file.sections().filter(is_loaded);
         let sections =
             sections.filter_map(|one| Some((one.name().ok()?.to_owned(), one.address())));

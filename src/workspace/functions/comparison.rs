@@ -11,9 +11,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use object::elf::RelocationType;
-
-use super::object_file::{Locals, Named, ObjectFile, Piece, ReferenceTarget, shown};
+use super::object_file::{Locals, Named, ObjectFile, Piece, Reference, Referent, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
@@ -122,11 +120,9 @@ impl<'d> Objects<'d> {
         for (at, kind, target) in file.references(piece, locals)? {
             let mut add = |meaning| references.push((at, kind, meaning));
             match target {
-                ReferenceTarget::Entry(entry, offset) => add(Referent::Entry(entry, offset)),
-                ReferenceTarget::Piece(piece, offset) => {
-                    add(Referent::Piece((number, piece), offset))
-                }
-                ReferenceTarget::Name(name, offset) => {
+                Referent::Entry(entry, offset) => add(Referent::Entry(entry, offset)),
+                Referent::Piece(piece, offset) => add(Referent::Piece((number, piece), offset)),
+                Referent::Name(name, offset) => {
                     let name = self.renamed.get(&name).cloned().unwrap_or(name);
                     match self.defined(&name, offset) {
                         [] => add(Referent::Name(name, offset)),
@@ -154,14 +150,7 @@ pub(super) struct PieceContent<'d> {
     /// Its length and its alignment.
     pub(super) about: (u64, u64),
     pub(super) bytes: &'d [u8],
-    pub(super) references: Vec<(u64, RelocationType, Referent<'d>)>,
-}
-
-/// What a relocation means.
-pub(super) enum Referent<'d> {
-    Name(String, i64),
-    Piece(FilePiece, i64),
-    Entry(&'d [u8], i64),
+    pub(super) references: Vec<Reference<'d, FilePiece>>,
 }
 
 /// Whether a location in a source only moved with its line.
@@ -396,17 +385,11 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
             base.references.into_iter().zip(head.references)
         {
             let is_same = match (one, other) {
-                (Referent::Name(one, from), Referent::Name(other, to)) => {
-                    one == other && from == to
-                }
-                (Referent::Entry(one, from), Referent::Entry(other, to)) => {
-                    one == other && from == to
-                }
                 (Referent::Piece(one, from), Referent::Piece(other, to)) => {
                     more.push((one, other));
                     from == to
                 }
-                _ => false,
+                (one, other) => one == other,
             };
             if at != other_at || kind != other_kind || !is_same {
                 return None;

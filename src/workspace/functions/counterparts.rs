@@ -16,8 +16,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::comparison::{FilePiece, Objects, Referent, Renamed};
-use super::object_file::{Locals, Named, shown};
+use super::comparison::{FilePiece, Objects, Renamed};
+use super::object_file::{Locals, Named, Referent, shown};
 use crate::model::side::{Pair, Side};
 
 /// The maximum number of rounds of pairing functions that differ.

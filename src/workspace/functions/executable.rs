@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use object::read::elf::{ElfFile64, ElfSection64, ProgramHeader};
+use object::read::elf::ProgramHeader;
 use object::{
-    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, ObjectSymbolTable,
+    LittleEndian, Object, ObjectKind, ObjectSection, ObjectSymbol, ObjectSymbolTable, Relocation,
     RelocationTarget, SymbolKind, elf,
 };
 
 use super::comparison::Objects;
-use super::object_file::{is_code, is_function, is_loaded, is_root, name_of, shown};
+use super::object_file::{
+    Elf, ElfSection, is_code, is_function, is_loaded, is_root, name_of, shown,
+};
 use crate::model::side::{Pair, Side};
 
 /// What an executable contains about itself.
@@ -47,18 +49,21 @@ struct Word {
 /// The length of a word, bytes.
 const WORD: usize = 8;
 
+/// The search for a symbol by its name takes the loader as long as forty pointers, bytes.
+const SEARCH: u64 = 320;
+
 /// By how much the variables of a thread may differ in length, bytes: to copy so many takes far less
 /// time than to start one.
 const MOST_OF_THREAD: u64 = 1024;
 
-/// The section with the positions of pointers, if these are in no relocations.
+/// The section with the positions of pointers, if these are in no relocations, and how many it has
+/// at most for each of its words.
 const PACKED_POINTERS: &str = ".relr.dyn";
-
-type File<'d> = ElfFile64<'d, LittleEndian>;
+const MOST_PACKED: u64 = 63;
 
 impl ElfExecutable {
     pub(super) fn read(content: &[u8]) -> Self {
-        let Ok(file) = ElfFile64::<LittleEndian>::parse(content) else { return Self::default() };
+        let Ok(file) = Elf::parse(content) else { return Self::default() };
         let mut functions: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         for symbol in file.symbols().filter(is_function) {
             if let Some(name) = name_of(&symbol) {
@@ -67,16 +72,25 @@ impl ElfExecutable {
             }
         }
         let lacking = file.symbols().filter(|symbol| symbol.is_weak() && symbol.is_undefined());
-        let length = |kind| {
+        let segment = |kind| {
             let mut all = file.elf_program_headers().iter();
             let found = all.find(|one| one.p_type(LittleEndian) == kind);
-            found.map_or(0, |one| one.p_memsz(LittleEndian))
+            found.map_or((0, 0), |one| (one.p_vaddr(LittleEndian), one.p_memsz(LittleEndian)))
         };
+        // What the loader writes to is mostly there. Variables have pointers, too.
+        let (start, length) = segment(elf::PT_GNU_RELRO);
+        let cost = |(at, relocation): (u64, Relocation)| match relocation.target() {
+            RelocationTarget::Symbol(_) => SEARCH,
+            _ if at.wrapping_sub(start) < length => 0,
+            _ => WORD as u64,
+        };
+        let others: u64 = file.dynamic_relocations().into_iter().flatten().map(cost).sum();
+        let packed = file.section_by_name(PACKED_POINTERS).map_or(0, |section| section.size());
         ElfExecutable {
             entry: Some(file.entry()),
             lacking: lacking.filter_map(|symbol| name_of(&symbol)).collect(),
-            prepared: length(elf::PT_GNU_RELRO),
-            of_thread: length(elf::PT_TLS),
+            prepared: length + others + packed * MOST_PACKED,
+            of_thread: segment(elf::PT_TLS).1,
             collected: collected(&file),
             functions,
         }
@@ -138,7 +152,7 @@ impl ElfExecutable {
 }
 
 /// The words of the sections that a program goes through in order.
-fn collected(file: &File<'_>) -> Vec<Word> {
+fn collected(file: &Elf<'_>) -> Vec<Word> {
     let mut pointers: HashMap<u64, (Option<String>, i64)> = HashMap::new();
     for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
         let name = match relocation.target() {
@@ -179,10 +193,8 @@ fn collected(file: &File<'_>) -> Vec<Word> {
     };
     let loaded = |address: u64| {
         let mut sections = file.sections().filter(is_loaded);
-        let around = |one: &ElfSection64<'_, '_, LittleEndian>| {
-            (one.address()..one.address() + one.size()).contains(&address)
-        };
-        let section = sections.find(around)?;
+        let around = |one: &ElfSection<'_, '_>| one.address()..one.address() + one.size();
+        let section = sections.find(|one| around(one).contains(&address))?;
         Some((Some((section.name().ok()?.to_owned(), section.address())), 0))
     };
     let mut words = Vec::new();

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use object::read::elf::{ElfFile64, SectionHeader};
+use object::read::elf::SectionHeader;
 use object::{LittleEndian, Object, ObjectSection, elf};
+
+use super::object_file::object_file;
 
 /// What becomes of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ const HIDDEN: u8 = elf::STV_HIDDEN.0;
 /// An object file with changes to sections, by their index. Nothing moves: what grows is
 /// copied to the end. `None` if its form is unknown.
 pub(super) fn labelled(content: &[u8], changes: &BTreeMap<usize, Change>) -> Option<Vec<u8>> {
-    let file = ElfFile64::<LittleEndian>::parse(content).ok()?;
+    let file = object_file(content)?;
     let headers = usize::try_from(file.elf_header().e_shoff.get(LittleEndian)).ok()?;
     let names = usize::from(file.elf_header().e_shstrndx.get(LittleEndian).0);
     let mut sections = file.sections();

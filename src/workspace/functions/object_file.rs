@@ -105,13 +105,13 @@ impl Named {
     }
 }
 
-/// What a relocation points to.
+/// What a relocation means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ReferenceTarget<'d> {
+pub(super) enum Referent<'d, P> {
     /// This many bytes after the beginning of something that has a name.
     Name(String, i64),
-    /// This many bytes after the beginning of a part of the same file.
-    Piece(Piece, i64),
+    /// This many bytes after the beginning of a part.
+    Piece(P, i64),
     /// This many bytes after the beginning of one entry in a section whose entries
     /// linkers merge.
     Entry(&'d [u8], i64),
@@ -126,7 +126,11 @@ pub(super) enum Locals {
 }
 
 /// A relocation: its offset in the piece, its kind, and its target.
-pub(super) type Reference<'d> = (u64, elf::RelocationType, ReferenceTarget<'d>);
+pub(super) type Reference<'d, P> = (u64, elf::RelocationType, Referent<'d, P>);
+
+pub(super) type Elf<'d> = ElfFile64<'d, LittleEndian>;
+pub(super) type ElfSection<'d, 'f> = ElfSection64<'d, 'f, LittleEndian>;
+pub(super) type ElfSymbol<'d, 'f> = ElfSymbol64<'d, 'f, LittleEndian>;
 
 /// Functions of a section, sorted by address: beginning, end, symbol.
 type FunctionsIn = Vec<(u64, u64, SymbolIndex)>;
@@ -136,7 +140,7 @@ type Relocations = Rc<Vec<(u64, Relocation)>>;
 
 /// An object file.
 pub(super) struct ObjectFile<'d> {
-    file: ElfFile64<'d, LittleEndian>,
+    file: Elf<'d>,
     /// The name of the crate that it was compiled from.
     origin: &'d str,
     functions: HashMap<SectionIndex, FunctionsIn>,
@@ -154,25 +158,15 @@ impl<'d> ObjectFile<'d> {
     /// The object files in a file of a crate: itself, or the members of an archive.
     /// Also returns the number of members that are not object files.
     pub(super) fn all(content: &'d [u8], origin: &'d str) -> (Vec<Self>, usize) {
-        let members: Vec<&[u8]> = match ArchiveFile::parse(content) {
-            Ok(archive) => {
-                let members = archive.members().filter_map(Result::ok);
-                members.filter_map(|member| member.data(content).ok()).collect()
-            }
-            Err(_) => vec![content],
-        };
-        let count = members.len();
-        let objects: Vec<Self> =
-            members.into_iter().filter_map(|member| Self::one(member, origin)).collect();
-        let others = count - objects.len();
+        let members = members(content);
+        let objects = members.iter().filter_map(|member| Self::one(member, origin));
+        let objects: Vec<Self> = objects.collect();
+        let others = members.len() - objects.len();
         (objects, others)
     }
 
     fn one(content: &'d [u8], origin: &'d str) -> Option<Self> {
-        let file = ElfFile64::<LittleEndian>::parse(content).ok()?;
-        if file.kind() != ObjectKind::Relocatable {
-            return None;
-        }
+        let file = object_file(content)?;
         let mut functions: HashMap<SectionIndex, FunctionsIn> = HashMap::new();
         for symbol in file.symbols().filter(is_function) {
             if let Some(section) = symbol.section_index() {
@@ -208,9 +202,7 @@ impl<'d> ObjectFile<'d> {
 
     /// The constants and variables to which other object files can refer.
     pub(super) fn data(&self) -> impl Iterator<Item = Named> {
-        let is_data = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| {
-            symbol.kind() != SymbolKind::Text && symbol.is_global()
-        };
+        let is_data = |one: &ElfSymbol<'_, '_>| one.kind() != SymbolKind::Text && one.is_global();
         self.file.symbols().filter(is_data).filter_map(|symbol| self.named(&symbol))
     }
 
@@ -223,7 +215,7 @@ impl<'d> ObjectFile<'d> {
         symbols.filter_map(|one| Some((name_of(&one)?, [one.address(), one.size()])))
     }
 
-    fn named(&self, symbol: &ElfSymbol64<'d, '_, LittleEndian>) -> Option<Named> {
+    fn named(&self, symbol: &ElfSymbol<'d, '_>) -> Option<Named> {
         let (section, start) = (symbol.section_index()?, symbol.address());
         let own = Piece { section, start, end: start + symbol.size() };
         let section = self.file.section_by_index(section).ok()?;
@@ -287,7 +279,11 @@ impl<'d> ObjectFile<'d> {
 
     /// The relocations of a part. Functions that other files can refer to are identified by their
     /// names, where they begin. `None` if a relocation has an unknown kind.
-    pub(super) fn references(&self, piece: Piece, locals: Locals) -> Option<Vec<Reference<'d>>> {
+    pub(super) fn references(
+        &self,
+        piece: Piece,
+        locals: Locals,
+    ) -> Option<Vec<Reference<'d, Piece>>> {
         let all = self.relocations_of(piece.section)?;
         let from = all.partition_point(|(offset, _)| *offset < piece.start);
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
@@ -298,9 +294,8 @@ impl<'d> ObjectFile<'d> {
         });
         // Unwinding refers to this, although the function does not.
         let unwinding = self.unwinding_of(piece).filter(|_| !self.is_rust(piece));
-        let unwinding = unwinding.map(|table| {
-            Some((piece.length(), elf::R_X86_64_NONE, ReferenceTarget::Piece(table, 0)))
-        });
+        let unwinding = unwinding
+            .map(|table| Some((piece.length(), elf::R_X86_64_NONE, Referent::Piece(table, 0))));
         own.chain(unwinding).collect()
     }
 
@@ -327,10 +322,9 @@ impl<'d> ObjectFile<'d> {
     }
 
     /// What a part consists of, unless it refers to another part without a name.
-    pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d>>)> {
+    pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d, Piece>>)> {
         let references = self.references(piece, Locals::Parts)?;
-        let is_plain =
-            references.iter().all(|(.., target)| !matches!(target, ReferenceTarget::Piece(..)));
+        let is_plain = references.iter().all(|(.., target)| !matches!(target, Referent::Piece(..)));
         is_plain.then_some((self.bytes(piece)?, references))
     }
 
@@ -353,7 +347,7 @@ impl<'d> ObjectFile<'d> {
         r_type: elf::RelocationType,
         from: Piece,
         is_own: bool,
-    ) -> Option<ReferenceTarget<'d>> {
+    ) -> Option<Referent<'d, Piece>> {
         // A relative address counts from the end of the instruction, which is the end of
         // the relocation if only its own length is subtracted.
         let addend = relocation.addend().checked_add(behind(r_type))?;
@@ -362,13 +356,13 @@ impl<'d> ObjectFile<'d> {
             RelocationTarget::Symbol(index) => {
                 let symbol = self.file.symbol_by_index(index).ok()?;
                 let Some(section) = symbol.section_index() else {
-                    return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
+                    return Some(Referent::Name(name_of(&symbol)?, addend));
                 };
                 if is_function(&symbol) {
                     return self.function_target(&symbol, addend, from, is_own);
                 }
                 if symbol.is_global() {
-                    return Some(ReferenceTarget::Name(name_of(&symbol)?, addend));
+                    return Some(Referent::Name(name_of(&symbol)?, addend));
                 }
                 (section, symbol.address(), symbol.kind() == SymbolKind::Section)
             }
@@ -389,10 +383,10 @@ impl<'d> ObjectFile<'d> {
             true => None,
         };
         Some(match entry {
-            Some((entry, offset)) => ReferenceTarget::Entry(entry, offset),
+            Some((entry, offset)) => Referent::Entry(entry, offset),
             None => {
                 let section = self.file.section_by_index(section).ok()?;
-                ReferenceTarget::Piece(whole(&section), at)
+                Referent::Piece(whole(&section), at)
             }
         })
     }
@@ -411,27 +405,23 @@ impl<'d> ObjectFile<'d> {
 
     fn function_target(
         &self,
-        symbol: &ElfSymbol64<'d, '_, LittleEndian>,
+        symbol: &ElfSymbol<'d, '_>,
         offset: i64,
         from: Piece,
         is_own: bool,
-    ) -> Option<ReferenceTarget<'d>> {
+    ) -> Option<Referent<'d, Piece>> {
         let named = self.named(symbol)?;
         // Who jumps into the middle of a function does not meet its beginning. Code may call a
         // local function in some runs only, so that one belongs to it.
         let is_own = is_own && symbol.is_local() && self.functions.contains_key(&from.section);
         Some(match !named.is_local && !is_own && offset == 0 {
-            true => ReferenceTarget::Name(named.name, offset),
-            false => ReferenceTarget::Piece(named.piece, offset.checked_add(named.offset())?),
+            true => Referent::Name(named.name, offset),
+            false => Referent::Piece(named.piece, offset.checked_add(named.offset())?),
         })
     }
 
     /// The function at an offset in a section, and the offset in the function.
-    fn function_at(
-        &self,
-        section: SectionIndex,
-        at: i64,
-    ) -> Option<(ElfSymbol64<'d, '_, LittleEndian>, i64)> {
+    fn function_at(&self, section: SectionIndex, at: i64) -> Option<(ElfSymbol<'d, '_>, i64)> {
         let at = u64::try_from(at).ok()?;
         let all = self.functions.get(&section)?;
         let before = all.partition_point(|(start, _, _)| *start <= at);
@@ -486,6 +476,18 @@ impl<'d> ObjectFile<'d> {
     }
 }
 
+/// The members of an archive, or the whole of another file.
+pub(super) fn members(content: &[u8]) -> Vec<&[u8]> {
+    let Ok(archive) = ArchiveFile::parse(content) else { return vec![content] };
+    let members = archive.members().filter_map(Result::ok);
+    members.filter_map(|member| member.data(content).ok()).collect()
+}
+
+/// An object file, if it is one.
+pub(super) fn object_file(content: &[u8]) -> Option<Elf<'_>> {
+    Elf::parse(content).ok().filter(|file| file.kind() == ObjectKind::Relocatable)
+}
+
 /// The distance from a relocation to the address from which it counts, bytes.
 fn behind(r_type: elf::RelocationType) -> i64 {
     match r_type {
@@ -499,43 +501,39 @@ fn behind(r_type: elf::RelocationType) -> i64 {
 }
 
 /// Whether a program runs or reads a section although nothing refers to it.
-pub(super) fn is_root(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+pub(super) fn is_root(section: &ElfSection<'_, '_>) -> bool {
     let name = section.name().unwrap_or_default();
     let is_word = name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
     is_loaded(section) && (is_word || is_among(section, &ROOTS))
 }
 
 /// Whether a section has one of these names, or one that begins with it and a point.
-pub(super) fn is_among(section: &ElfSection64<'_, '_, LittleEndian>, prefixes: &[&str]) -> bool {
+pub(super) fn is_among(section: &ElfSection<'_, '_>, prefixes: &[&str]) -> bool {
     let name = section.name().unwrap_or_default();
     prefixes.iter().any(|prefix| {
         name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }
 
-pub(super) fn is_loaded(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+pub(super) fn is_loaded(section: &ElfSection<'_, '_>) -> bool {
     has_flag(section, elf::SHF_ALLOC)
 }
 
 /// Whether a program can run a section.
-pub(super) fn is_code(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+pub(super) fn is_code(section: &ElfSection<'_, '_>) -> bool {
     has_flag(section, elf::SHF_EXECINSTR)
 }
 
-fn has_flag(section: &ElfSection64<'_, '_, LittleEndian>, flag: elf::SectionFlags) -> bool {
+fn has_flag(section: &ElfSection<'_, '_>, flag: elf::SectionFlags) -> bool {
     matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(flag))
 }
 
-fn whole(section: &ElfSection64<'_, '_, LittleEndian>) -> Piece {
+fn whole(section: &ElfSection<'_, '_>) -> Piece {
     Piece { section: section.index(), start: 0, end: section.size() }
 }
 
 /// The bytes of a section from an offset after a position in it.
-fn data_from<'d>(
-    section: &ElfSection64<'d, '_, LittleEndian>,
-    start: u64,
-    behind: i64,
-) -> Option<&'d [u8]> {
+fn data_from<'d>(section: &ElfSection<'d, '_>, start: u64, behind: i64) -> Option<&'d [u8]> {
     let at = i64::try_from(start).ok()?.checked_add(behind)?;
     section.data().ok()?.get(usize::try_from(at).ok()?..)
 }
@@ -548,7 +546,7 @@ fn up_to_zero(data: &[u8], size: usize) -> Option<&[u8]> {
 
 /// The sections that define where the functions of a section continue when they unwind: those
 /// with its name, or the one for all.
-fn unwinding(file: &ElfFile64<'_, LittleEndian>) -> HashMap<SectionIndex, SectionIndex> {
+fn unwinding(file: &Elf<'_>) -> HashMap<SectionIndex, SectionIndex> {
     let tables: HashMap<&str, SectionIndex> = file
         .sections()
         .filter_map(|section| {
@@ -567,12 +565,12 @@ fn unwinding(file: &ElfFile64<'_, LittleEndian>) -> HashMap<SectionIndex, Sectio
 }
 
 /// Whether a program can write to a section.
-fn is_writable(section: &ElfSection64<'_, '_, LittleEndian>) -> bool {
+fn is_writable(section: &ElfSection<'_, '_>) -> bool {
     has_flag(section, elf::SHF_WRITE)
         && !section.name().is_ok_and(|name| name.starts_with(WRITTEN_ONCE))
 }
 
-pub(super) fn is_function(symbol: &ElfSymbol64<'_, '_, LittleEndian>) -> bool {
+pub(super) fn is_function(symbol: &ElfSymbol<'_, '_>) -> bool {
     symbol.kind() == SymbolKind::Text && symbol.section_index().is_some()
 }
 

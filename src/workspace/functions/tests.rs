@@ -563,6 +563,30 @@ fn an_executable_shows_what_differs_before_any_function_is_entered() {
     };
     let [few, many] = [20, 2020].map(|count| linked(&texts(count)).prepared);
     assert!((28_672..=36_864).contains(&(many - few)), "{few} {many}");
+    // Also into variables, which are not protected afterwards.
+    let locked = |count: usize| {
+        texts(count).replace("T[", "T.lock().unwrap()[").replace(
+            &format!("T: [&str; {count}] = [\"one\"; {count}]"),
+            &format!(
+                "T: std::sync::Mutex<[&str; {count}]> = std::sync::Mutex::new([\"one\"; {count}])"
+            ),
+        )
+    };
+    let [few, many] = [20, 2020].map(|count| linked(&locked(count)).prepared);
+    assert!((11_904..=20_096).contains(&(many - few)), "{few} {many}");
+    // Names that it searches for.
+    let names = "abs labs atoi atol rand srand isalnum isalpha isblank iscntrl isdigit isgraph \
+        islower isprint ispunct isspace isupper isxdigit tolower toupper clock alarm nice puts \
+        div ldiv strtol strtoul strtod toascii ffs wait times uname gethostid sethostname random \
+        srandom drand48 lrand48 mrand48 getchar putchar tmpfile ttyname ctime gmtime mktime";
+    let searches = |count: usize| {
+        let names = names.split_whitespace().take(count);
+        let declared: String = names.clone().map(|name| format!("fn {name}();")).collect();
+        let used: String = names.map(|name| format!("{name} as *const () as usize,")).collect();
+        format!("extern \"C\" {{ {declared} }} fn main() {{ std::hint::black_box([{used}]); }}")
+    };
+    let [few, many] = [4, 48].map(|count| linked(&searches(count)).prepared);
+    assert!((9_984..=18_176).contains(&(many - few)), "{few} {many}");
 }
 
 /// Functions that are told apart by what they do: several are written alike, or call each
@@ -840,6 +864,32 @@ fn a_stored_comparison_counts_while_all_that_it_depends_on_is_the_same() {
     assert_eq!(places(&linked.programs, &moves).as_ref(), Ok(&first));
     linked.hide(false);
     assert_eq!(linked.stored(), stored);
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]
+#[test]
+fn a_library_that_only_names_other_files_is_not_known_to_be_the_same() {
+    if !LINKS_AS_GNU {
+        return;
+    }
+    let linked = Linked::new();
+    for (name, content, is_known) in [
+        ("libnone.a", "!<arch>\n", true),
+        ("libthin.a", "!<thin>\n", false),
+        ("libscript.so", "INPUT(other.o)", false),
+        ("list", "{ main; };", true),
+    ] {
+        let mut programs = linked.programs.clone();
+        for side in Side::BOTH {
+            let path = programs[side].home.join(name);
+            write(&path, content);
+            let sha256 = Some(digest_file(&path).unwrap());
+            let input = RelinkInput { path, bytes: content.len() as u64, sha256 };
+            programs[side].relink.as_mut().unwrap().inputs.push(input);
+        }
+        let places = places(&programs, &moved_by(1));
+        assert_eq!(places.is_ok(), is_known, "{name}: {:?}", places.err());
+    }
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "objects are read on x86-64 alone")]

@@ -109,7 +109,10 @@ impl Repo {
             None => return Err(self.unknown(name, Origin::Argument)),
         };
         let name = match rev {
-            None => self.inner.head().ok().and_then(branch_name).unwrap_or(name),
+            None => match self.inner.head() {
+                Ok(head) if head.is_branch() => head.shorthand().map_or(name, str::to_owned),
+                _ => name,
+            },
             Some(_) => name,
         };
         self.revision(name, commit)
@@ -195,8 +198,9 @@ impl Repo {
         let tries = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
         // HEAD is not the name of a branch, and `origin/HEAD` is another commit.
         for full in tries.iter().filter(|_| name != "HEAD") {
-            if let Some(commit) = self.inner.find_reference(full).ok().and_then(peel) {
-                return Ok(Some(commit));
+            let found = self.inner.find_reference(full);
+            if let Ok(commit) = found.and_then(|found| found.peel_to_commit()) {
+                return Ok(Some(commit.id()));
             }
         }
         // `main~3` starts at the same commit as `main`.
@@ -265,15 +269,6 @@ pub(in crate::workspace) fn start_of(name: &str) -> &str {
         Some(at) if at > 0 && !name[at..].starts_with(':') => &name[..at],
         _ => name,
     }
-}
-
-fn peel(reference: git2::Reference<'_>) -> Option<Oid> {
-    reference.peel_to_commit().ok().map(|commit| commit.id())
-}
-
-fn branch_name(head: git2::Reference<'_>) -> Option<String> {
-    let name = head.is_branch().then(|| head.shorthand().ok().map(str::to_owned));
-    name.flatten()
 }
 
 /// The commit of HEAD in `repository`.

@@ -9,8 +9,8 @@ use git2::{
     Repository, Status, StatusOptions,
 };
 
-use super::base::head_commit;
-use super::worktree::{Store, copy_or_remove, link_objects, write_if_changed};
+use super::base::{head_commit, oid};
+use super::worktree::{Store, commit_alone, copy_or_remove, link_objects, write_if_changed};
 use super::{Error, Repo};
 use crate::exec::system::{from_git, git_bytes, may_execute};
 
@@ -98,13 +98,13 @@ pub(crate) fn take(repo: &Repo, store: &Store) -> Result<String, Error> {
     let failed = || Error::git(verb, "the working tree");
     let objects = store.repository().odb().map_err(failed())?;
     for path in changes(repo)? {
-        stage(repo, &mut index, &path, &objects)?;
+        stage(repo, &mut index, &path, store)?;
     }
     let entries: Vec<IndexEntry> = index.iter().collect();
     Ok(write_tree(&objects, &entries, 0).map_err(failed())?.to_string())
 }
 
-fn stage(repo: &Repo, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Result<(), Error> {
+fn stage(repo: &Repo, index: &mut Index, path: &Path, store: &Store) -> Result<(), Error> {
     let shown = path.display().to_string();
     let full = repo.root().join(path);
     let Ok(metadata) = full.symlink_metadata() else {
@@ -119,18 +119,34 @@ fn stage(repo: &Repo, index: &mut Index, path: &Path, objects: &Odb<'_>) -> Resu
         let target = fs_err::read_link(&full).map_err(Error::io("snapshot", path))?;
         (LINK, git_bytes(&target))
     } else if metadata.is_dir() {
-        // Of a submodule, only its commit counts; a nested repository belongs to nobody.
+        // A nested repository that is no submodule belongs to nobody.
         let link = index.get_path(path, 0).filter(|link| link.mode == SUBMODULE);
-        let head = Repository::open(&full).and_then(|inner| inner.refname_to_id("HEAD"));
-        let (Some(link), Ok(id)) = (link, head) else { return Ok(()) };
+        let inner = Repository::open(&full).ok().filter(|inner| inner.head().is_ok());
+        let (Some(link), Some(inner)) = (link, inner) else { return Ok(()) };
+        let inner = Repo { inner, root: full, changes: None };
+        let id = submodule(&inner, &store.module(path))?;
         return index.add(&IndexEntry { id, ..link }).map_err(Error::git("snapshot", shown));
     } else {
         let content = fs_err::read(&full).map_err(Error::io("snapshot", path))?;
         (if may_execute(&metadata) { EXECUTABLE } else { FILE }, content)
     };
-    let blob = write(objects, ObjectType::Blob, &content);
+    let objects = store.repository().odb();
+    let blob = objects.and_then(|objects| write(&objects, ObjectType::Blob, &content));
     let blob = blob.map_err(Error::git("snapshot", &*shown))?;
     index.add(&entry(path, mode, blob)).map_err(Error::git("snapshot", shown))
+}
+
+/// The commit that is checked out in a submodule; one of its working tree if that differs, in the
+/// private repository at `path`.
+fn submodule(inner: &Repo, path: &Path) -> Result<Oid, Error> {
+    if changes(inner)?.is_empty() {
+        return Ok(head_commit(&inner.inner)?.id());
+    }
+    let store = Store::over(path, &inner.inner)?;
+    let tree = oid(&take(inner, &store)?)?;
+    let tree = store.repository().find_tree(tree);
+    let commit = tree.and_then(|tree| commit_alone(store.repository(), &tree));
+    commit.map_err(Error::git("snapshot", inner.root().display().to_string()))
 }
 
 /// Writes the tree of these entries, which are in the order of an index and whose paths

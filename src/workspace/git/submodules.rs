@@ -86,8 +86,7 @@ fn fill(
 ) -> Result<(), Error> {
     let shown = path.display().to_string();
     let failed = || Error::git("check out the submodule", &*shown);
-    let private = store.repository().path().join("modules").join(escape(link));
-    let own = Store::over(&private, source)?;
+    let own = Store::over(&store.module(link), source)?;
     let missing = |_| {
         let what = format!("the clone does not contain commit {commit} of the submodule `{shown}`");
         Error::refused(what, "`git submodule update --init --recursive`")
@@ -146,7 +145,7 @@ fn submodules(entries: &[TreeEntry]) -> impl Iterator<Item = &TreeEntry> {
 }
 
 /// A path, escaped to be the name of a file.
-fn escape(path: &Path) -> String {
+pub(super) fn escape(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('/', "%2F")
 }
 

@@ -6,46 +6,27 @@ use git2::{DiffOptions, Patch};
 
 use super::Error;
 
+/// More lines of context than a text has.
+const ALL: u32 = 1 << 29;
+
 /// The numbers of the lines that are the same in both texts, from 1: from lines of `old` to
 /// lines of `new`.
 ///
 /// # Errors
 /// If libgit2 cannot compare the texts (each may have at most 4 GiB).
 pub(crate) fn equal_lines(old: &str, new: &str) -> Result<BTreeMap<u32, u32>, Error> {
-    let mut equal = BTreeMap::new();
-    let (mut old_line, mut new_line) = (1, 1);
-    let end = Hunk { old_first: old.lines().count() as u32 + 1, old_lines: 0, new_lines: 0 };
-    for hunk in hunks(old, new)?.into_iter().chain([end]) {
-        while old_line < hunk.old_first {
-            equal.insert(old_line, new_line);
-            old_line += 1;
-            new_line += 1;
+    let read = || -> Result<BTreeMap<u32, u32>, git2::Error> {
+        let patch = compare(old, new, ALL)?;
+        if patch.num_hunks() == 0 {
+            return Ok((1..).zip(old.lines()).map(|(number, _)| (number, number)).collect());
         }
-        old_line += hunk.old_lines;
-        new_line += hunk.new_lines;
-    }
-    Ok(equal)
-}
-
-/// Lines that differ.
-struct Hunk {
-    /// The number of the first one in the old text, or of the line before which others were
-    /// inserted.
-    old_first: u32,
-    old_lines: u32,
-    new_lines: u32,
-}
-
-fn hunks(old: &str, new: &str) -> Result<Vec<Hunk>, Error> {
-    let read = || -> Result<Vec<Hunk>, git2::Error> {
-        let patch = compare(old, new, 0)?;
-        let hunks = (0..patch.num_hunks()).map(|index| {
-            let (hunk, _) = patch.hunk(index)?;
-            // Of an insertion, git names the line before it.
-            let old_first = hunk.old_start() + u32::from(hunk.old_lines() == 0);
-            Ok(Hunk { old_first, old_lines: hunk.old_lines(), new_lines: hunk.new_lines() })
-        });
-        hunks.collect()
+        let mut equal = BTreeMap::new();
+        for number in 0..patch.num_lines_in_hunk(0)? {
+            let line = patch.line_in_hunk(0, number)?;
+            let numbers = line.old_lineno().zip(line.new_lineno());
+            equal.extend(numbers.filter(|_| line.origin() == ' '));
+        }
+        Ok(equal)
     };
     read().map_err(Error::git("compare", "two texts"))
 }

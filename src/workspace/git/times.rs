@@ -99,8 +99,8 @@ fn times(stamp: Stamp) -> (u32, IndexTime, IndexTime) {
     (stamp.number, time(stamp.modified), time(stamp.changed))
 }
 
-fn time((seconds, nanoseconds): (i32, u32)) -> IndexTime {
-    IndexTime::new(seconds, nanoseconds)
+fn time((seconds, nanoseconds): (i64, u32)) -> IndexTime {
+    IndexTime::new(seconds as i32, nanoseconds)
 }
 
 #[cfg(test)]

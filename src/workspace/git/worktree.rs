@@ -17,7 +17,7 @@ use git2::{
 
 use super::filters::{attributes, converts, is_attributes};
 use super::snapshot::write;
-use super::submodules::{Submodules, fill_submodules};
+use super::submodules::{Submodules, escape, fill_submodules};
 use super::times::{change_times, remove_changed};
 use super::{Error, Repo, Revision};
 use crate::exec::system::{Place, from_git, git_bytes, set_modified};
@@ -200,14 +200,23 @@ impl Store {
         Ok(worktree)
     }
 
-    /// A commit without files, which is always the same.
+    /// A commit without files.
     fn commit_without_files(&self) -> Result<Commit<'_>, git2::Error> {
         let tree = write(&self.inner.odb()?, ObjectType::Tree, &[])?;
-        let nobody = Signature::new("nobody", "nobody", &Time::new(0, 0))?;
-        let tree = self.inner.find_tree(tree)?;
-        let commit = self.inner.commit(None, &nobody, &nobody, "nothing", &tree, &[])?;
+        let commit = commit_alone(&self.inner, &self.inner.find_tree(tree)?)?;
         self.inner.find_commit(commit)
     }
+
+    /// The private repository of the submodule at `link`.
+    pub(super) fn module(&self, link: &Path) -> PathBuf {
+        self.inner.path().join("modules").join(escape(link))
+    }
+}
+
+/// Writes a commit of a tree that belongs to no history. That of a tree is always the same.
+pub(super) fn commit_alone(repository: &Repository, tree: &Tree<'_>) -> Result<Oid, git2::Error> {
+    let nobody = Signature::new("nobody", "nobody", &Time::new(0, 0))?;
+    repository.commit(None, &nobody, &nobody, "nothing", tree, &[])
 }
 
 /// What to check out, and where.

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use object::{Architecture, Object, ObjectKind};
+use object::{Architecture, Object, ObjectKind, Relocation, RelocationFlags, elf};
 
 use super::Section;
 use super::code::SourcePosition;
@@ -35,8 +35,8 @@ const HOLDERS: [&str; 2] = [".data.rel.ro", ".rodata"];
 /// From the start of a location to its line, bytes. Line and column take 8.
 const TO_LINE: usize = 16;
 
-/// The size of a relocation, bytes.
-const RELOCATION: usize = 24;
+/// The kinds of relocations by which the loader writes addresses from the executable's start.
+const RELATIVE: [elf::RelocationType; 2] = [elf::R_X86_64_RELATIVE, elf::R_AARCH64_RELATIVE];
 
 /// The locations that differ between two executables, whose loaded sections these are.
 /// `None` if anything else differs, or their kind is unknown.
@@ -101,24 +101,19 @@ struct Pointers<'a> {
 impl<'a> Pointers<'a> {
     /// `None` for kinds of executables that are not known here.
     fn read(file: &object::File<'_>, sections: &'a [Section<'a>]) -> Option<Self> {
-        let relative = match file.architecture() {
-            Architecture::X86_64 => object::elf::R_X86_64_RELATIVE,
-            Architecture::Aarch64 => object::elf::R_AARCH64_RELATIVE,
-            _ => return None,
-        };
+        if !matches!(file.architecture(), Architecture::X86_64 | Architecture::Aarch64) {
+            return None;
+        }
         if file.kind() == ObjectKind::Executable {
             return Some(Pointers { sections, relative: None });
         }
-        let table = sections.iter().find(|section| section.name == ".rela.dyn")?;
-        let mut found = BTreeMap::new();
-        for entry in table.data.chunks_exact(RELOCATION) {
-            let (at, what, to) = (number(entry, 0)?, number(entry, 8)?, number(entry, 16)?);
-            // Without a symbol, the whole number is the kind.
-            if what == u64::from(relative.0) {
-                found.insert(at, to);
-            }
-        }
-        Some(Pointers { sections, relative: Some(found) })
+        let is_relative = |relocation: &Relocation| match relocation.flags() {
+            RelocationFlags::Elf { r_type } => RELATIVE.contains(&r_type),
+            _ => false,
+        };
+        let relative = file.dynamic_relocations()?.filter(|(_, one)| is_relative(one));
+        let relative = relative.map(|(at, one)| (at, one.addend() as u64)).collect();
+        Some(Pointers { sections, relative: Some(relative) })
     }
 
     /// The text of which the address lies at `at` and the length behind it.

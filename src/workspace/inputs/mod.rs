@@ -4,7 +4,7 @@
 //! | what | found by | recorded in | compared |
 //! |---|---|---|---|
 //! | cargo's configuration files | [`configuration`] | the artifact's key | when an artifact is looked for |
-//! | compilers, linkers, the processor, the variables that they read | [`foundation`] | the artifact's key, and the record of the target folder | then, and before cargo builds in that folder |
+//! | compilers, linkers, the processor, the variables that they read | [`toolchain`] | the artifact's key, and the record of the target folder | then, and before cargo builds in that folder |
 //! | other variables, files and libraries | [`traces`], after the build | [`Inputs`], in the artifact's manifest and in the record of the target folder | the same |
 //!
 //! It is not known what build commands have read, so they are run again if anything around them has
@@ -14,7 +14,7 @@ pub(super) mod configuration;
 pub(super) mod toolchain;
 pub(super) mod traces;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -153,20 +153,20 @@ fn look(path: &Path) -> io::Result<(String, SystemTime)> {
     }
     let mut hasher = Sha256::new();
     let mut latest = SystemTime::UNIX_EPOCH;
-    let mut folders = vec![path.to_owned()];
+    let (mut folders, mut seen) = (vec![path.to_owned()], BTreeSet::new());
     while let Some(folder) = folders.pop() {
+        // A link may lead to a folder around it.
+        if !seen.insert(folder.canonicalize()?) {
+            continue;
+        }
         let entries = std::fs::read_dir(&folder)?.collect::<io::Result<Vec<_>>>()?;
         let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
         paths.sort();
         for path in paths {
-            // Through links: so does the compiler.
+            // Through links: so do cargo and the compiler.
             let Ok(about) = path.metadata() else { continue };
             let name = path.file_name().unwrap_or_default();
-            let is_link = path.is_symlink();
-            if about.is_dir()
-                && !is_link
-                && ![OsStr::new(".git"), OsStr::new("target")].contains(&name)
-            {
+            if about.is_dir() && ![OsStr::new(".git"), OsStr::new("target")].contains(&name) {
                 folders.push(path);
             } else if about.is_file() {
                 latest = latest.max(about.modified()?);
@@ -221,6 +221,19 @@ mod tests {
         assert!(is_unchanged(&inputs));
         std::fs::remove_file(folder.path().join("src/lib.rs")).unwrap();
         assert!(!is_unchanged(&inputs) && !is_unchanged(&file));
+    }
+
+    #[test]
+    fn a_change_behind_a_link_is_seen_though_links_lead_in_a_circle() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [folder, elsewhere] = folders.each_ref().map(|folder| folder.path());
+        crate::exec::system::link(elsewhere, &folder.join("linked")).unwrap();
+        crate::exec::system::link(folder, &elsewhere.join("back")).unwrap();
+        std::fs::write(elsewhere.join("a"), "x").unwrap();
+        let inputs = of_source(folder, soon());
+        assert!(inputs.is_unchanged(&NO_ENV).unwrap());
+        std::fs::write(elsewhere.join("a"), "y").unwrap();
+        assert!(!inputs.is_unchanged(&NO_ENV).unwrap());
     }
 
     #[test]

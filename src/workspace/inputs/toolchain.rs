@@ -7,8 +7,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
 use super::configuration::{Configuration, cargo_home};
 use crate::error::Error;
 use crate::exec::machine;
@@ -88,19 +86,10 @@ impl ToolchainFingerprint {
 #[derive(Debug)]
 struct Digests {
     kept: Memo,
-    /// Those that were stored.
-    stored: BTreeMap<PathBuf, StoredDigest>,
-    /// Those of this run; empty if a program can't be read by anybody.
-    of_this_run: BTreeMap<PathBuf, String>,
+    /// Those that were stored, each with what shows that the program is still the same: its
+    /// length, bytes, and its stamp.
+    stored: BTreeMap<PathBuf, ((u64, Stamp), String)>,
     has_new: bool,
-}
-
-/// The digest of a program, and what shows that the program is still the same.
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredDigest {
-    bytes: u64,
-    stamp: Stamp,
-    digest: String,
 }
 
 /// A file that changed less long ago could change again within the same tick of the clock.
@@ -111,33 +100,26 @@ impl Digests {
     fn read(kept: PathBuf) -> Self {
         let kept = Memo::new(kept, "");
         let stored = kept.read().ok().flatten().unwrap_or_default();
-        Digests { kept, stored, of_this_run: BTreeMap::new(), has_new: false }
+        Digests { kept, stored, has_new: false }
     }
 
-    fn of(&mut self, program: &Path) -> Result<&str, Error> {
-        if !self.of_this_run.contains_key(program) {
-            let digest = match self.find(program) {
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => String::new(),
-                digest => digest.map_err(Error::io("read", program))?,
-            };
-            self.of_this_run.insert(program.to_owned(), digest);
+    /// That of a program; empty if it may not be read.
+    fn of(&mut self, program: &Path) -> Result<String, Error> {
+        match self.find(program) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(String::new()),
+            digest => digest.map_err(Error::io("read", program)),
         }
-        Ok(&self.of_this_run[program])
     }
 
     fn find(&mut self, program: &Path) -> std::io::Result<String> {
         let about = program.metadata()?;
-        let (bytes, stamp) = (about.len(), stamp(&about));
-        if let Some(stored) = self.stored.get(program)
-            && stored.bytes == bytes
-            && stored.stamp == stamp
-        {
-            return Ok(stored.digest.clone());
+        let seen = (about.len(), stamp(&about));
+        if let Some((_, digest)) = self.stored.get(program).filter(|(known, _)| *known == seen) {
+            return Ok(digest.clone());
         }
         let digest = digest_file(program)?;
-        if is_settled(stamp) {
-            let stored = StoredDigest { bytes, stamp, digest: digest.clone() };
-            self.stored.insert(program.to_owned(), stored);
+        if is_settled(seen.1) {
+            self.stored.insert(program.to_owned(), (seen, digest.clone()));
             self.has_new = true;
         }
         Ok(digest)
@@ -248,8 +230,7 @@ mod tests {
         // It has changed just now.
         assert!(digests.stored.is_empty() && !digests.has_new);
         let stamp = stamp(&program.metadata().unwrap());
-        let stored = StoredDigest { bytes: 3, stamp, digest: "stored".to_owned() };
-        digests.stored.insert(program.clone(), stored);
+        digests.stored.insert(program.clone(), ((3, stamp), "stored".to_owned()));
         digests.has_new = true;
         digests.write();
         assert_eq!(Digests::read(kept.clone()).of(&program).unwrap(), "stored");

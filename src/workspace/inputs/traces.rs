@@ -136,7 +136,7 @@ fn add_script(
     began: SystemTime,
 ) {
     let package = script.package.display();
-    let Some(output) = output_of(script) else {
+    let Some(output) = output_of(&script.out_dir) else {
         return inputs.set_unknown(format!("no output of the build script of `{package}`"));
     };
     let tracked = Tracked::of_build_script(&output);
@@ -164,18 +164,14 @@ fn add_script(
     }
 }
 
-/// The output of a build script; `None` if it is not found.
-fn output_of(script: &BuildScript) -> Option<String> {
-    let bytes = std::fs::read(stored_output(&script.out_dir)?).ok()?;
-    // The rest of its output need not be UTF-8.
+/// The output of the build script with this `OUT_DIR`, which cargo stores next to that, and in its
+/// layout since 1.99 in a folder `run`. `None` if it is not found.
+fn output_of(out_dir: &Path) -> Option<String> {
+    let names = ["output", "run/stdout"].iter();
+    let bytes =
+        names.map(|name| std::fs::read(out_dir.with_file_name(name))).find_map(Result::ok)?;
+    // What is not for cargo need not be UTF-8.
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Where cargo stores the output of the build script with this `OUT_DIR`: next to it, and in
-/// its layout since 1.99 in a folder `run`.
-fn stored_output(out_dir: &Path) -> Option<PathBuf> {
-    let folder = out_dir.parent()?;
-    ["output", "run/stdout"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
 }
 
 /// Environment variables and files that a build has read, as recorded by its

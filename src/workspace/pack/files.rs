@@ -64,68 +64,54 @@ fn stays_inside(root: &Path, path: &Path, to: &Path) -> bool {
     is_packed(&folder.join(parts.collect::<PathBuf>()))
 }
 
-/// Writes an archive.
-pub(super) struct Writer<W: Write> {
-    archive: Builder<W>,
+/// Adds what is not a file, as the first entry.
+pub(super) fn add_first(archive: &mut Builder<impl Write>, about: &[u8]) -> io::Result<()> {
+    let mut header = header(EntryType::Regular, 0o644, about.len() as u64);
+    archive.append_data(&mut header, ABOUT, about)
 }
 
-impl<W: Write> Writer<W> {
-    pub(super) fn new(to: W) -> Self {
-        Writer { archive: Builder::new(to) }
+/// Adds a folder or a link below `root`, if it exists. Links that lead out of the pack are left
+/// out.
+pub(super) fn add_folder(
+    archive: &mut Builder<impl Write>,
+    root: &Path,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    let full = root.join(folder);
+    if full.is_symlink() {
+        return add(archive, root, folder);
     }
-
-    pub(super) fn add_first(&mut self, about: &[u8]) -> io::Result<()> {
-        let mut header = header(EntryType::Regular, 0o644, about.len() as u64);
-        self.archive.append_data(&mut header, ABOUT, about)
-    }
-
-    /// Adds a folder or a link below `root`, if it exists. Links that lead out of the pack are left
-    /// out.
-    pub(super) fn add_folder(
-        &mut self,
-        root: &Path,
-        folder: &Path,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        let full = root.join(folder);
-        if full.is_symlink() {
-            return self.add(root, folder);
+    if full.is_dir() {
+        add(archive, root, folder)?;
+        for (path, _) in walk(&full, is_left_out)? {
+            interrupt.check()?;
+            add(archive, root, &folder.join(path))?;
         }
-        if full.is_dir() {
-            self.add(root, folder)?;
-            for (path, _) in walk(&full, is_left_out)? {
-                interrupt.check()?;
-                self.add(root, &folder.join(path))?;
-            }
-        }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn add(&mut self, root: &Path, path: &Path) -> Result<(), Error> {
-        let full = root.join(path);
-        let failed = || Error::io("pack", &full);
-        let about = full.symlink_metadata().map_err(failed())?;
-        if about.is_symlink() {
-            let to = std::fs::read_link(&full).map_err(failed())?;
-            if stays_inside(root, path, &to) {
-                let mut header = header(EntryType::Symlink, 0o777, 0);
-                self.archive.append_link(&mut header, path, to).map_err(failed())?;
-            }
-        } else if about.is_dir() {
-            let mut header = header(EntryType::Directory, 0o755, 0);
-            self.archive.append_data(&mut header, path, io::empty()).map_err(failed())?;
-        } else if about.is_file() {
-            let mode = if may_execute(&about) { 0o755 } else { 0o644 };
-            let mut header = header(EntryType::Regular, mode, about.len());
-            let file = File::open(&full).map_err(failed())?;
-            self.archive.append_data(&mut header, path, file).map_err(failed())?;
+fn add(archive: &mut Builder<impl Write>, root: &Path, path: &Path) -> Result<(), Error> {
+    let full = root.join(path);
+    let failed = || Error::io("pack", &full);
+    let about = full.symlink_metadata().map_err(failed())?;
+    if about.is_symlink() {
+        let to = std::fs::read_link(&full).map_err(failed())?;
+        if stays_inside(root, path, &to) {
+            let mut header = header(EntryType::Symlink, 0o777, 0);
+            archive.append_link(&mut header, path, to).map_err(failed())?;
         }
-        Ok(())
+    } else if about.is_dir() {
+        let mut header = header(EntryType::Directory, 0o755, 0);
+        archive.append_data(&mut header, path, io::empty()).map_err(failed())?;
+    } else if about.is_file() {
+        let mode = if may_execute(&about) { 0o755 } else { 0o644 };
+        let mut header = header(EntryType::Regular, mode, about.len());
+        let file = File::open(&full).map_err(failed())?;
+        archive.append_data(&mut header, path, file).map_err(failed())?;
     }
-
-    pub(super) fn end(self) -> io::Result<W> {
-        self.archive.into_inner()
-    }
+    Ok(())
 }
 
 /// Without times and owners: they mean nothing on another machine.

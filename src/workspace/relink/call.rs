@@ -30,7 +30,7 @@ impl Link {
         rustc: &str,
         env: &Environment,
     ) -> Result<Relink, String> {
-        let args: Vec<String> = self.args.iter().map(|arg| self.text(arg, links)).collect();
+        let mut args: Vec<String> = self.args.iter().map(|arg| self.text(arg, links)).collect();
         if args.iter().any(|arg| arg.contains("-plugin-opt")) {
             let why = "its linker also compiles (`-C linker-plugin-lto`)";
             return Err(why.to_owned());
@@ -38,17 +38,34 @@ impl Link {
         if args.iter().map(String::len).sum::<usize>() > LONGEST {
             return Err("the command line of its linker is too long".to_owned());
         }
-        let linker = self.linker.clone();
-        let call = LinkCommand { linker, args, folder: &self.folder, rustc, env };
-        let is_driver = call.args.iter().any(|arg| arg.starts_with("-Wl,"));
-        let (call, linker) = if is_driver { call.by_driver() } else { call.direct() };
-        let prefix = if is_driver { "-Wl," } else { "" }.to_owned();
-        let argv = std::iter::once(call.linker.into_os_string());
-        let argv = argv.chain(call.args.into_iter().map(Into::into));
-        // Without debug information, which takes most of the linking time.
-        let argv = argv.chain([format!("{prefix}-S").into()]).collect();
+        // A C compiler calls the linker, and not this one itself.
+        let is_driver = args.iter().any(|arg| arg.starts_with("-Wl,"));
+        let names_linker = |arg: &String| {
+            is_driver && ["-fuse-ld=", "--ld-path="].iter().any(|flag| arg.starts_with(flag))
+        };
+        let named = args.iter().rfind(|arg| names_linker(arg)).and_then(|arg| arg.split_once('='));
+        let called = named.map(|(_, linker)| Path::new(linker));
+        let called = if is_driver { called } else { Some(&*self.linker) };
+        let (mut program, mut linker) = (self.linker.clone(), called.and_then(ordering));
         let (env, cwd) = (env.to_vec(), self.folder.clone());
-        let command = Command { argv, env, cwd, ..Command::default() };
+        let mut command = Command { env, cwd, ..Command::default() };
+        if linker != Some(OrderingLinker::Lld)
+            && let Some(lld) = lld(&args, rustc, &command)
+        {
+            linker = Some(OrderingLinker::Lld);
+            if is_driver {
+                let folder = lld.parent().unwrap_or(Path::new("/")).display();
+                args.retain(|arg| !names_linker(arg));
+                args.extend([format!("-B{folder}"), "-fuse-ld=lld".to_owned()]);
+            } else {
+                program = lld;
+            }
+        }
+        let prefix = if is_driver { "-Wl," } else { "" }.to_owned();
+        // Without debug information, which takes most of the linking time.
+        args.push(format!("{prefix}-S"));
+        command.argv.push(program.into());
+        command.argv.extend(args.into_iter().map(Into::into));
         let inputs = self.inputs(links);
         Ok(Relink { command, linker, prefix, inputs, heap: None, linked: None })
     }
@@ -82,57 +99,18 @@ impl Link {
     }
 }
 
-/// A command in preparation.
-struct LinkCommand<'a> {
-    linker: PathBuf,
-    args: Vec<String>,
-    folder: &'a Path,
-    rustc: &'a str,
-    env: &'a Environment,
-}
-
-impl LinkCommand<'_> {
-    /// That of a C compiler, which calls the linker.
-    fn by_driver(mut self) -> (Self, Option<OrderingLinker>) {
-        let named =
-            |arg: &'_ String| ["-fuse-ld=", "--ld-path="].iter().any(|flag| arg.starts_with(flag));
-        let asked = self.args.iter().rfind(|arg| named(arg)).and_then(|arg| arg.split_once('='));
-        let asked = asked.and_then(|(_, linker)| ordering(Path::new(linker)));
-        let Some(lld) = self.lld().filter(|_| asked != Some(OrderingLinker::Lld)) else {
-            return (self, asked);
-        };
-        self.args.retain(|arg| !named(arg));
-        let folder = lld.parent().unwrap_or(Path::new("/")).display();
-        self.args.extend([format!("-B{folder}"), "-fuse-ld=lld".to_owned()]);
-        (self, Some(OrderingLinker::Lld))
-    }
-
-    /// That of the linker itself.
-    fn direct(mut self) -> (Self, Option<OrderingLinker>) {
-        let own = ordering(&self.linker);
-        let Some(lld) = self.lld().filter(|_| own != Some(OrderingLinker::Lld)) else {
-            return (self, own);
-        };
-        self.linker = lld;
-        (self, Some(OrderingLinker::Lld))
-    }
-
-    /// The lld of the toolchain, or else that in the `PATH`.
-    fn lld(&self) -> Option<PathBuf> {
-        let rustlib = "/lib/rustlib/";
-        let sysroot = self.args.iter().find_map(|arg| {
-            let (before, _) = arg.split_once(rustlib)?;
-            before.find('/').map(|at| &before[at..])
-        });
-        let own = sysroot.zip(host(self.rustc)).map(|(sysroot, host)| {
-            Path::new(&format!("{sysroot}{rustlib}{host}/bin/gcc-ld")).join(LLD)
-        });
-        if let Some(own) = own.filter(|own| own.is_file()) {
-            return Some(own);
-        }
-        let (argv, env, cwd) = (vec![LLD.into()], self.env.to_vec(), self.folder.to_owned());
-        Command { argv, env, cwd, ..Command::default() }.program().ok()
-    }
+/// The lld of the toolchain, or else that in the `PATH` of a command.
+fn lld(args: &[String], rustc: &str, command: &Command) -> Option<PathBuf> {
+    let rustlib = "/lib/rustlib/";
+    let sysroot = args.iter().find_map(|arg| {
+        let (before, _) = arg.split_once(rustlib)?;
+        before.find('/').map(|at| &before[at..])
+    });
+    let own = sysroot.zip(host(rustc)).map(|(sysroot, host)| {
+        Path::new(&format!("{sysroot}{rustlib}{host}/bin/gcc-ld")).join(LLD)
+    });
+    let in_path = || Command { argv: vec![LLD.into()], ..command.clone() }.program().ok();
+    own.filter(|own| own.is_file()).or_else(in_path)
 }
 
 /// Which linker that can order functions this is.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{ArgumentPart, Link};
-use crate::exec::system::digest;
+use crate::exec::system::{Place, digest};
 
 /// Its source, with [`NAMES`] in place of what the compiler calls these functions.
 const SOURCE: &str = include_str!("constructor.rs.in");
@@ -56,8 +56,9 @@ impl Link {
         let mut args: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
         args.extend(target.map(|target| format!("--target={target}").into()));
         args.extend(["-o".into(), to.clone().into(), from.into()]);
-        let is_made = rustc(args) && std::fs::rename(to, &object).is_ok();
-        is_made.then_some(object)
+        let made = rustc(args).then(|| std::fs::read(to).ok()).flatten()?;
+        // Whole or not at all, whenever the machine is switched off.
+        Place::find(&object).and_then(|place| place.replace(&made)).is_ok().then_some(object)
     }
 
     /// The target for which it was built, which is part of the path of its standard library.

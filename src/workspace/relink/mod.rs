@@ -81,6 +81,15 @@ impl Link {
         }
         Ok(self)
     }
+
+    /// Whether all kept files are in the folder where they were published, as far as their lengths
+    /// show.
+    pub(crate) fn is_whole(&self, folder: &Path) -> bool {
+        let is_there = |file: &KeptFile| {
+            folder.join(&file.path).metadata().is_ok_and(|about| about.len() == file.bytes)
+        };
+        self.kept.iter().all(is_there)
+    }
 }
 
 impl KeptFile {

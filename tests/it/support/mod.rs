@@ -582,6 +582,27 @@ pub(crate) fn static_linking() -> String {
     format!("[build]\nrustflags = [{flags}]\n")
 }
 
+/// A linker that is this script, for [`linker_variable`].
+pub(crate) fn linker(repo: &Repo, script: &str) -> String {
+    let path = repo.around().join("my-cc");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\nexec cc \"$@\"\n")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The target triple of this machine.
+pub(crate) fn host() -> String {
+    let rustc = Command::new("rustc").arg("-vV").output().unwrap();
+    let rustc = String::from_utf8(rustc.stdout).unwrap();
+    rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
+}
+
+/// The variable that names the linker to cargo.
+pub(crate) fn linker_variable() -> String {
+    format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"))
+}
+
 /// PATH with the binary's folder before all others.
 pub(crate) fn path_with_binary() -> std::ffi::OsString {
     let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();

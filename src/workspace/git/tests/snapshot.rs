@@ -1,8 +1,10 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
 
-use super::{Scratch, identity, names};
+use super::{Revision, Scratch, identity, names};
+use crate::model::side::Side;
 use crate::workspace::git::snapshot;
-use crate::workspace::git::worktree::Store;
+use crate::workspace::git::worktree::{Checkout, Store};
 
 /// The tree of the working tree as it is.
 fn snapshot(scratch: &Scratch) -> String {
@@ -111,6 +113,56 @@ fn a_submodule_is_at_the_commit_that_is_checked_out_there() {
     let found = snapshot(&scratch);
     assert_ne!(found, before);
     assert_eq!(found, committed());
+}
+
+#[test]
+fn edits_in_a_submodule_and_in_one_inside_it_are_part_of_a_dirty_tree() {
+    let scratch = Scratch::new();
+    // The innermost first, so that the others have its commit.
+    let folders = [("outer/inner", None), ("outer", Some("inner")), ("", Some("outer"))];
+    for (folder, module) in folders {
+        let path = scratch.path().join(folder);
+        let git = if folder.is_empty() { None } else { Some(super::init(&path)) };
+        let git = git.as_ref().unwrap_or(&scratch.git);
+        super::write(&path.join("file"), "committed");
+        let mut index = git.index().unwrap();
+        if let Some(name) = module {
+            let text = format!("[submodule \"{name}\"]\n\tpath = {name}\n\turl = ./{name}\n");
+            super::write(&path.join(".gitmodules"), &text);
+            index.add_path(".gitmodules".as_ref()).unwrap();
+            index.add_path(name.as_ref()).unwrap();
+        }
+        index.add_path("file".as_ref()).unwrap();
+        index.write().unwrap();
+        let tree = git.find_tree(index.write_tree().unwrap()).unwrap();
+        let who = git2::Signature::now("A", "a@localhost").unwrap();
+        git.commit(Some("HEAD"), &who, &who, "first", &tree, &[]).unwrap();
+    }
+    assert_eq!(snapshot(&scratch), scratch.open().at(None).unwrap().tree);
+    scratch.write("outer/file", "edited");
+    scratch.write("outer/inner/new", "new");
+    let seen = || {
+        ["outer", "outer/inner"].map(|path| names(&scratch.path().join(path).join(".git/objects")))
+    };
+    let before = seen();
+    let repo = scratch.open();
+    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let path = scratch.around().join("head/tree");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    for text in ["new", "newer"] {
+        scratch.write("outer/inner/new", text);
+        let tree = snapshot::take(&repo, &store).unwrap();
+        let revision = Revision { tree, dirty: true, ..repo.at(None).unwrap() };
+        let checkout = Checkout { side: Side::Head, path: &path, revision: &revision };
+        assert_eq!(store.check_out(&repo, &checkout).unwrap().concat(), [""; 0].map(PathBuf::from));
+        let read = |name: &str| super::read(&path.join(name));
+        assert_eq!((read("file"), read("outer/file")), ("committed".into(), "edited".into()));
+        assert_eq!(
+            (read("outer/inner/file"), read("outer/inner/new")),
+            ("committed".into(), text.into())
+        );
+    }
+    assert_eq!(seen(), before);
 }
 
 #[test]
