@@ -69,13 +69,13 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_610),
     ("engine", 2_582),
     ("error", 125),
-    ("exec", 6_782),
+    ("exec", 6_701),
     ("flows", 7_154),
     ("model", 1_887),
     ("samples", 2_272),
     ("settings", 1_846),
     ("stats", 2_372),
-    ("workspace", 11_448),
+    ("workspace", 11_348),
 ];
 
 fn root() -> PathBuf {
