@@ -66,15 +66,15 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_610),
-    ("engine", 2_582),
+    ("bin", 10_078),
+    ("engine", 2_547),
     ("error", 125),
     ("exec", 6_701),
-    ("flows", 7_154),
-    ("model", 1_887),
-    ("samples", 2_272),
-    ("settings", 1_846),
-    ("stats", 2_372),
+    ("flows", 7_078),
+    ("model", 1_883),
+    ("samples", 2_223),
+    ("settings", 1_777),
+    ("stats", 2_330),
     ("workspace", 11_348),
 ];
 
