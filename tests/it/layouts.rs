@@ -420,13 +420,15 @@ fn what_a_failing_link_was_for_is_left_out_and_nothing_else() {
     ];
     for (link, fails) in ways {
         let repo = repo("1.2e-3", "1e-3");
-        let linker = linker(&repo, &format!("case \"$*\" in {link}) exit 3;; esac"));
+        let linker =
+            linker(&repo, &format!("case \"$*\" in {link}) echo ld: error: no >&2; exit 3;; esac"));
         let call = repo.cbdr("compare main --harness json --seed 5 --format json");
         let object = call.env(&variable, linker).run().code(0).json();
         let notices: Vec<_> = object["notices"].as_array().unwrap().iter().collect();
-        let says = |what: &&str| notices.iter().any(|notice| notice.to_string().contains(what));
+        let says = |what: &str| notices.iter().any(|notice| notice.to_string().contains(what));
         for what in [aligned, layouts] {
-            assert_eq!(says(&what), fails.contains(&what), "{link}: {notices:?}");
+            let why = format!("{what}the linker exited with code 3: ld: error: no)");
+            assert_eq!(says(&why), fails.contains(&what), "{link}: {notices:?}");
         }
         assert_eq!(fails.contains(&aligned), object["benchmarks"][0]["aligned"].is_null());
         let placing = if fails.contains(&layouts) { "copied" } else { "linked" };

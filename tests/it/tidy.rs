@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_547),
     ("error", 125),
     ("exec", 6_701),
-    ("flows", 7_078),
+    ("flows", 7_087),
     ("model", 1_883),
     ("samples", 2_223),
     ("settings", 1_777),

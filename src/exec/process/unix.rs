@@ -27,7 +27,7 @@ pub(super) enum Fork {
 pub(super) fn fork() -> io::Result<Fork> {
     // SAFETY: fork has no memory preconditions. The child is limited in what it may
     // do only if there are other threads, and the one caller (`Helper::start`) runs
-    // on the first line of `main`.
+    // before there is another.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Fork::Child),

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use super::layouts::depends_on_layout;
+use super::program::link_fault;
 use super::{ComparedProgram, Session};
 use crate::engine::Plan;
 use crate::error::Error;
@@ -38,7 +39,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
                 program.try_sides(SideProgram::unalign)?;
                 let why = match why {
                     Unknown::Because(why) => why,
-                    Unknown::Stopped(Stop::Error(error)) => error.to_string(),
+                    Unknown::Stopped(Stop::Error(error)) => link_fault(&error),
                     Unknown::Stopped(stop) => return Err(stop.into_error()),
                 };
                 let benchmark = program.execution.benchmark.name.clone();

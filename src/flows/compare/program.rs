@@ -12,6 +12,7 @@ use super::renewal::Renewal;
 use crate::engine::test::exact;
 use crate::engine::{Event, Experiment, Plan, Reporter, Turn};
 use crate::error::Error;
+use crate::exec::error::ExecError;
 use crate::exec::execution::{
     Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
     VaryingNames, Watching, check_output, of_benchmark, tune_repetitions,
@@ -416,7 +417,7 @@ impl<'a> ComparedProgram<'a> {
         };
         match [first, first.other()].into_iter().try_for_each(&mut place) {
             Err(error) if placing == Placing::Linked && !error.is_interrupt() => {
-                self.copy_instead(error.to_string(), reporter);
+                self.copy_instead(link_fault(&error), reporter);
                 self.place((number, seeds), first, reporter)
             }
             placed => placed,
@@ -647,4 +648,13 @@ fn names(readings: &[Reading]) -> impl Iterator<Item = String> + '_ {
 fn fits(arguments: &[OsString]) -> bool {
     let length = arguments.iter().map(|word| word.len() + 1).sum::<usize>();
     (1..LONGEST_SELECTION).contains(&length)
+}
+
+/// Why a link failed, without its command, which can be very long.
+pub(super) fn link_fault(error: &Error) -> String {
+    let Some(ExecError::Tool { exit, stderr, .. }) = error.as_kind() else {
+        return error.to_string();
+    };
+    let said = stderr.lines().find(|line| line.contains("error")).or(stderr.lines().next());
+    said.map_or_else(|| format!("the linker {exit}"), |said| format!("the linker {exit}: {said}"))
 }
