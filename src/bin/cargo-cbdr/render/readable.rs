@@ -257,6 +257,8 @@ fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
     let both = both.unwrap_or_else(|| format!("{base} → {head}"));
     let measured = match result.layouts.filter(|over| over.number > 0) {
         Some(over) => text::layouts(over.number, over.placing),
+        // Of samples that are not judged pair by pair, the interval is that of a single look.
+        None if summary.pairs == 0 && summary.lower < summary.upper => "one look".to_owned(),
         None if summary.pairs == 0 && summary.base.is_some() => "exact".to_owned(),
         None => text::count(summary.pairs, "pair"),
     };
