@@ -121,6 +121,27 @@ fn a_build_that_fails_leaves_nothing_that_is_taken_for_the_one_before() {
 }
 
 #[test]
+fn what_a_command_runs_gets_new_files_and_its_worktree_serves_again() {
+    let makes_app = "mkdir -p made && { echo '#!/bin/sh'; cat run.sh; } > made/app";
+    let world = World::new(
+        &format!("{makes_app} && chmod +x made/app"),
+        "echo \"$side $(stat -c %i \"$0\")\" >> \"$SEEN\"",
+    );
+    for builds in [2, 0] {
+        let _ = std::fs::remove_file(world.seen());
+        let cbdr = world.repo.cbdr("compare main --max-pairs 6 --threshold 900% --always-run");
+        let ran = cbdr.args(["--command", "made/app"]).args(BUILD).env("SEEN", world.seen()).run();
+        let ran = ran.code(0);
+        assert_eq!(ran.stderr.matches("Building").count(), builds, "{}", ran.stderr);
+        // Those of the unmeasured runs, and at least one for pairs.
+        for side in ["base", "head"] {
+            let files = world.lines().iter().filter(|line| line.starts_with(side)).count();
+            assert!(files > 1, "{:?}", world.lines());
+        }
+    }
+}
+
+#[test]
 fn nothing_is_taken_from_a_build_command_that_a_signal_ended() {
     let ends = format!("{COPY}; if grep -q C what; then kill -TERM $$; fi");
     let world = World::new(&ends, SHOW);

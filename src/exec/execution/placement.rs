@@ -179,8 +179,14 @@ impl SideProgram {
     /// Replaces the executable that runs by a copy, whose pages of memory are others. Its path and
     /// its content stay the same. Returns whether that was possible.
     pub(crate) fn renew(&self) -> bool {
-        let Some(Placement { word, .. }) = &self.placement else { return false };
-        let path = Path::new(&self.command.argv[*word]);
+        let is_own =
+            || self.home.canonicalize().is_ok_and(|home| self.executable.starts_with(home));
+        let path = match &self.placement {
+            Some(placement) => Path::new(&self.command.argv[placement.word]),
+            // What a command runs, unless both sides run it.
+            None if is_own() => &self.executable,
+            None => return false,
+        };
         let mut copy = path.as_os_str().to_owned();
         copy.push(".new");
         // Some file systems write to the disk what replaces a file, but never what is removed soon.
