@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cargo_cbdr::engine::layouts::{LayoutNoise, looks_slower};
+use cargo_cbdr::engine::layouts::{LayoutNoise, first_runs, looks_slower};
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::metric::Better;
 use cargo_cbdr::stats::estimator::{Decision, Levels, Running};
@@ -92,7 +92,7 @@ impl Cell {
         let mut seconds = 0.0;
         for _ in 0..UNITS {
             let (base, head) = (self.layout(random), self.layout(random));
-            let number = noise.runs();
+            let number = noise.runs(first_runs(LINKS, PAIR));
             seconds += LINKS + f64::from(number) * PAIR;
             let mut runs = |layout, change| -> Vec<f64> {
                 (0..number).map(|_| self.run(layout, change, random)).collect()

@@ -429,6 +429,11 @@ impl Experiment {
         self.groups.iter().filter(|group| group.is_open)
     }
 
+    /// Whether all open groups have so many times the minimum number of pairs.
+    pub(crate) fn has_had(&self, times: f64) -> bool {
+        self.open_groups().all(|group| group.pairs as f64 >= times * group.least as f64)
+    }
+
     /// Whether a verdict is missing.
     pub(crate) fn is_open(&self) -> bool {
         self.open_groups().next().is_some()

@@ -7,7 +7,7 @@
 //! Linking takes longer than a short run, so several pairs share their layouts, and their
 //! median is one unit of evidence.
 
-use super::plan::{Plan, PlannedBenchmark};
+use super::plan::{Group, Plan, PlannedBenchmark};
 use crate::model::{
     BenchmarkId, Gate, Metric, MetricId, MetricResult, OverLayouts, PairsResult, Placing, Row,
     Side, Verdict,
@@ -18,8 +18,8 @@ use crate::stats::estimator::Running;
 /// Makes the order of the units differ from that of the pairs as built.
 const SEED: u64 = 0x6c61_796f_7574;
 
-/// The number of pairs that share the first layouts: the fewest that show their own noise.
-pub(super) const FIRST_RUNS: u32 = 3;
+/// The fewest pairs that share layouts and show their own noise.
+const RUNS_TO_LEARN: u32 = 3;
 
 /// The maximum number of pairs that share layouts. More would hardly help against
 /// the noise of the layouts themselves.
@@ -33,11 +33,18 @@ const MEDIAN_VARIANCE_FACTOR: f64 = 1.4;
 
 /// After how many times the minimum number of pairs a test has looked slower for long, if
 /// its bound has reached the threshold; see [`looks_slower`] for bounds farther off.
-const PATIENCE: f64 = 1.5;
+pub(super) const PATIENCE: f64 = 1.5;
 
 /// How often this is checked between a number of pairs and twice as many: the bounds take
 /// long to compute.
 const LOOKS: u64 = 16;
+
+/// The number of pairs that share the first layouts. If a link takes no longer than one pair of all
+/// benchmarks that share it, three pairs would take at least twice as long as one, and at most halve
+/// the variance.
+pub fn first_runs(link_seconds: f64, pair_seconds: f64) -> u32 {
+    if link_seconds > pair_seconds { RUNS_TO_LEARN } else { 1 }
+}
 
 /// Whether an undecided test has looked slower than `threshold` for so long that layouts are
 /// the faster way to a verdict. The more pairs there are, the smaller the excess may be: `p`
@@ -66,35 +73,37 @@ pub(crate) struct LayoutPlan {
 impl LayoutPlan {
     /// Tests `gates` over layouts, in at most `most` units. They get their share of the
     /// error among all tests of `plan`, since any of them could have been tested again. The
-    /// order and the layouts are those of the test `number` of the comparison.
+    /// order and the layouts are those of the test `number` of the comparison. Linking both sides
+    /// of each program takes `links` seconds.
     pub(crate) fn new(
         plan: &Plan,
         gates: &[(BenchmarkId, Gate)],
         most: Option<u64>,
         number: u64,
+        links: &[f64],
     ) -> Self {
         let of_benchmark = |id: usize| -> Vec<Gate> {
             gates.iter().filter(|(of, _)| of.0 == id).map(|(_, gate)| gate.clone()).collect()
         };
         let asked = |id| Some(of_benchmark(id)).filter(|gates| !gates.is_empty());
-        let mut over = Self::of_benchmarks(plan, asked, f64::from(FIRST_RUNS), number);
+        let mut over = Self::of_benchmarks(plan, asked, number);
         over.plan.max_pairs = most;
+        for number in 0..over.plan.groups.len() {
+            let Group { program, pair_seconds, .. } = over.plan.groups[number];
+            let runs = over.first_runs(links[program], pair_seconds);
+            over.plan.groups[number].pair_seconds *= f64::from(runs);
+        }
         over
     }
 
     /// Tests a number of the suite over layouts. Benchmarks have no verdicts of their own here: they
     /// have their own tests over layouts, if any, with another share of the error.
     pub(crate) fn of_suite(plan: &Plan, suite: usize, number: u64) -> Self {
-        Self::of_benchmarks(plan, |_| Some(Vec::new()), 1.0, number).with_suite(plan, vec![suite])
+        Self::of_benchmarks(plan, |_| Some(Vec::new()), number).with_suite(plan, vec![suite])
     }
 
-    /// Tests the benchmarks for which there are gates, with so many runs in each unit.
-    fn of_benchmarks(
-        plan: &Plan,
-        asked: impl Fn(usize) -> Option<Vec<Gate>>,
-        runs: f64,
-        number: u64,
-    ) -> Self {
+    /// Tests the benchmarks for which there are gates.
+    fn of_benchmarks(plan: &Plan, asked: impl Fn(usize) -> Option<Vec<Gate>>, number: u64) -> Self {
         let mut layouts = Plan {
             metrics: plan.metrics.clone(),
             time_limit: plan.time_limit,
@@ -113,8 +122,8 @@ impl LayoutPlan {
                 continue;
             }
             match layouts.groups.last_mut().filter(|last| last.program == group.program) {
-                Some(last) => last.pair_seconds += runs * group.pair_seconds,
-                None => layouts.add_group(group.program, true, runs * group.pair_seconds),
+                Some(last) => last.pair_seconds += group.pair_seconds,
+                None => layouts.add_group(group.program, true, group.pair_seconds),
             }
             for (id, gates) in wanted {
                 let PlannedBenchmark { name, metrics, .. } = &plan.benchmarks[id];
@@ -124,6 +133,14 @@ impl LayoutPlan {
             }
         }
         LayoutPlan { plan: layouts, of, of_suite: Vec::new() }
+    }
+
+    /// See [`first_runs`]. Of a limited number of layouts, each has to show more.
+    pub(crate) fn first_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
+        match self.plan.max_pairs {
+            Some(_) => RUNS_TO_LEARN,
+            None => first_runs(link_seconds, pair_seconds),
+        }
     }
 
     /// Also tests these numbers of the suite.
@@ -148,8 +165,8 @@ pub struct LayoutNoise {
     units: Vec<f64>,
     /// The differences of ln(head/base) between pairs that share layouts.
     within: Vec<f64>,
-    /// The number of pairs that share the next layouts.
-    runs: u32,
+    /// The number of pairs that share the next layouts, if the noise tells.
+    runs: Option<u32>,
 }
 
 impl LayoutNoise {
@@ -157,19 +174,19 @@ impl LayoutNoise {
     /// times its base; see [`Better::limit`](crate::model::metric::Better::limit).
     pub fn new(limit: f64) -> Self {
         let threshold = limit.ln_1p();
-        LayoutNoise { threshold, units: Vec::new(), within: Vec::new(), runs: FIRST_RUNS }
+        LayoutNoise { threshold, units: Vec::new(), within: Vec::new(), runs: None }
     }
 
     /// For a benchmark of a suite of which only the whole is tested: there, many benchmarks share a
     /// layout, and one pair of each is enough.
     pub(crate) fn of_suite() -> Self {
-        LayoutNoise { runs: 1, ..LayoutNoise::new(0.0) }
+        LayoutNoise { runs: Some(1), ..LayoutNoise::new(0.0) }
     }
 
-    /// The number of pairs that share the next layouts. It depends on earlier units
-    /// only, so that a unit can't choose its own weight.
-    pub fn runs(&self) -> u32 {
-        self.runs
+    /// The number of pairs that share the next layouts, [`first`](first_runs) if the noise is not
+    /// known. It depends on earlier units only, so that a unit can't choose its own weight.
+    pub fn runs(&self, first: u32) -> u32 {
+        self.runs.unwrap_or(first)
     }
 
     /// Adds the ratios head/base of the pairs of a unit. Linking took
@@ -182,7 +199,8 @@ impl LayoutNoise {
         self.units.extend(median_of(logs.iter().copied()));
         self.within.extend(logs.windows(2).map(|two| two[1] - two[0]));
         if self.units.len() >= UNITS_TO_LEARN && self.units.len().is_power_of_two() {
-            self.runs = self.best_runs(link_seconds, pair_seconds);
+            let runs = logs.len() as f64;
+            self.runs = self.best_runs(runs, link_seconds, pair_seconds).or(self.runs);
         }
     }
 
@@ -192,22 +210,19 @@ impl LayoutNoise {
     /// is at r = sqrt(L p / (P l)). But a verdict takes a minimum number of units, which is
     /// enough if the standard deviation of a unit is the distance d from the threshold
     /// divided by [`CLEAR`], c: with r = p / ((d/c)^2 - l) pairs.
-    fn best_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
+    /// `None` if the units, of so many `runs`, don't show the noise.
+    fn best_runs(&self, runs: f64, link_seconds: f64, pair_seconds: f64) -> Option<u32> {
         let of_pair = MEDIAN_VARIANCE_FACTOR * 0.5 * typical_deviation(&self.within).powi(2);
         let of_unit = typical_deviation(&self.units).powi(2);
-        let of_layout = (of_unit - of_pair / f64::from(self.runs)).max(0.01 * of_unit);
+        let of_layout = (of_unit - of_pair / runs).max(0.01 * of_unit);
         let typical = median_of(self.units.iter().copied());
         let distance = typical.unwrap_or(f64::NAN) - self.threshold;
         let spare = (distance / CLEAR).powi(2) - of_layout;
         let enough = if spare > 0.0 { of_pair / spare } else { f64::INFINITY };
         let best = (link_seconds * of_pair / (pair_seconds * of_layout)).sqrt().min(enough);
-        if best.is_finite() {
-            // An odd number has a middle.
-            let best = (best.clamp(1.0, f64::from(MOST_RUNS)) as u32) | 1;
-            best.min(MOST_RUNS)
-        } else {
-            self.runs
-        }
+        // An odd number has a middle.
+        let odd = |best: f64| (best.clamp(1.0, f64::from(MOST_RUNS)) as u32 | 1).min(MOST_RUNS);
+        best.is_finite().then(|| odd(best))
     }
 }
 
@@ -270,7 +285,7 @@ mod tests {
     fn what_is_asked_again_shares_the_error_of_all() {
         let plan = plan();
         let gates = [0, 2, 3].map(|id| (BenchmarkId(id), Gate::new("median_time", 0.02)));
-        let asked = LayoutPlan::new(&plan, &gates, Some(24), 0);
+        let asked = LayoutPlan::new(&plan, &gates, Some(24), 0, &[0.5; 2]);
         assert_eq!(asked.plan.levels(), plan.levels());
         assert_eq!(asked.of, [0, 2, 3].map(BenchmarkId));
         let names: Vec<&str> =
@@ -306,11 +321,12 @@ mod tests {
         let mut noise = LayoutNoise::new(0.0);
         for _ in 0..64 {
             let layout = change + of_layout * normal();
-            let pairs: Vec<f64> =
-                (0..noise.runs()).map(|_| (layout + of_pair * normal()).exp()).collect();
+            let pairs: Vec<f64> = (0..noise.runs(RUNS_TO_LEARN))
+                .map(|_| (layout + of_pair * normal()).exp())
+                .collect();
             noise.push(&pairs, link, 1.0);
         }
-        noise.runs()
+        noise.runs(RUNS_TO_LEARN)
     }
 
     #[test]
@@ -335,7 +351,7 @@ mod tests {
         let mut noise = LayoutNoise::new(0.02);
         for _ in 1..UNITS_TO_LEARN {
             noise.push(&[1.0, 1.5, 2.0], 1.0, 1.0);
-            assert_eq!(noise.runs(), FIRST_RUNS);
+            assert_eq!(noise.runs(RUNS_TO_LEARN), RUNS_TO_LEARN);
         }
         // Values without a logarithm are ignored, and without noise one pair is enough.
         let mut undefined = LayoutNoise::new(0.02);
@@ -344,7 +360,10 @@ mod tests {
             undefined.push(&[0.0, 1.0, f64::NAN], 1.0, 1.0);
             constant.push(&[1.0, 1.0, 1.0], 1.0, 1.0);
         }
-        assert_eq!((undefined.runs(), constant.runs()), (FIRST_RUNS, 1));
+        assert_eq!(
+            (undefined.runs(RUNS_TO_LEARN), constant.runs(RUNS_TO_LEARN)),
+            (RUNS_TO_LEARN, 1)
+        );
     }
 
     #[test]

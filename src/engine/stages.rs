@@ -1,10 +1,11 @@
 //! The two stages of a comparison, pairs as built and pairs over layouts, in turn: an alarm as
 //! built is tested over layouts when it is raised.
 //!
-//! Until a regression is confirmed, the largest alarm goes first, but alarms that turn out to be
-//! none take at most [half](SHARE) of the time from the pairs as built. After that the comparison
-//! is a regression anyway, and further alarms wait until the pairs as built are over; the time of
-//! theirs is reserved.
+//! Until a regression is confirmed, an alarm that is larger than all before goes first, alone. All
+//! others wait until what looks slower as built has had [enough](layouts::PATIENCE) pairs to be an
+//! alarm, too, and are then tested together with those of the same program, which share the layouts
+//! and the time of linking them. Alarms take at most [half](SHARE) of the time from the pairs as
+//! built; when these are over, the rest is theirs, and some of it is reserved.
 //!
 //! *Why that keeps the error*: which test has the next pair, and when a test is begun or paused,
 //! depends on earlier pairs only. The theorem needs no more, since it is about a coin that is
@@ -18,7 +19,7 @@
 
 use super::event::Event;
 use super::experiment::{Experiment, Turn};
-use super::layouts::{FIRST_RUNS, LayoutNoise, LayoutPlan};
+use super::layouts::{self, LayoutNoise, LayoutPlan, first_runs};
 use super::plan::{Plan, PlannedBenchmark};
 use super::test::{MetricTest, estimator};
 use crate::model::{BenchmarkId, Gate, Layouts, Metric, MetricId, Row, StoppedBy};
@@ -100,6 +101,8 @@ pub(crate) struct Stages {
     as_built: Experiment,
     /// The largest first.
     waiting: Vec<Alarm>,
+    /// The size of the largest alarm whose test is begun.
+    largest_begun: f64,
     /// The numbers of the suite that regressed as built, whose tests over layouts are not begun.
     suite_waiting: Vec<usize>,
     tests: Vec<LayoutTest>,
@@ -130,6 +133,7 @@ impl Stages {
             depends_on_layout,
             as_built: Experiment::new(plan.clone(), now),
             waiting: Vec::new(),
+            largest_begun: f64::NEG_INFINITY,
             suite_waiting: Vec::new(),
             tests: Vec::new(),
             links: vec![None; programs],
@@ -186,7 +190,8 @@ impl Stages {
 
     /// The next pair of an alarm that goes before the pairs as built.
     fn alarm_first(&mut self, now: f64) -> Option<(Stage, Turn)> {
-        if self.is_confirmed {
+        let may_be_more = !self.as_built.has_had(layouts::PATIENCE);
+        if self.is_confirmed && may_be_more {
             return None;
         }
         if let Some(next) = self.latest_first(now) {
@@ -195,11 +200,14 @@ impl Stages {
         if self.seconds_over > SHARE * (now - self.start) {
             return None;
         }
-        match self.waiting.first().map(|alarm| alarm.of) {
-            Some(largest) => {
-                let same = self.waiting.iter().take_while(|alarm| alarm.of == largest).count();
-                self.begin(same);
+        if !may_be_more {
+            return self.alarm(now);
+        }
+        match self.waiting.first() {
+            Some(&Alarm { of, size, .. }) if size > self.largest_begun => {
+                self.begin(self.waiting.iter().take_while(|alarm| alarm.of == of).count());
             }
+            Some(_) => return None,
             None => {
                 let number = self.suite_waiting.pop()?;
                 self.begin_suite(number);
@@ -213,6 +221,14 @@ impl Stages {
         if matches!(self.plan.layouts, Layouts::Number(_)) && self.tests.is_empty() {
             self.waiting = self.all_gates();
         }
+        // The paused ones, the latest first: of several that waited, it is not larger, but
+        // it has had the fewest units.
+        self.alarm(now)
+            .or_else(|| (0..self.tests.len()).rev().find_map(|number| self.turn_of(number, now)))
+    }
+
+    /// The next pair of an alarm, unless all are paused.
+    fn alarm(&mut self, now: f64) -> Option<(Stage, Turn)> {
         loop {
             if let Some(next) = self.latest_first(now) {
                 return Some(next);
@@ -221,15 +237,11 @@ impl Stages {
                 let count = self.affordable(now);
                 self.begin(count);
                 self.sort();
-            } else if let Some(number) = self.suite_waiting.pop() {
-                self.begin_suite(number);
             } else {
-                break;
+                let number = self.suite_waiting.pop()?;
+                self.begin_suite(number);
             }
         }
-        // The paused ones, the latest first: of several that waited, it is not larger, but
-        // it has had the fewest units.
-        (0..self.tests.len()).rev().find_map(|number| self.turn_of(number, now))
     }
 
     /// The next pair of the latest test, unless it is paused or there is no time for a unit of it.
@@ -257,14 +269,17 @@ impl Stages {
 
     /// Begins one test of the `count` first alarms that wait. Those of one program share layouts.
     fn begin(&mut self, count: usize) {
-        let gates: Vec<_> =
-            self.waiting.drain(..count).map(|alarm| (alarm.of, alarm.gate)).collect();
+        let alarms: Vec<Alarm> = self.waiting.drain(..count).collect();
+        self.largest_begun =
+            alarms.iter().map(|alarm| alarm.size).fold(self.largest_begun, f64::max);
+        let gates: Vec<_> = alarms.into_iter().map(|alarm| (alarm.of, alarm.gate)).collect();
         let asked = match self.plan.layouts {
             Layouts::Number(number) => Some(u64::from(number)),
             _ => None,
         };
         let most = asked.into_iter().chain(self.plan.most_layouts).min();
-        let mut over = LayoutPlan::new(&self.plan, &gates, most, self.tests.len() as u64);
+        let (number, links) = (self.tests.len() as u64, self.links());
+        let mut over = LayoutPlan::new(&self.plan, &gates, most, number, &links);
         if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
             over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
         }
@@ -343,32 +358,35 @@ impl Stages {
 
     /// The time that the minimum number of units for these alarms takes, seconds.
     fn needed(&self, alarms: &[Alarm]) -> f64 {
+        let links = self.links();
         let of_program = |program: usize| {
-            let (mut unit, mut least) = (0.0, 0);
+            let (mut pairs, mut least) = (0.0, 0);
             for group in self.plan.groups.iter().filter(|group| group.program == program) {
                 let own = alarms.iter().filter(|alarm| group.benchmarks.contains(&alarm.of.0));
                 if let Some(most) = own.map(|alarm| alarm.least).max() {
-                    unit += f64::from(FIRST_RUNS) * group.pair_seconds;
+                    pairs += group.pair_seconds;
                     least = most.max(least);
                 }
             }
-            least as f64 * unit + self.linking(program, least)
+            let not_at_hand = least.saturating_sub(self.at_hand[program]);
+            let runs = f64::from(first_runs(links[program], pairs));
+            least as f64 * runs * pairs + not_at_hand as f64 * links[program]
         };
-        MARGIN * (0..self.links.len()).map(of_program).sum::<f64>()
+        MARGIN * (0..links.len()).map(of_program).sum::<f64>()
     }
 
-    /// How long it takes to link so many layouts of a program, without those at hand, seconds.
-    fn linking(&self, program: usize, layouts: u64) -> f64 {
+    /// For each program, how long linking both sides takes, seconds.
+    fn links(&self) -> Vec<f64> {
         // Programs of one workspace are of similar size.
         let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
-        let seconds = self.links[program].unwrap_or(longest);
-        layouts.saturating_sub(self.at_hand[program]) as f64 * seconds
+        self.links.iter().map(|seconds| seconds.unwrap_or(longest)).collect()
     }
 
     /// The same for the numbers of the suite that wait: in each unit, one pair of every benchmark.
     fn needed_of_suite(&self) -> f64 {
         let least = self.plan.least_pairs();
-        let links = (0..self.links.len()).map(|program| self.linking(program, least));
+        let links = self.links().into_iter().zip(&self.at_hand);
+        let links = links.map(|(link, at_hand)| least.saturating_sub(*at_hand) as f64 * link);
         let pairs: f64 = self.plan.groups.iter().map(|group| group.pair_seconds).sum();
         let waiting = self.suite_waiting.len() as f64;
         MARGIN * (waiting * least as f64 * pairs + waiting.min(1.0) * links.sum::<f64>())

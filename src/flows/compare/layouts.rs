@@ -117,9 +117,15 @@ pub(super) fn measure(
     let links = program.link_seconds;
     // Also of a layout that is at hand: it is shared by as many pairs as one that has to be linked.
     let link_seconds = links / turn.wanted.len().max(1) as f64;
-    let mut unit = Unit { test, turn, plan, program, link_seconds, deadline };
+    let wanted: Vec<BenchmarkId> = turn.wanted.iter().map(|id| test.over.of[id.0]).collect();
+    let groups = plan.groups.iter().filter(|group| group.program == of);
+    let is_wanted = |group: &&Group| wanted.iter().any(|id| group.benchmarks.contains(&id.0));
+    let groups: Vec<&Group> = groups.filter(is_wanted).collect();
+    let pairs = groups.iter().map(|group| group.pair_seconds).sum();
+    let first_runs = test.over.first_runs(links, pairs);
+    let mut unit = Unit { test, turn, plan, program, link_seconds, first_runs, deadline };
     let mut rows = Vec::new();
-    for group in plan.groups.iter().filter(|group| group.program == of) {
+    for group in groups {
         rows.extend(unit.measure(group)?);
     }
     Ok((rows, (!is_at_hand).then_some(links)))
@@ -133,6 +139,7 @@ struct Unit<'u, 'a> {
     program: &'u mut ComparedProgram<'a>,
     /// How long linking took for each benchmark, seconds.
     link_seconds: f64,
+    first_runs: u32,
     deadline: Instant,
 }
 
@@ -145,7 +152,8 @@ impl Unit<'_, '_> {
         let wanted: Vec<BenchmarkId> = self.turn.wanted.iter().filter(is_in).copied().collect();
         let of: Vec<BenchmarkId> = wanted.iter().map(as_built).collect();
         let length = group.length.unwrap_or(RunLength::LONG);
-        let runs = wanted.iter().map(|id| noise[id.0].runs()).max().unwrap_or(0);
+        let runs = wanted.iter().map(|id| noise[id.0].runs(self.first_runs)).max();
+        let runs = runs.unwrap_or(self.first_runs);
         let (mut measured, mut first) = (Vec::new(), self.turn.first);
         let begin = Instant::now();
         for run in 0..runs {
