@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Ran, Repo};
+use crate::support::{Cbdr, PRINTED, Ran, printing};
 
 fn cbdr(folder: &Path) -> Cbdr {
     Cbdr::new(folder, &folder.join("cache"))
@@ -102,13 +102,11 @@ fn an_average_that_decides_has_the_same_numbers_in_the_answer_and_in_the_table()
 
 #[test]
 fn samples_of_a_comparison_give_its_verdict_and_its_numbers() {
-    let repo = Repo::new("steady");
-    repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
-    repo.commit("slower");
-    let decides = "--threshold 10% --metric cpu_time,max_rss --format json";
+    let base = "{\"work\": {\"wall_time\": 0.100N, \"max_rss\": 100N}}";
+    let repo = printing(base, &base.replace("0.100", "0.150"));
+    let decides = "--threshold 10% --metric wall_time,max_rss --format json";
     for (extra, code) in [("--max-pairs 6", 0), ("", 100)] {
-        let args = format!("compare main --layouts off {decides} {extra} --samples out.csv");
+        let args = format!("compare main {PRINTED} {decides} {extra} --samples out.csv");
         let compared = repo.cbdr(&args).run().code(code).json();
         let analyzed = repo.cbdr(&format!("analyze out.csv {decides}")).run().code(code).json();
         assert_eq!(analyzed["verdict"], compared["verdict"]);

@@ -7,37 +7,48 @@ use serde_json::Value;
 
 use crate::support::{Cbdr, Repo};
 
-/// What is built and run: a script, so that nothing has to be compiled.
-const ARGS: [&str; 10] = [
+/// What is built and run: a script, so that nothing has to be compiled, which prints a number, so
+/// that nothing depends on the machine.
+const ARGS: [&str; 12] = [
     "--build-command",
     "sh build.sh",
     "--command",
     "sh run.sh",
+    "--harness",
+    "json",
     "--metric",
-    "cpu_time",
+    "work",
     "--threshold",
     "50%",
     "--seed",
     "1",
 ];
 
-/// One commit of the script: how many rounds it runs, and whether it builds.
+/// One commit of the script: what it prints, and whether it builds.
 #[track_caller]
-fn script(repo: &Repo, rounds: u32, builds: bool) -> String {
-    let run = format!("i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); done\n");
-    repo.write("run.sh", &run);
+fn script(repo: &Repo, work: u32, builds: bool) -> String {
+    commit(repo, &format!("echo '{{\"work\": {work}}}'\n"), builds)
+}
+
+#[track_caller]
+fn commit(repo: &Repo, script: &str, builds: bool) -> String {
+    repo.write("run.sh", script);
     repo.write("build.sh", if builds { "exit 0\n" } else { "echo broken >&2; exit 125\n" });
-    repo.commit(&format!("{rounds} rounds, builds: {builds}"))
+    repo.commit(&format!("{script}, builds: {builds}"))
 }
 
 /// A good commit and `count` after it, of which `guilty` and all later ones
 /// are slow and `broken` do not build.
 fn history(count: usize, guilty: usize, broken: &[usize]) -> (Repo, Vec<String>) {
     let repo = Repo::new("steady");
-    let rounds = |number| 1500 + number as u32 + if number >= guilty { 4500 } else { 0 };
-    let commit = |number| script(&repo, rounds(number), !broken.contains(&number));
+    let commit = |number| script(&repo, work(number, guilty), !broken.contains(&number));
     let commits = (0..=count).map(commit).collect();
     (repo, commits)
+}
+
+/// The work of a commit, four times as much from `guilty` on.
+fn work(number: usize, guilty: usize) -> u32 {
+    1500 + number as u32 + if number >= guilty { 4500 } else { 0 }
 }
 
 fn bisect(repo: &Repo, args: &str) -> Cbdr {
@@ -114,7 +125,22 @@ fn an_inconclusive_commit_is_gone_around() {
 
 #[test]
 fn a_search_that_was_killed_goes_on_where_it_was() {
-    let (repo, commits) = history(9, 6, &[]);
+    let repo = Repo::new("steady");
+    let [tried, hold] = ["tried", "hold"].map(|name| repo.around().join(name));
+    // As long as it is held, nothing is measured of the third commit after the good one.
+    std::fs::write(&hold, "").unwrap();
+    let commits: Vec<String> = (0..10)
+        .map(|number| {
+            let (tried, hold) = (tried.display(), hold.display());
+            let script = format!(
+                "mkdir -p {tried}/{number}\n\
+                 [ ! -e {hold} ] || [ $(ls {tried} | wc -l) -lt 4 ] || exec sleep 1000\n\
+                 echo '{{\"work\": {}}}'\n",
+                work(number, 6)
+            );
+            commit(&repo, &script, true)
+        })
+        .collect();
     let args = format!("{} HEAD", commits[0]);
     let mut command = bisect(&repo, &args).into_command();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -122,6 +148,7 @@ fn a_search_that_was_killed_goes_on_where_it_was() {
     let tried: Vec<String> = lines.by_ref().filter(|line| line.contains("Tried")).take(2).collect();
     child.kill().unwrap();
     child.wait().unwrap();
+    std::fs::remove_file(hold).unwrap();
     // A filter is another question.
     bisect(&repo, &format!("{args} --filter x")).run().code(101).says("Bisecting 9 commits");
     let ran = bisect(&repo, &args).run().code(100).says("Resuming 9 commits, ");
@@ -140,7 +167,7 @@ fn an_accepted_slowdown_is_found_all_the_same() {
     let (repo, commits) = history(3, 2, &[]);
     let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
     let waiver =
-        "metric = \"cpu_time\"\nceiling = \"5000%\"\nreason = \"x\"\nexpires = \"9000-01-01\"\n";
+        "metric = \"work\"\nceiling = \"5000%\"\nreason = \"x\"\nexpires = \"9000-01-01\"\n";
     repo.write("Cargo.toml", &format!("{manifest}\n[[package.metadata.cbdr.waivers]]\n{waiver}"));
     repo.commit("accept it");
     let args = format!("{} HEAD --format json", commits[0]);

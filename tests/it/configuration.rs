@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use cargo_cbdr::model::gate::THRESHOLD;
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Repo};
+use crate::support::{PRINTED, Ran, Repo, printing};
 
 /// The fewest pairs with which a verdict of this confidence is possible, and none by chance; with
 /// a command such as `true` nothing is built.
-const QUICK: &str = "--format json --max-pairs 12 --confidence 99.9% --layouts off --warmup 0";
+const QUICK: &str = "--format json --max-pairs 16 --confidence 99.99% --layouts off --warmup 0";
 
 /// Writes `table` behind the manifest of a folder and commits it on `main`.
 fn configure(repo: &Repo, manifest: &str, table: &str) {
@@ -46,21 +46,33 @@ fn quick(repo: &Repo, args: &str) -> Ran {
     repo.cbdr(&format!("compare main {args} {QUICK}")).run()
 }
 
+/// What would be compared.
+#[track_caller]
+fn shown(repo: &Repo, args: &str) -> Value {
+    repo.cbdr(&format!("compare main {args} --dry-run --format json")).run().code(0).json()
+}
+
+/// The gates that are shown of the benchmark of that number.
+fn shown_gates(object: &Value, number: usize) -> BTreeMap<&str, f64> {
+    let gates = object["benchmarks"][number]["gates"].as_array().unwrap().iter();
+    gates.map(|g| (g["metric"].as_str().unwrap(), g["threshold"].as_f64().unwrap())).collect()
+}
+
 #[test]
 fn the_table_says_what_runs_and_what_decides() {
     let repo = configured(
         "[package.metadata.cbdr]\ncommand = \"true 'one word'\"\nargs = [\"more\"]\n\
          metrics = [\"cpu_time\", \"max_rss\"]\nthreshold = \"3%\"\n\
-         thresholds = { max_rss = \"7%\" }\nconfidence = \"99%\"\nestimator = \"median\"\n\
-         max-pairs = 9\nwarmup = 0\nfail-on = [\"inconclusive\"]",
+         thresholds = { max_rss = \"7%\" }\nconfidence = \"99.99%\"\nestimator = \"median\"\n\
+         max-pairs = 16\nwarmup = 0\nfail-on = [\"inconclusive\"]",
     );
     let ran = repo.cbdr("compare main --format json").run().code(102);
     let object = ran.json();
-    assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.99), &json!("median")));
+    assert_eq!((&object["confidence"], &object["estimator"]), (&json!(0.9999), &json!("median")));
     assert_eq!((&object["verdict"], names(&object)), (&json!("inconclusive"), vec!["true"]));
     assert_eq!(object["stopped_by"], "max-pairs");
     let benchmark = &object["benchmarks"][0];
-    assert_eq!(benchmark["pairs"], 9);
+    assert_eq!(benchmark["pairs"], 16);
     assert_eq!(gates(benchmark), BTreeMap::from([("cpu_time", 0.03), ("max_rss", 0.07)]));
 }
 
@@ -79,21 +91,25 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
     repo.branch("feature");
     repo.write("words.md", "words");
     repo.commit("words");
-    let args = "--format json --max-pairs 14 --warmup 0";
-    let quick = |more: &str| repo.cbdr(&format!("compare main {args} {more}")).run();
+    let quick = |more: &str| {
+        let args = "--format json --max-pairs 14 --warmup 0";
+        repo.cbdr(&format!("compare main {args} {more}")).run()
+    };
+    let confidence = |object: &Value| object["settings"]["confidence"]["value"].clone();
     // The workspace alone, from its other member.
-    let object = quick("-p two").code(102).json();
-    let first = &object["benchmarks"][0];
-    assert_eq!(gates(first), BTreeMap::from([("wall_time", 0.01), ("sys_time", 0.11)]));
-    assert_eq!(object["confidence"], 0.9991);
+    let object = shown(&repo, "-p two");
+    let expected = [("wall_time", 0.01), ("sys_time", 0.11)];
+    assert_eq!(shown_gates(&object, 0), BTreeMap::from(expected));
+    assert_eq!(confidence(&object), "99.91%");
     // The package over it, and what it leaves open from there.
-    let by_name = quick("-p one").code(102).json();
-    let by_folder = repo.cbdr(&format!("compare main {args}")).folder(&repo.path().join("one/src"));
-    for object in [by_name, by_folder.run().code(102).json()] {
-        let expected = [("wall_time", 0.02), ("sys_time", 0.11), ("max_rss", 0.22)];
-        assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
-        assert_eq!(object["confidence"], 0.9992);
-    }
+    let expected = BTreeMap::from([("wall_time", 0.02), ("sys_time", 0.11), ("max_rss", 0.22)]);
+    let object = quick("-p one").code(102).json();
+    assert_eq!(gates(&object["benchmarks"][0]), expected);
+    assert_eq!(object["confidence"], 0.9992);
+    let by_folder = repo.cbdr("compare main --dry-run --format json");
+    let object = by_folder.folder(&repo.path().join("one/src")).run().code(0).json();
+    assert_eq!(shown_gates(&object, 0), expected);
+    assert_eq!(confidence(&object), "99.92%");
     // And the flags over both.
     let flags = "-p one --threshold 4% --threshold max_rss=44% --confidence 99.94% \
                  --fail-on none";
@@ -102,19 +118,18 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
     assert_eq!(object["confidence"], 0.9994);
     // Metrics that are named replace those of the table.
-    let object = quick("-p two --metric cpu_time,sys_time").code(102).json();
+    let object = shown(&repo, "-p two --metric cpu_time,sys_time");
     let expected = BTreeMap::from([("cpu_time", 0.01), ("sys_time", 0.11)]);
-    assert_eq!(gates(&object["benchmarks"][0]), expected);
+    assert_eq!(shown_gates(&object, 0), expected);
 }
 
 #[test]
 fn a_target_chosen_by_a_flag_clears_that_of_the_table() {
     let repo = configured("[package.metadata.cbdr]\ncommand = \"false\"\nthreshold = \"9%\"");
-    let object = quick(&repo, "--command true").code(0).json();
+    let object = shown(&repo, "--command true");
     assert_eq!(names(&object), ["true"]);
-    assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.09);
-    let object = quick(&repo, "--bench work").code(0).json();
-    assert_eq!((names(&object), &object["verdict"]), (vec!["work"], &json!("identical")));
+    assert_eq!(shown_gates(&object, 0)["wall_time"], 0.09);
+    assert_eq!(names(&shown(&repo, "--bench work")), ["work"]);
     // And the table's own is run without.
     quick(&repo, "").code(101).says("of `false` exited with code 1");
 }
@@ -125,7 +140,7 @@ fn a_flag_also_clears_the_named_benchmarks() {
         "[package.metadata.cbdr.benchmarks.one]\ncommand = \"false\"\n\
          [package.metadata.cbdr.benchmarks.two]\nbench = \"work\"",
     );
-    assert_eq!(names(&quick(&repo, "--command true").code(0).json()), ["true"]);
+    assert_eq!(names(&shown(&repo, "--command true")), ["true"]);
 }
 
 #[test]
@@ -133,7 +148,7 @@ fn a_target_of_the_package_clears_the_named_benchmarks_of_the_workspace() {
     let workspace = "[workspace]\n[workspace.metadata.cbdr.benchmarks.one]\ncommand = \"false\"\n";
     let own = "[package.metadata.cbdr]\ncommand = \"true\"";
     let repo = configured(&format!("{workspace}{own}"));
-    assert_eq!(names(&quick(&repo, "").code(0).json()), ["true"]);
+    assert_eq!(names(&shown(&repo, "")), ["true"]);
 }
 
 #[test]
@@ -149,7 +164,7 @@ fn named_benchmarks_are_measured_under_their_names() {
     let object = ran.json();
     assert_eq!(names(&object), ["built", "large", "small"]);
     for (benchmark, threshold) in object["benchmarks"].as_array().unwrap().iter().zip([3, 3, 4]) {
-        assert_eq!((&benchmark["status"], &benchmark["pairs"]), (&json!("compared"), &json!(12)));
+        assert_eq!((&benchmark["status"], &benchmark["pairs"]), (&json!("compared"), &json!(16)));
         assert_eq!(gates(benchmark)["wall_time"], f64::from(threshold) / 100.0);
     }
     let text = std::fs::read_to_string(rows).unwrap();
@@ -163,7 +178,7 @@ fn named_benchmarks_are_measured_under_their_names() {
     // Without that the one that cargo builds is the same program.
     let object = quick(&repo, "").code(0).says("`built` is the same program on both").json();
     assert_eq!(object["benchmarks"][0]["pairs"], 0);
-    assert_eq!(object["benchmarks"][1]["pairs"], 12);
+    assert_eq!(object["benchmarks"][1]["pairs"], 16);
     assert_eq!(object["verdict"], "inconclusive");
 }
 
@@ -263,27 +278,27 @@ fn of_several_bench_targets_all_run_unless_one_is_named() {
 
 #[test]
 fn a_branch_cannot_loosen_its_own_gate_in_silence() {
-    let table = |threshold: &str| {
-        format!("[package.metadata.cbdr]\nmetrics = [\"cpu_time\"]\nthreshold = \"{threshold}\"")
-    };
-    let repo = Repo::new("steady");
+    let table = |threshold: &str| format!("[package.metadata.cbdr]\nthreshold = \"{threshold}\"");
+    let repo =
+        printing("{\"work\": {\"wall_time\": 0.100N}}", "{\"work\": {\"wall_time\": 0.150N}}");
+    repo.git(&["checkout", "--quiet", "main"]);
     configure(&repo, "Cargo.toml", &table("2%"));
-    repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
+    repo.git(&["checkout", "--quiet", "feature"]);
+    repo.git(&["merge", "--quiet", "main"]);
     configure(&repo, "Cargo.toml", &table("90%"));
-    let args = "compare main --layouts off --format json";
-    let ran = repo.cbdr(args).run().code(100);
+    let args = format!("compare main {PRINTED} --format json");
+    let ran = repo.cbdr(&args).run().code(100);
     let ran = ran.says("warning: base and head set `threshold` differently; the base's value");
     let object = ran.json();
-    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.02)]));
-    assert!(object["notices"][0].as_str().unwrap().contains("`threshold`"));
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.02)]));
+    assert!(object["notices"].to_string().contains("`threshold`"), "{object}");
     let ran = repo.cbdr(&format!("{args} --policy-from head")).run().code(0);
     let object = ran.json();
     assert_eq!(object["verdict"], "no-regression");
-    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.9)]));
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.9)]));
     // A flag is the caller's word, not the branch's.
     let object = repo.cbdr(&format!("{args} --threshold 80%")).run().code(0).json();
-    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("cpu_time", 0.8)]));
+    assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from([("wall_time", 0.8)]));
 }
 
 #[test]
@@ -296,7 +311,7 @@ fn every_key_that_decides_comes_from_the_base_and_the_others_from_the_head() {
         "Cargo.toml",
         "[package.metadata.cbdr]\ncommand = \"true\"\nmetrics = [\"cpu_time\"]\n\
          thresholds = { cpu_time = \"0%\" }\nconfidence = \"99.99%\"\nestimator = \"median\"\n\
-         time-limit = \"1s\"\nmax-pairs = 16\nwarmup = 0\n\
+         time-limit = \"7m\"\nmax-pairs = 16\nwarmup = 0\n\
          fail-on = [\"inconclusive\", \"no-baseline\", \"removed\"]",
     );
     let args = "compare main --format json --max-pairs 16 --warmup 0";
@@ -350,25 +365,27 @@ fn the_policy_of_a_named_benchmark_is_that_of_its_name_on_the_base() {
     };
     let repo = configured(&table("3%", "4%"));
     configure(&repo, "Cargo.toml", &table("80%", "4%"));
-    let object = quick(&repo, "").code(0).says("set `threshold` differently").json();
-    assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.03);
-    assert_eq!(gates(&object["benchmarks"][1])["wall_time"], 0.04);
+    let object = shown(&repo, "");
+    assert!(object["notices"].to_string().contains("set `threshold` differently"), "{object}");
+    assert_eq!(shown_gates(&object, 0)["wall_time"], 0.03);
+    assert_eq!(shown_gates(&object, 1)["wall_time"], 0.04);
 }
 
 #[test]
 fn an_uncommitted_table_does_not_loosen_the_gate_either() {
     let repo = configured("[package.metadata.cbdr]\ncommand = \"true\"\nthreshold = \"3%\"");
     repo.replace("Cargo.toml", "\"3%\"", "\"80%\"");
-    for args in ["", "--dirty"] {
-        let object = quick(&repo, args).code(0).says("set `threshold` differently").json();
-        assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.03);
-    }
+    let is_the_bases = |args: &str| {
+        let object = shown(&repo, args);
+        assert!(object["notices"].to_string().contains("set `threshold` differently"), "{object}");
+        assert_eq!(shown_gates(&object, 0)["wall_time"], 0.03);
+    };
+    ["", "--dirty"].into_iter().for_each(is_the_bases);
     // Nor does leaving the key out.
     repo.git(&["checkout", "--quiet", "Cargo.toml"]);
     repo.replace("Cargo.toml", "threshold = \"3%\"", "");
     repo.commit("no threshold");
-    let object = quick(&repo, "").code(0).says("set `threshold` differently").json();
-    assert_eq!(gates(&object["benchmarks"][0])["wall_time"], 0.03);
+    is_the_bases("");
 }
 
 #[test]
@@ -390,7 +407,7 @@ fn a_threshold_of_a_metric_that_does_not_gate_is_a_mistake() {
     for empty in ["--metric wall_time,", "--threshold =3%"] {
         quick(&repo, empty).code(2).says("a metric has a name");
     }
-    let object = quick(&repo, "--threshold max_rss=3% --threshold 5%").code(0).json();
+    let object = shown(&repo, "--threshold max_rss=3% --threshold 5%");
     let expected = BTreeMap::from([("max_rss", 0.03), ("wall_time", 0.05)]);
-    assert_eq!(gates(&object["benchmarks"][0]), expected);
+    assert_eq!(shown_gates(&object, 0), expected);
 }

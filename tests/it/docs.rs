@@ -414,7 +414,7 @@ fn the_examples_for_agents_run_and_print_what_they_say() {
     }
     let scripts = scripts("docs/agents.md");
     let [brief, reading, events] = &scripts[..] else { panic!("{scripts:?}") };
-    let repo = branch_with("8_000_000");
+    let repo = branch_with("4_000_000");
     std::fs::write(repo.path().join(".git/info/exclude"), "*.json*\n").unwrap();
     assert_eq!(run(&repo, &format!("{brief}\necho $code")), "100\n");
     let printed = run(&repo, reading);

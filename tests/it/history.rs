@@ -143,12 +143,13 @@ fn sizes_are_recorded_with_the_rest_and_alone() {
 fn another_revision_is_recorded_on_its_own_commit_and_a_dirty_tree_is_not_measured() {
     let repo = Repo::new("steady");
     let first = repo.head();
-    repo.replace("src/lib.rs", "2_000_000", "1_000");
+    repo.replace("src/lib.rs", "500_000", "1_000");
     repo.commit("less");
     repo.write("stray.txt", "x");
-    repo.cbdr("history record --runs 1 HEAD~1").run().code(0);
+    let record = "history record --runs 1 --command true";
+    repo.cbdr(&format!("{record} HEAD~1")).run().code(0);
     assert_eq!(repo.noted(&first).len(), 1);
-    let ran = repo.cbdr("history record --runs 1").run().code(0);
+    let ran = repo.cbdr(record).run().code(0);
     ran.says("the changes of 1 file in the working tree are not measured");
 }
 
@@ -435,7 +436,8 @@ fn a_threshold_is_learnt_from_the_bases_results_on_such_machines_and_the_branch_
     let repo = Repo::new("steady");
     let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
     let configure = |threshold: &str| {
-        let table = format!("[package.metadata.cbdr]\nthreshold = {threshold:?}\n");
+        let table =
+            format!("[package.metadata.cbdr]\ncommand = \"true\"\nthreshold = {threshold:?}\n");
         repo.write("Cargo.toml", &format!("{manifest}\n{table}"));
         repo.commit(&format!("allow {threshold}"))
     };
@@ -445,7 +447,7 @@ fn a_threshold_is_learnt_from_the_bases_results_on_such_machines_and_the_branch_
     assert!(recorded["result"]["seconds"].as_f64().unwrap() > 0.0, "{recorded}");
     repo.git(&["notes", "--ref", "cbdr", "remove", &first]);
     repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
+    repo.replace("src/lib.rs", "500_000", "500_001");
     let head = configure("90%");
     // Results of ten runs, which differ by up to so much.
     let note = |commit: &str, (from, to): (u32, u32), noise: f64, cpu: Option<&str>| {

@@ -80,7 +80,7 @@ impl World {
     fn new() -> Self {
         let repo = Repo::new("steady");
         repo.write("benches/work.rs", BENCH);
-        repo.replace("src/lib.rs", "2_000_000", "1000000");
+        repo.replace("src/lib.rs", "500_000", "1000000");
         repo.commit("exact");
         repo.branch("feature");
         let notes = repo.around().join("notes");

@@ -322,7 +322,7 @@ fn beside(repo: &Repo, path: &str) -> PathBuf {
     );
     repo.commit("a dependency");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "2_020_000");
+    repo.replace("src/lib.rs", "500_000", "505_000");
     repo.commit("change the work");
     other
 }
@@ -372,7 +372,7 @@ fn sparse(index: &str) -> Repo {
     repo.write("far/away", "far\n");
     repo.commit("far away");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
+    repo.replace("src/lib.rs", "500_000", "500_001");
     repo.commit("more");
     repo.git(&["sparse-checkout", "set", "--cone", index, "src", "benches"]);
     assert!(!repo.path().join("far").exists());
@@ -411,7 +411,7 @@ fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
 fn an_index_in_two_parts_is_read() {
     let repo = Repo::new("steady");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
+    repo.replace("src/lib.rs", "500_000", "500_001");
     repo.commit("more");
     repo.git(&["update-index", "--split-index"]);
     repo.write("new", "new\n");

@@ -62,6 +62,7 @@ const ALTERNATING: &str = r#"{
 /// A repository with a branch that is half as slow again, and what other machines get of it.
 fn repo() -> Repo {
     let repo = Repo::new("steady");
+    repo.replace("src/lib.rs", "500_000", "2_000_000");
     repo.write("benches/work.rs", BENCH);
     repo.write("build.rs", BUILD);
     repo.write("data.txt", "1\n");

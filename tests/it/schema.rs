@@ -179,7 +179,7 @@ fn comparisons_of_every_kind_are_as_the_schema_says() {
     let identical = repo.cbdr("compare main --format json").run().json();
     assert_eq!(identical["verdict"], "identical");
     schema.holds_and_reads(&identical);
-    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
+    repo.replace("src/lib.rs", "500_000", "3_000_000");
     repo.commit("slower");
     let metric = "--metric cpu_time --format json --samples out.csv";
     let regression = repo.cbdr(&format!("compare main {metric}")).run().code(100).json();

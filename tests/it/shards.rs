@@ -5,33 +5,38 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::schema::Schema;
-use crate::support::{Cbdr, Ran, Repo, create_cache, git};
+use crate::support::{Cbdr, PRINTED, Ran, Repo, branch_with, create_cache, git, printing};
 use crate::unaffected::{bench, status};
 
-const GATE: &str = "--threshold 10% --metric cpu_time";
-
-/// A branch that takes half as long again, cloned by so many machines.
+/// A branch, cloned by so many machines.
 struct Machines {
     repo: Repo,
+    /// What is measured, and what decides.
+    what: String,
 }
 
 impl Machines {
+    /// Of a script that takes half as long again.
     fn new() -> Self {
-        let repo = Repo::new("steady");
-        repo.branch("feature");
-        repo.replace("src/lib.rs", "2_000_000", "3_000_000");
-        repo.commit("slower");
-        Machines { repo }
+        let base = "{\"work\": {\"wall_time\": 0.100N, \"max_rss\": 100000000}}";
+        let repo = printing(base, &base.replace("0.100", "0.150"));
+        Machines { repo, what: format!("--threshold 10% {PRINTED}") }
+    }
+
+    /// Of a program that is built.
+    fn built(repo: Repo) -> Self {
+        Machines { repo, what: "--threshold 10% --metric cpu_time".to_owned() }
     }
 
     fn file(&self, name: &str) -> PathBuf {
         self.repo.around().join(name)
     }
 
-    /// Measures shard `shard` in a clone of its own, into `NAME`.
+    /// Measures shard `shard` in a clone of its machine's own, into `NAME`.
     #[track_caller]
     fn measure(&self, shard: &str, name: &str, more: &str) -> Ran {
-        let [clone, cache] = ["clone", "cache"].map(|of| self.file(&format!("{of}-{name}")));
+        let machine = shard.replace('/', "-of-");
+        let [clone, cache] = ["clone", "cache"].map(|of| self.file(&format!("{of}-{machine}")));
         let from = self.repo.path().to_str().unwrap();
         if !clone.exists() {
             git(&self.repo.around(), &["clone", "--quiet", from, clone.to_str().unwrap()]);
@@ -39,7 +44,7 @@ impl Machines {
         }
         let cbdr = Cbdr::new(&clone, &cache);
         let cbdr = cbdr.args(["compare", "origin/main", "--samples"]).args([self.file(name)]);
-        cbdr.args(format!("--shard {shard} {GATE} {more}").split_whitespace()).run()
+        cbdr.args(format!("--shard {shard} {} {more}", self.what).split_whitespace()).run()
     }
 
     #[track_caller]
@@ -188,11 +193,9 @@ fn what_a_task_measured_before_it_was_started_again_counts() {
 
 #[test]
 fn a_task_of_an_engine_knows_its_number() {
-    let repo = Repo::new("steady");
-    repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", "3_000_000");
-    repo.commit("slower");
-    let auto = || repo.cbdr("compare --shard auto --samples a.csv --max-pairs 1 --format json");
+    let repo = branch_with("3_000_000");
+    let call = "compare --shard auto --samples a.csv --max-pairs 1 --command true --format json";
+    let auto = || repo.cbdr(call);
     let ran = auto().env("SLURM_ARRAY_TASK_ID", "3").env("SLURM_ARRAY_TASK_COUNT", "4").run();
     assert_eq!(ran.code(0).json()["shard"], json!({"number": 3, "of": 4}));
     auto().run().code(2).says("`auto` needs one of the variables");
@@ -278,8 +281,11 @@ fn machines_with_benchmarks_of_their_own_give_the_outcome_of_one() {
         assert_eq!(combined[key], one[key], "{key}");
     }
     Schema::published().holds_and_reads(&combined);
+    let change = metrics(&combined)["change"].as_f64().unwrap();
+    assert!((change - 0.5).abs() < 0.03, "{combined}");
     let human = repo.cbdr("analyze --combine s").run().code(100).stdout;
-    assert!(human.starts_with("REGRESSION: second is 50"), "{human}");
+    let answer = format!("REGRESSION: second is {:.1}% slower than ", 100.0 * change);
+    assert!(human.starts_with(&answer), "{human}");
     // By pairs, each measures all of them, and reaches no verdict.
     let pairs = "--shard-by pairs --max-pairs 3 --samples p.csv";
     let part = compare_suite(&repo, &format!("--shard 1/2 {pairs}"));
@@ -446,7 +452,7 @@ fn machines_that_measured_other_things_are_told_apart() {
 
 #[test]
 fn sizes_count_and_equal_programs_need_no_pair() {
-    let machines = Machines::new();
+    let machines = Machines::built(branch_with("3_000_000"));
     let sizes = "--metric cpu_time,executable_bytes --threshold executable_bytes=0% --max-pairs 8";
     for number in [1, 2] {
         machines.measure(&format!("{number}/2"), &format!("{number}.csv"), sizes).code(0);
@@ -459,7 +465,7 @@ fn sizes_count_and_equal_programs_need_no_pair() {
     let same = Repo::new("steady");
     same.branch("feature");
     same.commit("nothing");
-    let machines = Machines { repo: same };
+    let machines = Machines::built(same);
     machines.measure("1/2", "1.csv", "").code(0);
     machines.measure("2/2", "2.csv", "").code(0);
     let object = machines.combine("1.csv 2.csv", "--format json").code(0).json();

@@ -110,11 +110,6 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The artifacts in the cache.
-fn artifacts(repo: &Repo) -> Vec<PathBuf> {
-    entries(&repo.cached().join("builds"))
-}
-
 /// The target folders that cargo fills for a side.
 fn lives(repo: &Repo, side: &str) -> Vec<PathBuf> {
     let found: Vec<_> = entries(&repo.cached().join(side))
@@ -220,7 +215,7 @@ fn debug_information_and_the_folder_in_the_program_are_no_difference() {
     let object = repo.cbdr("compare main --format json").run().code(0).json();
     assert_eq!(object["verdict"], "identical");
     // The smallest change of the work is one.
-    repo.replace("src/lib.rs", "2_000_000", "2_000_001");
+    repo.replace("src/lib.rs", "500_000", "500_001");
     repo.commit("work");
     let object = repo
         .cbdr("compare main --format json --max-pairs 6 --threshold 900% --layouts off")
@@ -287,20 +282,15 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
     both.head.assert_is("C");
     assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
     assert!(!repo.path().join("Cargo.lock").exists());
-}
-
-#[test]
-fn of_half_a_lock_file_in_the_cache_nothing_is_taken() {
-    let repo = without_lock();
-    compare(&repo, "main");
+    // Of half a file nothing is taken: it is resolved once more.
     let files = std::fs::read_dir(repo.cached()).unwrap().map(|entry| entry.unwrap().path());
     let texts = files.filter_map(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
     let (text, stored) = texts.into_iter().find(|(text, _)| text.contains("[[package]]")).unwrap();
     std::fs::write(stored, &text[..text.len() / 2]).unwrap();
-    becomes(&repo, "B", "C");
+    becomes(&repo, "C", "D");
     let both = compare(&repo, "main");
-    both.head.assert_is("C");
-    assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
+    both.head.assert_is("D");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
 }
 
 #[test]
@@ -361,7 +351,7 @@ fn cargos_configuration_around_the_repository_holds_although_the_cache_is_elsewh
 }
 
 #[test]
-fn what_a_hook_of_git_exports_leads_nobody_astray() {
+fn what_a_hook_of_git_exports_leads_nobody_astray_and_sides_run_alike_and_as_cargo_runs_them() {
     let repo = a_and_b();
     let other = Repo::new("steady");
     let inside = other.path().join(".git");
@@ -383,6 +373,21 @@ fn what_a_hook_of_git_exports_leads_nobody_astray() {
         }
         both.ran.says("Comparing HEAD (").says("with its merge-base with main (");
     }
+    let cbdr = repo.cbdr("compare main").env("MINE", "it is");
+    let both = measure_with(&repo, cbdr, &["one", "two words"]);
+    let (one, other) = (both.base, both.head);
+    for seen in [&one, &other] {
+        assert_eq!(seen.args[1..], ["one", "two words", "--bench"]);
+        assert!(seen.here.starts_with(repo.cache().to_str().unwrap()), "{}", seen.here);
+        assert!(seen.here.ends_with("/tree"), "{}", seen.here);
+        assert_eq!(seen.vars["CARGO_MANIFEST_DIR"], seen.here);
+        assert_eq!(seen.vars["MINE"], "it is");
+    }
+    assert_ne!(one.here, other.here);
+    assert_ne!(one.args[0], other.args[0]);
+    assert_eq!(one.here.len(), other.here.len());
+    assert_eq!(one.args[0].len(), other.args[0].len());
+    assert_same_vars(&one, &other);
 }
 
 #[test]
@@ -510,26 +515,6 @@ fn the_users_repository_is_not_written_to() {
 }
 
 #[test]
-fn a_target_folder_in_the_configuration_is_not_shared_by_the_sides() {
-    let repo = Repo::new("witness");
-    let shared = repo.around().join("shared");
-    let config = format!(
-        "[build]\ntarget-dir = \"{0}/target\"\nbuild-dir = \"{0}/build\"\n",
-        shared.display()
-    );
-    repo.write(".cargo/config.toml", &config);
-    repo.commit("configure");
-    repo.branch("feature");
-    becomes(&repo, "A", "B");
-    for _ in 0..2 {
-        let both = compare(&repo, "main");
-        both.base.assert_is("A");
-        both.head.assert_is("B");
-    }
-    assert!(!shared.exists());
-}
-
-#[test]
 fn where_cargo_compares_contents_no_side_runs_what_was_built_for_the_other() {
     let repo = Repo::new("steady");
     let bench = "fn main() {\n    let path = concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/data.txt\");\n    \
@@ -553,7 +538,7 @@ fn a_runner_that_the_user_configured_is_honoured() {
     let triple = host();
     let repo = Repo::new("witness");
     for (number, key) in
-        ["'cfg(all())'", "'cfg(unix)'", "'cfg(target_os = \"linux\")'", &triple].iter().enumerate()
+        ["'cfg(all())'", "'cfg(target_os = \"linux\")'", &triple].iter().enumerate()
     {
         let runner = format!("[\"env\", \"MARK={number}\"]");
         repo.git(&["checkout", "--quiet", "-B", "main", "main"]);
@@ -572,26 +557,6 @@ fn a_runner_that_the_user_configured_is_honoured() {
         }
         repo.git(&["checkout", "--quiet", "main"]);
     }
-}
-
-#[test]
-fn a_benchmark_is_run_as_cargo_runs_it_and_alike_on_both_sides() {
-    let repo = a_and_b();
-    let cbdr = repo.cbdr("compare main").env("MINE", "it is");
-    let both = measure_with(&repo, cbdr, &["one", "two words"]);
-    let (one, other) = (both.base, both.head);
-    for seen in [&one, &other] {
-        assert_eq!(seen.args[1..], ["one", "two words", "--bench"]);
-        assert!(seen.here.starts_with(repo.cache().to_str().unwrap()), "{}", seen.here);
-        assert!(seen.here.ends_with("/tree"), "{}", seen.here);
-        assert_eq!(seen.vars["CARGO_MANIFEST_DIR"], seen.here);
-        assert_eq!(seen.vars["MINE"], "it is");
-    }
-    assert_ne!(one.here, other.here);
-    assert_ne!(one.args[0], other.args[0]);
-    assert_eq!(one.here.len(), other.here.len());
-    assert_eq!(one.args[0].len(), other.args[0].len());
-    assert_same_vars(&one, &other);
 }
 
 /// Checks that the environments are the same, apart from the sides' own paths.
@@ -651,7 +616,7 @@ fn what_a_benchmark_leaves_behind_is_gone_the_next_time() {
     let end = "file.write_all(&line).unwrap();";
     repo.replace("benches/look.rs", end, &format!("{end}\n    {left}"));
     repo.commit("leave a mess");
-    for _ in 0..3 {
+    for _ in 0..2 {
         let both = compare(&repo, "main");
         both.base.assert_is("A");
         both.head.assert_is("B");
@@ -676,33 +641,6 @@ fn the_scratch_folder_that_cargo_promises_is_there_also_from_the_cache() {
     for _ in 0..2 {
         repo.cbdr("compare --aa --max-pairs 6 --threshold 900% --layouts off").run().code(0);
     }
-}
-
-#[test]
-fn a_damaged_artifact_is_built_again() {
-    let repo = a_and_b();
-    compare(&repo, "main");
-    let whole = artifacts(&repo);
-    assert_eq!(whole.len(), 2);
-    for artifact in &whole {
-        let is_bench =
-            |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("look-");
-        let executable = files(artifact).into_iter().find(is_bench).unwrap();
-        let file = std::fs::File::options().write(true).open(executable).unwrap();
-        file.set_len(1000).unwrap();
-    }
-    let both = compare(&repo, "main");
-    both.ran.says("Building base").says("Building head");
-    both.base.assert_is("A");
-    both.head.assert_is("B");
-    // A file that is missing is damage, too, and so is a manifest cut short.
-    let told = files(&artifacts(&repo)[0]).into_iter().find(|path| path.ends_with("told.txt"));
-    std::fs::remove_file(told.unwrap()).unwrap();
-    std::fs::write(artifacts(&repo)[1].join("manifest.json"), "{").unwrap();
-    let both = compare(&repo, "main");
-    both.ran.says("Building base").says("Building head");
-    both.base.assert_is("A");
-    both.head.assert_is("B");
 }
 
 /// Sets the time of everything below `folder` to the future.

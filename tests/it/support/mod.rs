@@ -288,10 +288,14 @@ impl Repo {
         self.head()
     }
 
-    /// Creates a branch and switches to it.
+    /// Creates a branch and switches to it, as git does.
     #[track_caller]
     pub(crate) fn branch(&self, name: &str) {
-        self.git(&["checkout", "--quiet", "-b", name]);
+        let (git, commit) = (self.path.join(".git"), self.head());
+        let file = git.join("refs/heads").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, format!("{commit}\n")).unwrap();
+        std::fs::write(git.join("HEAD"), format!("ref: refs/heads/{name}\n")).unwrap();
     }
 
     /// The commit of HEAD, from the files in which git has just written it if they are there.
@@ -559,10 +563,32 @@ pub(crate) const LIBTEST_NAMES: &str = r#"let mut names = Vec::new();
 pub(crate) fn branch_with(rounds: &str) -> Repo {
     let repo = Repo::new("steady");
     repo.branch("feature");
-    repo.replace("src/lib.rs", "2_000_000", rounds);
+    repo.replace("src/lib.rs", "500_000", rounds);
     repo.commit("change the work");
     repo
 }
+
+/// A repository whose benchmark is a script, which builds nothing, with what it prints on each side.
+pub(crate) fn printing(base: &str, head: &str) -> Repo {
+    let repo = Repo::new("steady");
+    write_script(&repo, base);
+    repo.commit("print");
+    repo.branch("feature");
+    write_script(&repo, head);
+    repo.commit("print something else");
+    repo
+}
+
+/// Writes the script that prints this JSON, with a digit that varies in place of `N`.
+pub(crate) fn write_script(repo: &Repo, json: &str) {
+    let script = format!("#!/bin/sh\necho '{}'\n", json.replace('N', "'$(($$ % 7))'"));
+    repo.write("run.sh", &script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(repo.path().join("run.sh"), mode).unwrap();
+}
+
+/// How [`printing`] is measured.
+pub(crate) const PRINTED: &str = "--command ./run.sh --harness json";
 
 /// Of the first benchmark, the metric of a name.
 #[track_caller]
