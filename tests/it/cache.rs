@@ -5,12 +5,17 @@ use std::process::Stdio;
 
 use crate::support::{Cbdr, Repo, cached};
 
-/// The fixture with a library, compared once.
-fn compared(name: &str) -> Repo {
-    let repo = Repo::named("library", name);
+/// The repository, on a branch that changes no program.
+fn documented(repo: Repo) -> Repo {
     repo.branch("feature");
     repo.write("README.md", "words\n");
     repo.commit("document it");
+    repo
+}
+
+/// The steady fixture, compared once.
+fn compared(name: &str) -> Repo {
+    let repo = documented(Repo::named("steady", name));
     repo.cbdr("compare main --layouts off").run().code(0);
     repo
 }
@@ -33,7 +38,7 @@ fn parts(repo: &Repo) -> Vec<String> {
 #[test]
 fn the_list_names_each_repository_and_what_it_takes() {
     let repo = compared("first one");
-    let other = compared("other");
+    let other = documented(Repo::named("steady", "other"));
     let empty = Cbdr::new(repo.path(), &repo.around().join("nothing")).args(["cache", "list"]);
     assert!(empty.run().code(0).stdout.ends_with(": 0 B of 0 repositories\n"));
     // Both in the cache of the first.
@@ -50,19 +55,9 @@ fn the_list_names_each_repository_and_what_it_takes() {
 }
 
 #[test]
-fn what_a_killed_call_left_goes_with_the_next_one() {
-    let repo = compared("left");
-    let left = repo.cached().join("tmp-left");
-    std::fs::create_dir(&left).unwrap();
-    std::fs::write(left.join("out"), "half").unwrap();
-    repo.cbdr("compare main --layouts off").run().code(0);
-    assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
-}
-
-#[test]
 fn clean_empties_the_part_of_this_repository_and_with_all_every_one() {
     let repo = compared("repo");
-    let other = compared("other");
+    let other = documented(Repo::named("steady", "other"));
     other.cbdr("compare main").env("CBDR_CACHE_DIR", repo.cache()).run().code(0);
     let both = ["base", "builds", "git", "head", "linker"].map(|part| [part; 2]).concat();
     assert_eq!(parts(&repo), both);
@@ -90,9 +85,15 @@ fn lock(repo: &Repo) -> std::fs::File {
 }
 
 #[test]
-fn who_comes_second_says_whom_it_waits_for_and_goes_on_after_it() {
+fn what_somebody_uses_stays_who_comes_second_waits_and_what_a_killed_call_left_goes() {
     let repo = compared("repo");
     let lock = lock(&repo);
+    let ran = repo.cbdr("cache clean").run().code(0);
+    ran.says("Leaving").says("in use by a comparison, process 7");
+    assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
+    let left = repo.cached().join("tmp-left");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::write(left.join("out"), "half").unwrap();
     let mut second = repo.cbdr("compare main --layouts off").into_command();
     let mut second = second.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(second.stderr.take().unwrap());
@@ -106,14 +107,6 @@ fn who_comes_second_says_whom_it_waits_for_and_goes_on_after_it() {
     said.read_to_string(&mut after).unwrap();
     assert!(second.wait().unwrap().success(), "{before}{after}");
     assert!(after.contains("Checking out") && !after.contains("Blocking"), "{after}");
-}
-
-#[test]
-fn what_somebody_uses_stays() {
-    let repo = compared("repo");
-    let _lock = lock(&repo);
-    let ran = repo.cbdr("cache clean").run().code(0);
-    ran.says("Leaving").says("in use by a comparison, process 7");
     assert_eq!(parts(&repo), ["base", "builds", "git", "head", "linker"]);
 }
 
@@ -199,7 +192,6 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
             std::fs::write(&path, format!("{sha256}\n{manifest}")).unwrap();
         }
         repo.cbdr("compare main --layouts off").run().code(0).says("Building").never_says("Fresh");
-        repo.cbdr("compare main --layouts off").run().code(0).says("Fresh").never_says("Building");
     };
     // Of another key: as though it had been moved here.
     forge(&|manifest| manifest["key"] = "side=\"base\"\n".into());
@@ -230,12 +222,14 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
         });
         assert_eq!(kept.count(), 2);
     }
+    repo.cbdr("compare main --layouts off").run().code(0).says("Fresh").never_says("Building");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_damaged_target_folder_or_repository_is_made_again() {
-    let repo = compared("damaged");
+    let repo = documented(Repo::new("library"));
+    repo.cbdr("compare main --layouts off").run().code(0);
     let cached = repo.cached();
     let libraries = |side: &str| -> Vec<std::path::PathBuf> {
         let entries = |path: &std::path::Path| -> Vec<std::path::PathBuf> {

@@ -172,7 +172,7 @@ fn over_layouts_the_promise_is_about_the_source() {
 
 #[test]
 fn a_suite_keeps_the_promise_together_and_holm_and_the_average_pay() {
-    let small = Size { runs: 40, ..SMALL };
+    let small = Size { runs: 20, ..SMALL };
     let cells: Vec<Suite> =
         suites::cells(&small).into_iter().filter(|cell| cell.benchmarks == 14).collect();
     let results = Results::simulate(&cells, 5, 2);

@@ -72,13 +72,11 @@ fn the_function_whose_code_differs_comes_first_and_then_what_executes_more() {
         #[inline(never)] fn inner(x: u64) -> u64 {
             let mut all = x; for n in 0..1000 { all = std::hint::black_box(all ^ n); } all }";
     let repo = repo(library, &library.replace("1000", "9000"), &static_linking());
-    assert_eq!(explained(&repo)[0], ("deep::inner".to_owned(), Some(true)));
-    // It is also in the page and in Markdown.
     let call = "compare main --harness json --layouts off --seed 5 --format";
     let page = "markdown --explain --report ../page.html --export folded-head=../head.folded \
                 --export folded-base=../base.folded --export flamegraph=../flames.svg";
     let said = repo.cbdr(&format!("{call} {page}")).run().code(100).stdout;
-    let row = said.lines().find(|line| line.contains("deep::inner")).unwrap_or_default();
+    let row = said.lines().find(|line| line.starts_with("| `deep::")).unwrap_or_default();
     assert!(row.starts_with("| `deep::inner` |") && row.ends_with("| changed |"), "{said}");
     let page = std::fs::read_to_string(repo.around().join("page.html")).unwrap();
     assert!(page.contains("<th scope=\"row\"><code>deep::inner</code></th>"), "{page}");
@@ -238,7 +236,7 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
         return;
     }
     // Long enough for samples.
-    let repo = timed(30_000);
+    let repo = timed(15_000);
     let path = path_without(&repo.around().join("path"), &["valgrind"]);
     let compare = |args: &str| {
         let call = "compare main --harness libtest --layouts off --seed 5 --filter print";
