@@ -94,6 +94,8 @@ pub struct Case {
     pub is_warm: bool,
     /// Whether few pairs are measured: they show which benchmarks are measured at all.
     pub is_brief: bool,
+    /// For how long a comparison samples: longer ones have longer runs.
+    pub time_limit: &'static str,
 }
 
 /// Lines of the profile, of which each has one.
@@ -171,7 +173,9 @@ impl Case {
         let profile = PROFILES.map(|lines| random.pick(lines)).to_vec();
         let folder = if random.percent(20) { "some/inner/" } else { "" };
         let is_warm = random.percent(30);
-        Case { seed: (0, 0), members, edits, profile, is_timed, folder, is_warm, is_brief: false }
+        let (is_brief, time_limit) = (false, "--time-limit 60s");
+        let seed = (0, 0);
+        Case { seed, members, edits, profile, is_timed, folder, is_warm, is_brief, time_limit }
     }
 
     /// Programs in which up to `size` of these mechanisms became slower at once. That takes less

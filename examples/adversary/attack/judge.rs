@@ -11,8 +11,7 @@ use super::mechanism::{Kind, Mechanism};
 use super::repository;
 
 /// How a comparison is called.
-const CALL: &str =
-    "compare main --format json --layouts off --threshold 50% --time-limit 60s --seed 5";
+const CALL: &str = "compare main --format json --layouts off --threshold 50% --seed 5";
 
 /// What measures a benchmark, whatever was found without a run.
 const ALL: &str = "--measure-all --always-run --filter";
@@ -115,7 +114,8 @@ fn reproduction(case: &Case, folder: &Path, program: &Path, report: &Report) -> 
     }
     let call = |cache: &str, words: &str| {
         let (cache, program) = (folder.join(cache), program.display());
-        format!("CBDR_CACHE_DIR={} {program} {CALL} {words}\n", cache.display())
+        let limit = case.time_limit;
+        format!("CBDR_CACHE_DIR={} {program} {CALL} {limit} {words}\n", cache.display())
     };
     text += &format!("\ncd {}\n", root(case, folder).display());
     if case.is_warm {
@@ -140,7 +140,8 @@ fn call(
 ) -> Outcome {
     let mut command = Command::new(program);
     command.current_dir(root(case, folder)).stdin(Stdio::null()).env("PATH", path);
-    command.args(CALL.split_whitespace()).args(words.split_whitespace());
+    let words = format!("{CALL} {} {words}", case.time_limit);
+    command.args(words.split_whitespace());
     for name in ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_STEP_SUMMARY"] {
         command.env_remove(name);
     }
