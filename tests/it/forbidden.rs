@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::{
-    Cbdr, Ran, Random, Repo, branch_with, cached, create_cache, metric, search_path, skipped,
-    toolchain,
+    Cbdr, Ran, Random, Repo, branch_with, cached, create_cache, make_executable, metric,
+    search_path, skipped, toolchain,
 };
 
 /// The steady fixture with a branch on which the program differs.
@@ -19,8 +19,7 @@ fn branched() -> Repo {
 fn script(repo: &Repo, name: &str, text: &str) -> PathBuf {
     let path = repo.around().join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&path, mode).unwrap();
+    make_executable(&path);
     path
 }
 

@@ -1,9 +1,8 @@
 //! The pre-push hook, in real pushes to a bare repository on disk.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Cbdr, Ran, Repo, git, path_with_binary, toolchain};
+use crate::support::{Cbdr, Ran, Repo, git, make_executable, path_with_binary, toolchain};
 
 /// The steady fixture with a script, and a bare remote `origin` that has its `main`.
 fn with_remote() -> Repo {
@@ -118,7 +117,7 @@ fn a_hook_that_was_there_is_kept_called_and_put_back() {
     let theirs = "#!/bin/sh\ncat > \"$(dirname \"$0\")/told\"\nexit $(cat wanted)\n";
     std::fs::create_dir_all(&hooks).unwrap();
     std::fs::write(&hook, theirs).unwrap();
-    executable(&hook);
+    make_executable(&hook);
     install_for_script(&repo, "").says("Keeping").says("pre-push.before-cbdr");
     // Installing again replaces ours and leaves theirs.
     install_for_script(&repo, "").never_says("Keeping");
@@ -266,9 +265,4 @@ fn without_the_program_the_push_goes_on() {
     assert!(output.status.success());
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(printed.contains("cargo-cbdr is not installed"), "{printed}");
-}
-
-fn executable(file: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Repo, metric};
+use crate::support::{Ran, Repo, make_executable, metric};
 
 const FORMATS: [&str; 5] = ["human", "json", "markdown", "github", "junit"];
 
@@ -509,7 +509,7 @@ fn configured(base: &str, head: &str) -> Repo {
     let rounds = "std::env::var(\"ROUNDS\").map_or(steady::ROUNDS, |text| text.parse().unwrap())";
     repo.replace("benches/work.rs", "steady::ROUNDS", rounds);
     repo.write("run.sh", "#!/bin/sh\nROUNDS=1 exec \"$@\"\n");
-    executable(&repo.path().join("run.sh"));
+    make_executable(&repo.path().join("run.sh"));
     repo.write(".cargo/config.toml", base);
     // Only what sets another threshold finds the branch slower.
     configure(&repo, &table("threshold = \"900%\""));
@@ -518,11 +518,6 @@ fn configured(base: &str, head: &str) -> Repo {
     repo.replace("src/lib.rs", "500_000", "3_000_000");
     repo.commit("slower");
     repo
-}
-
-fn executable(path: &std::path::Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -541,7 +536,7 @@ fn a_runner_and_variables_that_a_branch_configures_do_not_count_and_are_said() {
     repo.git(&["checkout", "--quiet", "main"]);
     repo.write(".cargo/config.toml", runner);
     repo.write("run.sh", "#!/bin/sh\nexec \"$@\"\n");
-    executable(&repo.path().join("run.sh"));
+    make_executable(&repo.path().join("run.sh"));
     repo.commit("runner");
     repo.branch("edited");
     repo.replace("src/lib.rs", "500_000", "3_000_000");

@@ -583,8 +583,12 @@ pub(crate) fn printing(base: &str, head: &str) -> Repo {
 pub(crate) fn write_script(repo: &Repo, json: &str) {
     let script = format!("#!/bin/sh\necho '{}'\n", json.replace('N', "'$(($$ % 7))'"));
     repo.write("run.sh", &script);
+    make_executable(&repo.path().join("run.sh"));
+}
+
+pub(crate) fn make_executable(path: &Path) {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(repo.path().join("run.sh"), mode).unwrap();
+    std::fs::set_permissions(path, mode).unwrap();
 }
 
 /// How [`printing`] is measured.
