@@ -92,7 +92,7 @@ impl Cell {
         let mut seconds = 0.0;
         for _ in 0..UNITS {
             let (base, head) = (self.layout(random), self.layout(random));
-            let number = noise.runs(first_runs(LINKS, PAIR));
+            let number = noise.runs(first_runs(None, LINKS, PAIR));
             seconds += LINKS + f64::from(number) * PAIR;
             let mut runs = |layout, change| -> Vec<f64> {
                 (0..number).map(|_| self.run(layout, change, random)).collect()

@@ -4,10 +4,10 @@
 //! In each unit, both sides get a random layout of their own. So units are exchangeable,
 //! as pairs are, and the same rule decides, about the change averaged over layouts.
 //! Placement is then noise between units, whatever it does to a single executable.
-//! Linking takes longer than a short run, so several pairs share their layouts, and their
-//! median is one unit of evidence.
+//! Where linking takes longer than the runs, several pairs share their layouts, and their median
+//! is one unit of evidence.
 
-use super::plan::{Group, Plan, PlannedBenchmark};
+use super::plan::{Plan, PlannedBenchmark};
 use crate::model::{
     BenchmarkId, Gate, Metric, MetricId, MetricResult, OverLayouts, PairsResult, Placing, Row,
     Side, Verdict,
@@ -41,9 +41,9 @@ const LOOKS: u64 = 16;
 
 /// The number of pairs that share the first layouts. If a link takes no longer than one pair of all
 /// benchmarks that share it, three pairs would take at least twice as long as one, and at most halve
-/// the variance.
-pub fn first_runs(link_seconds: f64, pair_seconds: f64) -> u32 {
-    if link_seconds > pair_seconds { RUNS_TO_LEARN } else { 1 }
+/// the variance. But of at most `most` layouts, each has to show more.
+pub fn first_runs(most: Option<u64>, link_seconds: f64, pair_seconds: f64) -> u32 {
+    if most.is_some() || link_seconds > pair_seconds { RUNS_TO_LEARN } else { 1 }
 }
 
 /// Whether an undecided test has looked slower than `threshold` for so long that layouts are
@@ -73,14 +73,14 @@ pub(crate) struct LayoutPlan {
 impl LayoutPlan {
     /// Tests `gates` over layouts, in at most `most` units. They get their share of the
     /// error among all tests of `plan`, since any of them could have been tested again. The
-    /// order and the layouts are those of the test `number` of the comparison. Linking both sides
-    /// of each program takes `links` seconds.
+    /// order and the layouts are those of the test `number` of the comparison. `link` is how long
+    /// linking both sides of a program takes, seconds.
     pub(crate) fn new(
         plan: &Plan,
         gates: &[(BenchmarkId, Gate)],
         most: Option<u64>,
         number: u64,
-        links: &[f64],
+        link: impl Fn(usize) -> f64,
     ) -> Self {
         let of_benchmark = |id: usize| -> Vec<Gate> {
             gates.iter().filter(|(of, _)| of.0 == id).map(|(_, gate)| gate.clone()).collect()
@@ -88,10 +88,9 @@ impl LayoutPlan {
         let asked = |id| Some(of_benchmark(id)).filter(|gates| !gates.is_empty());
         let mut over = Self::of_benchmarks(plan, asked, number);
         over.plan.max_pairs = most;
-        for number in 0..over.plan.groups.len() {
-            let Group { program, pair_seconds, .. } = over.plan.groups[number];
-            let runs = over.first_runs(links[program], pair_seconds);
-            over.plan.groups[number].pair_seconds *= f64::from(runs);
+        for group in &mut over.plan.groups {
+            let runs = first_runs(most, link(group.program), group.pair_seconds);
+            group.pair_seconds *= f64::from(runs);
         }
         over
     }
@@ -133,14 +132,6 @@ impl LayoutPlan {
             }
         }
         LayoutPlan { plan: layouts, of, of_suite: Vec::new() }
-    }
-
-    /// See [`first_runs`]. Of a limited number of layouts, each has to show more.
-    pub(crate) fn first_runs(&self, link_seconds: f64, pair_seconds: f64) -> u32 {
-        match self.plan.max_pairs {
-            Some(_) => RUNS_TO_LEARN,
-            None => first_runs(link_seconds, pair_seconds),
-        }
     }
 
     /// Also tests these numbers of the suite.
@@ -285,7 +276,7 @@ mod tests {
     fn what_is_asked_again_shares_the_error_of_all() {
         let plan = plan();
         let gates = [0, 2, 3].map(|id| (BenchmarkId(id), Gate::new("median_time", 0.02)));
-        let asked = LayoutPlan::new(&plan, &gates, Some(24), 0, &[0.5; 2]);
+        let asked = LayoutPlan::new(&plan, &gates, Some(24), 0, |_| 0.5);
         assert_eq!(asked.plan.levels(), plan.levels());
         assert_eq!(asked.of, [0, 2, 3].map(BenchmarkId));
         let names: Vec<&str> =

@@ -278,8 +278,9 @@ impl Stages {
             _ => None,
         };
         let most = asked.into_iter().chain(self.plan.most_layouts).min();
-        let (number, links) = (self.tests.len() as u64, self.links());
-        let mut over = LayoutPlan::new(&self.plan, &gates, most, number, &links);
+        let number = self.tests.len() as u64;
+        let mut over =
+            LayoutPlan::new(&self.plan, &gates, most, number, |program| self.link(program));
         if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
             over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
         }
@@ -358,7 +359,6 @@ impl Stages {
 
     /// The time that the minimum number of units for these alarms takes, seconds.
     fn needed(&self, alarms: &[Alarm]) -> f64 {
-        let links = self.links();
         let of_program = |program: usize| {
             let (mut pairs, mut least) = (0.0, 0);
             for group in self.plan.groups.iter().filter(|group| group.program == program) {
@@ -368,25 +368,28 @@ impl Stages {
                     least = most.max(least);
                 }
             }
-            let not_at_hand = least.saturating_sub(self.at_hand[program]);
-            let runs = f64::from(first_runs(links[program], pairs));
-            least as f64 * runs * pairs + not_at_hand as f64 * links[program]
+            let runs = first_runs(self.plan.most_layouts, self.link(program), pairs);
+            least as f64 * f64::from(runs) * pairs + self.linking(program, least)
         };
-        MARGIN * (0..links.len()).map(of_program).sum::<f64>()
+        MARGIN * (0..self.links.len()).map(of_program).sum::<f64>()
     }
 
-    /// For each program, how long linking both sides takes, seconds.
-    fn links(&self) -> Vec<f64> {
+    /// How long linking both sides of a program takes, seconds.
+    fn link(&self, program: usize) -> f64 {
         // Programs of one workspace are of similar size.
-        let longest = self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
-        self.links.iter().map(|seconds| seconds.unwrap_or(longest)).collect()
+        let longest = || self.links.iter().flatten().copied().reduce(f64::max).unwrap_or(LINKS);
+        self.links[program].unwrap_or_else(longest)
+    }
+
+    /// How long it takes to link so many layouts of a program, without those at hand, seconds.
+    fn linking(&self, program: usize, layouts: u64) -> f64 {
+        layouts.saturating_sub(self.at_hand[program]) as f64 * self.link(program)
     }
 
     /// The same for the numbers of the suite that wait: in each unit, one pair of every benchmark.
     fn needed_of_suite(&self) -> f64 {
         let least = self.plan.least_pairs();
-        let links = self.links().into_iter().zip(&self.at_hand);
-        let links = links.map(|(link, at_hand)| least.saturating_sub(*at_hand) as f64 * link);
+        let links = (0..self.links.len()).map(|program| self.linking(program, least));
         let pairs: f64 = self.plan.groups.iter().map(|group| group.pair_seconds).sum();
         let waiting = self.suite_waiting.len() as f64;
         MARGIN * (waiting * least as f64 * pairs + waiting.min(1.0) * links.sum::<f64>())

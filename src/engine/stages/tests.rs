@@ -112,7 +112,7 @@ impl Simulated {
     fn unit(&mut self, over: &LayoutPlan, noise: &mut [LayoutNoise], turn: &Turn) -> Vec<Row> {
         self.now += self.suite.links;
         let pairs = turn.wanted.iter().map(|id| self.seconds(over.of[id.0].0)).sum();
-        let first_runs = over.first_runs(self.suite.links, pairs);
+        let first_runs = first_runs(over.plan.max_pairs, self.suite.links, pairs);
         let mut rows = Vec::new();
         for &id in &turn.wanted {
             let of = over.of[id.0].0;
@@ -172,19 +172,18 @@ impl Simulated {
         let plan = self.plan(seed);
         let mut as_built = Experiment::new(plan.clone(), 0.0);
         let mut gates: Vec<(BenchmarkId, Gate)> = Vec::new();
-        let links = vec![LINKS; plan.groups.len()];
         while let Ok(turn) = as_built.next(self.now) {
             let rows = self.run(turn.group, self.built[turn.group], turn.first);
             as_built.push(&turn, &rows, self.now);
             as_built.set_aside(&|test, least| test.looks_slower(least));
             gates.extend(as_built.just_raised().map(|(id, _, gate)| (id, gate.clone())));
-            let over = LayoutPlan::new(&plan, &gates, None, 0, &links).plan;
+            let over = LayoutPlan::new(&plan, &gates, None, 0, |_| LINKS).plan;
             let links = over.groups.iter().filter_map(|group| over.least_pairs_in(group));
             let links = LINKS * links.sum::<u64>() as f64;
             let needed = 1.5 * (over.least_time().as_secs_f64() + links);
             as_built.reserve(needed.min(0.5 * self.suite.limit));
         }
-        let over = LayoutPlan::new(&plan, &gates, None, 0, &links);
+        let over = LayoutPlan::new(&plan, &gates, None, 0, |_| LINKS);
         let mut noise: Vec<LayoutNoise> = over.plan.benchmarks.iter().map(super::noise).collect();
         let mut experiment = Experiment::new(over.plan.clone(), 0.0);
         while let Ok(turn) = experiment.next(self.now) {

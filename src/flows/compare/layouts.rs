@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::lengths::ratios;
 use super::program::ComparedProgram;
-use crate::engine::layouts::{LayoutPlan, combined, median_rows};
+use crate::engine::layouts::{LayoutPlan, combined, first_runs, median_rows};
 use crate::engine::{Group, LayoutTest, Plan, Reporter, Schedule, Turn, first_gate};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
@@ -117,16 +117,19 @@ pub(super) fn measure(
     let links = program.link_seconds;
     // Also of a layout that is at hand: it is shared by as many pairs as one that has to be linked.
     let link_seconds = links / turn.wanted.len().max(1) as f64;
-    let wanted: Vec<BenchmarkId> = turn.wanted.iter().map(|id| test.over.of[id.0]).collect();
     let groups = plan.groups.iter().filter(|group| group.program == of);
-    let is_wanted = |group: &&Group| wanted.iter().any(|id| group.benchmarks.contains(&id.0));
-    let groups: Vec<&Group> = groups.filter(is_wanted).collect();
-    let pairs = groups.iter().map(|group| group.pair_seconds).sum();
-    let first_runs = test.over.first_runs(links, pairs);
+    let groups = groups.map(|group| {
+        let is_in = |id: &&BenchmarkId| group.benchmarks.contains(&test.over.of[id.0].0);
+        let wanted: Vec<BenchmarkId> = turn.wanted.iter().filter(is_in).copied().collect();
+        (group, wanted)
+    });
+    let groups: Vec<(&Group, _)> = groups.filter(|(_, wanted)| !wanted.is_empty()).collect();
+    let pair_seconds = groups.iter().map(|(group, _)| group.pair_seconds).sum();
+    let first_runs = first_runs(test.over.plan.max_pairs, links, pair_seconds);
     let mut unit = Unit { test, turn, plan, program, link_seconds, first_runs, deadline };
     let mut rows = Vec::new();
-    for group in groups {
-        rows.extend(unit.measure(group)?);
+    for (group, wanted) in groups {
+        rows.extend(unit.measure(group, &wanted)?);
     }
     Ok((rows, (!is_at_hand).then_some(links)))
 }
@@ -144,16 +147,12 @@ struct Unit<'u, 'a> {
 }
 
 impl Unit<'_, '_> {
-    /// Measures the benchmarks that belong to a group of the comparison as built.
-    fn measure(&mut self, group: &Group) -> Result<Vec<Row>, Stop> {
+    /// Measures benchmarks that belong to a group of the comparison as built.
+    fn measure(&mut self, group: &Group, wanted: &[BenchmarkId]) -> Result<Vec<Row>, Stop> {
         let LayoutTest { over, noise, .. } = &mut *self.test;
-        let as_built = |id: &BenchmarkId| over.of[id.0];
-        let is_in = |id: &&BenchmarkId| group.benchmarks.contains(&as_built(id).0);
-        let wanted: Vec<BenchmarkId> = self.turn.wanted.iter().filter(is_in).copied().collect();
-        let of: Vec<BenchmarkId> = wanted.iter().map(as_built).collect();
+        let of: Vec<BenchmarkId> = wanted.iter().map(|id| over.of[id.0]).collect();
         let length = group.length.unwrap_or(RunLength::LONG);
-        let runs = wanted.iter().map(|id| noise[id.0].runs(self.first_runs)).max();
-        let runs = runs.unwrap_or(self.first_runs);
+        let runs = wanted.iter().map(|id| noise[id.0].runs(self.first_runs)).max().unwrap_or(0);
         let (mut measured, mut first) = (Vec::new(), self.turn.first);
         let begin = Instant::now();
         for run in 0..runs {
