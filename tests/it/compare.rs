@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Repo, branch_with, metric};
+use crate::support::{Cbdr, PRINTED, Repo, branch_with, metric, printing};
 
 // Processor time gates: the tests must not depend on who else uses the machine.
 
@@ -100,6 +100,22 @@ fn a_limit_that_is_too_short_says_what_is_needed() {
     let ran = call.run().code(101);
     let ran = ran.says("error: 6 pairs, the minimum for a verdict, take about ");
     ran.says("longer than the time limit of 20ms").says("hint: allow `--time-limit ");
+}
+
+#[test]
+fn a_file_that_grew_is_a_regression_though_the_limit_has_no_room_for_a_run() {
+    let repo = printing(r#"{"work": 1}"#, r#"{"work": 1, "more": 1}"#);
+    let limits = "--threshold executable_bytes=0% --time-limit 2ms --format json";
+    let call = format!("compare main {PRINTED} --metric work,executable_bytes {limits}");
+    let ran = repo.cbdr(&call).run().code(100);
+    let object = ran.json();
+    assert_eq!(object["verdict"], "regression");
+    let has_status = |status: &str| {
+        let mut all = object["benchmarks"].as_array().unwrap().iter();
+        all.any(|one| one["status"] == status)
+    };
+    assert!(has_status("not-measured"), "{object}");
+    assert_eq!(metric(&object, "executable_bytes")["verdict"], "regression");
 }
 
 #[test]

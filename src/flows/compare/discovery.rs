@@ -257,6 +257,11 @@ impl Discovery {
         !self.exact.is_empty()
     }
 
+    /// Whether something that is known without a run is a regression.
+    pub(super) fn has_regressed(&self) -> bool {
+        self.exact.iter().any(|metric| metric.verdict == Some(Verdict::Regression))
+    }
+
     /// Whether the size of its code is a regression.
     pub(super) fn has_grown(&self) -> bool {
         let mut code = self.exact.iter().filter(|metric| metric.name == meter::TEXT);

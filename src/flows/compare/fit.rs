@@ -33,7 +33,8 @@ const ENTERS: f64 = 4.0;
 /// a verdict.
 ///
 /// # Errors
-/// If not one benchmark fits, or there are fewer layouts than any verdict needs.
+/// If not one benchmark fits and no regression is known without a run, or there are fewer layouts
+/// than any verdict needs.
 pub(super) fn into_limit(
     session: &mut Session<'_, '_>,
     plan: &mut Plan,
@@ -60,7 +61,7 @@ pub(super) fn into_limit(
     let costs = costs(session, plan, discoveries).map_err(Stop::into_error)?;
     let to_pass = plan.pairs_to_pass_per_least();
     let kept = fitting(&costs, plan.time_limit.as_secs_f64(), to_pass);
-    if !keeps_a_gate(&costs, &kept) {
+    if !keeps_a_gate(&costs, &kept) && !discoveries.iter().any(Discovery::has_regressed) {
         return Err(too_short(session, plan, &costs).into());
     }
     leave_out(plan, discoveries, &costs, &kept);
