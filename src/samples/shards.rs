@@ -341,7 +341,10 @@ fn ask(parts: &[ShardPart], name: &str, companion: &Companion, levels: Levels) -
     let recordings = parts.iter().map(|part| &part.recording);
     let recorded: Vec<_> = recordings.filter_map(|of| Some((of, of.comparison(name)?))).collect();
     result.pairs = recorded.iter().map(|(_, comparison)| comparison.pairs.len() as u64).sum();
-    let Some((recording, _)) = recorded.first() else { return Asked { result, metrics } };
+    let Some((recording, _)) = recorded.first() else {
+        result.status = Status::NotMeasured;
+        return Asked { result, metrics };
+    };
     for metric in recording.metrics() {
         let pairs = |(recording, comparison): &(&Recording, &RecordedPairs)| {
             recording.pairs(comparison, &metric.name).collect()

@@ -123,6 +123,28 @@ fn what_is_missing_is_named_and_may_be_allowed() {
 }
 
 #[test]
+fn a_benchmark_that_no_machine_had_time_for_leaves_the_verdict_open() {
+    let of_several = |salt: u32| {
+        let rows = rows(20, 1.0, 1.0, salt);
+        rows.replace("base,", "it/base,").replace("head,", "it/head,")
+    };
+    let outcome = |more: Option<Value>| {
+        let mut parts = vec![part(1, 2, &of_several(0)), part(2, 2, &of_several(4))];
+        for part in &mut parts {
+            part.companion
+                .gates
+                .extend(more.clone().map(|gate| serde_json::from_value(gate).unwrap()));
+        }
+        combine(parts, false).unwrap()
+    };
+    assert_eq!(outcome(None).verdict, Some(Verdict::NoRegression));
+    let outcome = outcome(Some(gate("late", 0.02)));
+    assert_eq!(outcome.verdict, Some(Verdict::Inconclusive));
+    let late = &outcome.benchmarks[1];
+    assert_eq!((late.name.as_str(), late.status), ("late", Status::NotMeasured));
+}
+
+#[test]
 fn parts_of_different_things_are_refused() {
     let (a, b) = (rows(9, 1.0, 1.0, 0), rows(9, 1.0, 1.0, 1));
     let two = |change: &dyn Fn(&mut ShardPart)| {
