@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::support::live::assert_gone;
-use crate::support::{Cbdr, Ran, Repo, metric};
+use crate::support::{Cbdr, Ran, Repo, linker, linker_variable, metric};
 
 /// A benchmark that reports its time, which is what the source says, with a little noise. It
 /// needs a file of the repository, one that its build script has made, and a folder of cargo's.
@@ -173,6 +173,17 @@ fn where_the_layouts_of_a_pack_are_used_up_that_is_said() {
     ran.says("in all 8 layouts of the pack; `cargo cbdr pack --layouts 16` links more")
         .says("it may be placement; more layouts would decide")
         .never_says("a longer `--time-limit`");
+}
+
+#[test]
+fn copies_are_measured_where_the_layouts_of_a_pack_could_not_be_linked() {
+    let repo = repo();
+    let script = "case \"$*\" in *--shuffle-sections*) echo ld: error: no >&2; exit 3;; esac";
+    let pack = repo.cbdr("pack main ../packed --harness json");
+    pack.env(&linker_variable(), linker(&repo, script)).run().code(0);
+    forget(&repo);
+    let ran = measured(&repo, "--format json").code(100).says("ld: error: no");
+    assert_eq!(metric(&ran.json(), "wall_time")["layouts"]["placing"], "copied");
 }
 
 #[test]

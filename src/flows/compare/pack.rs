@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::layouts::seeds;
+use super::program::link_fault;
 use super::{
     Builds, ComparedProgram, Discovery, Options, Planned, Session, aligned, division, planned,
     prepare, program, same, warm_up,
@@ -124,12 +125,38 @@ impl Linking<'_> {
         Ok(true)
     }
 
+    /// Links the layouts of a program. Where one can't be linked, the machines that measure use
+    /// copies, as this one would.
     fn link_layouts(
         &mut self,
         program: &ComparedProgram<'_>,
         (number, seed): (usize, u64),
         reporter: &mut dyn Reporter,
     ) -> Result<(), Error> {
+        let linked = match self.link_all(program, (number, seed), reporter) {
+            Err(error) if !error.is_interrupt() => Err(link_fault(&error)),
+            linked => Ok(linked?),
+        };
+        let off = "it was packed with `--layouts off`";
+        for side in Side::BOTH {
+            let layouts = linked.as_ref().map(|linked| linked[side].clone()).map_err(String::clone);
+            let layouts = layouts.and_then(|all| match all.is_empty() {
+                true => Err(off.to_owned()),
+                false => Ok(all),
+            });
+            let aligned = program.sides[side].aligned().cloned().zip(program.aligned);
+            self.pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
+        }
+        Ok(())
+    }
+
+    /// Links all layouts of a program; returns their files.
+    fn link_all(
+        &mut self,
+        program: &ComparedProgram<'_>,
+        (number, seed): (usize, u64),
+        reporter: &mut dyn Reporter,
+    ) -> Result<Pair<Vec<PathBuf>>, Error> {
         let mut layouts = Pair::<Vec<PathBuf>>::default();
         for layout in 0..self.packed.layouts {
             let place = (layout as usize + 1, self.packed.layouts as usize);
@@ -138,20 +165,13 @@ impl Linking<'_> {
             let seeds = seeds(seed, number, layout);
             for side in Side::BOTH {
                 let path = program.sides[side].path_of_layout(layout);
+                self.made.push(path.clone());
                 let context = program.execution.context;
                 program.sides[side].link_layout(seeds[side], &path, context)?;
-                self.made.push(path.clone());
                 layouts[side].push(path);
             }
         }
-        let off = "it was packed with `--layouts off`";
-        for side in Side::BOTH {
-            let layouts = std::mem::take(&mut layouts[side]);
-            let layouts = if layouts.is_empty() { Err(off.to_owned()) } else { Ok(layouts) };
-            let aligned = program.sides[side].aligned().cloned().zip(program.aligned);
-            self.pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
-        }
-        Ok(())
+        Ok(layouts)
     }
 }
 
