@@ -189,6 +189,7 @@ pub fn bisect(
         seed: options.seed,
         expected: 1 + halvings(nodes.len()),
         total_level: 1.0 - policy.confidence,
+        has_suite: policy.suite.is_some(),
         search: Search::new(nodes.iter().map(|node| node.parents.clone()).collect()),
         nodes,
         steps,
@@ -258,6 +259,8 @@ struct Bisection<'a> {
     total_level: f64,
     /// The expected number of comparisons that share it.
     expected: u32,
+    /// Whether all benchmarks together decide, too.
+    has_suite: bool,
     context: Context<'a>,
 }
 
@@ -280,16 +283,16 @@ impl Bisection<'_> {
         request.head = Some(commit.id.clone());
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
-        let options = Options { request, fail_fast: true, seed, ..Options::default() };
+        // The bad commit is the first one that is tried. What else regressed in between, and was
+        // mended again, is not what is searched for.
+        let bad = self.steps.first().map(|bad| bad.regressed.clone());
+        let only = bad.clone().filter(|names| !names.is_empty() && !self.has_suite);
+        let options = Options { request, fail_fast: true, only, seed, ..Options::default() };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
         });
         let step = match compared {
-            Ok(compared) => {
-                // The bad commit is the first one that is tried.
-                let bad = self.steps.first().map(|bad| &bad.regressed);
-                step(commit, &compared.outcome, level, bad)?
-            }
+            Ok(compared) => step(commit, &compared.outcome, level, bad.as_ref())?,
             Err(error) if lies_in_the_commit(&error) => BisectStep {
                 commit: commit.id.clone(),
                 outcome: StepOutcome::Unusable,

@@ -60,6 +60,8 @@ pub struct Options {
     pub uses_full_time: bool,
     /// When to look for the functions that make a benchmark slower.
     pub explain: Explain,
+    /// The names of the benchmarks to compare; all if `None`.
+    pub only: Option<BTreeSet<String>>,
     /// The seed of the order, below 2^53.
     pub seed: u64,
     /// Which shard this is, of a comparison over several machines.
@@ -188,6 +190,9 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
         return Ok(Some(Measured::nothing(stopped_by, session, Vec::new())));
     }
     let mut found = warm_up::discover(session, &mut builds.warm_ups)?;
+    if let Some(only) = &session.options.only {
+        found.iter_mut().for_each(|found| found.keep(only));
+    }
     if session.programs.iter().any(|program| program.prints_something_else) {
         for (program, found) in session.programs.iter().zip(&mut found) {
             let name = &program.execution.benchmark.name;

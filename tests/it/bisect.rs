@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Cbdr, Repo};
 
@@ -19,7 +19,7 @@ const ARGS: [&str; 12] = [
     "--metric",
     "work",
     "--threshold",
-    "50%",
+    "20%",
     "--seed",
     "1",
 ];
@@ -110,7 +110,24 @@ fn a_commit_that_does_not_measure_what_regressed_is_not_cleared() {
     let call = format!("bisect {} HEAD --layouts off --format json", commits[0]);
     let object = repo.cbdr(&call).args(args).run().code(100).json();
     assert_eq!(guilty(&object), commits[1..]);
-    assert_eq!(object["steps"][1]["why"], "it does not measure `b`", "{object}");
+    let why = "nothing is left to decide: the head no longer measures `b`";
+    assert_eq!(object["steps"][1]["why"], why, "{object}");
+}
+
+#[test]
+fn what_else_was_slower_in_between_is_not_what_is_searched_for() {
+    let repo = Repo::new("steady");
+    let commits = [(100, 100), (100, 150), (101, 150), (150, 100)].map(|(a, b)| {
+        let all = format!("{{\"a\": {{\"work\": {a}}}, \"b\": {{\"work\": {b}}}}}");
+        commit(&repo, &format!("echo '{all}'\n"), true)
+    });
+    let object = bisect(&repo, &format!("{} HEAD --format json", commits[0]));
+    let object = object.run().code(100).json();
+    assert_eq!(guilty(&object), [&*commits[3]]);
+    for step in object["steps"].as_array().unwrap() {
+        let regressed = if step["outcome"] == "bad" { json!(["a"]) } else { Value::Null };
+        assert_eq!(step["regressed"], regressed, "{object}");
+    }
 }
 
 #[test]

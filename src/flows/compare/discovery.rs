@@ -162,6 +162,13 @@ impl Discovery {
         self.one_sided.retain(|one| is_it(&one.benchmark, one.inner.as_ref()));
     }
 
+    /// Keeps only the benchmarks of these names.
+    pub(super) fn keep(&mut self, names: &BTreeSet<String>) {
+        self.benchmarks.retain(|one| names.contains(&one.name));
+        self.one_sided.retain(|one| names.contains(&one.benchmark));
+        self.exact.retain(|_| names.contains(&self.program));
+    }
+
     /// Removes the benchmarks of these names, which are unaffected.
     pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, SameReason>) {
         self.benchmarks.retain(|one| match unaffected.remove_entry(&one.name) {

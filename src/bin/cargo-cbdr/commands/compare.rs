@@ -113,6 +113,7 @@ fn options(args: &Compare) -> Result<Options, Failure> {
         seed,
         shard: args.shard,
         packed: args.packed.clone(),
+        only: None,
     })
 }
 
