@@ -284,23 +284,21 @@ impl Stages {
         if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
             over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
         }
-        let noise = over.plan.benchmarks.iter().map(noise).collect();
-        self.add_test(over, noise);
+        self.add_test(over);
     }
 
     /// Begins the test of a number of the suite.
     fn begin_suite(&mut self, number: usize) {
         let mut over = LayoutPlan::of_suite(&self.plan, number, self.tests.len() as u64);
         over.plan.max_pairs = self.plan.most_layouts;
-        let noise = over.plan.benchmarks.iter().map(|_| LayoutNoise::of_suite()).collect();
-        self.add_test(over, noise);
+        self.add_test(over);
     }
 
-    fn add_test(&mut self, over: LayoutPlan, noise: Vec<LayoutNoise>) {
+    fn add_test(&mut self, over: LayoutPlan) {
         let least = over.plan.groups.iter().filter_map(|group| over.plan.least_pairs_in(group));
         self.tests.push(LayoutTest {
             experiment: Experiment::new(over.plan.clone(), self.start),
-            noise,
+            noise: over.plan.benchmarks.iter().map(noise).collect(),
             units: 0,
             least: least.sum(),
             stopped_by: None,
@@ -544,10 +542,12 @@ pub(crate) fn first_gate(benchmark: &PlannedBenchmark) -> Option<(MetricId, &Met
     benchmark.gating().find(|(.., gate)| gate.metric == first.metric)
 }
 
-/// The noise of a benchmark, before anything is known of it.
+/// The noise of a benchmark, before anything is known of it. Without a gate of its own, it is
+/// measured for the suite.
 fn noise(benchmark: &PlannedBenchmark) -> LayoutNoise {
-    let limit = first_gate(benchmark).map(|(_, metric, gate)| metric.better.limit(gate.threshold));
-    LayoutNoise::new(limit.unwrap_or(0.0))
+    first_gate(benchmark).map_or_else(LayoutNoise::of_suite, |(_, metric, gate)| {
+        LayoutNoise::new(metric.better.limit(gate.threshold))
+    })
 }
 
 #[cfg(test)]

@@ -164,3 +164,6 @@ pub(super) fn advice(stderr: &str) -> Option<String> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -238,6 +238,12 @@ impl Harness {
         self.known.contains(&word)
     }
 
+    /// Those flags of a table whose words it knows.
+    fn supported<const N: usize>(&self, table: [(&str, Flag); N]) -> Vec<Flag> {
+        let known = table.into_iter().filter(|(word, _)| self.knows(word));
+        known.map(|(_, flag)| flag).collect()
+    }
+
     /// Prepares a command for this harness: the same settings on both sides, and a
     /// place for its output. Flags that the command already has are kept.
     pub(crate) fn set_up(&self, command: &mut Command, paths: &OutputPaths) {

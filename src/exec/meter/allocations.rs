@@ -71,9 +71,7 @@ impl Allocations {
         names: &[String],
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
-        let asked: Vec<_> = KnownMetric::from(MetricSource::Allocations)
-            .filter(|known| names.iter().any(|name| name == known.name))
-            .collect();
+        let asked = super::asked(names, MetricSource::Allocations);
         if asked.is_empty() {
             return Ok(None);
         }
@@ -190,7 +188,7 @@ fn is_executable(file: &Path) -> bool {
 
 /// Reads the library's files in `folder` and removes them.
 pub(super) fn take(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
-    super::take(folder, FILE, |path| fs_err::read(path))
+    super::take(folder, FILE)
 }
 
 /// What was counted.

@@ -197,7 +197,3 @@ pub fn standard_input() -> io::Result<File> {
 pub fn die_of(signal: i32) -> io::Result<()> {
     low_level::emulate_default_handler(signal)
 }
-
-pub(super) fn signal_name(number: i32) -> Option<&'static str> {
-    low_level::signal_name(number)
-}

@@ -65,8 +65,8 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
             && libc::dup2(start.files[2], 2) == 2
             && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
                 == 0;
-        if let (true, Err((_, number))) = (ready, start.isolation.apply()) {
-            start.error = number;
+        if let (true, Err(refused)) = (ready, start.isolation.apply()) {
+            start.error = refused.raw_os_error().unwrap_or(libc::EINVAL);
             libc::_exit(127)
         }
         if ready {
