@@ -215,7 +215,7 @@ impl Experiment {
             })
             .unzip();
         if !self.plan.is_suite_divided {
-            tests.extend(self.suite.iter_mut().map(SuiteTest::test_mut));
+            tests.extend(self.suite.iter_mut().map(|number| &mut number.test));
         }
         let more = step_down(&mut self.family, &mut tests);
         let of_suite: Vec<usize> =

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use memchr::memmem;
 
+pub(crate) use gungraun::advice;
+
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::remove;
 use crate::model::dialect::Dialect;
@@ -395,11 +397,6 @@ pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
 /// The libraries of all harnesses.
 pub(crate) fn libraries() -> Vec<&'static str> {
     Dialect::ALL.into_iter().flat_map(Dialect::libraries).copied().collect()
-}
-
-/// What to do about a failure that the harness explains on standard error.
-pub(crate) fn advice(stderr: &str) -> Option<String> {
-    gungraun::advice(stderr)
 }
 
 /// What a run reports about a benchmark.

@@ -242,6 +242,8 @@ mod tests {
     #[test]
     fn without_valgrind_every_metric_of_it_is_refused() {
         let empty = tempfile::tempdir().unwrap();
+        // A file that can't be executed is none.
+        std::fs::write(empty.path().join("valgrind"), "").unwrap();
         let names = [INSTRUCTIONS.to_owned(), "wall_time".to_owned()];
         let refused = Cachegrind::for_metrics(&names, Some(empty.path().as_os_str())).unwrap_err();
         assert_eq!(refused.len(), 1);

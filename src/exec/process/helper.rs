@@ -227,7 +227,7 @@ fn answer(
     // The stop that this takes would be counted, too.
     let switches = CounterEvent::CONTEXT_SWITCHES;
     let stays = request.counters.iter().all(|counter| counter.event != switches);
-    let (isolation, peak) = (request.isolation.ready(), request.peak);
+    let (isolation, peak) = (&request.isolation, request.peak);
     let launch = Launch { args: program, files, isolation, peak, stays };
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;

@@ -80,55 +80,43 @@ impl Isolation {
         if *self == Isolation::default() {
             return Ok(());
         }
-        let ready = self.ready();
-        let thread = std::thread::scope(|scope| scope.spawn(move || ready.rehearse()).join());
+        let thread = std::thread::scope(|scope| scope.spawn(|| self.try_here()).join());
         thread.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 
-    /// Computes everything that can be computed before a child exists.
-    pub(super) fn ready(&self) -> Ready {
-        #[cfg(target_os = "linux")]
-        let cpus = (!self.cpus.is_empty()).then(|| {
-            let mut set = CpuSet::new();
-            let known = self.cpus.iter().map(|cpu| usize::from(*cpu));
-            known.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
-            set
-        });
-        Ready {
-            fixed_addresses: self.fixed_addresses,
-            #[cfg(target_os = "linux")]
-            cpus,
-            #[cfg(not(target_os = "linux"))]
-            has_cpu: !self.cpus.is_empty(),
-            nice: self.nice.into(),
+    /// Whether the machine would refuse it. Call it on a thread that then ends.
+    #[cfg(target_os = "linux")]
+    fn try_here(&self) -> io::Result<()> {
+        self.apply(self.cpu_set().as_ref())
+    }
+
+    /// Elsewhere only the niceness can be changed. It belongs to the whole process there, so it
+    /// can't be tried on a thread.
+    #[cfg(not(target_os = "linux"))]
+    fn try_here(&self) -> io::Result<()> {
+        // Only root may be less nice than its parent.
+        let is_refused = self.nice < 0 && super::user_id() != 0;
+        match (self.fixed_addresses || !self.cpus.is_empty(), is_refused) {
+            (true, _) => Err(io::Error::from_raw_os_error(libc::ENOTSUP)),
+            (false, true) => Err(io::Error::from_raw_os_error(libc::EACCES)),
+            (false, false) => Ok(()),
         }
     }
-}
 
-/// An [`Isolation`] in the system's own types.
-#[derive(Clone, Copy)]
-pub(super) struct Ready {
-    fixed_addresses: bool,
+    /// The processors in the system's own type, if there are any.
     #[cfg(target_os = "linux")]
-    cpus: Option<CpuSet>,
-    #[cfg(not(target_os = "linux"))]
-    has_cpu: bool,
-    nice: i32,
-}
-
-impl Ready {
-    /// All of it but the processors, and these.
-    #[cfg(target_os = "linux")]
-    pub(super) fn without_cpus(mut self) -> (Self, Option<CpuSet>) {
-        let cpus = self.cpus.take();
-        (self, cpus)
+    pub(super) fn cpu_set(&self) -> Option<CpuSet> {
+        let mut set = CpuSet::new();
+        let known = self.cpus.iter().map(|cpu| usize::from(*cpu));
+        known.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
+        (!self.cpus.is_empty()).then_some(set)
     }
 
-    /// Applies it to the calling thread, with nothing but system calls, so that a
-    /// child may do it between clone and exec.
+    /// Applies it to the calling thread, with these processors and with nothing but system calls,
+    /// so that a child may do it between clone and exec.
     #[cfg(target_os = "linux")]
-    pub(super) fn apply(&self) -> io::Result<()> {
-        if let Some(cpus) = &self.cpus {
+    pub(super) fn apply(&self, cpus: Option<&CpuSet>) -> io::Result<()> {
+        if let Some(cpus) = cpus {
             sched_setaffinity(None, cpus)?;
         }
         // SAFETY: plain system calls.
@@ -143,38 +131,13 @@ impl Ready {
             if self.nice != 0 {
                 // `nice` may return -1 as a niceness, so only the error number tells.
                 *libc::__errno_location() = 0;
-                libc::nice(self.nice);
+                libc::nice(self.nice.into());
                 if *libc::__errno_location() != 0 {
                     return Err(io::Error::last_os_error());
                 }
             }
         }
         Ok(())
-    }
-
-    /// Whether the machine would refuse it. Call it on a thread that then ends.
-    #[cfg(target_os = "linux")]
-    fn rehearse(&self) -> io::Result<()> {
-        self.apply()
-    }
-
-    /// Elsewhere only the niceness can be changed. It belongs to the whole process there, so it
-    /// can't be tried on a thread.
-    #[cfg(not(target_os = "linux"))]
-    fn rehearse(&self) -> io::Result<()> {
-        // Only root may be less nice than its parent.
-        let is_refused = self.nice < 0 && super::user_id() != 0;
-        match (self.fixed_addresses || self.has_cpu, is_refused) {
-            (true, _) => Err(io::Error::from_raw_os_error(libc::ENOTSUP)),
-            (false, true) => Err(io::Error::from_raw_os_error(libc::EACCES)),
-            (false, false) => Ok(()),
-        }
-    }
-
-    /// The niceness, for a program that std starts; everything else was refused.
-    #[cfg(any(test, not(target_os = "linux")))]
-    pub(super) fn nice(&self) -> Option<libc::c_int> {
-        (self.nice != 0).then_some(self.nice)
     }
 }
 

@@ -188,21 +188,15 @@ pub(super) fn bytes(thread: libc::pid_t, address: u64, length: usize) -> io::Res
 
 /// The text at an address, without the zero at its end.
 pub(super) fn text(thread: libc::pid_t, address: u64) -> io::Result<Vec<u8>> {
-    let memory = memory(thread)?;
     let mut text = Vec::new();
-    let mut buffer = [0; 256];
     while text.len() < LONGEST_NAME {
         let at = address + text.len() as u64;
         // No further than to the end of the page: the next one may not be there.
-        let most = (4096 - at % 4096).min(buffer.len() as u64) as usize;
-        let got = memory.read_at(&mut buffer[..most], at)?;
-        let end = buffer[..got].iter().position(|byte| *byte == 0);
-        text.extend_from_slice(&buffer[..end.unwrap_or(got)]);
+        let page = bytes(thread, at, (4096 - at % 4096) as usize)?;
+        let end = page.iter().position(|byte| *byte == 0);
+        text.extend_from_slice(&page[..end.unwrap_or(page.len())]);
         if end.is_some() {
             return Ok(text);
-        }
-        if got == 0 {
-            break;
         }
     }
     Err(io::ErrorKind::InvalidData.into())
