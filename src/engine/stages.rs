@@ -208,10 +208,7 @@ impl Stages {
                 self.begin(self.waiting.iter().take_while(|alarm| alarm.of == of).count());
             }
             Some(_) => return None,
-            None => {
-                let number = self.suite_waiting.pop()?;
-                self.begin_suite(number);
-            }
+            None => self.begin_suite()?,
         }
         self.turn_of(self.tests.len() - 1, now)
     }
@@ -238,8 +235,7 @@ impl Stages {
                 self.begin(count);
                 self.sort();
             } else {
-                let number = self.suite_waiting.pop()?;
-                self.begin_suite(number);
+                self.begin_suite()?;
             }
         }
     }
@@ -287,11 +283,13 @@ impl Stages {
         self.add_test(over);
     }
 
-    /// Begins the test of a number of the suite.
-    fn begin_suite(&mut self, number: usize) {
+    /// Begins the test of a number of the suite, if one waits.
+    fn begin_suite(&mut self) -> Option<()> {
+        let number = self.suite_waiting.pop()?;
         let mut over = LayoutPlan::of_suite(&self.plan, number, self.tests.len() as u64);
         over.plan.max_pairs = self.plan.most_layouts;
         self.add_test(over);
+        Some(())
     }
 
     fn add_test(&mut self, over: LayoutPlan) {
@@ -407,9 +405,8 @@ impl Stages {
                 self.as_built.push(turn, rows, now);
                 if self.plan.layouts == Layouts::Auto && self.can_be_placed[turn.group] {
                     self.raise();
-                    let found = self.as_built.suite_found().to_vec();
-                    let again = found.into_iter().filter(|one| self.tests_suite_again(*one));
-                    let again: Vec<usize> = again.collect();
+                    let mut again = self.as_built.suite_found().to_vec();
+                    again.retain(|number| self.tests_suite_again(*number));
                     self.suite_waiting.extend(again);
                 }
             }
@@ -470,9 +467,7 @@ impl Stages {
         if !self.waiting.is_empty() {
             self.begin(self.waiting.len());
         }
-        while let Some(number) = self.suite_waiting.pop() {
-            self.begin_suite(number);
-        }
+        while self.begin_suite().is_some() {}
     }
 
     /// Whether it ended before the time limit, because no further verdict was expected within it.

@@ -59,7 +59,7 @@ const LEAST_OF_HARNESS: u64 = 100;
 pub(super) struct Allocations {
     rustc: PathBuf,
     /// Whether only what is timed counts, and not the whole process.
-    is_timed: bool,
+    pub(super) is_timed: bool,
 }
 
 impl Allocations {
@@ -86,11 +86,6 @@ impl Allocations {
             }
         };
         Err(asked.iter().map(|metric| Refusal::new(metric.name, why, hint)).collect())
-    }
-
-    /// Counts only what is timed.
-    pub(super) fn of_benchmarks(&mut self) {
-        self.is_timed = true;
     }
 
     pub(super) fn metrics() -> impl Iterator<Item = Metric> {

@@ -215,7 +215,7 @@ impl Meters {
     /// Counts the allocations of benchmarks that a harness times, and not of its process.
     #[must_use]
     pub(crate) fn of_benchmarks(mut self) -> Self {
-        self.allocations.iter_mut().for_each(Allocations::of_benchmarks);
+        self.allocations.iter_mut().for_each(|allocations| allocations.is_timed = true);
         self
     }
 
