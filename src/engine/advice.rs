@@ -65,11 +65,10 @@ fn threshold(open: &[OpenTest<'_>]) -> Option<(f64, usize)> {
         let larger = |test: &MetricTest| test.threshold().is_some_and(|own| own < threshold);
         open.iter().filter(|one| larger(one.test) && one.test.decides(threshold)).count()
     };
-    let most = SUGGESTED_THRESHOLDS.map(decided).into_iter().max().filter(|most| *most > 0)?;
-    SUGGESTED_THRESHOLDS
-        .into_iter()
-        .find(|threshold| decided(*threshold) == most)
-        .map(|one| (one, most))
+    let all = SUGGESTED_THRESHOLDS.map(|threshold| (threshold, decided(threshold)));
+    // Of equal numbers, the last one is found.
+    let most = all.into_iter().rev().max_by_key(|(_, decided)| *decided);
+    most.filter(|(_, decided)| *decided > 0)
 }
 
 /// The time limit within which all tests with a forecast should be decided,

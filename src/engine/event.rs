@@ -14,10 +14,7 @@ pub(crate) trait Reporter {
     fn record(&mut self, notice: Notice);
 
     /// Reports and keeps a notice.
-    fn notice(&mut self, notice: Notice) {
-        self.event(Event::Notice(&notice));
-        self.record(notice);
-    }
+    fn notice(&mut self, notice: Notice);
 }
 
 /// Passes events on, and collects the notices.

@@ -13,40 +13,29 @@
 //! };
 //! ```
 
+mod order;
 mod outlook;
 mod progress;
+mod state;
 
 use std::cell::OnceCell;
 use std::time::Duration;
 
-use outlook::Outlook;
 pub use progress::Snapshot;
+use state::{BenchmarkState, GroupState};
 
 use super::advice::{OpenTest, advice};
 use super::family::{likeliest, step_down};
 use super::longer::passes;
-use super::plan::{Group, Plan, PlannedBenchmark, TriedPair};
-use super::schedule::Schedule;
+use super::plan::Plan;
 use super::suite::SuiteTest;
-use super::test::{MetricTest, PAIRS_TO_STAND_OUT};
+use super::test::MetricTest;
 use crate::model::{
-    Advice, BenchmarkId, BenchmarkResult, Gate, Layouts, MetricId, MetricResult, Row, RunLength,
-    Sampled, Side, Status, StoppedBy, Suite, Unlikely,
+    Advice, BenchmarkId, Gate, Layouts, MetricResult, Row, Sampled, Side, StoppedBy, Suite,
+    Unlikely,
 };
 use crate::stats::empirical::median_of;
 use crate::stats::family::Family;
-
-/// The smallest forecast, as a fraction of the pairs so far: a test that has taken
-/// many pairs may well take more.
-const SOONEST: f64 = 0.25;
-
-/// The largest forecast, as a multiple of the pairs so far. Tests without a forecast
-/// get this one, so that they share the time equally.
-const LATEST: f64 = 100.0;
-
-/// How much of a time that is too short for all may go into the first pairs of each, which show
-/// what is far slower.
-const LOOKS: f64 = 0.3;
 
 /// A pair to be measured, or one that was.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,35 +90,17 @@ impl Experiment {
     /// Begins at the time `now`, in seconds since an arbitrary moment. Later times
     /// count from the same moment and never decrease.
     pub fn new(plan: Plan, now: f64) -> Self {
-        let benchmarks = plan.groups.iter().flat_map(|group| {
-            let benchmarks = plan.benchmarks[group.benchmarks.clone()].iter();
-            let time = group.length.and_then(RunLength::time);
-            benchmarks.map(|one| BenchmarkState::new(&plan, one, time)).collect::<Vec<_>>()
-        });
-        let benchmarks: Vec<BenchmarkState> = benchmarks.collect();
+        let benchmarks: Vec<BenchmarkState> =
+            plan.groups.iter().flat_map(|group| BenchmarkState::all(&plan, group)).collect();
         let suite: Vec<SuiteTest> =
             plan.suite.iter().map(|number| SuiteTest::new(&plan, number)).collect();
-        let to_pass_per_least = plan.pairs_to_pass_per_least();
-        let least = |group: &Group| plan.least_pairs_in(group).filter(|_| plan.decides);
-        let groups = plan.groups.iter().enumerate().map(|(number, group)| GroupState {
-            schedule: Schedule::new(plan.seed, number as u64),
-            is_open: true,
-            // A shard by pairs reaches no verdict, so its groups are sampled equally often.
-            least: least(group).unwrap_or(u64::MAX),
-            to_pass: least(group).map_or(f64::INFINITY, |least| to_pass_per_least * least as f64),
-            pairs: 0,
-            expected: group.pair_seconds,
-            pair_seconds: group.pair_seconds,
-            is_timed: false,
-            timed_pairs: 0,
-            timed_seconds: 0.0,
-            outlook: OnceCell::new(),
-        });
+        let groups = plan.groups.iter().enumerate();
+        let groups = groups.map(|(number, group)| GroupState::new(&plan, number, group)).collect();
         let is_allowed = plan.max_pairs.is_none_or(|most| most >= plan.least_pairs());
         let mut family = plan.family();
         family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
         let mut experiment = Experiment {
-            groups: groups.collect(),
+            groups,
             benchmarks,
             suite,
             family,
@@ -148,70 +119,6 @@ impl Experiment {
         };
         (0..experiment.groups.len()).for_each(|group| experiment.close(group, 0));
         experiment
-    }
-
-    /// The next pair. First come those that were measured before. Then each group in turn gets the
-    /// minimum number of pairs for a verdict, if there is time for an all-clear of all. Otherwise each
-    /// only gets so many that what is far slower stands out, if that does not take long. What stands
-    /// out goes first then, and also if alarms are tested over layouts. After that, the next pair is of
-    /// the group that is expected to reach its verdicts soonest; what can't have the minimum any more
-    /// is last. A pair only begins if it is allowed and fits into the remaining time.
-    ///
-    /// # Errors
-    /// Why there is no next pair.
-    pub fn next(&mut self, now: f64) -> Result<Turn, StoppedBy> {
-        let begin = now - self.start;
-        if self.plan.fail_fast && self.has_just_found() {
-            return Err(StoppedBy::Verdict);
-        }
-        // From the group after the latest one on: `min_by` returns the first of the equally urgent,
-        // so that these take turns.
-        let count = self.groups.len();
-        let after = self.latest.map_or(0, |latest| latest + 1);
-        let in_turn = (0..count).map(|step| (after + step) % count);
-        let mut open = in_turn.filter(|&number| self.groups[number].is_open).peekable();
-        if open.peek().is_none() {
-            return Err(StoppedBy::Verdict);
-        }
-        let most = self.plan.max_pairs.unwrap_or(u64::MAX);
-        let mut allowed = open.filter(|&number| self.groups[number].pairs < most).peekable();
-        if allowed.peek().is_none() {
-            return Err(StoppedBy::MaxPairs);
-        }
-        self.has_given_up = self.is_hopeless(begin);
-        if self.has_given_up {
-            return Err(StoppedBy::TimeLimit);
-        }
-        let left = self.plan.left(begin) - self.reserved;
-        let fits = |number: &usize| {
-            let is_measured = self.tried(*number).is_some();
-            is_measured || left > 0.0 && self.groups[*number].pair_seconds <= left
-        };
-        let is_late = self.needs_minimum && self.lacking() > left;
-        let late = is_late.then(|| Late { left, has_time_to_look: self.looks() <= LOOKS * left });
-        let group = allowed.filter(fits).min_by_key(|number| self.urgency(*number, late));
-        let group = group.ok_or(StoppedBy::TimeLimit)?;
-        self.latest = Some(group);
-        let GroupState { schedule, pairs, .. } = self.groups[group];
-        let wanted = self.wanted(group);
-        let tried = self.tried(group);
-        Ok(Turn {
-            group,
-            first: tried.map_or_else(|| schedule.first(pairs), |tried| tried.first),
-            pair_seed: schedule.pair_seed(pairs),
-            left: Duration::from_secs_f64(left.max(0.001)),
-            begin,
-            measured: tried.map(|tried| {
-                let rows = tried.rows.iter().filter(|row| wanted.contains(&row.benchmark));
-                rows.cloned().collect()
-            }),
-            wanted,
-        })
-    }
-
-    /// The next pair of a group, if it was measured before the experiment.
-    fn tried(&self, group: usize) -> Option<&TriedPair> {
-        self.plan.groups[group].tried.get(self.groups[group].pairs as usize)
     }
 
     /// Whether a number of the suite is undecided.
@@ -308,7 +215,7 @@ impl Experiment {
             })
             .unzip();
         if !self.plan.is_suite_divided {
-            tests.extend(self.suite.iter_mut().map(SuiteTest::test_mut));
+            tests.extend(self.suite.iter_mut().map(|number| &mut number.test));
         }
         let more = step_down(&mut self.family, &mut tests);
         let of_suite: Vec<usize> =
@@ -525,205 +432,6 @@ impl Experiment {
 
     fn of_group(&self, group: usize) -> &[BenchmarkState] {
         &self.benchmarks[self.plan.groups[group].benchmarks.clone()]
-    }
-
-    /// How long it takes until all open groups have the minimum number of pairs for an all-clear,
-    /// seconds.
-    fn lacking(&self) -> f64 {
-        self.open_groups().map(|group| group.seconds_until(group.to_pass)).sum()
-    }
-
-    /// How long it takes until all open groups have enough pairs to stand out, seconds.
-    fn looks(&self) -> f64 {
-        self.open_groups().map(|group| group.seconds_until(PAIRS_TO_STAND_OUT as f64)).sum()
-    }
-
-    /// How urgent the next pair of a group is; the smallest value goes first. `late` is about the
-    /// time that is left if not all can have an all-clear in it.
-    fn urgency(&self, number: usize, late: Option<Late>) -> Urgency {
-        let group = &self.groups[number];
-        if self.tried(number).is_some() {
-            return Urgency::Measured;
-        }
-        // In rounds: what is next does not depend on the values of the same round.
-        let mut range = self.plan.groups[number].benchmarks.clone();
-        if range.any(|id| self.suite.iter().any(|suite| suite.needs(id))) {
-            return Urgency::Fresh { pairs: group.pairs };
-        }
-        let (pairs, is_below) = (group.pairs as f64, group.pairs < group.least);
-        // Whole microseconds, since numbers with fractions have no total order.
-        let microseconds = |pairs: f64| (1e6 * (pairs * group.pair_seconds)) as u64;
-        // Most pass.
-        let to_pass = || microseconds(group.to_pass - pairs);
-        if is_below && late.is_some_and(|late| group.lacking() > late.left) {
-            return Urgency::OutOfReach { microseconds: to_pass() };
-        }
-        // An alarm needs time for layouts, the more the larger the program.
-        let is_first = late.is_some() || self.plan.layouts == Layouts::Auto;
-        let mut tests = self.of_group(number).iter().flat_map(BenchmarkState::open_tests);
-        if is_first && tests.any(MetricTest::stands_out) {
-            return Urgency::StandsOut;
-        }
-        if is_below {
-            let is_unseen = group.pairs < PAIRS_TO_STAND_OUT;
-            return match late {
-                Some(late) if !(is_unseen && late.has_time_to_look) => {
-                    Urgency::Foreseen { microseconds: to_pass() }
-                }
-                _ => Urgency::Fresh { pairs: group.pairs },
-            };
-        }
-        // A group with a hopeless test would otherwise take all of the time, or none.
-        let forecast = self.outlook(number).all.unwrap_or(f64::INFINITY);
-        let forecast = forecast.clamp(SOONEST * pairs, LATEST * pairs);
-        Urgency::Foreseen { microseconds: microseconds(forecast) }
-    }
-
-    /// The benchmarks that the next pair of a group measures: the undecided ones, or
-    /// all if a run can't be limited.
-    fn wanted(&self, group: usize) -> Vec<BenchmarkId> {
-        let Group { benchmarks, can_select_benchmarks, .. } = &self.plan.groups[group];
-        let wanted = |number: &usize| !can_select_benchmarks || self.is_needed(*number);
-        benchmarks.clone().filter(wanted).map(BenchmarkId).collect()
-    }
-}
-
-/// The rest of a time that is too short for all.
-#[derive(Clone, Copy, Debug)]
-struct Late {
-    /// How long it is, seconds.
-    left: f64,
-    /// Whether all may have enough pairs in it to stand out.
-    has_time_to_look: bool,
-}
-
-/// How urgent the next pair of a group is, the most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Urgency {
-    /// Its next pair was measured before.
-    Measured,
-    /// It may soon raise an alarm.
-    StandsOut,
-    /// It has this many pairs, fewer than the minimum for a verdict.
-    Fresh { pairs: u64 },
-    /// It should be decided after this much more measuring.
-    Foreseen { microseconds: u64 },
-    /// It has fewer than the minimum, for which this much more measuring would be needed, and there
-    /// is no time for that.
-    OutOfReach { microseconds: u64 },
-}
-
-#[derive(Debug)]
-struct GroupState {
-    schedule: Schedule,
-    /// Whether one of its benchmarks is undecided.
-    is_open: bool,
-    /// The minimum number of pairs for a verdict of each of its tests.
-    least: u64,
-    /// The minimum number of pairs for an all-clear.
-    to_pass: f64,
-    pairs: u64,
-    /// How long a pair with the remaining benchmarks was expected to take before any was measured,
-    /// seconds.
-    expected: f64,
-    /// How long it takes.
-    pair_seconds: f64,
-    /// Whether a pair of it was measured here.
-    is_timed: bool,
-    /// The pairs since a benchmark left.
-    timed_pairs: u64,
-    /// How long these took, seconds.
-    timed_seconds: f64,
-    /// Computed on demand: a forecast can take as long as a run.
-    outlook: OnceCell<Outlook>,
-}
-
-impl GroupState {
-    /// How long it takes until it has the minimum number of pairs, seconds.
-    fn lacking(&self) -> f64 {
-        self.seconds_until(self.least as f64)
-    }
-
-    /// How long it takes until it has so many pairs, seconds.
-    fn seconds_until(&self, pairs: f64) -> f64 {
-        (pairs - self.pairs as f64).max(0.0) * self.pair_seconds
-    }
-}
-
-#[derive(Debug)]
-struct BenchmarkState {
-    name: String,
-    /// How long a run measures it, seconds.
-    measurement_time: Option<f64>,
-    tests: Vec<(MetricId, MetricTest)>,
-    pairs: u64,
-    /// The gates of a shard by pairs, whose verdicts are reached elsewhere.
-    undecided: Vec<Gate>,
-    /// The result so far, computed on demand: with many benchmarks, those without a new
-    /// pair are not computed again.
-    result: OnceCell<BenchmarkResult>,
-}
-
-impl BenchmarkState {
-    fn new(plan: &Plan, benchmark: &PlannedBenchmark, measurement_time: Option<Duration>) -> Self {
-        let tests = benchmark.metrics.iter().map(|(id, metric)| {
-            let gate = benchmark.gates.iter().find(|gate| gate.metric == metric.name);
-            let gate = gate.filter(|_| plan.decides);
-            (*id, MetricTest::new(metric.clone(), gate, plan.estimator, plan.levels()))
-        });
-        let undecided = if plan.decides { Vec::new() } else { benchmark.gates.clone() };
-        let name = benchmark.name.clone();
-        let (tests, result) = (tests.collect(), OnceCell::new());
-        let measurement_time = measurement_time.map(|time| time.as_secs_f64());
-        BenchmarkState { name, measurement_time, tests, pairs: 0, undecided, result }
-    }
-
-    /// Adds a pair, and returns the tests that it decided.
-    fn push(&mut self, base: &Row, head: &Row, first: Side) -> Vec<usize> {
-        let mut decided = Vec::new();
-        for (number, (metric, test)) in self.tests.iter_mut().enumerate() {
-            if let (Some(base), Some(head)) = (base.get(*metric), head.get(*metric)) {
-                let was_known = test.verdict().is_some();
-                test.push(base, head, first);
-                decided.extend(test.verdict().filter(|_| !was_known).map(|_| number));
-            }
-        }
-        self.pairs += 1;
-        self.result = OnceCell::new();
-        decided
-    }
-
-    /// The sum of the evidence of its tests for regressions.
-    fn evidence(&self) -> f64 {
-        self.tests.iter().map(|(_, test)| test.evidence()).sum()
-    }
-
-    fn is_open(&self) -> bool {
-        !self.undecided.is_empty() || self.open_tests().next().is_some()
-    }
-
-    fn open_tests(&self) -> impl Iterator<Item = &MetricTest> {
-        self.tests.iter().map(|(_, test)| test).filter(|test| test.is_open())
-    }
-
-    fn result(&self) -> &BenchmarkResult {
-        self.result.get_or_init(|| self.results(MetricTest::result))
-    }
-
-    fn results(&self, of: impl Fn(&MetricTest) -> MetricResult) -> BenchmarkResult {
-        let metrics = self.tests.iter().map(|(_, test)| {
-            let result = of(test);
-            match self.undecided.iter().find(|gate| gate.metric == result.name) {
-                Some(gate) => result.gated(gate),
-                None => result,
-            }
-        });
-        BenchmarkResult {
-            pairs: self.pairs,
-            measurement_time: self.measurement_time,
-            metrics: metrics.collect(),
-            ..BenchmarkResult::new(&self.name, Status::Compared)
-        }
     }
 }
 

@@ -208,10 +208,7 @@ impl Stages {
                 self.begin(self.waiting.iter().take_while(|alarm| alarm.of == of).count());
             }
             Some(_) => return None,
-            None => {
-                let number = self.suite_waiting.pop()?;
-                self.begin_suite(number);
-            }
+            None => self.begin_suite()?,
         }
         self.turn_of(self.tests.len() - 1, now)
     }
@@ -238,8 +235,7 @@ impl Stages {
                 self.begin(count);
                 self.sort();
             } else {
-                let number = self.suite_waiting.pop()?;
-                self.begin_suite(number);
+                self.begin_suite()?;
             }
         }
     }
@@ -284,23 +280,23 @@ impl Stages {
         if asked.is_some() && self.can_be_placed.iter().all(|can_be| *can_be) {
             over = over.with_suite(&self.plan, (0..self.plan.suite.len()).collect());
         }
-        let noise = over.plan.benchmarks.iter().map(noise).collect();
-        self.add_test(over, noise);
+        self.add_test(over);
     }
 
-    /// Begins the test of a number of the suite.
-    fn begin_suite(&mut self, number: usize) {
+    /// Begins the test of a number of the suite, if one waits.
+    fn begin_suite(&mut self) -> Option<()> {
+        let number = self.suite_waiting.pop()?;
         let mut over = LayoutPlan::of_suite(&self.plan, number, self.tests.len() as u64);
         over.plan.max_pairs = self.plan.most_layouts;
-        let noise = over.plan.benchmarks.iter().map(|_| LayoutNoise::of_suite()).collect();
-        self.add_test(over, noise);
+        self.add_test(over);
+        Some(())
     }
 
-    fn add_test(&mut self, over: LayoutPlan, noise: Vec<LayoutNoise>) {
+    fn add_test(&mut self, over: LayoutPlan) {
         let least = over.plan.groups.iter().filter_map(|group| over.plan.least_pairs_in(group));
         self.tests.push(LayoutTest {
             experiment: Experiment::new(over.plan.clone(), self.start),
-            noise,
+            noise: over.plan.benchmarks.iter().map(noise).collect(),
             units: 0,
             least: least.sum(),
             stopped_by: None,
@@ -409,9 +405,8 @@ impl Stages {
                 self.as_built.push(turn, rows, now);
                 if self.plan.layouts == Layouts::Auto && self.can_be_placed[turn.group] {
                     self.raise();
-                    let found = self.as_built.suite_found().to_vec();
-                    let again = found.into_iter().filter(|one| self.tests_suite_again(*one));
-                    let again: Vec<usize> = again.collect();
+                    let mut again = self.as_built.suite_found().to_vec();
+                    again.retain(|number| self.tests_suite_again(*number));
                     self.suite_waiting.extend(again);
                 }
             }
@@ -472,9 +467,7 @@ impl Stages {
         if !self.waiting.is_empty() {
             self.begin(self.waiting.len());
         }
-        while let Some(number) = self.suite_waiting.pop() {
-            self.begin_suite(number);
-        }
+        while self.begin_suite().is_some() {}
     }
 
     /// Whether it ended before the time limit, because no further verdict was expected within it.
@@ -544,10 +537,12 @@ pub(crate) fn first_gate(benchmark: &PlannedBenchmark) -> Option<(MetricId, &Met
     benchmark.gating().find(|(.., gate)| gate.metric == first.metric)
 }
 
-/// The noise of a benchmark, before anything is known of it.
+/// The noise of a benchmark, before anything is known of it. Without a gate of its own, it is
+/// measured for the suite.
 fn noise(benchmark: &PlannedBenchmark) -> LayoutNoise {
-    let limit = first_gate(benchmark).map(|(_, metric, gate)| metric.better.limit(gate.threshold));
-    LayoutNoise::new(limit.unwrap_or(0.0))
+    first_gate(benchmark).map_or_else(LayoutNoise::of_suite, |(_, metric, gate)| {
+        LayoutNoise::new(metric.better.limit(gate.threshold))
+    })
 }
 
 #[cfg(test)]

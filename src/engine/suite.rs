@@ -52,7 +52,7 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct SuiteTest {
     number: SuiteNumber,
-    test: MetricTest,
+    pub(super) test: MetricTest,
     metric: MetricId,
     /// For each benchmark, the pairs for which others have none yet.
     waiting: BTreeMap<BenchmarkId, VecDeque<Pair<f64>>>,
@@ -140,10 +140,6 @@ impl SuiteTest {
 
     pub(crate) fn test(&self) -> &MetricTest {
         &self.test
-    }
-
-    pub(super) fn test_mut(&mut self) -> &mut MetricTest {
-        &mut self.test
     }
 
     /// The pairs that were kept, of each benchmark.

@@ -330,10 +330,7 @@ pub(crate) fn exact(metric: Metric, gate: Option<&Gate>, base: f64, head: f64) -
         lower: Some(change),
         upper: Some(change).filter(|change| change.is_finite()),
     };
-    let worse = match metric.better {
-        Better::Lower => change,
-        Better::Higher => (base - head) / head,
-    };
+    let worse = metric.better.worse(change);
     let verdict = threshold.map(|threshold| match worse > threshold + ROUNDING {
         true => Verdict::Regression,
         false => Verdict::NoRegression,

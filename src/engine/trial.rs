@@ -129,20 +129,18 @@ impl LengthTrial {
     /// Begins the next length, or ends the trial.
     fn next_length(&mut self) {
         let costs: Vec<f64> = self.tried.iter().map(|one| one.cost(&self.gates)).collect();
-        let (Some(latest), Some(best)) =
-            (self.tried.last(), costs.iter().copied().reduce(f64::min))
-        else {
-            return;
-        };
-        // A pair of the next length takes at most this many times as long.
-        let factor = LENGTHS
-            .get(self.tried.len())
-            .map(|next| *next as f64 / LENGTHS[self.tried.len() - 1] as f64);
-        let next = factor.map(|factor| PAIRS as f64 * factor * latest.pair_seconds());
+        let best = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let now = self.tried.len() - 1;
+        let latest = &self.tried[now];
+        let next = LENGTHS.get(now + 1).map(|next| {
+            // A pair of the next length takes at most this many times as long.
+            let factor = *next as f64 / LENGTHS[now] as f64;
+            PAIRS as f64 * factor * latest.pair_seconds()
+        });
         let spent: f64 = self.tried.iter().flat_map(|one| &one.seconds).sum();
         let most = (STAKE * best).min(self.budget - spent);
         self.is_over = latest.is_least(&self.gates)
-            || costs.last().is_some_and(|cost| *cost > CLEARLY * best)
+            || costs[now] > CLEARLY * best
             || next.is_none_or(|seconds| seconds > most);
         if !self.is_over {
             self.tried.push(TriedLength::new(self.gates.len()));

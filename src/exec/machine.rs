@@ -1,9 +1,11 @@
 //! Properties of this machine, from `/proc` and `/sys` on Linux. What is
 //! unknown (on other systems, or in a container) is `None`.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::exec::process::host_name;
 use crate::exec::process::ticks::Ticks;
 
 /// A block of `name : value` lines for each processor.
@@ -73,7 +75,7 @@ pub struct CgroupLimits {
 
 /// The host name of the machine.
 pub fn host() -> String {
-    crate::exec::process::host_name().unwrap_or_else(|| "localhost".to_owned())
+    Some(host_name()).filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
 }
 
 impl Machine {
@@ -134,22 +136,16 @@ impl SystemFiles<'_> {
         Some(self.number::<u8>(path)? == 1)
     }
 
-    /// The names in a folder, sorted.
-    fn names(&self, folder: &str) -> Vec<String> {
+    /// The names in a folder.
+    fn names(&self, folder: &str) -> impl Iterator<Item = String> {
         let entries = fs_err::read_dir(self.0.join(folder)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        names
+        entries.filter_map(|entry| entry.file_name().into_string().ok())
     }
 
     fn governors(&self, folder: &str) -> Vec<String> {
-        let names = self.names(folder).into_iter();
         let file = |name| self.text(&format!("{folder}/{name}/cpufreq/scaling_governor"));
-        let mut governors: Vec<String> = names.filter_map(file).collect();
-        governors.sort();
-        governors.dedup();
-        governors
+        let governors: BTreeSet<String> = self.names(folder).filter_map(file).collect();
+        governors.into_iter().collect()
     }
 
     /// Whether the machine runs on a battery and nothing else powers it.
@@ -188,17 +184,10 @@ impl SystemFiles<'_> {
                 Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
             });
             let memory = file("memory.max").and_then(|text| text.parse().ok());
-            limits.processors = least(limits.processors, processors, f64::min);
-            limits.memory = least(limits.memory, memory, u64::min);
+            limits.processors = limits.processors.into_iter().chain(processors).reduce(f64::min);
+            limits.memory = limits.memory.into_iter().chain(memory).min();
         }
         limits
-    }
-}
-
-fn least<N>(one: Option<N>, other: Option<N>, min: fn(N, N) -> N) -> Option<N> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(min(one, other)),
-        (one, other) => one.or(other),
     }
 }
 
@@ -213,18 +202,9 @@ fn count(list: &str) -> Option<u64> {
     list.trim().split(',').map(size).sum()
 }
 
-/// The bytes of a size such as `32K`, `16384 kB` or `1M`.
+/// The bytes of a size such as `16384 kB`.
 fn bytes(size: &str) -> Option<u64> {
-    let digits = size.find(|c: char| !c.is_ascii_digit()).unwrap_or(size.len());
-    let (number, unit) = size.split_at(digits);
-    let unit = match unit.trim().chars().next() {
-        None => 1,
-        Some('k' | 'K') => 1024,
-        Some('M') => 1024 * 1024,
-        Some('G') => 1024 * 1024 * 1024,
-        Some(_) => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
+    size.strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// What follows the first `name` and its colon or equals sign in a text, unless it is empty.
@@ -404,10 +384,11 @@ mod tests {
 
     #[test]
     fn sizes_and_fields_are_read_as_the_kernel_writes_them() {
-        assert_eq!(bytes("32K"), Some(32768));
         assert_eq!(bytes("16384 kB"), Some(16384 * 1024));
-        assert_eq!(bytes("2M"), Some(2 * 1024 * 1024));
-        assert_eq!((bytes("7"), bytes("x"), bytes("1 furlong")), (Some(7), None, None));
+        assert_eq!(
+            (bytes("7"), bytes("x kB"), bytes("18446744073709551615 kB")),
+            (None, None, None)
+        );
         let text = "processor\t: 0\nmodel name\t: Some: CPU\nmodel name\t: Other\n";
         let root = made(&[("file", text), ("empty", "\n")]);
         let files = SystemFiles(root.path());

@@ -1,6 +1,5 @@
 //! The program of one side.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -156,12 +155,11 @@ impl Relink {
         let starts = link.addresses.iter();
         flags.extend(starts.map(|(name, at)| format!("--section-start={name}={at:#x}")));
         let mut command = self.linked(flags, output);
-        let replaced = |word: &OsString| {
-            let mut all = link.replaced.iter();
-            Some(all.find(|(from, _)| from.as_os_str() == word)?.1.clone().into_os_string())
-        };
         for word in &mut command.argv {
-            *word = replaced(word).unwrap_or_else(|| std::mem::take(word));
+            let mut replaced = link.replaced.iter();
+            if let Some((_, by)) = replaced.find(|(from, _)| from.as_os_str() == word) {
+                *word = by.into();
+            }
         }
         command
     }

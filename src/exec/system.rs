@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -34,13 +35,12 @@ pub(crate) const LINKS_AS_GNU: bool = cfg!(target_os = "linux");
 
 /// A path as git writes it: as its bytes.
 pub(crate) fn git_bytes(path: &Path) -> Vec<u8> {
-    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
+    path.as_os_str().as_bytes().to_vec()
 }
 
 /// The path that [`git_bytes`] wrote.
 pub(crate) fn from_git(bytes: &[u8]) -> PathBuf {
-    let text: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(bytes);
-    text.into()
+    OsStr::from_bytes(bytes).into()
 }
 
 /// Replaces every `old` in `bytes` by `new`, which has the same length.
@@ -51,15 +51,10 @@ pub(crate) fn replace_bytes(bytes: &mut [u8], old: &[u8], new: &[u8]) {
     }
 }
 
-/// Replaces every `old` in `text` by `new`.
-pub(crate) fn replace(text: &OsStr, old: char, new: &str) -> OsString {
-    // An ASCII byte is never part of another character.
-    if let (true, Ok(byte)) = (old.is_ascii(), u8::try_from(old)) {
-        use std::os::unix::ffi::{OsStrExt, OsStringExt};
-        let parts = text.as_bytes().split(|&other| other == byte);
-        return OsString::from_vec(parts.collect::<Vec<_>>().join(new.as_bytes()));
-    }
-    text.to_string_lossy().replace(old, new).into()
+/// Replaces every byte `old` in `text` by `new`.
+pub(crate) fn replace(text: &OsStr, old: u8, new: &str) -> OsString {
+    let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == old).collect();
+    OsString::from_vec(parts.join(new.as_bytes()))
 }
 
 /// Creates a symbolic link at `at` that points to `to`.
@@ -186,7 +181,7 @@ mod tests {
             assert_eq!(from_git(&git_bytes(&path)), path);
         }
         assert_eq!(git_bytes(&Path::new("a").join("b")), b"a/b");
-        assert_eq!(replace("/a%b%".as_ref(), '%', "%%"), "/a%%b%%");
+        assert_eq!(replace("/a%b%".as_ref(), b'%', "%%"), "/a%%b%%");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How much longer verdicts will take, if the noise stays as it is.
 
-use super::{BenchmarkState, Experiment, GroupState};
+use super::Experiment;
+use super::state::{BenchmarkState, GroupState};
 use crate::engine::test::MetricTest;
 use crate::model::Unlikely;
 use crate::stats::forecast::Forecast;

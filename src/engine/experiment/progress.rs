@@ -1,6 +1,7 @@
 //! What the experiment shows while it runs.
 
-use super::{BenchmarkState, Experiment, GroupState};
+use super::Experiment;
+use super::state::{BenchmarkState, GroupState};
 use crate::engine::plan::Plan;
 use crate::engine::suite::SuiteTest;
 use crate::engine::test::MetricTest;

@@ -21,20 +21,19 @@ impl Execution<'_> {
         patience: &mut Duration,
     ) -> Result<(Vec<Reading>, f64), Stop> {
         let begin = Instant::now();
-        let mut deadline = begin.checked_add(*patience).filter(|_| self.can_list(program));
-        if patience.is_zero() {
-            if let Some(found) = self.first_of_list(program, length, filter)? {
-                return Ok(found);
+        let deadline = begin.checked_add(*patience).filter(|_| self.can_list(program));
+        if !patience.is_zero() {
+            match self.run_all(program, length, filter, deadline) {
+                Err(Stop::OutOfTime) => *patience = Duration::ZERO,
+                readings => return Ok((readings?, begin.elapsed().as_secs_f64())),
             }
-            deadline = None;
         }
-        match self.run_all(program, length, filter, deadline) {
-            Err(Stop::OutOfTime) => {
-                *patience = Duration::ZERO;
-                self.discover(program, length, filter, patience)
-            }
-            readings => Ok((readings?, begin.elapsed().as_secs_f64())),
+        if let Some(found) = self.first_of_list(program, length, filter)? {
+            return Ok(found);
         }
+        let begin = Instant::now();
+        let readings = self.run_all(program, length, filter, None)?;
+        Ok((readings, begin.elapsed().as_secs_f64()))
     }
 
     /// The readings of the first benchmark, with the names of all that are listed, and the time

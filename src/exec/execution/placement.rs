@@ -187,8 +187,7 @@ impl SideProgram {
             None if is_own() => &self.executable,
             None => return false,
         };
-        let mut copy = path.as_os_str().to_owned();
-        copy.push(".new");
+        let copy = with_suffix(path, "new");
         // Some file systems write to the disk what replaces a file, but never what is removed soon.
         let renewed = std::fs::copy(path, &copy)
             .and_then(|_| std::fs::remove_file(path))

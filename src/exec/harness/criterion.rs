@@ -84,9 +84,8 @@ const LEAST_WARM_UP: Duration = Duration::from_millis(1);
 /// Flags for little work beside the measuring: no plots, and hardly any resampling, whose
 /// intervals are not used.
 fn flags(harness: &Harness) -> Vec<Flag> {
-    let table = [("noplot", "--noplot", None), ("nresamples", "--nresamples", Some("2"))];
-    let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
-    known.map(|(_, flag, value)| (flag, value.map(str::to_owned))).collect()
+    let resamples = ("--nresamples", Some("2".to_owned()));
+    harness.supported([("noplot", ("--noplot", None)), ("nresamples", resamples)])
 }
 
 /// Flags for ten samples, or a hundred, in this time after a warm-up of half of it, where fractions of
@@ -116,13 +115,11 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         _ if !harness.has_percentiles => return quick(time),
         _ => ((time / 2).max(LEAST_WARM_UP), time),
     };
-    let table = [
-        (EXACT, "--warm-up-time", seconds_of(warm_up)),
-        ("measurement-time", "--measurement-time", seconds_of(time)),
-        ("sample-size", "--sample-size", Some(samples.to_string())),
-    ];
-    let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
-    known.map(|(_, flag, value)| (flag, value)).collect()
+    harness.supported([
+        (EXACT, ("--warm-up-time", seconds_of(warm_up))),
+        ("measurement-time", ("--measurement-time", seconds_of(time))),
+        ("sample-size", ("--sample-size", Some(samples.to_string()))),
+    ])
 }
 
 /// Whether it accepts whole seconds only, as versions before 0.4 do.
@@ -306,3 +303,6 @@ fn lines(printed: &str) -> Result<Vec<Reading>, Error> {
     }
     Ok(benchmarks)
 }
+
+#[cfg(test)]
+mod tests;

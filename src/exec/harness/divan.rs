@@ -38,10 +38,7 @@ pub(super) static DIVAN: Definition = Definition {
     marks: &["DIVAN_SAMPLE|_COUNT", "DIVAN_SKIP|_EXT_TIME"],
     words: &[EXACT, MAX_TIME, SAMPLE_COUNT, SKIP_EXT_TIME, COLOR],
     exact: Some(EXACT),
-    set_up: |harness, _, _| match harness.knows(COLOR) {
-        true => vec![("--color", Some("never".to_owned()))],
-        false => Vec::new(),
-    },
+    set_up: |harness, _, _| harness.supported([(COLOR, ("--color", Some("never".to_owned())))]),
     timed,
     only,
     matching,
@@ -80,13 +77,11 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         RunLength::Capped => (CAP, "false"),
         RunLength::Own => return Vec::new(),
     };
-    let table = [
-        (SAMPLE_COUNT, "--sample-count", Some(SAMPLES.to_owned())),
-        (MAX_TIME, "--max-time", seconds_of(time)),
-        (SKIP_EXT_TIME, "--skip-ext-time", Some(skip_ext_time.to_owned())),
-    ];
-    let known = table.into_iter().filter(|(word, ..)| harness.knows(word));
-    known.map(|(_, flag, value)| (flag, value)).collect()
+    harness.supported([
+        (SAMPLE_COUNT, ("--sample-count", Some(SAMPLES.to_owned()))),
+        (MAX_TIME, ("--max-time", seconds_of(time))),
+        (SKIP_EXT_TIME, ("--skip-ext-time", Some(skip_ext_time.to_owned()))),
+    ])
 }
 
 /// The arguments that run only these. Filters do not include the number of
@@ -149,7 +144,9 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
             let (name, number) = before.rsplit_once(' ')?;
             Some((name.trim_end(), seconds(number, unit)?))
         });
-        let Some((name, fastest)) = timed.filter(|_| !cells.is_empty()) else {
+        // A group has empty cells, and may have a name like `after 5 ms`.
+        let has_times = cells.first().is_some_and(|cell| !cell.is_empty());
+        let Some((name, fastest)) = timed.filter(|_| has_times) else {
             let name = first.strip_suffix("(ignored)").unwrap_or(first);
             path.push(name.trim_end().to_owned());
             continue;
@@ -230,3 +227,6 @@ fn headed(line: &str) -> Option<(&str, Vec<String>)> {
     let heads: Vec<String> = heads.by_ref().collect();
     (heads.first()? == COLUMNS[0].0).then_some((name, heads))
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,7 +142,7 @@ fn value(count: &Value) -> Option<f64> {
 }
 
 /// What to do about a failure that this text reports.
-pub(super) fn advice(stderr: &str) -> Option<String> {
+pub(crate) fn advice(stderr: &str) -> Option<String> {
     if stderr.contains("'valgrind' could not be found") {
         let hint = "install valgrind, or add it to PATH: these benchmarks run under it";
         return Some(hint.to_owned());
@@ -164,3 +164,6 @@ pub(super) fn advice(stderr: &str) -> Option<String> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,3 +142,6 @@ fn entries<'a, D: Deserializer<'a>>(object: D) -> Result<Vec<(String, JsonValue)
     }
     object.deserialize_map(InOrder)
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,3 +48,6 @@ pub(super) fn read(printed: &str) -> Result<Vec<Reading>, Error> {
     }
     Ok(benchmarks)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use memchr::memmem;
 
+pub(crate) use gungraun::advice;
+
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::remove;
 use crate::model::dialect::Dialect;
@@ -238,6 +240,12 @@ impl Harness {
         self.known.contains(&word)
     }
 
+    /// Those flags of a table whose words it knows.
+    fn supported<const N: usize>(&self, table: [(&str, Flag); N]) -> Vec<Flag> {
+        let known = table.into_iter().filter(|(word, _)| self.knows(word));
+        known.map(|(_, flag)| flag).collect()
+    }
+
     /// Prepares a command for this harness: the same settings on both sides, and a
     /// place for its output. Flags that the command already has are kept.
     pub(crate) fn set_up(&self, command: &mut Command, paths: &OutputPaths) {
@@ -389,11 +397,6 @@ pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
 /// The libraries of all harnesses.
 pub(crate) fn libraries() -> Vec<&'static str> {
     Dialect::ALL.into_iter().flat_map(Dialect::libraries).copied().collect()
-}
-
-/// What to do about a failure that the harness explains on standard error.
-pub(crate) fn advice(stderr: &str) -> Option<String> {
-    gungraun::advice(stderr)
 }
 
 /// What a run reports about a benchmark.

@@ -59,7 +59,7 @@ const LEAST_OF_HARNESS: u64 = 100;
 pub(super) struct Allocations {
     rustc: PathBuf,
     /// Whether only what is timed counts, and not the whole process.
-    is_timed: bool,
+    pub(super) is_timed: bool,
 }
 
 impl Allocations {
@@ -71,9 +71,7 @@ impl Allocations {
         names: &[String],
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
-        let asked: Vec<_> = KnownMetric::from(MetricSource::Allocations)
-            .filter(|known| names.iter().any(|name| name == known.name))
-            .collect();
+        let asked = super::asked(names, MetricSource::Allocations);
         if asked.is_empty() {
             return Ok(None);
         }
@@ -88,11 +86,6 @@ impl Allocations {
             }
         };
         Err(asked.iter().map(|metric| Refusal::new(metric.name, why, hint)).collect())
-    }
-
-    /// Counts only what is timed.
-    pub(super) fn of_benchmarks(&mut self) {
-        self.is_timed = true;
     }
 
     pub(super) fn metrics() -> impl Iterator<Item = Metric> {
@@ -190,7 +183,7 @@ fn is_executable(file: &Path) -> bool {
 
 /// Reads the library's files in `folder` and removes them.
 pub(super) fn take(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
-    super::take(folder, FILE, |path| fs_err::read(path))
+    super::take(folder, FILE)
 }
 
 /// What was counted.

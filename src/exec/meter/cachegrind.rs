@@ -45,9 +45,7 @@ impl Cachegrind {
         names: &[String],
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
-        let is_asked = |known: &&KnownMetric| names.iter().any(|asked| asked == known.name);
-        let metrics: Vec<_> =
-            KnownMetric::from(MetricSource::Cachegrind).filter(is_asked).collect();
+        let metrics = super::asked(names, MetricSource::Cachegrind);
         if metrics.is_empty() {
             return Ok(None);
         }
@@ -84,9 +82,11 @@ impl Cachegrind {
     }
 }
 
-/// Reads valgrind's files in `folder` and removes them.
+/// Reads valgrind's files in `folder` and removes them. They name the program and its arguments,
+/// which need not be Unicode.
 pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
-    super::take(folder, FILE, |path| fs_err::read_to_string(path))
+    let files = super::take(folder, FILE)?.into_iter();
+    Ok(files.map(|file| String::from_utf8_lossy(&file).into_owned()).collect())
 }
 
 /// The command that runs `command` under a tool of valgrind, with its `options`. The tool
@@ -100,7 +100,7 @@ pub(super) fn wrap(
 ) -> Command {
     let usual = ["--quiet", "--trace-children=yes", "--vgdb=no", "--demangle=no"];
     // A percent sign is special for valgrind.
-    let folder = replace(folder.as_os_str(), '%', "%%");
+    let folder = replace(folder.as_os_str(), b'%', "%%");
     let mut out = OsString::from(out);
     out.push(Path::new(&folder).join(format!("{FILE}%p")));
     let mut argv = vec![valgrind.as_os_str().to_owned()];
@@ -210,10 +210,12 @@ mod tests {
         write("valgrind.11", WITH_CACHES);
         // Of a process that was killed.
         write("valgrind.12", "events: Ir\n");
+        let odd = [b"cmd: x \xff\n", "events: Ir\nsummary: 5\n".as_bytes()].concat();
+        std::fs::write(folder.path().join("valgrind.13"), odd).unwrap();
         write("said", "kept");
         let values = both().read(folder.path()).unwrap();
-        assert_eq!(values.get(INSTRUCTIONS), Some(2000.0));
-        assert_eq!(values.get(CYCLES), Some(2.0 * 2190.0));
+        assert_eq!(values.get(INSTRUCTIONS), Some(2005.0));
+        assert_eq!(values.get(CYCLES), Some(2.0 * 2190.0 + 5.0));
         assert!(folder.path().join("said").exists());
         assert!(matches!(both().read(folder.path()), Err(Error::NoCount)));
     }
@@ -240,6 +242,8 @@ mod tests {
     #[test]
     fn without_valgrind_every_metric_of_it_is_refused() {
         let empty = tempfile::tempdir().unwrap();
+        // A file that can't be executed is none.
+        std::fs::write(empty.path().join("valgrind"), "").unwrap();
         let names = [INSTRUCTIONS.to_owned(), "wall_time".to_owned()];
         let refused = Cachegrind::for_metrics(&names, Some(empty.path().as_os_str())).unwrap_err();
         assert_eq!(refused.len(), 1);

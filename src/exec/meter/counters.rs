@@ -17,6 +17,9 @@ use crate::exec::process::counter::{
 use crate::model::metric::{KnownMetric, Metric, MetricSource, Unit};
 use crate::model::row::Values;
 
+/// The instructions without those that interrupts are counted as.
+const MINUS_INTERRUPTS: &str = "instructions_minus_irqs";
+
 /// A metric and the places of its counters.
 #[derive(Clone, Debug)]
 struct CounterMetric {
@@ -45,8 +48,14 @@ impl CounterMeter {
             return Ok(());
         };
         let name = metric.name;
-        let (counter, minus) = counters(name, &machine.processor);
-        let minus = minus.transpose().map_err(|UnknownEvent| unknown_interrupts(name))?;
+        let counter = counter(name);
+        let minus = match name == MINUS_INTERRUPTS {
+            true => Some(interrupts(&machine.processor).ok_or_else(|| {
+                let why = "how this processor counts interrupts is not known";
+                Refusal::new(name, why, Some("`instructions` includes them"))
+            })?),
+            false => None,
+        };
         for counter in minus.iter().chain([&counter]) {
             probe(*counter).map_err(|error| refusal(name, *counter, error, machine))?;
         }
@@ -94,95 +103,76 @@ impl CounterMeter {
     }
 }
 
-/// An event whose number on this processor is unknown.
-struct UnknownEvent;
-
-/// The counter of a metric, and the counter whose value is subtracted.
-fn counters(name: &str, processor: &Processor) -> (Counter, Option<Result<Counter, UnknownEvent>>) {
-    let user = |event| Counter { event, kernel: false };
-    let counter = match name {
-        "cycles" => user(CounterEvent::CYCLES),
-        "branches" => user(CounterEvent::BRANCHES),
-        "branch_misses" => user(CounterEvent::BRANCH_MISSES),
-        "cache_misses" => user(CounterEvent::CACHE_MISSES),
-        "page_faults" => user(CounterEvent::PAGE_FAULTS),
-        // They happen in the kernel.
-        "context_switches" => Counter { event: CounterEvent::CONTEXT_SWITCHES, kernel: true },
-        "task_clock" => user(CounterEvent::TASK_CLOCK),
-        _ => user(CounterEvent::INSTRUCTIONS),
+/// The counter of a metric.
+fn counter(name: &str) -> Counter {
+    let event = match name {
+        "cycles" => CounterEvent::CYCLES,
+        "branches" => CounterEvent::BRANCHES,
+        "branch_misses" => CounterEvent::BRANCH_MISSES,
+        "cache_misses" => CounterEvent::CACHE_MISSES,
+        "page_faults" => CounterEvent::PAGE_FAULTS,
+        "context_switches" => CounterEvent::CONTEXT_SWITCHES,
+        "task_clock" => CounterEvent::TASK_CLOCK,
+        _ => CounterEvent::INSTRUCTIONS,
     };
-    let minus = (name == "instructions_minus_irqs").then(|| {
-        let number = interrupts(processor).ok_or(UnknownEvent)?;
-        Ok(user(CounterEvent::raw(number)))
-    });
-    (counter, minus)
+    // Switches happen in the kernel.
+    Counter { event, kernel: event == CounterEvent::CONTEXT_SWITCHES }
 }
 
-/// The number of the event "hardware interrupt" in user mode. Each interrupt is
+/// The counter of hardware interrupts in user mode, if its number is known. Each interrupt is
 /// counted as an instruction of the program that it interrupts, so that the count
 /// depends on how long the program ran. rustc's benchmarks subtract them
 /// (measureme's counter `instructions-minus-irqs:u`; which processors have the
 /// event is its finding).
-fn interrupts(processor: &Processor) -> Option<u64> {
+fn interrupts(processor: &Processor) -> Option<Counter> {
     let family = processor.family?;
     let model = processor.model?;
-    match processor.vendor.as_deref()? {
+    let number = match processor.vendor.as_deref()? {
         // Zen and later: LS_INT_TAKEN; before: INTERRUPTS_TAKEN.
-        "AuthenticAMD" if family >= 0x17 => Some(0x2c),
-        "AuthenticAMD" if family >= 0x0f => Some(0xcf),
+        "AuthenticAMD" if family >= 0x17 => 0x2c,
+        "AuthenticAMD" if family >= 0x0f => 0xcf,
         // From Sandy Bridge on: HW_INTERRUPTS.RECEIVED.
-        "GenuineIntel" if family == 6 && model >= 42 => Some(0x1cb),
-        _ => None,
-    }
-}
-
-fn unknown_interrupts(name: &'static str) -> Refusal {
-    let why = "how this processor counts interrupts is not known";
-    Refusal::new(name, why, Some("`instructions` includes them"))
+        "GenuineIntel" if family == 6 && model >= 42 => 0x1cb,
+        _ => return None,
+    };
+    Some(Counter { event: CounterEvent::raw(number), kernel: false })
 }
 
 /// Explains why a counter could not be opened, and what the user can do.
 fn refusal(metric: &'static str, counter: Counter, error: io::Error, machine: &Machine) -> Refusal {
-    let is_virtual = machine.processor.is_virtual;
-    let elsewhere = "`instructions_cachegrind` counts with valgrind, on any machine".to_owned();
+    let elsewhere = "`instructions_cachegrind` counts with valgrind, on any machine";
     let elsewhere = Some(elsewhere).filter(|_| !counter.event.is_of_kernel());
     // Up to 2, everybody may count their own programs in user mode; up to 1, also
     // in the kernel.
     let enough = if counter.kernel { 1 } else { 2 };
-    let paranoid = machine.perf_event_paranoid;
-    let (why, hint) = match (reason(&error), paranoid) {
-        (CounterRefusal::NoEvent, _) if is_virtual => (
-            "this virtual machine has no such counter: its host does not expose it".to_owned(),
-            elsewhere,
-        ),
-        (CounterRefusal::NoEvent, _) => {
-            ("neither the processor nor the kernel has such a counter".to_owned(), elsewhere)
+    let level = machine.perf_event_paranoid.unwrap_or(enough);
+    let forbidden =
+        format!("the setting `kernel.perf_event_paranoid` is {level}, which forbids it");
+    let allow = format!(
+        "`sudo sysctl kernel.perf_event_paranoid={enough}`, or run with the capability CAP_PERFMON"
+    );
+    let (why, hint) = match reason(&error) {
+        CounterRefusal::NoEvent if machine.processor.is_virtual => {
+            ("this virtual machine has no such counter: its host does not expose it", elsewhere)
         }
-        (CounterRefusal::Forbidden, Some(level)) if level > enough => (
-            format!("the setting `kernel.perf_event_paranoid` is {level}, which forbids it"),
-            Some(format!(
-                "`sudo sysctl kernel.perf_event_paranoid={enough}`, or run with the capability \
-                 CAP_PERFMON"
-            )),
-        ),
-        (CounterRefusal::Forbidden, _) => (
+        CounterRefusal::NoEvent => {
+            ("neither the processor nor the kernel has such a counter", elsewhere)
+        }
+        CounterRefusal::Forbidden if level > enough => (&*forbidden, Some(&*allow)),
+        CounterRefusal::Forbidden => (
             "the system call `perf_event_open` is forbidden here, as is usual in containers \
-             (seccomp)"
-                .to_owned(),
+             (seccomp)",
             Some(
                 "start the container with `--cap-add PERFMON`, or with a seccomp profile that \
-                 allows it"
-                    .to_owned(),
+                 allows it",
             ),
         ),
-        (CounterRefusal::NoCall, _) => {
-            ("this system has no `perf_event_open`".to_owned(), elsewhere)
-        }
-        (CounterRefusal::Other, _) => ("the system refuses it".to_owned(), elsewhere),
+        CounterRefusal::NoCall => ("this system has no `perf_event_open`", elsewhere),
+        CounterRefusal::Other => ("the system refuses it", elsewhere),
     };
     // An error without a number is not the system's.
     let source = error.raw_os_error().map(|_| error);
-    Refusal { metric, why, hint, source }
+    Refusal { source, ..Refusal::new(metric, why, hint) }
 }
 
 #[cfg(test)]
@@ -203,8 +193,8 @@ mod tests {
         let processor = processor("GenuineIntel", 6, 143);
         let mut meter = CounterMeter::default();
         for metric in KnownMetric::from(MetricSource::Counter).filter(|m| names.contains(&m.name)) {
-            let (counter, minus) = counters(metric.name, &processor);
-            meter.push(metric, counter, minus.and_then(Result::ok));
+            let minus = interrupts(&processor).filter(|_| metric.name == MINUS_INTERRUPTS);
+            meter.push(metric, counter(metric.name), minus);
         }
         meter
     }
@@ -241,7 +231,10 @@ mod tests {
 
     #[test]
     fn interrupts_have_another_number_on_every_kind_of_processor() {
-        let number = |vendor, family, model| interrupts(&processor(vendor, family, model));
+        let number = |vendor, family, model| {
+            let counter = interrupts(&processor(vendor, family, model))?;
+            (0..0x1000).find(|number| counter.event == CounterEvent::raw(*number))
+        };
         assert_eq!(number("GenuineIntel", 6, 42), Some(0x1cb));
         assert_eq!(number("GenuineIntel", 6, 30), None);
         assert_eq!(number("AuthenticAMD", 0x19, 1), Some(0x2c));
@@ -271,7 +264,7 @@ mod tests {
         ];
         for (metric, number, machine, why, hint) in table {
             let error = io::Error::from_raw_os_error(number);
-            let refusal = refusal(metric, counters(metric, &machine.processor).0, error, &machine);
+            let refusal = refusal(metric, counter(metric), error, &machine);
             let text = refusal.to_string();
             assert!(text.starts_with(&format!("`{metric}` can't be measured: ")), "{text}");
             assert!(text.contains(why), "{text}");

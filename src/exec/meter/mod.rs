@@ -32,7 +32,7 @@ pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{TEXT, functions as sizes_of_functions, is_size, program, size, sizes};
 
 use crate::exec::machine::Machine;
-use crate::exec::process::{Command, RunOutcome};
+use crate::exec::process::{Command, RunOutcome, look_up};
 use crate::model::metric::{KNOWN, KnownMetric, Metric, MetricSource};
 use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
 use crate::model::row::Values;
@@ -215,7 +215,7 @@ impl Meters {
     /// Counts the allocations of benchmarks that a harness times, and not of its process.
     #[must_use]
     pub(crate) fn of_benchmarks(mut self) -> Self {
-        self.allocations.iter_mut().for_each(Allocations::of_benchmarks);
+        self.allocations.iter_mut().for_each(|allocations| allocations.is_timed = true);
         self
     }
 
@@ -359,18 +359,14 @@ impl CallStack {
 }
 
 /// Reads the files in `folder` whose names begin like this, and removes them.
-fn take<T>(
-    folder: &Path,
-    prefix: &str,
-    read: impl Fn(&Path) -> io::Result<T>,
-) -> Result<Vec<T>, Error> {
+fn take(folder: &Path, prefix: &str) -> Result<Vec<Vec<u8>>, Error> {
     let io = |source| Error::Files { folder: folder.to_owned(), source };
     let mut contents = Vec::new();
     for entry in fs_err::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();
         let name = path.file_name().unwrap_or_default();
         if name.as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            contents.push(read(&path).map_err(io)?);
+            contents.push(fs_err::read(&path).map_err(io)?);
             fs_err::remove_file(&path).map_err(io)?;
         }
     }
@@ -379,8 +375,12 @@ fn take<T>(
 
 /// A program that is found in a `PATH`.
 fn in_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    let mut folders = std::env::split_paths(path?);
-    folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()))
+    look_up(name.as_ref(), Some(path?), Path::new("")).ok()
+}
+
+/// The metrics of a source that are requested by name.
+fn asked(names: &[String], source: MetricSource) -> Vec<&'static KnownMetric> {
+    KnownMetric::from(source).filter(|known| names.iter().any(|name| name == known.name)).collect()
 }
 
 #[cfg(test)]

@@ -41,7 +41,9 @@ fn only_what_is_asked_for_is_measured_and_a_meter_that_disturbs_has_its_own_run(
     // Anything of that name will do: it isn't run.
     let folder = tempfile::tempdir().unwrap();
     for program in ["valgrind", "rustc"] {
-        std::fs::write(folder.path().join(program), "").unwrap();
+        let path = folder.path().join(program);
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(path, crate::exec::system::permissions(0o700)).unwrap();
     }
     let passes = |list: &[&str]| {
         let path = Some(folder.path().as_ref());

@@ -5,12 +5,10 @@
 //! exec enables them, so that nothing of the helper is counted. The helper's
 //! value includes the counts of its ended children.
 
+use std::fs::File;
 use std::io;
 
 use serde::{Deserialize, Serialize};
-
-#[cfg(target_os = "linux")]
-use std::fs::File;
 
 /// Something to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +75,6 @@ pub(crate) fn probe(counter: Counter) -> io::Result<()> {
 
 /// Why a counter can't be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux can tell"))]
 pub(crate) enum CounterRefusal {
     /// The machine does not count this event.
     NoEvent,
@@ -90,29 +87,20 @@ pub(crate) enum CounterRefusal {
 
 /// The meaning of an error of [`probe`].
 pub(crate) fn reason(error: &io::Error) -> CounterRefusal {
-    #[cfg(target_os = "linux")]
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => {
             CounterRefusal::NoEvent
         }
         Some(libc::EACCES | libc::EPERM) => CounterRefusal::Forbidden,
-        Some(libc::ENOSYS) => CounterRefusal::NoCall,
-        _ => CounterRefusal::Other,
-    }
-    // No counter was requested.
-    #[cfg(not(target_os = "linux"))]
-    if error.kind() == io::ErrorKind::Unsupported {
-        CounterRefusal::NoCall
-    } else {
-        CounterRefusal::Other
+        // Other systems are not even asked.
+        Some(libc::ENOSYS) | None => CounterRefusal::NoCall,
+        Some(_) => CounterRefusal::Other,
     }
 }
 
 /// Open counters of this thread and of every program that it starts from now on.
-#[cfg(target_os = "linux")]
 pub(super) struct OpenCounters(Vec<File>);
 
-#[cfg(target_os = "linux")]
 impl OpenCounters {
     pub(super) fn open(counters: &[Counter]) -> io::Result<Self> {
         let opened = counters.iter().map(|&counter| open(counter));
@@ -155,28 +143,14 @@ fn open(counter: Counter) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(not(target_os = "linux"))]
+fn open(_counter: Counter) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 fn read(mut counter: &File) -> io::Result<CounterReading> {
     let mut words = [[0; 8]; 3];
     io::Read::read_exact(&mut counter, words.as_flattened_mut())?;
     let [value, enabled, running] = words.map(u64::from_ne_bytes);
     Ok(CounterReading { value, enabled, running })
-}
-
-/// No counters: this system has none.
-#[cfg(not(target_os = "linux"))]
-pub(super) struct OpenCounters;
-
-#[cfg(not(target_os = "linux"))]
-impl OpenCounters {
-    pub(super) fn open(counters: &[Counter]) -> io::Result<Self> {
-        match counters {
-            [] => Ok(OpenCounters),
-            _ => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-
-    pub(super) fn read(&self) -> io::Result<Vec<CounterReading>> {
-        Ok(Vec::new())
-    }
 }

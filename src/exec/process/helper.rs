@@ -19,7 +19,7 @@ use super::launch::{ExecArgs, Launch};
 use super::plain::StdSpawner as Spawner;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
-use super::unix::{self, Child, Fork};
+use super::unix::{self, Child};
 use super::wire::{LaunchError, Message, Reply, RunRequest, receive, send};
 use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, RunError, RunOutcome, Sink};
 
@@ -75,8 +75,8 @@ impl Helper {
         let (socket, theirs) = UnixStream::pair()?;
         let running = unix::shared_cell()?;
         match unix::fork()? {
-            Fork::Parent(pid) => Ok(Helper { socket, pid, running, sent: RefCell::default() }),
-            Fork::Child => {
+            Some(pid) => Ok(Helper { socket, pid, running, sent: RefCell::default() }),
+            None => {
                 drop(socket);
                 serve(theirs, running);
                 unix::exit_now(0)
@@ -191,7 +191,8 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
         [libc::SIGPIPE, libc::SIGCHLD].contains(&signal) || !unix::is_ignored(signal)
     };
     unix::survive(SURVIVED.into_iter().filter(ours));
-    unix::block_sigchld();
+    // So that it arrives only inside `wait_for_event`, and none is lost between looking and waiting.
+    unix::mask(libc::SIG_BLOCK, libc::SIGCHLD);
     let mut spawner = Spawner::new();
     let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else {
         return;
@@ -226,7 +227,7 @@ fn answer(
     // The stop that this takes would be counted, too.
     let switches = CounterEvent::CONTEXT_SWITCHES;
     let stays = request.counters.iter().all(|counter| counter.event != switches);
-    let (isolation, peak) = (request.isolation.ready(), request.peak);
+    let (isolation, peak) = (&request.isolation, request.peak);
     let launch = Launch { args: program, files, isolation, peak, stays };
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;

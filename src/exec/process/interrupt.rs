@@ -8,7 +8,8 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -71,7 +72,7 @@ impl Interrupt {
 
     /// The signal that has arrived, if any.
     pub fn signal(&self) -> Option<i32> {
-        let number = self.signal.load(Ordering::Relaxed);
+        let number = self.signal.load(Relaxed);
         (number != 0).then_some(number as i32)
     }
 
@@ -162,13 +163,8 @@ impl Interrupt {
         let watch = move || {
             let _held = held;
             if let Ok((true, _)) = unix::poll_two(output.as_fd(), silent.as_fd(), None) {
-                let none = interrupt.signal.compare_exchange(
-                    0,
-                    SIGPIPE as usize,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
-                if none.is_ok() {
+                let signal = &interrupt.signal;
+                if signal.compare_exchange(0, SIGPIPE as usize, Relaxed, Relaxed).is_ok() {
                     let _ = interrupt.wake.shutdown(Shutdown::Both);
                 }
             }
@@ -196,8 +192,4 @@ pub fn standard_input() -> io::Result<File> {
 /// When the default of the signal does not end a process.
 pub fn die_of(signal: i32) -> io::Result<()> {
     low_level::emulate_default_handler(signal)
-}
-
-pub(super) fn signal_name(number: i32) -> Option<&'static str> {
-    low_level::signal_name(number)
 }

@@ -59,99 +59,65 @@ pub fn tick() -> f64 {
 }
 
 impl Isolation {
-    /// Tries it on a thread of this process, which then ends. The child itself
+    /// Tries each part of it on a thread of this process, which then ends. The child itself
     /// could only report that something was refused, not what.
     ///
     /// # Errors
     /// The part that the machine refuses.
     pub fn rehearse(&self) -> Result<(), IsolationError> {
+        let addresses = Isolation { fixed_addresses: self.fixed_addresses, ..Isolation::default() };
+        addresses.tried().map_err(IsolationError::Addresses)?;
+        // One by one: of several, the kernel leaves out those that it does not have.
+        for &cpu in &self.cpus {
+            let alone = Isolation { cpus: vec![cpu], ..Isolation::default() };
+            alone.tried().map_err(|error| IsolationError::Cpu(cpu, error))?;
+        }
+        let nice = Isolation { nice: self.nice, ..Isolation::default() };
+        nice.tried().map_err(|error| IsolationError::Nice(self.nice, error))
+    }
+
+    fn tried(&self) -> io::Result<()> {
         if *self == Isolation::default() {
             return Ok(());
         }
-        let ready = self.ready();
-        let try_on_thread = move || ready.rehearse().map(|()| allowed_cpus());
-        let tried = std::thread::scope(|scope| scope.spawn(try_on_thread).join());
-        // Of several processors, the kernel leaves out those that it does not have.
-        let lacking =
-            |allowed: &[u16]| self.cpus.iter().find(|cpu| !allowed.contains(cpu)).copied();
-        let (step, number) = match tried {
-            Ok(Ok(allowed)) => {
-                let refused = io::Error::from(io::ErrorKind::InvalidInput);
-                return lacking(&allowed)
-                    .map_or(Ok(()), |cpu| Err(IsolationError::Cpu(cpu, refused)));
-            }
-            Ok(Err((step, number))) => (step, number),
-            Err(_) => return Err(IsolationError::Addresses(io::ErrorKind::Other.into())),
-        };
-        let error = io::Error::from_raw_os_error(number);
-        Err(match step {
-            IsolationStep::Addresses => IsolationError::Addresses(error),
-            IsolationStep::Cpu => {
-                IsolationError::Cpu(lacking(&allowed_cpus()).unwrap_or_default(), error)
-            }
-            IsolationStep::Nice => IsolationError::Nice(self.nice, error),
-        })
+        let thread = std::thread::scope(|scope| scope.spawn(|| self.try_here()).join());
+        thread.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
     }
 
-    /// Computes everything that can be computed before a child exists.
-    pub(super) fn ready(&self) -> Ready {
-        #[cfg(target_os = "linux")]
-        let cpus = (!self.cpus.is_empty()).then(|| {
-            let mut set = CpuSet::new();
-            let known = self.cpus.iter().map(|cpu| usize::from(*cpu));
-            known.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
-            set
-        });
-        Ready {
-            fixed_addresses: self.fixed_addresses,
-            #[cfg(target_os = "linux")]
-            cpus,
-            #[cfg(not(target_os = "linux"))]
-            has_cpu: !self.cpus.is_empty(),
-            nice: self.nice.into(),
+    /// Whether the machine would refuse it. Call it on a thread that then ends.
+    #[cfg(target_os = "linux")]
+    fn try_here(&self) -> io::Result<()> {
+        self.apply(self.cpu_set().as_ref())
+    }
+
+    /// Elsewhere only the niceness can be changed. It belongs to the whole process there, so it
+    /// can't be tried on a thread.
+    #[cfg(not(target_os = "linux"))]
+    fn try_here(&self) -> io::Result<()> {
+        // Only root may be less nice than its parent.
+        let is_refused = self.nice < 0 && super::user_id() != 0;
+        match (self.fixed_addresses || !self.cpus.is_empty(), is_refused) {
+            (true, _) => Err(io::Error::from_raw_os_error(libc::ENOTSUP)),
+            (false, true) => Err(io::Error::from_raw_os_error(libc::EACCES)),
+            (false, false) => Ok(()),
         }
     }
-}
 
-/// The error number for what this system does not have.
-#[cfg(not(target_os = "linux"))]
-const NOT_SUPPORTED: i32 = libc::ENOTSUP;
-
-/// A step of [`Ready::apply`].
-#[derive(Clone, Copy)]
-pub(super) enum IsolationStep {
-    Addresses,
-    Cpu,
-    Nice,
-}
-
-/// An [`Isolation`] in the system's own types.
-#[derive(Clone, Copy)]
-pub(super) struct Ready {
-    fixed_addresses: bool,
+    /// The processors in the system's own type, if there are any.
     #[cfg(target_os = "linux")]
-    cpus: Option<CpuSet>,
-    #[cfg(not(target_os = "linux"))]
-    has_cpu: bool,
-    nice: i32,
-}
-
-impl Ready {
-    /// All of it but the processors, and these.
-    #[cfg(target_os = "linux")]
-    pub(super) fn without_cpus(mut self) -> (Self, Option<CpuSet>) {
-        let cpus = self.cpus.take();
-        (self, cpus)
+    pub(super) fn cpu_set(&self) -> Option<CpuSet> {
+        let mut set = CpuSet::new();
+        let known = self.cpus.iter().map(|cpu| usize::from(*cpu));
+        known.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
+        (!self.cpus.is_empty()).then_some(set)
     }
 
-    /// Applies it to the calling thread, with nothing but system calls, so that a
-    /// child may do it between clone and exec. The error is the step that failed
-    /// and the system's error number.
+    /// Applies it to the calling thread, with these processors and with nothing but system calls,
+    /// so that a child may do it between clone and exec.
     #[cfg(target_os = "linux")]
-    pub(super) fn apply(&self) -> Result<(), (IsolationStep, i32)> {
-        if let Some(cpus) = &self.cpus {
-            let set = sched_setaffinity(None, cpus);
-            set.map_err(|error| (IsolationStep::Cpu, error.raw_os_error()))?;
+    pub(super) fn apply(&self, cpus: Option<&CpuSet>) -> io::Result<()> {
+        if let Some(cpus) = cpus {
+            sched_setaffinity(None, cpus)?;
         }
         // SAFETY: plain system calls.
         unsafe {
@@ -159,47 +125,19 @@ impl Ready {
                 let old = libc::personality(0xffff_ffff);
                 let new = old | libc::ADDR_NO_RANDOMIZE;
                 if old < 0 || libc::personality(new as libc::c_ulong) < 0 {
-                    return Err((IsolationStep::Addresses, *libc::__errno_location()));
+                    return Err(io::Error::last_os_error());
                 }
             }
             if self.nice != 0 {
                 // `nice` may return -1 as a niceness, so only the error number tells.
                 *libc::__errno_location() = 0;
-                libc::nice(self.nice);
-                let number = *libc::__errno_location();
-                if number != 0 {
-                    return Err((IsolationStep::Nice, number));
+                libc::nice(self.nice.into());
+                if *libc::__errno_location() != 0 {
+                    return Err(io::Error::last_os_error());
                 }
             }
         }
         Ok(())
-    }
-
-    /// Whether the machine would refuse it. Call it on a thread that then ends.
-    #[cfg(target_os = "linux")]
-    fn rehearse(&self) -> Result<(), (IsolationStep, i32)> {
-        self.apply()
-    }
-
-    /// Elsewhere only the niceness can be changed. It belongs to the whole process there, so it can't be tried on a thread.
-    #[cfg(not(target_os = "linux"))]
-    fn rehearse(&self) -> Result<(), (IsolationStep, i32)> {
-        if self.fixed_addresses {
-            return Err((IsolationStep::Addresses, NOT_SUPPORTED));
-        }
-        if self.has_cpu {
-            return Err((IsolationStep::Cpu, NOT_SUPPORTED));
-        }
-        // Only root may be less nice than its parent.
-        // SAFETY: geteuid has no preconditions.
-        let refused = (self.nice < 0 && unsafe { libc::geteuid() } != 0).then_some(libc::EACCES);
-        refused.map_or(Ok(()), |number| Err((IsolationStep::Nice, number)))
-    }
-
-    /// The niceness, for a program that std starts; everything else was refused.
-    #[cfg(any(test, not(target_os = "linux")))]
-    pub(super) fn nice(&self) -> Option<libc::c_int> {
-        (self.nice != 0).then_some(self.nice)
     }
 }
 

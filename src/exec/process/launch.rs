@@ -7,9 +7,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
 
-use super::Command;
-use super::isolation::Ready;
 use super::program::look_up;
+use super::{Command, Isolation};
 
 /// The arguments of `execve` and the working directory, as the system takes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +53,7 @@ pub(super) struct Launch<'a> {
     pub(super) args: &'a ExecArgs,
     /// Standard input, output and error.
     pub(super) files: [BorrowedFd<'a>; 3],
-    pub(super) isolation: Ready,
+    pub(super) isolation: &'a Isolation,
     /// Whether its peak memory is wanted.
     pub(super) peak: bool,
     /// Whether it starts on the processor on which the one before it ended.

@@ -34,12 +34,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use signal_hook::low_level::signal_name;
 
 use counter::{Counter, CounterReading};
 pub use helper::Helper;
-use interrupt::signal_name;
 pub use interrupt::{Interrupt, die_of, standard_input};
 pub use isolation::{Isolation, IsolationError, allowed_cpus, tick};
+pub(crate) use program::look_up;
 pub(crate) use unix::{host_name, is_full, may_write, user_id};
 
 use crate::model::time;
@@ -113,7 +114,7 @@ impl Command {
     /// When there is no such program, or it may not be executed.
     pub(crate) fn program(&self) -> io::Result<PathBuf> {
         let name = self.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.cwd.join(program::look_up(name, self.var("PATH"), &self.cwd)?))
+        Ok(self.cwd.join(look_up(name, self.var("PATH"), &self.cwd)?))
     }
 
     /// The name of the program, for messages.

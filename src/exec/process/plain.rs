@@ -41,12 +41,13 @@ impl StdSpawner {
             let (name, value) = bytes.split_at(at.map_or(bytes.len(), |at| at + 1));
             command.env(OsStr::from_bytes(name), OsStr::from_bytes(value.get(1..).unwrap_or(b"")));
         }
-        if let Some(nice) = launch.isolation.nice() {
-            // Only then, since std has a faster way without it.
+        let nice = launch.isolation.nice;
+        // Only then, since std has a faster way without it.
+        if nice != 0 {
             // SAFETY: one system call, which is async-signal-safe.
             unsafe {
                 command.pre_exec(move || {
-                    libc::nice(nice);
+                    libc::nice(nice.into());
                     Ok(())
                 })
             };
@@ -89,7 +90,7 @@ mod tests {
             cwd: CString::new(cwd.as_os_str().as_bytes()).unwrap(),
         };
         let files = [output.as_fd(); 3];
-        let isolation = Isolation::default().ready();
+        let isolation = &Isolation::default();
         let launch = Launch { args: &args, files, isolation, peak: true, stays: true };
         let running = AtomicI32::new(0);
         let (child, _) = StdSpawner::new().spawn(&launch, &running).unwrap();

@@ -15,7 +15,7 @@ const USUAL: &str = "/bin:/usr/bin";
 /// The path of the program `name` as a shell would find it in the `PATH` `path`,
 /// whose relative folders count from `cwd`. If there is only one that may not be
 /// executed, the error says that.
-pub(super) fn look_up(name: &OsStr, path: Option<&OsStr>, cwd: &Path) -> io::Result<PathBuf> {
+pub(crate) fn look_up(name: &OsStr, path: Option<&OsStr>, cwd: &Path) -> io::Result<PathBuf> {
     if name.as_encoded_bytes().iter().any(|&byte| std::path::is_separator(byte.into())) {
         return Ok(name.into());
     }

@@ -8,11 +8,12 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
-use super::isolation::Ready;
+use rustix::thread::CpuSet;
+
 use super::launch::Launch;
 use super::stay::Stay;
 use super::unix::{self, Child, signals};
-use super::{Exit, Usage};
+use super::{Exit, Isolation, Usage};
 
 /// What every start of a program needs.
 pub(super) struct Spawner {
@@ -35,7 +36,8 @@ struct SpawnedChild {
     env: *const *const libc::c_char,
     cwd: *const libc::c_char,
     files: [libc::c_int; 3],
-    isolation: Ready,
+    isolation: *const Isolation,
+    cpus: Option<CpuSet>,
     /// Whether it stops after its exec, and whether that was forbidden.
     stops: bool,
     is_forbidden: bool,
@@ -65,8 +67,8 @@ extern "C" fn begin(start: *mut libc::c_void) -> libc::c_int {
             && libc::dup2(start.files[2], 2) == 2
             && libc::sigprocmask(libc::SIG_SETMASK, &raw const start.mask, std::ptr::null_mut())
                 == 0;
-        if let (true, Err((_, number))) = (ready, start.isolation.apply()) {
-            start.error = number;
+        if let (true, Err(refused)) = (ready, (*start.isolation).apply(start.cpus.as_ref())) {
+            start.error = refused.raw_os_error().unwrap_or(libc::EINVAL);
             libc::_exit(127)
         }
         if ready {
@@ -113,7 +115,7 @@ impl Spawner {
     ) -> io::Result<(Child, Instant)> {
         let argv = pointers(&launch.args.argv);
         let env = pointers(&launch.args.env);
-        let (elsewhere, cpus) = launch.isolation.without_cpus();
+        let cpus = launch.isolation.cpu_set();
         let bound = launch.stays.then(|| self.stay.bind(&launch.args.program, cpus)).flatten();
         let mut start = SpawnedChild {
             program: launch.args.program.as_ptr(),
@@ -121,7 +123,8 @@ impl Spawner {
             env: env.as_ptr(),
             cwd: launch.args.cwd.as_ptr(),
             files: [0, 1, 2].map(|n: usize| launch.files[n].as_raw_fd()),
-            isolation: if bound.is_some() { elsewhere } else { launch.isolation },
+            isolation: launch.isolation,
+            cpus: cpus.filter(|_| bound.is_none()),
             stops: bound.is_some(),
             is_forbidden: false,
             mask: signals(&[]),

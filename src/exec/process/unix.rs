@@ -16,22 +16,15 @@ use rustix::process::{
 
 use super::{Exit, LEAST_SPACE, Usage};
 
-/// In which process [`fork`] returns.
-pub(super) enum Fork {
-    Child,
-    Parent(i32),
-}
-
-/// Forks the process. Only the calling thread exists in the child, so call it
+/// Forks the process. Returns the number of the child, and nothing in the child. Only the calling thread exists in the child, so call it
 /// while there is only one.
-pub(super) fn fork() -> io::Result<Fork> {
+pub(super) fn fork() -> io::Result<Option<i32>> {
     // SAFETY: fork has no memory preconditions. The child is limited in what it may
     // do only if there are other threads, and the one caller (`Helper::start`) runs
     // before there is another.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
-        pid => Ok(Fork::Parent(pid)),
+        pid => Ok((pid != 0).then_some(pid)),
     }
 }
 
@@ -58,10 +51,9 @@ pub(super) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// The host name of the machine, if it has one.
-pub(crate) fn host_name() -> Option<String> {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    Some(name).filter(|name| !name.is_empty())
+/// The host name of the machine; empty if it has none.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Whether this process ignores `signal`.
@@ -103,12 +95,6 @@ pub(super) fn survive(signals: impl IntoIterator<Item = i32>) {
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
     }
-}
-
-/// Blocks SIGCHLD, so that it arrives only inside [`wait_for_event`] and none
-/// is lost between looking and waiting.
-pub(super) fn block_sigchld() {
-    mask(libc::SIG_BLOCK, libc::SIGCHLD);
 }
 
 pub(super) fn signals(members: &[i32]) -> libc::sigset_t {
@@ -183,7 +169,7 @@ pub(super) fn wait_for_event(
     // SAFETY: the sets are initialised before use, the descriptors are open
     // and far below FD_SETSIZE (the helper opens next to nothing), and the
     // pointers outlive the call.
-    let (at, is_readable) = unsafe {
+    unsafe {
         let mut readable: libc::fd_set = std::mem::zeroed();
         libc::FD_ZERO(&raw mut readable);
         for fd in [control, ended].into_iter().flatten() {
@@ -200,13 +186,10 @@ pub(super) fn wait_for_event(
             &raw const blocked,
         );
         let at = Instant::now();
-        let is_readable = |fd: Option<i32>| {
-            count > 0 && fd.is_some_and(|fd| libc::FD_ISSET(fd, &raw const readable))
-        };
-        (at, (is_readable(control), is_readable(ended)))
-    };
-    let (asked, told) = is_readable;
-    Wakeup { at, asked, ended: told || (ended.is_none() && has_ended(child.pid)) }
+        let is_readable = |fd: i32| count > 0 && libc::FD_ISSET(fd, &raw const readable);
+        let ended = ended.map_or_else(|| has_ended(child.pid), is_readable);
+        Wakeup { at, ended, asked: control.is_some_and(is_readable) }
+    }
 }
 
 /// Waits until one of the two can be read, `(first, second)`, or `patience` is over. Interrupted
@@ -294,10 +277,7 @@ pub(super) fn signal(pid: i32, signal: Signal) {
 /// (Linux; elsewhere they go to init and can't be found).
 pub(super) fn adopt_orphans(adopt: bool) {
     #[cfg(target_os = "linux")]
-    // SAFETY: PR_SET_CHILD_SUBREAPER takes a plain number.
-    unsafe {
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, libc::c_ulong::from(adopt));
-    }
+    let _ = rustix::process::set_child_subreaper(adopt.then_some(Pid::INIT));
     #[cfg(not(target_os = "linux"))]
     let _ = adopt;
 }

@@ -71,7 +71,7 @@ impl Place {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        self.beside(None).map(drop)
+        self.beside(0o600).map(drop)
     }
 
     /// Writes a new file next to it, which [`Staged::publish`] moves to its place.
@@ -119,7 +119,7 @@ impl Place {
     }
 
     fn stage_as(&self, content: &[u8], mode: u32) -> io::Result<Staged<'_>> {
-        let mut file = self.beside(Some(mode))?;
+        let mut file = self.beside(mode)?;
         file.write_all(content)?;
         self.keep_permissions(file.as_file())?;
         // Some systems report a full disk only now.
@@ -127,13 +127,10 @@ impl Place {
         Ok(Staged { place: self, file })
     }
 
-    fn beside(&self, mode: Option<u32>) -> io::Result<tempfile::NamedTempFile> {
+    fn beside(&self, mode: u32) -> io::Result<tempfile::NamedTempFile> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".cargo-cbdr-");
-        // A temporary file would be for the user alone.
-        if let Some(usual) = mode.map(permissions) {
-            builder.permissions(usual);
-        }
+        // Without a mode, a temporary file is for the user alone.
+        builder.prefix(".cargo-cbdr-").permissions(permissions(mode));
         builder.tempfile_in(self.path.parent().unwrap_or(Path::new("")))
     }
 

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use super::paths::{ResolvedPath, resolve};
 use super::tracer::memory;
 
-/// A name in a system call.
+/// A name in some system calls.
 pub(super) struct CalledName {
-    call: i64,
     /// The argument with the folder from which the name counts, if one has it.
     pub(super) folder: Option<usize>,
     /// The argument with the name.
     pub(super) at: usize,
     pub(super) kind: NameKind,
+    calls: &'static [i64],
 }
 
 /// What becomes of the named file.
@@ -40,64 +40,43 @@ pub(super) enum NameKind {
 
 use NameKind::{Created, Moved, Named, Opened, OpenedHow, Read};
 
-const fn name(call: i64, folder: Option<usize>, at: usize, kind: NameKind) -> CalledName {
-    CalledName { call, folder, at, kind }
+const fn name(
+    kind: NameKind,
+    folder: Option<usize>,
+    at: usize,
+    calls: &'static [i64],
+) -> CalledName {
+    CalledName { folder, at, kind, calls }
 }
 
 /// The names in system calls.
-const NAMES: [CalledName; 52] = [
-    name(libc::SYS_open, None, 0, Opened(1)),
-    name(libc::SYS_openat, Some(0), 1, Opened(2)),
-    name(libc::SYS_openat2, Some(0), 1, OpenedHow(2)),
-    name(libc::SYS_creat, None, 0, Created),
-    name(libc::SYS_readlink, None, 0, Read),
-    name(libc::SYS_readlinkat, Some(0), 1, Read),
-    name(libc::SYS_rename, None, 0, Moved),
-    name(libc::SYS_rename, None, 1, Moved),
-    name(libc::SYS_renameat, Some(0), 1, Moved),
-    name(libc::SYS_renameat, Some(2), 3, Moved),
-    name(libc::SYS_renameat2, Some(0), 1, Moved),
-    name(libc::SYS_renameat2, Some(2), 3, Moved),
-    name(libc::SYS_link, None, 0, Moved),
-    name(libc::SYS_link, None, 1, Named),
-    name(libc::SYS_linkat, Some(0), 1, Moved),
-    name(libc::SYS_linkat, Some(2), 3, Named),
-    name(libc::SYS_symlink, None, 1, Named),
-    name(libc::SYS_symlinkat, Some(1), 2, Named),
-    name(libc::SYS_stat, None, 0, Named),
-    name(libc::SYS_lstat, None, 0, Named),
-    name(libc::SYS_newfstatat, Some(0), 1, Named),
-    name(libc::SYS_statx, Some(0), 1, Named),
-    name(libc::SYS_access, None, 0, Named),
-    name(libc::SYS_faccessat, Some(0), 1, Named),
-    name(libc::SYS_faccessat2, Some(0), 1, Named),
-    name(libc::SYS_chdir, None, 0, Named),
-    name(libc::SYS_truncate, None, 0, Named),
-    name(libc::SYS_mkdir, None, 0, Named),
-    name(libc::SYS_mkdirat, Some(0), 1, Named),
-    name(libc::SYS_mknod, None, 0, Named),
-    name(libc::SYS_mknodat, Some(0), 1, Named),
-    name(libc::SYS_rmdir, None, 0, Named),
-    name(libc::SYS_unlink, None, 0, Named),
-    name(libc::SYS_unlinkat, Some(0), 1, Named),
-    name(libc::SYS_chmod, None, 0, Named),
-    name(libc::SYS_fchmodat, Some(0), 1, Named),
-    name(libc::SYS_chown, None, 0, Named),
-    name(libc::SYS_lchown, None, 0, Named),
-    name(libc::SYS_fchownat, Some(0), 1, Named),
-    name(libc::SYS_utime, None, 0, Named),
-    name(libc::SYS_utimes, None, 0, Named),
-    name(libc::SYS_futimesat, Some(0), 1, Named),
-    name(libc::SYS_utimensat, Some(0), 1, Named),
-    name(libc::SYS_getxattr, None, 0, Named),
-    name(libc::SYS_lgetxattr, None, 0, Named),
-    name(libc::SYS_listxattr, None, 0, Named),
-    name(libc::SYS_llistxattr, None, 0, Named),
-    name(libc::SYS_setxattr, None, 0, Named),
-    name(libc::SYS_lsetxattr, None, 0, Named),
-    name(libc::SYS_statfs, None, 0, Named),
-    name(libc::SYS_inotify_add_watch, None, 1, Named),
-    name(libc::SYS_name_to_handle_at, Some(0), 1, Moved),
+const NAMES: [CalledName; 26] = [
+    name(Opened(1), None, 0, &[libc::SYS_open]),
+    name(Opened(2), Some(0), 1, &[libc::SYS_openat]),
+    name(OpenedHow(2), Some(0), 1, &[libc::SYS_openat2]),
+    name(Created, None, 0, &[libc::SYS_creat]),
+    name(Read, None, 0, &[libc::SYS_readlink]),
+    name(Read, Some(0), 1, &[libc::SYS_readlinkat]),
+    name(Moved, None, 0, &[libc::SYS_rename, libc::SYS_link]),
+    name(Moved, None, 1, &[libc::SYS_rename]),
+    name(Moved, Some(0), 1, &[libc::SYS_renameat, libc::SYS_renameat2, libc::SYS_linkat]),
+    name(Moved, Some(2), 3, &[libc::SYS_renameat, libc::SYS_renameat2]),
+    name(Moved, Some(0), 1, &[libc::SYS_name_to_handle_at]),
+    name(Named, None, 1, &[libc::SYS_link, libc::SYS_symlink, libc::SYS_inotify_add_watch]),
+    name(Named, Some(2), 3, &[libc::SYS_linkat]),
+    name(Named, Some(1), 2, &[libc::SYS_symlinkat]),
+    name(Named, None, 0, &[libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_statfs]),
+    name(Named, Some(0), 1, &[libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_faccessat]),
+    name(Named, Some(0), 1, &[libc::SYS_faccessat2]),
+    name(Named, None, 0, &[libc::SYS_chdir, libc::SYS_truncate]),
+    name(Named, None, 0, &[libc::SYS_mkdir, libc::SYS_mknod, libc::SYS_rmdir, libc::SYS_unlink]),
+    name(Named, Some(0), 1, &[libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_unlinkat]),
+    name(Named, None, 0, &[libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown]),
+    name(Named, Some(0), 1, &[libc::SYS_fchmodat, libc::SYS_fchownat]),
+    name(Named, None, 0, &[libc::SYS_utime, libc::SYS_utimes]),
+    name(Named, Some(0), 1, &[libc::SYS_futimesat, libc::SYS_utimensat]),
+    name(Named, None, 0, &[libc::SYS_getxattr, libc::SYS_lgetxattr, libc::SYS_listxattr]),
+    name(Named, None, 0, &[libc::SYS_llistxattr, libc::SYS_setxattr, libc::SYS_lsetxattr]),
 ];
 
 const OTHER_NAMES: &str = "it gives files other names (`mount`, `chroot` or the like)";
@@ -134,7 +113,7 @@ const LONGEST_NAME: usize = 4096;
 
 /// The calls at which a program stops, each once.
 pub(super) fn stopping_calls() -> impl Iterator<Item = i64> {
-    let named = NAMES.iter().map(|name| name.call);
+    let named = NAMES.iter().flat_map(|name| name.calls).copied();
     let unseen = UNSEEN.iter().map(|(call, _)| *call);
     let all = named.chain(unseen).chain([libc::SYS_bind, libc::SYS_connect]);
     all.collect::<BTreeSet<_>>().into_iter()
@@ -143,7 +122,7 @@ pub(super) fn stopping_calls() -> impl Iterator<Item = i64> {
 impl CalledName {
     /// The names in a system call.
     pub(super) fn all(call: i64) -> impl Iterator<Item = &'static CalledName> {
-        NAMES.iter().filter(move |name| name.call == call)
+        NAMES.iter().filter(move |name| name.calls.contains(&call))
     }
 }
 
@@ -209,21 +188,15 @@ pub(super) fn bytes(thread: libc::pid_t, address: u64, length: usize) -> io::Res
 
 /// The text at an address, without the zero at its end.
 pub(super) fn text(thread: libc::pid_t, address: u64) -> io::Result<Vec<u8>> {
-    let memory = memory(thread)?;
     let mut text = Vec::new();
-    let mut buffer = [0; 256];
     while text.len() < LONGEST_NAME {
         let at = address + text.len() as u64;
         // No further than to the end of the page: the next one may not be there.
-        let most = (4096 - at % 4096).min(buffer.len() as u64) as usize;
-        let got = memory.read_at(&mut buffer[..most], at)?;
-        let end = buffer[..got].iter().position(|byte| *byte == 0);
-        text.extend_from_slice(&buffer[..end.unwrap_or(got)]);
+        let page = bytes(thread, at, (4096 - at % 4096) as usize)?;
+        let end = page.iter().position(|byte| *byte == 0);
+        text.extend_from_slice(&page[..end.unwrap_or(page.len())]);
         if end.is_some() {
             return Ok(text);
-        }
-        if got == 0 {
-            break;
         }
     }
     Err(io::ErrorKind::InvalidData.into())

@@ -281,14 +281,10 @@ fn wait(pid: libc::pid_t) -> io::Result<(libc::pid_t, i32)> {
     let mut status = 0;
     loop {
         // SAFETY: the pointer is to a live local.
-        match unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) } {
-            -1 => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-            stopped => return Ok((stopped, status)),
+        let stopped = unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) };
+        match check(stopped.into()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            waited => return waited.map(|_| (stopped, status)),
         }
     }
 }
