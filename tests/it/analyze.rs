@@ -310,6 +310,8 @@ fn that_some_of_a_suite_is_slower_is_known_before_which() {
         "at least 1 of 8 benchmarks is slower, but it is not certain which (most likely e";
     assert!(text.stdout.contains(sentence), "{}", text.stdout);
     assert!(decide(rounds, "junit").code(100).stdout.contains("failures=\"1\""));
+    let annotations = decide(rounds, "github").code(100).stdout;
+    assert!(annotations.contains("\n::error title=cargo cbdr%3A regression::"), "{annotations}");
     let more = decide(2 * rounds, "json").code(100).json();
     assert!(more.get("likely_slower").is_none());
     assert_eq!(more["benchmarks"][7]["metrics"][0]["verdict"], "regression");

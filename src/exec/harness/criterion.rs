@@ -266,7 +266,8 @@ fn find(folder: &Path, found: &mut Vec<(SystemTime, PathBuf)>) -> Result<(), Err
 /// The estimate in a line such as `NAME  time:   [1.0 ns 1.1 ns 1.2 ns]`: what
 /// stands before it, the number and its unit.
 fn estimate(line: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = line.split_once("time:")?;
+    // The last one: a name may contain it, too.
+    let (before, rest) = line.rsplit_once("time:")?;
     let numbers = rest.trim_start().strip_prefix('[')?.split_once(']')?.0;
     let words: Vec<&str> = numbers.split_whitespace().collect();
     match words.as_slice() {

@@ -50,13 +50,13 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         writeln!(out, "{}", annotation(level, &title, &row.sentence()))?;
     }
     for notice in &outcome.notices {
-        let title = match notice {
-            notice if notice.is_about_settings() => "cargo cbdr: settings",
-            notice if notice.is_about_length() => "cargo cbdr: run length",
-            Notice::NoTime(_) => "cargo cbdr: not measured",
+        let (level, title) = match notice {
+            notice if notice.is_about_settings() => ("warning", "cargo cbdr: settings"),
+            notice if notice.is_about_length() => ("warning", "cargo cbdr: run length"),
+            Notice::NoTime(_) => (doubt(Doubt::Inconclusive), "cargo cbdr: not measured"),
             _ => continue,
         };
-        writeln!(out, "{}", annotation("warning", title, &grouped::text(notice)))?;
+        writeln!(out, "{}", annotation(level, title, &grouped::text(notice)))?;
     }
     if !outcome.removed.is_empty() {
         let message = notices::removed(&outcome.removed);
@@ -66,6 +66,8 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
         Some(Verdict::DifferentOutput) => "error",
+        // No annotation above is one of a regression.
+        Some(Verdict::Regression) if outcome.likely_slower.is_some() => "error",
         _ => "notice",
     };
     let title = format!("cargo cbdr: {}", result.title);

@@ -145,9 +145,13 @@ fn dirty_tree(files: usize) -> String {
 }
 
 fn no_more_layouts(layouts: u64) -> String {
+    let all = match layouts {
+        1 => "the only layout".to_owned(),
+        layouts => format!("all {layouts} layouts"),
+    };
     format!(
-        "what is undecided has been measured in all {layouts} layouts of the pack; `cargo cbdr pack \
-         --layouts {}` links more of them",
+        "what is undecided has been measured in {all} of the pack; `cargo cbdr pack --layouts {}` \
+         links more of them",
         2 * layouts
     )
 }

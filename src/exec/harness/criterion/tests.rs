@@ -37,6 +37,12 @@ fn criterion_prints_its_estimates() {
     assert_eq!(read[0].values.get("value"), Some(1201.5));
     assert_eq!(read[0].values.get("wall_time"), None);
     assert_eq!(criterion::read("", nowhere).unwrap(), []);
+    let named = "at time: [noon]  time:   [1.0 ns 1.1 ns 1.2 ns]\n";
+    assert_times(
+        &criterion::read(named, nowhere).unwrap(),
+        "wall_time",
+        &[("at time: [noon]", "1.1000")],
+    );
 }
 
 #[test]
