@@ -586,7 +586,15 @@ pub(crate) fn branch_with(rounds: &str) -> Repo {
 
 /// A repository whose benchmark is a script, which builds nothing, with what it prints on each side.
 pub(crate) fn printing(base: &str, head: &str) -> Repo {
+    printing_as_configured("", base, head)
+}
+
+/// The same, with this at the end of the manifest of both sides, such as a table that begins with
+/// [`PRINTED_KEYS`].
+pub(crate) fn printing_as_configured(end: &str, base: &str, head: &str) -> Repo {
     let repo = Repo::new("steady");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}\n{end}"));
     write_script(&repo, base);
     repo.commit("print");
     repo.branch("feature");
@@ -609,6 +617,9 @@ pub(crate) fn make_executable(path: &Path) {
 
 /// How [`printing`] is measured.
 pub(crate) const PRINTED: &str = "--command ./run.sh --harness json";
+
+/// The same in a table of the configuration.
+pub(crate) const PRINTED_KEYS: &str = "command = \"./run.sh\"\nharness = \"json\"\n";
 
 /// Of the first benchmark, the metric of a name.
 #[track_caller]
