@@ -180,47 +180,46 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
     let elsewhere = repo.around().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     std::fs::write(elsewhere.join("precious"), "mine").unwrap();
-    let forge = |change: &dyn Fn(&mut serde_json::Value)| {
-        for path in manifests(&repo) {
-            let text = std::fs::read_to_string(&path).unwrap();
+    // One change for each of the two builds.
+    let forge = |changes: [&dyn Fn(&mut serde_json::Value); 2]| {
+        for (path, change) in manifests(&repo).iter().zip(changes) {
+            let text = std::fs::read_to_string(path).unwrap();
             let (_, text) = text.split_once('\n').unwrap();
             let mut manifest: serde_json::Value = serde_json::from_str(text).unwrap();
             change(&mut manifest);
             // Not damaged, but written by somebody who knows the format.
             let keyed = format!("{}\n{manifest}", env!("CARGO_PKG_VERSION"));
             let sha256 = cargo_cbdr::exec::system::digest(keyed.as_bytes());
-            std::fs::write(&path, format!("{sha256}\n{manifest}")).unwrap();
+            std::fs::write(path, format!("{sha256}\n{manifest}")).unwrap();
         }
         repo.cbdr("compare main --layouts off").run().code(0).says("Building").never_says("Fresh");
     };
-    // Of another key: as though it had been moved here.
-    forge(&|manifest| manifest["key"] = "side=\"base\"\n".into());
-    // What is run has no checksum.
-    forge(&|manifest| manifest["executables"][0]["path"] = "/bin/true".into());
-    forge(&|manifest| manifest["executables"][0]["path"] = "../../evil".into());
-    forge(&|manifest| {
-        let path = manifest["executables"][0]["path"].clone();
-        let files = manifest["files"].as_array_mut().unwrap();
-        files.retain(|file| file["path"] != path);
-    });
-    // Paths that lead out of it.
     let outside = elsewhere.join("made");
-    forge(&|manifest| manifest["folders"] = serde_json::json!([outside]));
+    forge([
+        // Of another key: as though it had been moved here.
+        &|manifest| manifest["key"] = "side=\"base\"\n".into(),
+        // Paths that lead out of it.
+        &|manifest| manifest["folders"] = serde_json::json!([outside]),
+    ]);
     assert!(!outside.exists());
+    // What is run has no checksum.
+    forge([&|manifest| manifest["executables"][0]["path"] = "/bin/true".into(), &|manifest| {
+        manifest["executables"][0]["path"] = "../../evil".into()
+    }]);
     #[cfg(unix)]
     {
-        for manifest in manifests(&repo) {
-            let files = manifest.with_file_name("files");
-            let moved = elsewhere.join(manifest.parent().unwrap().file_name().unwrap());
-            std::fs::rename(&files, &moved).unwrap();
-            std::fs::write(moved.join("precious"), "mine").unwrap();
-            std::os::unix::fs::symlink(&moved, &files).unwrap();
-        }
-        forge(&|_| {});
-        let kept = std::fs::read_dir(&elsewhere).unwrap().filter_map(|entry| {
-            std::fs::read_to_string(entry.unwrap().path().join("precious")).ok()
-        });
-        assert_eq!(kept.count(), 2);
+        let files = manifests(&repo)[0].with_file_name("files");
+        let moved = elsewhere.join("moved");
+        std::fs::rename(&files, &moved).unwrap();
+        std::fs::write(moved.join("precious"), "mine").unwrap();
+        std::os::unix::fs::symlink(&moved, &files).unwrap();
+        let without = |manifest: &mut serde_json::Value| {
+            let path = manifest["executables"][0]["path"].clone();
+            let files = manifest["files"].as_array_mut().unwrap();
+            files.retain(|file| file["path"] != path);
+        };
+        forge([&|_| {}, &without]);
+        assert_eq!(std::fs::read_to_string(moved.join("precious")).unwrap(), "mine");
     }
     repo.cbdr("compare main --layouts off").run().code(0).says("Fresh").never_says("Building");
 }
@@ -243,35 +242,41 @@ fn a_damaged_target_folder_or_repository_is_made_again() {
     };
     let compare = || repo.cbdr("compare main --layouts off").run().code(0).says("Building");
     type Damage<'a> = &'a dyn Fn(&std::path::Path);
-    let damages: [Damage<'_>; 3] = [
-        &|path| std::fs::write(path, "").unwrap(),
-        // In the place of a byte that no compiler looks at, at the same time.
-        &|path| {
-            let modified = path.metadata().unwrap().modified().unwrap();
-            let mut bytes = std::fs::read(path).unwrap();
-            let last = bytes.len() - 1;
-            bytes[last] ^= 1;
-            std::fs::write(path, bytes).unwrap();
-            std::fs::File::open(path).unwrap().set_modified(modified).unwrap();
-        },
-        &|path| {
-            let folder = path.ancestors().nth(5).unwrap();
-            std::fs::write(folder.join("git/worktrees/base-tree/index"), "").unwrap();
-            std::fs::write(folder.join("git/worktrees/head-tree/HEAD"), "").unwrap();
-            for linker in std::fs::read_dir(folder.join("linker")).unwrap() {
-                let script = linker.unwrap().path().join("cc");
-                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-                std::fs::set_permissions(script, mode).unwrap();
-            }
-        },
-    ];
-    for damage in damages {
+    let empty: Damage<'_> = &|path| std::fs::write(path, "").unwrap();
+    // In the place of a byte that no compiler looks at, at the same time.
+    let edit: Damage<'_> = &|path| {
+        let modified = path.metadata().unwrap().modified().unwrap();
+        let mut bytes = std::fs::read(path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+        std::fs::File::open(path).unwrap().set_modified(modified).unwrap();
+    };
+    let of_git_and_linker: Damage<'_> = &|path| {
+        let folder = path.ancestors().nth(5).unwrap();
+        std::fs::write(folder.join("git/worktrees/base-tree/index"), "").unwrap();
+        std::fs::write(folder.join("git/worktrees/head-tree/HEAD"), "").unwrap();
+        for linker in std::fs::read_dir(folder.join("linker")).unwrap() {
+            let script = linker.unwrap().path().join("cc");
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            std::fs::set_permissions(script, mode).unwrap();
+        }
+    };
+    let nothing: Damage<'_> = &|_| {};
+    // What is done to the base, and to the head.
+    for damages in [[edit, empty], [of_git_and_linker, nothing]] {
         std::fs::remove_dir_all(cached.join("builds")).unwrap();
-        let whole = libraries("base");
-        assert_eq!(whole.len(), 1);
-        let before = std::fs::read(&whole[0]).unwrap();
-        libraries("base").iter().chain(&libraries("head")).for_each(|path| damage(path));
+        let read = || {
+            ["base", "head"].map(|side| {
+                libraries(side).iter().map(std::fs::read).map(Result::unwrap).collect::<Vec<_>>()
+            })
+        };
+        let before = read();
+        assert_eq!(before[0].len(), 1);
+        for (side, damage) in ["base", "head"].into_iter().zip(damages) {
+            libraries(side).iter().for_each(|path| damage(path));
+        }
         compare();
-        assert_eq!(std::fs::read(&libraries("base")[0]).unwrap(), before);
+        assert!(read() == before);
     }
 }

@@ -8,6 +8,10 @@ use crate::unaffected::{bench, status};
 /// How many benchmarks run code that is the same in the sources of both sides.
 const MANY: usize = 64;
 
+/// The steps of the edited function on the head where that makes its module larger than that of the
+/// many.
+const EDITED: usize = 500;
+
 /// What `many::f0` and all others like it call, each of them with its own constant.
 const SHARED: &str = "pub mod shared {
     pub fn mix(mut x: u64) -> u64 {
@@ -35,7 +39,7 @@ fn library(edited: usize, constant: u64) -> String {
     };
     let many: String = (0..MANY).map(function).collect();
     let shared = SHARED.replace("CONSTANT", &constant.to_string());
-    let modules = module("edited", edited) + &module("large", 2000);
+    let modules = module("edited", edited) + &module("large", 600);
     format!("{shared}pub mod many {{\n{many}}}\n{modules}pub use edited::work as one;\n")
 }
 
@@ -70,11 +74,10 @@ fn repo_of(repo: Repo, bench: &str, file: &str, head: &str) -> Repo {
     repo
 }
 
-const CALL: &str = "compare main --harness libtest --seed 5 --layouts off --time-limit 2m \
-    --max-pairs 6";
+const CALL: &str = "compare main --harness libtest --seed 5 --layouts off --time-limit 2m";
 
 fn compare(repo: &Repo, args: &str) -> Value {
-    repo.cbdr(&format!("{CALL} --format json {args}")).run().code(0).json()
+    repo.cbdr(&format!("{CALL} --max-pairs 6 --format json {args}")).run().code(0).json()
 }
 
 /// How many of the benchmarks that have not changed are unaffected.
@@ -92,7 +95,7 @@ const NOTICE: &str = "the workspace's crates are built with one codegen unit eac
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
-    let repo = repo(&library(800, 1));
+    let repo = repo(&library(EDITED, 1));
     let shown = repo.cbdr("compare main --dry-run").run().code(0).stdout;
     assert!(shown.contains("codegen-units  auto        default"), "{shown}");
     for again in ["cold", "warm", "after its choice is forgotten"] {
@@ -116,8 +119,10 @@ fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
     assert!(notices(&object).contains(NOTICE), "{}", notices(&object));
     // The builds of the profile are compared where that is asked for, or where machines that
     // know only a part have to agree.
-    for args in ["--codegen-units profile", "--shard 1/1 --samples ../1.csv"] {
-        let object = compare(&repo, args);
+    for args in
+        ["--codegen-units profile --max-pairs 6", "--shard 1/1 --samples ../1.csv --max-pairs 1"]
+    {
+        let object = repo.cbdr(&format!("{CALL} --format json {args}")).run().code(0).json();
         assert_eq!(unaffected(&object), 0, "{args}: {object}");
         assert!(!notices(&object).contains("codegen unit each"), "{args}: {}", notices(&object));
     }
@@ -153,10 +158,11 @@ fn main() {
 #[test]
 fn what_was_warmed_up_slowly_is_only_listed_in_other_builds() {
     let bench = SLOW.replace("MORE", &more());
-    let repo = repo_of(Repo::new("library"), &bench, "src/lib.rs", &library(800, 1));
+    let repo = repo_of(Repo::new("library"), &bench, "src/lib.rs", &library(EDITED, 1));
     let call = CALL.replace("--harness libtest ", "");
     let runs = repo.around().join("runs");
-    let ran = repo.cbdr(&format!("{call} --format json")).env("RUNS", &runs).run().code(0);
+    let ran =
+        repo.cbdr(&format!("{call} --max-pairs 6 --format json")).env("RUNS", &runs).run().code(0);
     let object = ran.says("number of codegen units").json();
     assert_eq!(unaffected(&object), MANY, "{object}");
     assert!(notices(&object).contains(NOTICE), "{}", notices(&object));
@@ -178,7 +184,7 @@ fn a_path_dependency_of_a_path_dependency_has_one_codegen_unit_too() {
         repo.replace(&format!("{needing}/Cargo.toml"), table, &format!("{dependency}{table}"));
         repo.write(&format!("{needing}/src/lib.rs"), &format!("pub use {needed}::*;\n"));
     }
-    let repo = repo_with(repo, "far/src/lib.rs", &library(800, 1));
+    let repo = repo_with(repo, "far/src/lib.rs", &library(EDITED, 1));
     let object = compare(&repo, "");
     assert_eq!(unaffected(&object), MANY, "{object}");
 }
@@ -189,26 +195,26 @@ fn the_builds_of_the_profile_are_compared_if_one_codegen_unit_does_not_help() {
     // All benchmarks run the function that was edited.
     let repo = repo(&library(2, 2));
     for again in ["cold", "warm"] {
-        let said = repo.cbdr(&format!("{CALL} --format json")).run().code(0);
+        let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --format json")).run().code(0);
         assert_eq!(said.stderr.contains("number of codegen units"), again == "cold", "{again}");
         let object = said.json();
         assert_eq!(unaffected(&object), 0, "{again}: {object}");
         assert!(!notices(&object).contains("codegen unit each"), "{again}: {}", notices(&object));
     }
     // Few are measured in no time.
-    let said = repo.cbdr(&format!("{CALL} --filter f7")).run().code(0);
+    let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --filter f7")).run().code(0);
     said.never_says("number of codegen units");
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn the_builds_of_the_profile_are_compared_if_those_with_one_codegen_unit_fail() {
-    let repo = repo(&library(800, 1));
+    let repo = repo(&library(EDITED, 1));
     // cargo accepts one override for a package.
     let other = "codegen-units = 3\n\n[profile.bench.package.\"steady@0.1.0\"]\nopt-level = 3\n";
     repo.replace("Cargo.toml", "codegen-units = 3\n", other);
     repo.commit("an override");
-    let said = repo.cbdr(&format!("{CALL} --format json")).run().code(0);
+    let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --format json")).run().code(0);
     let object = said.says("multiple package overrides").json();
     assert_eq!(status(&object, "one"), "compared", "{object}");
     assert!(!notices(&object).contains("codegen unit each"), "{}", notices(&object));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cargo_cbdr::model::gate::THRESHOLD;
 use serde_json::{Value, json};
 
-use crate::support::{PRINTED, Ran, Repo, printing};
+use crate::support::{PRINTED, Ran, Repo, printing_as_configured};
 
 /// The fewest pairs with which a verdict of this confidence is possible, and none by chance; with
 /// a command such as `true` nothing is built.
@@ -278,14 +278,11 @@ fn of_several_bench_targets_all_run_unless_one_is_named() {
 
 #[test]
 fn a_branch_cannot_loosen_its_own_gate_in_silence() {
-    let table = |threshold: &str| format!("[package.metadata.cbdr]\nthreshold = \"{threshold}\"");
-    let repo =
-        printing("{\"work\": {\"wall_time\": 0.100N}}", "{\"work\": {\"wall_time\": 0.150N}}");
-    repo.git(&["checkout", "--quiet", "main"]);
-    configure(&repo, "Cargo.toml", &table("2%"));
-    repo.git(&["checkout", "--quiet", "feature"]);
-    repo.git(&["merge", "--quiet", "main"]);
-    configure(&repo, "Cargo.toml", &table("90%"));
+    let table = "[package.metadata.cbdr]\nthreshold = \"2%\"\n";
+    let base = "{\"work\": {\"wall_time\": 0.100N}}";
+    let repo = printing_as_configured(table, base, &base.replace("0.100", "0.150"));
+    repo.replace("Cargo.toml", "2%", "90%");
+    repo.commit("loosen");
     let args = format!("compare main {PRINTED} --format json");
     let ran = repo.cbdr(&args).run().code(100);
     let ran = ran.says("warning: base and head set `threshold` differently; the base's value");

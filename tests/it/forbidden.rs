@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::{
-    Cbdr, Ran, Random, Repo, branch_with, cached, create_cache, make_executable, metric,
-    search_path, skipped, toolchain,
+    Cbdr, Ran, Random, Repo, branch_with, cached, make_executable, metric, search_path, skipped,
+    toolchain,
 };
 
 /// The steady fixture with a branch on which the program differs.
@@ -257,7 +257,7 @@ fn limited(repo: &Repo, limit: &str, args: &str) -> Ran {
 #[test]
 fn too_few_file_descriptors_are_an_error_that_says_so() {
     let repo = branched();
-    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
     for count in [5, 6, 8, 10, 12, 13, 15] {
         let ran = limited(&repo, &format!("-n {count}"), compare).code(101);
         assert_eq!(ran.stdout, "", "{count}");
@@ -291,7 +291,7 @@ fn a_file_below(folder: &Path) -> Option<PathBuf> {
 #[test]
 fn a_build_that_can_not_be_read_now_is_not_taken_for_a_damaged_one() {
     let repo = branched();
-    let compare = "compare main --max-pairs 6 --threshold 900% --warmup 0";
+    let compare = "compare main --max-pairs 6 --threshold 900% --layouts off --warmup 0";
     repo.cbdr(compare).run().code(0);
     let before = builds(&repo);
     assert_eq!(before.len(), 2);
@@ -391,7 +391,7 @@ fn a_build_is_published_whole_or_not_at_all() {
     let many = "Too many open files";
     for (faults, what) in [(large, "File too large"), (few(0), many), (few(1), many)] {
         let failed = faults.iter().any(|fault| {
-            empty_cache(&repo);
+            forget_builds(&repo);
             let ran = run(fault).run();
             if ran.code == Some(100) {
                 return false;
@@ -409,7 +409,7 @@ fn a_build_is_published_whole_or_not_at_all() {
     while hits < 3 {
         tries += 1;
         assert!(tries <= 30, "only {hits} of {tries} fell into the publishing");
-        empty_cache(&repo);
+        forget_builds(&repo);
         let files = 1 + random.below(300) as usize;
         let mut command = run("true").into_command();
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -425,10 +425,11 @@ fn a_build_is_published_whole_or_not_at_all() {
     }
 }
 
-/// Removes all but what is known of the machine's tools.
-fn empty_cache(repo: &Repo) {
-    let _ = std::fs::remove_dir_all(repo.cache());
-    create_cache(&repo.cache());
+/// Lets everything be published again, though cargo may find it built.
+fn forget_builds(repo: &Repo) {
+    for part in cached(&repo.cache()) {
+        let _ = std::fs::remove_dir_all(part.join("builds"));
+    }
 }
 
 /// How many files there are of a build that is being published.
@@ -474,7 +475,7 @@ fn a_full_disk_is_an_error_in_every_phase() {
     let compare = "\"$0\" compare main --max-pairs 6 --threshold 900% --warmup 0";
     // Full, then with room: what was left incomplete is built again.
     let more = format!(
-        "{compare}; code=$?; mount -o remount,size=64m '{}'; {compare} >&2 && exit $code",
+        "{compare}; code=$?; mount -o remount,size=64m '{}'; {compare} --layouts off >&2 && exit $code",
         place.display()
     );
     // In the smallest, no build begins.

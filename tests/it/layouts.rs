@@ -422,12 +422,17 @@ fn what_a_failing_link_was_for_is_left_out_and_nothing_else() {
         // The object that scatters the heap is linked both times.
         ("*/heap-v1/*", vec![aligned, layouts]),
     ];
+    let repo = repo("1.5e-3", "1.2e-3");
+    let refused = repo.around().join("refused");
+    let script = format!(
+        "case \"$*\" in $(cat '{}')) echo ld: error: no >&2; exit 3;; esac",
+        refused.display()
+    );
+    let linker = linker(&repo, &script);
     for (link, fails) in ways {
-        let repo = repo("1.5e-3", "1.2e-3");
-        let linker =
-            linker(&repo, &format!("case \"$*\" in {link}) echo ld: error: no >&2; exit 3;; esac"));
+        std::fs::write(&refused, link).unwrap();
         let call = repo.cbdr("compare main --harness json --seed 5 --format json");
-        let object = call.env(&variable, linker).run().code(100).json();
+        let object = call.env(&variable, &linker).run().code(100).json();
         let notices: Vec<_> = object["notices"].as_array().unwrap().iter().collect();
         let says = |what: &str| notices.iter().any(|notice| notice.to_string().contains(what));
         for what in [aligned, layouts] {

@@ -1,10 +1,13 @@
 //! Values from sources other than the clock, and the messages if there are none.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Ran, Repo, branch_with, metric, skipped, static_linking};
+use crate::support::{
+    Cbdr, Ran, Repo, branch_with, make_executable, metric, search_path, skipped, static_linking,
+};
 
 fn names(object: &Value) -> Vec<&str> {
     let metrics = object["benchmarks"][0]["metrics"].as_array().unwrap();
@@ -76,7 +79,8 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
     repo.branch("feature");
     repo.replace("src/lib.rs", "500_000", "505_500");
     repo.commit("more");
-    let object = repo.cbdr(&format!("compare main {COUNTED}")).run().code(100).json();
+    let args = format!("compare main {COUNTED} --samples ../samples.csv");
+    let object = repo.cbdr(&args).run().code(100).json();
     assert_eq!(object["verdict"], "regression");
     assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() <= 8, "{object}");
     let counted = metric(&object, "instructions_cachegrind");
@@ -93,45 +97,65 @@ fn one_per_cent_of_work_is_counted_in_eight_pairs() {
             .unwrap()
             .starts_with("the code of 1 function of `work` differs between the sides")
     };
-    assert!(notices.iter().any(is_of_functions), "{notices:?}");
-    let samples = repo.around().join("samples.csv");
-    let args = format!("compare --aa --always-run {COUNTED} --samples {}", samples.display());
-    let object = repo.cbdr(&args).run().code(0).json();
+    assert!(matches!(&**notices, [one] if is_of_functions(one)), "{notices:?}");
+    // Each side's count is the same in all runs.
+    let mut counts = counts(&repo.around().join("samples.csv"));
+    counts.sort_unstable();
+    counts.dedup();
+    assert_eq!(counts.len(), 2, "{counts:?}");
+}
+
+/// The labels and counts of samples that have nothing else.
+fn counts(samples: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(samples).unwrap();
+    let cells = |row: &str| row.split_once(',').map(|(one, other)| (one.into(), other.into()));
+    text.lines().skip(1).map(|row| cells(row).unwrap()).collect()
+}
+
+/// A valgrind that runs nothing and counts so many instructions of each side, and a PATH with it.
+fn counting(repo: &Repo, [base, head]: [u32; 2]) -> OsString {
+    let folder = repo.around().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = format!(
+        "#!/bin/sh\nfor word; do case $word in --cachegrind-out-file=*) out=${{word#*=}} ;; esac; done\n\
+         case $PWD in */head/*) count={head} ;; *) count={base} ;; esac\n\
+         printf 'events: Ir Dr Dw\\nsummary: %s 5 5\\n' $count > \"${{out%'%p'}}$$\"\n"
+    );
+    std::fs::write(folder.join("valgrind"), script).unwrap();
+    make_executable(&folder.join("valgrind"));
+    let folders = std::iter::once(folder).chain(std::env::split_paths(search_path()));
+    std::env::join_paths(folders).unwrap()
+}
+
+#[test]
+fn equal_counts_are_decided_in_eight_pairs() {
+    let repo = branch_with("400_000");
+    let path = counting(&repo, [700_000; 2]);
+    let args = format!("compare main {COUNTED} --command true --samples ../samples.csv");
+    let object = repo.cbdr(&args).env("PATH", path).run().code(0).json();
     assert_eq!(object["verdict"], "no-regression");
-    assert!(object["benchmarks"][0]["pairs"].as_u64().unwrap() <= 8, "{object}");
+    assert_eq!(object["benchmarks"][0]["pairs"], 8, "{object}");
     let counted = metric(&object, "instructions_cachegrind");
     assert_eq!([&counted["lower"], &counted["change"], &counted["upper"]], [0.0; 3]);
     // And the samples have the same.
-    let cell = |line: &str| line.split(',').nth(1).unwrap().to_owned();
-    let text = std::fs::read_to_string(samples).unwrap();
-    let counts: Vec<String> = text.lines().skip(1).map(cell).collect();
-    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+    let counts = counts(&repo.around().join("samples.csv"));
+    assert!(counts.iter().all(|(_, count)| *count == counts[0].1), "{counts:?}");
 }
 
 #[test]
 fn a_plain_run_and_one_under_valgrind_make_a_sample_until_the_count_is_decided() {
-    if !has_valgrind() {
-        return;
-    }
-    let repo = Repo::new("steady");
-    repo.write(".cargo/config.toml", &static_linking());
-    repo.commit("linked statically");
-    repo.branch("feature");
-    repo.replace("src/lib.rs", "500_000", "50_000");
-    repo.commit("less");
-    let path = repo.around().join("samples.csv");
-    let args = format!(
-        "compare main --metric cpu_time,instructions_cachegrind --show \
-         estimated_cycles_cachegrind --threshold 50% --max-pairs 40 --layouts off --samples {} \
-         --format json",
-        path.display()
-    );
-    let object = repo.cbdr(&args).run().code(0).json();
+    let repo = branch_with("400_000");
+    let path = counting(&repo, [500_000, 50_000]);
+    let args = "compare main --metric cpu_time,instructions_cachegrind --show \
+                estimated_cycles_cachegrind --threshold 50% --max-pairs 40 --command true \
+                --samples ../samples.csv --format json";
+    let object = repo.cbdr(args).env("PATH", path).run().code(0).json();
     let counted = metric(&object, "instructions_cachegrind");
     assert_eq!(counted["verdict"], "no-regression");
+    assert_eq!(counted["head"].as_f64().unwrap().round(), 50_000.0);
     assert_eq!(metric(&object, "estimated_cycles_cachegrind")["gates"], false);
     assert_eq!(metric(&object, "wall_time")["gates"], false);
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(repo.around().join("samples.csv")).unwrap();
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
     let at = |name: &str| header.iter().position(|column| *column == name).unwrap();
@@ -207,12 +231,13 @@ fn without_valgrind_the_error_says_how_to_get_it() {
     let repo = branch_with("400_000");
     let folder = repo.around().join("bin");
     std::fs::create_dir(&folder).unwrap();
-    for program in ["cargo", "rustc", "git", "cc", "ld", "rustup", "as"] {
-        if let Some(found) = in_path(program) {
-            std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
-        }
+    let folders: Vec<PathBuf> = std::env::split_paths(search_path()).collect();
+    for program in ["cargo", "rustc", "git", "true"] {
+        let mut found = folders.iter().map(|folder| folder.join(program));
+        let found = found.find(|path| path.is_file()).unwrap();
+        std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
     }
-    let args = "compare main --metric instructions_cachegrind";
+    let args = "compare main --command true --metric instructions_cachegrind";
     let ran = repo.cbdr(args).env("PATH", &folder).run().code(101);
     let ran =
         ran.says("`instructions_cachegrind` can't be measured: `valgrind` is not on the PATH");

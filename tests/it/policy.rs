@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Repo, make_executable, metric};
+use crate::support::{PRINTED_KEYS, Ran, Repo, make_executable, metric, printing_as_configured};
 
 const FORMATS: [&str; 5] = ["human", "json", "markdown", "github", "junit"];
 
@@ -320,13 +320,7 @@ fn whether_the_removed_fails_is_for_the_base_to_say() {
 
 /// A branch on which a script prints other JSON.
 fn script(base: &str, head: &str, keys: &str) -> Repo {
-    let repo = Repo::new("steady");
-    repo.write("bench.sh", &format!("echo '{base}'\n"));
-    configure(&repo, &table(&format!("command = \"sh bench.sh\"\nharness = \"json\"\n{keys}")));
-    repo.branch("feature");
-    repo.write("bench.sh", &format!("echo '{head}'\n"));
-    repo.commit("print something else");
-    repo
+    printing_as_configured(&table(&format!("{PRINTED_KEYS}{keys}\n")), base, head)
 }
 
 #[test]
@@ -335,14 +329,14 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let repo = script(base, head, "metrics = [\"a\", \"b\"]\nthreshold = \"2%\"");
     said(
         &repo,
-        &["the head no longer measures `a` of `sh`, which could fail this check"],
-        &["1 metric removed: `a` of `sh`"],
+        &["the head no longer measures `a` of `run.sh`, which could fail this check"],
+        &["1 metric removed: `a` of `run.sh`"],
         [0, 102],
     );
     let found = object(&repo, "");
     assert_eq!(
         (removed(&found), statuses(&found)),
-        (vec!["sh a".to_owned()], vec!["sh compared".to_owned()])
+        (vec!["run.sh a".to_owned()], vec!["run.sh compared".to_owned()])
     );
     let gone = metric(&found, "a");
     assert_eq!((&gone["status"], &gone["gates"]), (&json!("removed"), &json!(true)));
@@ -353,7 +347,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
         (&json!("removed"), &json!(false))
     );
     let notices = found["notices"].to_string();
-    assert!(notices.contains("only the base of `sh` measures `c`"), "{notices}");
+    assert!(notices.contains("only the base of `run.sh` measures `c`"), "{notices}");
     // It is in the table, and a case of its own.
     let human = compare(&repo, "").stdout;
     assert!(
@@ -361,10 +355,11 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
         "{human}"
     );
     let junit = |more: &str| compare(&repo, &format!("--format junit {more}")).stdout;
-    assert!(junit("").contains("<skipped message=\"only the base of `sh` measures `a`\"/>"));
+    assert!(junit("").contains("<skipped message=\"only the base of `run.sh` measures `a`\"/>"));
     assert!(
-        junit("--fail-on removed")
-            .contains("<failure message=\"only the base of `sh` measures `a`\" type=\"removed\">")
+        junit("--fail-on removed").contains(
+            "<failure message=\"only the base of `run.sh` measures `a`\" type=\"removed\">"
+        )
     );
     let github = |more: &str| compare(&repo, &format!("--format github {more}")).stdout;
     assert!(
@@ -374,7 +369,7 @@ fn a_metric_that_gates_and_is_no_longer_measured_is_removed() {
     let markdown = compare(&repo, "--format markdown").stdout;
     assert!(markdown.contains(", 1 metric removed</h3>\n"), "{markdown}");
     assert!(
-        markdown.contains("| `sh` | `a` | - | - | **-** | - | +2% | **removed** |"),
+        markdown.contains("| `run.sh` | `a` | - | - | **-** | - | +2% | **removed** |"),
         "{markdown}"
     );
 }
@@ -385,9 +380,9 @@ fn a_comparison_of_which_all_is_removed_is_no_pass() {
     let repo = script("{\"a\": 1, \"b\": 1}", "{\"b\": 1}", keys);
     let ran = compare(&repo, "").code(101);
     let ran =
-        ran.says("error: nothing is left to decide: the head no longer measures `a` of `sh`\n");
+        ran.says("error: nothing is left to decide: the head no longer measures `a` of `run.sh`\n");
     ran.says("hint: measure it again, or choose with `--metric` what decides instead");
-    compare(&repo, "--metric b").code(0).says("only the base of `sh` measures `a`");
+    compare(&repo, "--metric b").code(0).says("only the base of `run.sh` measures `a`");
     // One that was renamed has nothing to be compared with.
     let repo = script("{\"x\": {\"a\": 1}}", "{\"y\": {\"a\": 1}}", keys);
     let found = object(&repo, "");
@@ -442,20 +437,20 @@ fn shards_tell_their_verdict_what_was_removed() {
     for shard in 1..=2 {
         let args = format!("--shard {shard}/2 --samples {shard}.csv --fail-on removed");
         let ran = compare(&repo, &args).code(0);
-        assert!(ran.stdout.contains("1 metric removed: `a` of `sh`"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("1 metric removed: `a` of `run.sh`"), "{}", ran.stdout);
     }
     for format in FORMATS {
         let ran =
             repo.cbdr(&format!("analyze --combine 1.csv 2.csv --format {format}")).run().code(102);
         let out = plain(&ran.stdout);
         let said = if format == "human" { &ran.stderr } else { &out };
-        assert!(said.contains("the head no longer measures `a` of `sh`"), "{format}: {said}");
+        assert!(said.contains("the head no longer measures `a` of `run.sh`"), "{format}: {said}");
         assert!(said.contains("`args`: base `[\"1\"]`, head `[\"2\"]`"), "{format}: {said}");
-        let line = "1 metric removed: `a` of `sh`; the branch changes what is run: `args`";
+        let line = "1 metric removed: `a` of `run.sh`; the branch changes what is run: `args`";
         assert!(["json", "junit"].contains(&format) || out.contains(line), "{format}: {out}");
     }
     let object = repo.cbdr("analyze --combine 1.csv 2.csv --format json").run().code(102).json();
-    assert_eq!(removed(&object), ["sh a"]);
+    assert_eq!(removed(&object), ["run.sh a"]);
     // A part that saw something else is of another comparison.
     repo.replace(
         "2.csv.json",

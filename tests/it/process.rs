@@ -578,8 +578,13 @@ fn what_prints_without_end_is_ended_and_the_error_names_it() {
     // Output that is not kept may have any length; the timeout ends the program.
     stage.compare("--run-timeout 1s").run().code(101).says("ran longer than 1s");
     let stage = Stage::new("true\n");
-    let ran = stage.compare("").args(["--prepare", "yes"]).run().code(101);
-    ran.says("`prepare` of the ").says("printed more than 256 MiB: `yes`");
+    for hook in ["prepare", "setup", "cleanup"] {
+        let ran = stage
+            .compare("--max-pairs 6 --threshold 900%")
+            .args([format!("--{hook}"), "yes".into()]);
+        let ran = ran.run().code(101).says(&format!("`{hook}` of the "));
+        ran.says("printed more than 256 MiB: `yes`");
+    }
     let ran = stage.repo.cbdr("sample").args(["a:sh -c 'yes >&2'"]).run().code(101);
     ran.says("`a` printed more than 256 MiB");
     // A tool that the comparison uses.

@@ -4,7 +4,7 @@
 use cargo_cbdr::model::outcome::Outcome;
 use serde_json::{Value, json};
 
-use crate::support::Repo;
+use crate::support::{PRINTED, Repo, printing};
 
 /// Checks values against the keywords that our schema uses, and no others.
 pub(crate) struct Schema {
@@ -228,17 +228,10 @@ fn a_benchmark_without_a_baseline_is_as_the_schema_says() {
 #[test]
 fn what_was_removed_is_as_the_schema_says_of_a_comparison_and_of_its_shards() {
     let schema = Schema::published();
-    let repo = Repo::new("steady");
-    repo.write("bench.sh", "echo '{\"x\": {\"a\": 1, \"b\": 1}, \"y\": {\"a\": 1}}'\n");
-    repo.commit("a script");
-    repo.branch("feature");
-    repo.write("bench.sh", "echo '{\"x\": {\"b\": 1}, \"z\": {\"a\": 1}}'\n");
-    repo.commit("another script");
-    let args = "compare main --command bench.sh --harness json --metric a,b --max-pairs 9 --format \
-                json --shard 1/1 --samples 1.csv";
-    let words = args.split(' ').filter(|word| !word.is_empty());
-    let words = words.map(|word| if word == "bench.sh" { "sh bench.sh" } else { word });
-    let shard = repo.cbdr("").args(words).run().code(0).json();
+    let base = "{\"x\": {\"a\": 1, \"b\": 1}, \"y\": {\"a\": 1}}";
+    let repo = printing(base, "{\"x\": {\"b\": 1}, \"z\": {\"a\": 1}}");
+    let args = "--metric a,b --max-pairs 9 --format json --shard 1/1 --samples 1.csv";
+    let shard = repo.cbdr(&format!("compare main {PRINTED} {args}")).run().code(0).json();
     let combined = repo.cbdr("analyze --combine 1.csv --format json").run().code(0).json();
     let removed = json!([{"benchmark": "y", "metric": null}, {"benchmark": "x", "metric": "a"}]);
     for object in [&shard, &combined] {

@@ -2,31 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Repo};
+use crate::support::{Cbdr, PRINTED_KEYS, Repo, printing_as_configured, write_script};
 
 /// A benchmark whose numbers are known: the base's `cost` is 1000.
-fn costing(table: &str, head: u32) -> Repo {
-    let repo = Repo::new("steady");
-    repo.write("bench.sh", "echo '{\"cost\": 1000, \"size\": 1000}'\n");
-    configure(&repo, table);
-    repo.commit("costs 1000");
-    repo.branch("feature");
-    repo.write("bench.sh", &format!("echo '{{\"cost\": {head}, \"size\": 1000}}'\n"));
-    repo.commit("costs more");
-    repo
+fn costing(more: &str, head: u32) -> Repo {
+    printing_as_configured(&table(more), &report(1000), &report(head))
 }
 
-/// Puts a table into the manifest.
-fn configure(repo: &Repo, table: &str) {
-    let manifest = repo.git(&["show", "main~0:Cargo.toml"]);
-    let manifest = manifest.split("\n[package.metadata").next().unwrap();
-    repo.write(
-        "Cargo.toml",
-        &format!(
-            "{manifest}\n[package.metadata.cbdr]\ncommand = \"sh bench.sh\"\nharness = \"json\"\n\
-             metrics = [\"cost\"]\nthreshold = \"5%\"\n{table}\n"
-        ),
-    );
+fn report(cost: u32) -> String {
+    format!("{{\"cost\": {cost}, \"size\": 1000}}")
+}
+
+fn table(more: &str) -> String {
+    format!(
+        "[package.metadata.cbdr]\n{PRINTED_KEYS}metrics = [\"cost\"]\nthreshold = \"5%\"\n{more}\n"
+    )
 }
 
 fn compare(repo: &Repo) -> Cbdr {
@@ -75,7 +65,9 @@ fn a_change_between_the_two_levels_passes_with_a_warning() {
 fn an_accepted_slowdown_passes_up_to_its_ceiling_and_says_so() {
     let repo = costing("", 1080);
     compare(&repo).run().code(100);
-    configure(&repo, &waiver("10%", "2999-12-31", "issue = \"https://example.org/7\""));
+    let waiver = waiver("10%", "2999-12-31", "issue = \"https://example.org/7\"");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &(manifest + &waiver));
     repo.commit("accept it");
     let ran = compare(&repo).run().code(0);
     let ran = ran.says("the branch introduces a waiver: `cost` may get worse by up to 10%");
@@ -90,7 +82,7 @@ fn an_accepted_slowdown_passes_up_to_its_ceiling_and_says_so() {
     });
     assert_eq!(cost["waiver"], waiver);
     // It names no other metric's, and no more than its ceiling.
-    repo.write("bench.sh", "echo '{\"cost\": 1120, \"size\": 1000}'\n");
+    write_script(&repo, &report(1120));
     repo.commit("too much");
     compare(&repo).run().code(100);
 }

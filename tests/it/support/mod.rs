@@ -91,16 +91,32 @@ pub(crate) fn search_path() -> &'static OsStr {
     &PATH
 }
 
-/// A folder with a rustc that prints its version without loading the compiler: each comparison asks
-/// for it several times. All other calls are those of the rustc in `bin`.
+/// What is asked of rustc so often that a script answers it: its version, by each comparison several
+/// times, and what it knows of the target, by cargo for each new target folder.
+const QUESTIONS: [&str; 2] = [
+    "-vV",
+    "- --crate-name ___ --print=file-names --crate-type bin --crate-type rlib \
+     --crate-type dylib --crate-type cdylib --crate-type staticlib --crate-type proc-macro \
+     --print=sysroot --print=split-debuginfo --print=crate-name --print=cfg -Wwarnings",
+];
+
+/// A folder with a rustc that answers these questions without loading the compiler. All other calls
+/// are those of the rustc in `bin`.
 fn quick_rustc(bin: &Path) -> Option<PathBuf> {
     let rustc = bin.join("rustc");
-    let version = Command::new(&rustc).arg("-vV").output().ok()?;
-    let version = String::from_utf8(version.stdout).ok()?;
-    let text = format!(
-        "#!/bin/sh\ncase $* in -vV) printf %s '{version}' ;; *) exec '{}' \"$@\" ;; esac\n",
-        rustc.display()
-    );
+    let mut text = String::from("#!/bin/sh\ncase $RUSTC_BOOTSTRAP:$* in\n");
+    // With the variable, it knows more of the target.
+    for (bootstrap, question) in ["", "1"].into_iter().flat_map(|it| QUESTIONS.map(|of| (it, of))) {
+        let mut command = Command::new(&rustc);
+        command.args(question.split(' ')).stdin(Stdio::null()).env_remove("RUSTC_BOOTSTRAP");
+        command.envs((!bootstrap.is_empty()).then_some(("RUSTC_BOOTSTRAP", bootstrap)));
+        let answer = command.output().ok()?;
+        if answer.status.success() && answer.stderr.is_empty() {
+            let answer = String::from_utf8(answer.stdout).ok()?;
+            text += &format!("'{bootstrap}:{question}') printf %s '{answer}' ;;\n");
+        }
+    }
+    text += &format!("*) exec '{}' \"$@\" ;;\nesac\n", rustc.display());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rustc");
     let quick = folder.join("rustc");
     if std::fs::read_to_string(&quick).is_ok_and(|known| known == text) {
@@ -570,7 +586,15 @@ pub(crate) fn branch_with(rounds: &str) -> Repo {
 
 /// A repository whose benchmark is a script, which builds nothing, with what it prints on each side.
 pub(crate) fn printing(base: &str, head: &str) -> Repo {
+    printing_as_configured("", base, head)
+}
+
+/// The same, with this at the end of the manifest of both sides, such as a table that begins with
+/// [`PRINTED_KEYS`].
+pub(crate) fn printing_as_configured(end: &str, base: &str, head: &str) -> Repo {
     let repo = Repo::new("steady");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}\n{end}"));
     write_script(&repo, base);
     repo.commit("print");
     repo.branch("feature");
@@ -593,6 +617,9 @@ pub(crate) fn make_executable(path: &Path) {
 
 /// How [`printing`] is measured.
 pub(crate) const PRINTED: &str = "--command ./run.sh --harness json";
+
+/// The same in a table of the configuration.
+pub(crate) const PRINTED_KEYS: &str = "command = \"./run.sh\"\nharness = \"json\"\n";
 
 /// Of the first benchmark, the metric of a name.
 #[track_caller]
