@@ -134,7 +134,7 @@ pub(super) fn build_targets(
         while !wanted.is_empty() {
             let mut build =
                 TargetBuild::new(context, toolchain, setup, &options, &wanted, needs_proof)?;
-            let broken = match build.artifact() {
+            let all_broken = match build.artifact() {
                 Ok(artifact) => {
                     artifacts.built.entry(options).or_insert(artifact);
                     break;
@@ -142,15 +142,17 @@ pub(super) fn build_targets(
                 Err(FailedBuild::Code(broken)) => broken,
                 Err(FailedBuild::Folder(error) | FailedBuild::Both(error)) => return Err(error),
             };
-            let (lost, rest): (Vec<_>, Vec<_>) =
-                wanted.into_iter().partition(|target| broken.explains(target));
-            let lost = lost.iter().map(|target| (options.clone(), target.label(setup)));
-            let lost: Vec<BuiltTarget> = lost.collect();
-            if head.is_none() && lost.iter().any(|target| named.contains(target)) {
-                return Err(broken.error);
+            for broken in all_broken {
+                let (lost, rest): (Vec<_>, Vec<_>) =
+                    wanted.into_iter().partition(|target| broken.explains(target));
+                let lost = lost.iter().map(|target| (options.clone(), target.label(setup)));
+                let lost: Vec<BuiltTarget> = lost.collect();
+                if head.is_none() && lost.iter().any(|target| named.contains(target)) {
+                    return Err(broken.error);
+                }
+                artifacts.failed.push((lost, broken.error));
+                wanted = rest;
             }
-            artifacts.failed.push((lost, broken.error));
-            wanted = rest;
         }
     }
     let is_command = |benchmark: &Benchmark| matches!(benchmark.subject, Subject::Command { .. });

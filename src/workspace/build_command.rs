@@ -138,15 +138,14 @@ pub(super) fn prepare(
     if steps.is_empty() {
         return Ok(worktree);
     }
-    let fingerprint = toolchain.digest(&side_folder, &setup.rustc, &configuration)?;
+    let fingerprint = toolchain.digest(&side_folder, &setup.versions(), &configuration)?;
     let env = all_but_session(&context.tools.env);
-    let SideSetup { identity, lock, rustc, toolchain, .. } = setup;
+    let SideSetup { identity, lock, toolchain, .. } = setup;
     let configuration = configuration.text();
     let commands: Vec<_> = steps.iter().map(|(step, _)| step).collect();
     // All on which the results depend, as far as known.
     let built_from = format!(
-        "{identity} {lock}\n{commands:?}\n{env}\n{toolchain:?}\n{rustc}\n{fingerprint}\n\
-         {configuration}"
+        "{identity} {lock}\n{commands:?}\n{env}\n{toolchain:?}\n{fingerprint}\n{configuration}"
     );
     let mut build = CommandBuild { context, setup, worktree, steps };
     build.run(&digest(built_from.as_bytes()))?;

@@ -184,6 +184,8 @@ impl TargetCall<'_> {
     /// The arguments that build the targets.
     pub(crate) fn build_args(&self, diagnostics: Diagnostics) -> Vec<OsString> {
         let mut args = self.plain_args();
+        // Then the first error does not keep cargo from building the other targets.
+        args.extend((self.kind == TargetKind::Bench).then(|| "--no-fail-fast".into()));
         args.extend(self.place_args());
         args.push(match diagnostics {
             Diagnostics::Rendered => "--message-format=json-render-diagnostics".into(),

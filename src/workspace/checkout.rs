@@ -62,30 +62,29 @@ impl Worktree {
     }
 }
 
-/// Asks the installed git what has changed in the working tree, if libgit2 can't read the
-/// index.
+/// Asks the installed git what has changed in the working tree and in submodules, where libgit2
+/// can't read the index.
 pub(super) fn ask_git_for_changes(context: &mut PrepareContext<'_>) -> Result<(), Error> {
-    if snapshot::supports_index(&context.repo) {
-        return Ok(());
+    for root in snapshot::without_index(&context.repo)? {
+        let scratch = context.tools.scratch.path();
+        let folder = tempfile::Builder::new().prefix("index-").tempdir_in(scratch);
+        let folder = folder.map_err(Error::io("create a folder in", scratch))?;
+        snapshot::copy_index(&root, folder.path())?;
+        let mut args = set(["core.fsmonitor=false", "core.hooksPath=/dev/null"]);
+        for (option, value) in [("--git-dir=", folder.path()), ("--work-tree=", &*root)] {
+            let mut option = OsString::from(option);
+            option.push(value);
+            args.push(option);
+        }
+        let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
+        // Like libgit2 here, whatever the user's git ignores.
+        args.extend(status.into_iter().chain(["--ignore-submodules=none"]).map(OsString::from));
+        let mut command = context.tools.command("git", args, &root, None);
+        command.set_var("GIT_NO_LAZY_FETCH", "1");
+        command.set_var("GIT_OPTIONAL_LOCKS", "0");
+        let printed = context.tools.output(command)?;
+        snapshot::set_changes(&mut context.repo, root, &printed);
     }
-    let scratch = context.tools.scratch.path();
-    let folder = tempfile::Builder::new().prefix("index-").tempdir_in(scratch);
-    let folder = folder.map_err(Error::io("create a folder in", scratch))?;
-    snapshot::copy_index(&context.repo, folder.path())?;
-    let root = context.repo.root();
-    let mut args = set(["core.fsmonitor=false", "core.hooksPath=/dev/null"]);
-    for (option, value) in [("--git-dir=", folder.path()), ("--work-tree=", root)] {
-        let mut option = OsString::from(option);
-        option.push(value);
-        args.push(option);
-    }
-    let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
-    args.extend(status.map(OsString::from));
-    let mut command = context.tools.command("git", args, root, None);
-    command.set_var("GIT_NO_LAZY_FETCH", "1");
-    command.set_var("GIT_OPTIONAL_LOCKS", "0");
-    let printed = context.tools.output(command)?;
-    snapshot::set_changes(&mut context.repo, &printed);
     Ok(())
 }
 

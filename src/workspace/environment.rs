@@ -32,11 +32,15 @@ const TRACKED: &str = "CARGO_BUILD_ CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_ CARGO
 /// Prefixes of variables that affect a build but that cargo does not track: it
 /// considers builds with other values up to date. Some build scripts declare
 /// some of them; linkers and compilers declare none.
-const UNTRACKED: &str = "AR AS CARGO_INCREMENTAL CARGO_UNSTABLE_ CC CFLAGS COMPILER_PATH CPATH \
-    CPLUS_INCLUDE_PATH CPPFLAGS CXX CXXFLAGS C_INCLUDE_PATH DYLD_FALLBACK_LIBRARY_PATH \
-    GCC_EXEC_PREFIX HOST_ IPHONEOS_DEPLOYMENT_TARGET LDFLAGS LD_LIBRARY_PATH LD_RUN_PATH \
-    LIBRARY_PATH MACOSX_DEPLOYMENT_TARGET NASM NVCC PKG_CONFIG RANLIB RUSTC SDKROOT \
-    SOURCE_DATE_EPOCH TARGET_ ZERO_AR_DATE";
+const UNTRACKED: &str = "AR AS BINDGEN CARGO_INCREMENTAL CARGO_RESOLVER_ CARGO_UNSTABLE_ CC \
+    CCC_OVERRIDE_OPTIONS CFLAGS CLANG_PATH CMAKE COMPILER_PATH CPATH CPLUS_INCLUDE_PATH CPPFLAGS \
+    CRATE_CC CROSS_COMPILE CXX CXXFLAGS CXXSTDLIB C_INCLUDE_PATH DYLD_FALLBACK_LIBRARY_PATH FC \
+    FFLAGS GCC_EXEC_PREFIX HOST_ IPHONEOS_DEPLOYMENT_TARGET LD LDFLAGS LIBCLANG LIBRARY_PATH \
+    LLVM_CONFIG_PATH MACOSX_DEPLOYMENT_TARGET NASM NVCC OBJC_INCLUDE_PATH PKG_CONFIG PROTOC \
+    RANLIB RUSTC SDKROOT SOURCE_DATE_EPOCH TARGET_ ZERO_AR_DATE";
+
+/// The prefix of the variables that decide which versions a new lock file has.
+const RESOLVER: &str = "CARGO_RESOLVER_";
 
 /// Variables about a terminal or a session. They differ from one to the next,
 /// and no build depends on them.
@@ -115,6 +119,11 @@ pub(super) fn for_run(name: &str, value: &str, built: &Path) -> OsString {
 /// All variables on which an unknown build may depend.
 pub(super) fn all_but_session(env: &Environment) -> String {
     lines(env, |name| !lists(SESSION, name))
+}
+
+/// The variables that decide which versions a new lock file has.
+pub(super) fn of_resolver(env: &Environment) -> String {
+    lines(env, |name| name.starts_with(RESOLVER))
 }
 
 /// The variables that affect a build and that cargo tracks.

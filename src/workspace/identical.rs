@@ -32,6 +32,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, SectionFlags, elf};
 
 pub(crate) use code::SourcePosition;
@@ -199,13 +200,14 @@ fn of_files(
     of_programs(&base, &head).unwrap_or(ProgramDifference::Other)
 }
 
-/// How two ELF files differ in what they load: the entry point and every section in
-/// memory, except the build-id. `None` if they are not ELF files.
+/// How two ELF files differ in what they load: the entry point, how memory is to be protected, and
+/// every section in it, except the build-id. `None` if they are not ELF files.
 fn of_programs(base: &[u8], head: &[u8]) -> Option<ProgramDifference> {
     let (base, head) = (parsed(base)?, parsed(head)?);
     if base.entry() != head.entry()
         || base.architecture() != head.architecture()
         || base.kind() != head.kind()
+        || segments(&base) != segments(&head)
     {
         return Some(ProgramDifference::Other);
     }
@@ -215,6 +217,26 @@ fn of_programs(base: &[u8], head: &[u8]) -> Option<ProgramDifference> {
     }
     let moved = locations::moved(&base, &base_loads, &head_loads);
     Some(moved.map_or(ProgramDifference::Other, ProgramDifference::Locations))
+}
+
+type Segment = (elf::ProgramType, elf::ProgramFlags, [u64; 3]);
+
+/// The type, the flags, the place and the alignment of every segment: the stack's has neither
+/// content nor a section, and that which is read-only after relocation has those of others.
+fn segments(file: &object::File<'_>) -> Vec<Segment> {
+    fn of<Elf: FileHeader>(file: &ElfFile<'_, Elf>) -> Vec<Segment> {
+        let (endian, headers) = (file.endian(), file.elf_program_headers().iter());
+        let segment = |header: &Elf::ProgramHeader| {
+            let place = [header.p_vaddr(endian), header.p_memsz(endian), header.p_align(endian)];
+            (header.p_type(endian), header.p_flags(endian), place.map(Into::into))
+        };
+        headers.map(segment).collect()
+    }
+    match file {
+        object::File::Elf32(file) => of(file),
+        object::File::Elf64(file) => of(file),
+        _ => Vec::new(),
+    }
 }
 
 fn parsed(bytes: &[u8]) -> Option<object::File<'_>> {
@@ -339,6 +361,15 @@ mod tests {
             let section = file.section_by_name(name).unwrap();
             section.file_range().unwrap().0 as usize
         };
+        let header_of = |kind: elf::ProgramType| {
+            let object::File::Elf64(file) = object::File::parse(&*program).unwrap() else {
+                panic!()
+            };
+            let headers = file.elf_program_headers();
+            let number = headers.iter().position(|one| one.p_type(file.endian()) == kind).unwrap();
+            let all: u64 = file.elf_header().e_phoff(file.endian());
+            all as usize + number * size_of_val(&headers[0])
+        };
         let differs_at = |offset: usize| {
             let mut other = program.clone();
             other[offset] ^= 1;
@@ -346,6 +377,8 @@ mod tests {
         };
         assert!(differs_at(at(".text")), "code");
         assert!(differs_at(at(".rodata")), "constants");
+        assert!(differs_at(header_of(elf::PT_GNU_STACK) + 4), "whether the stack is executable");
+        assert!(differs_at(header_of(elf::PT_GNU_RELRO)), "what is read-only after relocation");
         assert!(!differs_at(at(".strtab") + 8), "symbol names");
         // The note's header is 16 bytes long; then comes the id.
         assert!(!differs_at(at(".note.gnu.build-id") + 16), "build-id");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::context::{PrepareContext, UserTree};
 use super::diagnose::{self, Blame};
+use super::environment::of_resolver;
 use super::files::{read_record, remove, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
@@ -80,6 +81,8 @@ pub(super) struct SideSetup {
     pub(super) toolchain: Option<String>,
     /// The output of `rustc -vV` there.
     pub(super) rustc: String,
+    /// The output of `cargo -vV` there.
+    cargo: String,
     /// The digest of the lock file.
     pub(super) lock: String,
     /// Cargo's configuration files from around the user's repository.
@@ -93,6 +96,11 @@ pub(super) struct SideSetup {
 impl SideSetup {
     pub(super) fn side(&self) -> Side {
         self.worktree.side
+    }
+
+    /// The versions of the compiler and of cargo.
+    pub(super) fn versions(&self) -> String {
+        format!("{}\n{}", self.rustc, self.cargo)
     }
 
     /// The root of the workspace; of the worktree if there is none.
@@ -233,39 +241,41 @@ pub(super) fn set_up(
     let user_root = &user.workspace.root;
     let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
     let renamed = manifests.renamed(&context.cache);
-    let mut complete = |worktree: Worktree, workspace: Result<_, String>, known: Option<String>| {
-        let side = worktree.side;
-        let renamed = if side == Side::Base { renamed.clone() } else { BTreeMap::new() };
-        let toolchain = toolchains[side].clone();
-        // A toolchain that is named is the same in both worktrees.
-        let is_one = toolchain.is_some() && toolchains.base == toolchains.head;
-        let rustc = match known.filter(|_| is_one) {
-            Some(rustc) => rustc,
-            None => rustc_version(context, &worktree.path, toolchain.as_deref())?,
+    let mut complete =
+        |worktree: Worktree, workspace: Result<_, String>, known: Option<&SideSetup>| {
+            let side = worktree.side;
+            let renamed = if side == Side::Base { renamed.clone() } else { BTreeMap::new() };
+            let toolchain = toolchains[side].clone();
+            // A toolchain that is named is the same in both worktrees.
+            let is_one = toolchain.is_some() && toolchains.base == toolchains.head;
+            let (rustc, cargo) = match known.filter(|_| is_one) {
+                Some(known) => (known.rustc.clone(), known.cargo.clone()),
+                None => versions(context, &worktree.path, toolchain.as_deref())?,
+            };
+            let mut identity = worktree.identity();
+            if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
+                identity = format!("{identity} with benchmarks {contents}");
+            }
+            let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
+            let env = &context.tools.env;
+            let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
+            let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
+            let has_profiles_elsewhere = configured || env.iter().any(|(name, _)| is_profile(name));
+            Ok::<_, Error>(SideSetup {
+                worktree,
+                workspace,
+                identity,
+                toolchain,
+                rustc,
+                cargo,
+                lock,
+                configs,
+                has_profiles_elsewhere,
+                renamed,
+            })
         };
-        let mut identity = worktree.identity();
-        if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
-            identity = format!("{identity} with benchmarks {contents}");
-        }
-        let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
-        let env = &context.tools.env;
-        let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
-        let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
-        let has_profiles_elsewhere = configured || env.iter().any(|(name, _)| is_profile(name));
-        Ok::<_, Error>(SideSetup {
-            worktree,
-            workspace,
-            identity,
-            toolchain,
-            rustc,
-            lock,
-            configs,
-            has_profiles_elsewhere,
-            renamed,
-        })
-    };
     let base = base.map(|worktree| complete(worktree, manifests.base, None)).transpose()?;
-    let head = complete(head, Ok(manifests.head), base.as_ref().map(|base| base.rustc.clone()))?;
+    let head = complete(head, Ok(manifests.head), base.as_ref())?;
     Ok(Setup { settings, removed, gated, base, head })
 }
 
@@ -489,15 +499,19 @@ fn resolved_lock_file(
     toolchain: Option<&str>,
 ) -> Result<String, Error> {
     let tree = context.cache.worktree(Side::Head);
-    let inside = root.strip_prefix(tree).unwrap_or(Path::new(""));
-    let name = &digest(inside.as_os_str().as_encoded_bytes())[..8];
+    let (tools, inside) = (&context.tools, root.strip_prefix(tree).unwrap_or(Path::new("")));
+    // What chooses other versions: these settings, and a compiler that some do not support.
+    let configuration = Configuration::read([root], configs, &tools.env)?.text();
+    let versions = versions(context, root, toolchain)?;
+    let resolver = of_resolver(&tools.env);
+    let name =
+        &digest(format!("{inside:?} {resolver} {configuration} {versions:?}").as_bytes())[..8];
     // A record, since cargo would complete half a lock file with the newest versions.
     let stored = context.cache.file(&format!("resolved-{name}"));
     if let Some(known) = read_record(&stored)? {
         return Ok(known);
     }
-    let (tools, args) = (&context.tools, cargo::lock_args(configs));
-    tools.output(tools.command("cargo", args, root, toolchain))?;
+    tools.output(tools.command("cargo", cargo::lock_args(configs), root, toolchain))?;
     let made = root.join("Cargo.lock");
     let content = fs_err::read_to_string(&made).map_err(Error::io("read", &made))?;
     write_record(&stored, &content)?;
@@ -535,6 +549,16 @@ fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Optio
     }
     let name = stdout.split_whitespace().next().filter(|_| exit.success());
     Ok(name.map(str::to_owned))
+}
+
+/// The output of `rustc -vV` and that of `cargo -vV` in a worktree.
+fn versions(
+    context: &PrepareContext<'_>,
+    tree: &Path,
+    toolchain: Option<&str>,
+) -> Result<(String, String), Error> {
+    let cargo = context.tools.command("cargo", ["-vV"], tree, toolchain);
+    Ok((rustc_version(context, tree, toolchain)?, context.tools.output(cargo)?))
 }
 
 /// The output of `rustc -vV` in a worktree. For a compiler that was built by hand,

@@ -33,7 +33,7 @@ pub(super) struct TargetRecord {
     folder: PathBuf,
     /// The inputs of everything in it; see [`super::inputs::toolchain`].
     toolchain: String,
-    /// When the latest finished build in it ended.
+    /// When the latest build in it ended.
     pub(super) built: Option<SystemTime>,
     /// What that build has read.
     pub(super) inputs: Inputs,
@@ -100,7 +100,7 @@ impl TargetFolder<'_> {
             return Ok(record);
         }
         let other = self.fit_record(self.side.other(), toolchain)?;
-        self.make(toolchain, other.map(|record| record.start))
+        self.make(toolchain, other)
     }
 
     /// Creates the folder again, empty.
@@ -143,20 +143,21 @@ impl TargetFolder<'_> {
         })
     }
 
-    /// Creates the folder again, as a copy of the other side's if that has a build to `start` with.
-    fn make(&self, toolchain: &str, start: Option<FolderStart>) -> Result<TargetRecord, Error> {
+    /// Creates the folder again, as a copy of the `other` side's if that can be used.
+    fn make(&self, toolchain: &str, other: Option<TargetRecord>) -> Result<TargetRecord, Error> {
         let path = self.path();
         remove(&self.record_path(self.side))?;
         remove(&path)?;
         let new = path.with_extension("new");
         remove(&new)?;
         fs_err::create_dir_all(&new).map_err(Error::io("create", &new))?;
-        let start = match start {
-            Some(start) if self.copy_other(&new)? => start,
-            _ => FolderStart::Empty,
-        };
-        let (folder, toolchain) = (path.clone(), toolchain.to_owned());
-        let record = TargetRecord { folder, toolchain, start, ..TargetRecord::default() };
+        let mut record = TargetRecord { start: FolderStart::Empty, ..TargetRecord::default() };
+        if let Some(TargetRecord { start, built, inputs, .. }) = other
+            && self.copy_other(&new)?
+        {
+            record = TargetRecord { start, built, inputs, ..record };
+        }
+        (record.folder, record.toolchain) = (path.clone(), toolchain.to_owned());
         // The record comes first, since a folder without one is removed.
         self.write(&record)?;
         fs_err::rename(&new, &path).map_err(Error::io("create", &path))?;

@@ -8,8 +8,8 @@ use crate::workspace::target_folder::FolderStart;
 /// Why a build ended without its executables.
 #[derive(Debug)]
 pub(super) enum FailedBuild {
-    /// The code's fault: a target does not compile.
-    Code(BrokenTarget),
+    /// The code's fault: these targets do not compile.
+    Code(Vec<BrokenTarget>),
     /// The folder's fault: it may be damaged, or hold what another build left. A build in an
     /// empty one finds out.
     Folder(Error),
@@ -57,7 +57,7 @@ pub(super) struct BuildObservation {
 pub(super) fn classify<T>(
     observed: BuildObservation,
     failed: Error,
-    diagnose: impl FnOnce() -> Result<T, BrokenTarget>,
+    diagnose: impl FnOnce() -> Result<T, Vec<BrokenTarget>>,
 ) -> Result<T, FailedBuild> {
     let may_be_the_folders = match observed.start {
         FolderStart::Empty => false,
@@ -67,9 +67,11 @@ pub(super) fn classify<T>(
     if may_be_the_folders {
         return Err(FailedBuild::Folder(failed));
     }
-    diagnose().map_err(|broken| match is_fault_of_code(&broken.error) {
-        true => FailedBuild::Code(broken),
-        false => FailedBuild::Both(broken.error),
+    diagnose().map_err(|mut all| {
+        match all.iter().position(|broken| !is_fault_of_code(&broken.error)) {
+            Some(at) => FailedBuild::Both(all.swap_remove(at).error),
+            None => FailedBuild::Code(all),
+        }
     })
 }
 
@@ -104,7 +106,8 @@ mod tests {
             is_diagnosed = true;
             match diagnosis {
                 "it builds" => Ok(()),
-                diagnosis => Err(broken(diagnosis == "code")),
+                "machine" => Err(vec![broken(true), broken(false)]),
+                _ => Err(vec![broken(true)]),
             }
         });
         let meaning = match meaning {

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::failure::{BrokenTarget, BuildObservation, FailedBuild, classify};
+use super::failure::{BrokenTarget, BuildObservation, FailedBuild, classify, is_fault_of_code};
 use super::{PackageTarget, spec};
 use crate::engine::event::Event;
 use crate::error::Error;
@@ -25,6 +25,7 @@ use crate::workspace::environment::tracked_by_cargo;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::files::{remove, walk};
 use crate::workspace::folder_record::{Outline, outline};
+use crate::workspace::inputs::Inputs;
 use crate::workspace::inputs::configuration::{Configuration, cargo_home};
 use crate::workspace::inputs::toolchain::ToolchainFingerprint;
 use crate::workspace::inputs::traces::{Places, Traces};
@@ -63,7 +64,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let folders = wanted.iter().map(|target| &*target.folder);
         let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
         let side_folder = context.cache.side_folder(setup.side());
-        let toolchain = toolchain.digest(&side_folder, &setup.rustc, &configuration)?;
+        let toolchain = toolchain.digest(&side_folder, &setup.versions(), &configuration)?;
         let spec = spec(options);
         let into = context.cache.target_link(setup.side(), &spec);
         let linkers = BTreeMap::new();
@@ -133,20 +134,24 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let mut record = folder.get_ready(&self.toolchain)?;
         cache.link_target(side, &spec, &folder.path())?;
         folder.forget_files()?;
+        let began = SystemTime::now();
         let mut built = self.attempt(&mut record);
         if let Err(FailedBuild::Folder(_)) = built {
             self.context.event(Event::Diagnosing(side));
             record = folder.empty(&self.toolchain)?;
             built = self.attempt(&mut record);
         }
+        record.built = Some(SystemTime::now());
         match &built {
-            Ok(contents) => {
-                record.built = Some(SystemTime::now());
-                record.inputs = contents.inputs.clone();
+            Ok(contents) => record.inputs = contents.inputs.clone(),
+            // What was built all the same is known to the next build, and so is from what.
+            Err(failed) => {
+                record.inputs.add_files_of(self.inputs(&self.traces(&[])?, [], began));
+                if !matches!(failed, FailedBuild::Code(_)) {
+                    folder.write(&record)?;
+                    return built;
+                }
             }
-            // What was built all the same is known to the next build.
-            Err(FailedBuild::Code(_)) => {}
-            Err(_) => return built,
         }
         folder.write(&record)?;
         folder.write_files()?;
@@ -219,7 +224,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         built: &[Built],
         began: SystemTime,
     ) -> Result<(), Error> {
-        let (context, side) = (&*self.context, self.setup.side());
         let mut files: BTreeSet<PathBuf> = BTreeSet::new();
         for built in built {
             files.extend(built.files.iter().cloned());
@@ -229,19 +233,35 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             }
         }
         contents.files.extend(files);
-        let live = context.cache.target_folder(side, &self.spec);
-        let traces = Traces::read(built, &live, &self.into)?;
+        let traces = self.traces(built)?;
         contents.folders.extend(traces.scratch_folder(&self.into));
         let invocations = contents.executables.iter().map(|executable| &executable.invocation);
         let set = invocations.flat_map(|invocation| invocation.env.iter().map(|(name, _)| name));
         let run_variables = set.chain(&self.configuration.variables).map(String::as_str);
+        contents.inputs = self.inputs(&traces, run_variables, began);
+        Ok(())
+    }
+
+    /// The traces of these builds, and of all earlier ones in the folder.
+    fn traces<'t>(&self, built: &'t [Built]) -> Result<Traces<'t>, Error> {
+        let live = self.context.cache.target_folder(self.setup.side(), &self.spec);
+        Traces::read(built, &live, &self.into)
+    }
+
+    /// What builds with these traces, which began at `began`, have read.
+    fn inputs<'v>(
+        &self,
+        traces: &Traces<'_>,
+        run_variables: impl IntoIterator<Item = &'v str>,
+        began: SystemTime,
+    ) -> Inputs {
+        let context = &self.context;
         let places = Places {
-            side: context.cache.side_folder(side),
+            side: context.cache.side_folder(self.setup.side()),
             workspace: self.setup.root().to_owned(),
             home: cargo_home(&context.tools.env),
         };
-        contents.inputs = traces.inputs(run_variables, &places, &context.tools.env, began);
-        Ok(())
+        traces.inputs(run_variables, &places, &context.tools.env, began)
     }
 
     /// The content of the worktree, except for what cargo itself writes there.
@@ -288,42 +308,59 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     }
 
     /// Builds targets one by one after a call for all of them failed, which wrote `messages`,
-    /// to find out which are the reason: first those that it did not build.
+    /// to find out which are the reason: those that it did not build, else the others.
     fn build_each_again(
         &mut self,
         targets: &[PackageTarget],
         record: &mut TargetRecord,
         messages: &Path,
-    ) -> Result<Vec<Built>, BrokenTarget> {
-        let broken = |target: &PackageTarget, error: Error| BrokenTarget {
+    ) -> Result<Vec<Built>, Vec<BrokenTarget>> {
+        let broken = |target: &PackageTarget, lacks_library, error| BrokenTarget {
             target: target.clone(),
-            lacks_library: false,
+            lacks_library,
             error,
         };
         let (mut made, mut missing) = (Vec::new(), Vec::new());
         for target in targets {
             match built_by(messages, target) {
                 Ok(built) => {
-                    self.note_new(target, &built, record).map_err(|error| broken(target, error))?;
+                    let noted = self.note_new(target, &built, record);
+                    noted.map_err(|error| vec![broken(target, false, error)])?;
                     made.push(target);
                 }
                 Err(_) => missing.push(target),
             }
         }
         self.context.event(Event::Diagnosing(self.setup.side()));
-        let mut built = BTreeMap::new();
-        for target in missing.into_iter().chain(made) {
+        let (mut built, mut reasons) = (BTreeMap::new(), Vec::<BrokenTarget>::new());
+        let unmade = missing.len();
+        for (number, target) in missing.into_iter().chain(made).enumerate() {
+            if number >= unmade && !reasons.is_empty() {
+                break;
+            } else if reasons.iter().any(|reason| reason.explains(target)) {
+                continue;
+            }
             let one = self.build_again(target).and_then(|one| {
                 self.note_new(target, &one, record)?;
                 Ok(one)
             });
-            let one = one.map_err(|error| match self.lacks_library(target, messages) {
-                Ok(lacks_library) => BrokenTarget { lacks_library, ..broken(target, error) },
-                Err(error) => broken(target, error),
-            })?;
-            built.insert(target, one);
+            match one {
+                Ok(one) => drop(built.insert(target, one)),
+                Err(error) => {
+                    // What is the machine's fault would end all others, too.
+                    let is_last = !is_fault_of_code(&error);
+                    let lacks_library = self.lacks_library(target, messages).unwrap_or(false);
+                    reasons.push(broken(target, lacks_library, error));
+                    if is_last {
+                        break;
+                    }
+                }
+            }
         }
-        Ok(targets.iter().filter_map(|target| built.remove(target)).collect())
+        match reasons.is_empty() {
+            true => Ok(targets.iter().filter_map(|target| built.remove(target)).collect()),
+            false => Err(reasons),
+        }
     }
 
     /// The name of a target in the record of the folder.

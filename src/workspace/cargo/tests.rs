@@ -22,7 +22,8 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
     };
     let options = BuildOptions { features: vec!["a,b".into()], ..BuildOptions::default() };
     let (rendered, json, _) = call(TargetKind::Bench, &options, &[]);
-    let expected = "bench --bench=it --features=a,b --no-run --target-dir /t --message-format=json";
+    let expected = "bench --bench=it --features=a,b --no-run --no-fail-fast --target-dir /t \
+                    --message-format=json";
     assert_eq!(rendered, format!("{expected}-render-diagnostics"));
     assert_eq!(json, expected);
     let options =

@@ -152,6 +152,11 @@ impl Error {
             Error::Git { source, .. } if is_about_home(&source.0) => {
                 "HOME (or XDG_CONFIG_HOME) is a folder that you cannot read"
             }
+            Error::Git { source, .. } if source.0.message().starts_with("object not found") => {
+                "if this is a partial clone (`git clone --filter`), \
+                 `git fetch --refetch --no-filter` fetches all that it lacks; in a submodule, run \
+                 it there"
+            }
             Error::Git { .. } | Error::File(_) => return None,
         };
         Some(hint.to_owned())

@@ -17,6 +17,7 @@ pub mod text_diff;
 pub(crate) mod times;
 pub(crate) mod worktree;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::model::revision::Revision;
@@ -32,8 +33,9 @@ pub fn abbreviated(commit: &str) -> &str {
 pub struct Repo {
     inner: git2::Repository,
     root: PathBuf,
-    /// What differs from HEAD, if libgit2 can't tell.
-    changes: Option<Vec<PathBuf>>,
+    /// What differs from HEAD, by the root of the repository or of a submodule, where libgit2
+    /// can't tell.
+    changes: BTreeMap<PathBuf, Vec<PathBuf>>,
 }
 
 impl Repo {
@@ -58,7 +60,7 @@ impl Repo {
                 return Err(Error::refused(what, hint));
             }
         };
-        Ok(Repo { inner, root, changes: None })
+        Ok(Repo { inner, root, changes: BTreeMap::new() })
     }
 
     /// The root of the working tree.
@@ -114,10 +116,24 @@ fn not_owned(inside: &Path, source: &git2::Error) -> Error {
 /// The error for a repository that libgit2 rejects: its message names the unknown
 /// setting.
 fn refused(path: &Path, source: git2::Error) -> Error {
-    let what = ["objectformat", "refstorage", "partialclone"];
-    let words = ["SHA-256 object names", "the reftable format", "a partial clone"];
+    let what = ["objectformat", "refstorage"];
+    let words = ["SHA-256 object names", "the reftable format"];
     // The messages are `unknown object format`, but `extensions.refstorage`.
     let message = source.message().to_lowercase().replace(' ', "");
+    if message.contains("partialclone") {
+        let what = format!(
+            "the repository at `{}` is a partial clone with the setting `extensions.partialClone`, \
+             which libgit2 does not know",
+            path.display()
+        );
+        let remote = promisor_of_extension(path).unwrap_or_else(|| "origin".to_owned());
+        let promisor = quoted(&format!("remote.{remote}.promisor"));
+        let hint = format!(
+            "say the same as newer versions of git do: `git config {promisor} true && git config \
+             --unset extensions.partialClone`"
+        );
+        return Error::refused(what, hint);
+    }
     let named = what.iter().position(|key| message.contains(key));
     match named {
         Some(index) => Error::refused(
@@ -130,4 +146,11 @@ fn refused(path: &Path, source: git2::Error) -> Error {
         ),
         None => Error::git("open", path.display().to_string())(source),
     }
+}
+
+/// The remote that the extension of a partial clone names.
+fn promisor_of_extension(path: &Path) -> Option<String> {
+    let git = git2::Repository::discover_path(path, [""; 0]).ok()?;
+    let config = git2::Config::open(&git.join("config")).ok()?;
+    config.get_string("extensions.partialclone").ok()
 }

@@ -2,6 +2,7 @@
 //! ignored ones. The user's index and stash are not touched; the objects go into the
 //! private repository.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use git2::{
@@ -12,7 +13,7 @@ use git2::{
 use super::base::{head_commit, oid};
 use super::worktree::{Store, commit_alone, copy_or_remove, link_objects, write_if_changed};
 use super::{Error, Repo};
-use crate::exec::system::{from_git, git_bytes, may_execute};
+use crate::exec::system::{from_git, git_bytes, is_inside, may_execute};
 
 const FILE: u32 = 0o100_644;
 const EXECUTABLE: u32 = 0o100_755;
@@ -25,24 +26,71 @@ const SUBMODULE: u32 = 0o160_000;
 const OF_WORKTREE: [&str; 2] = ["config.worktree", "info/sparse-checkout"];
 const OF_CLONE: [&str; 3] = ["config", "info/exclude", "info/attributes"];
 
-/// Whether libgit2 supports the form of the index: it knows neither sparse nor split
-/// ones.
-pub(crate) fn supports_index(repo: &Repo) -> bool {
-    let unsupported = |error: git2::Error| error.message().contains("mandatory extension");
-    repo.changes.is_some() || !repo.inner.index().err().is_some_and(unsupported)
+/// The roots of the repository and of the submodules in it, at any depth, whose index has a form
+/// that libgit2 does not know: a sparse or a split one.
+pub(crate) fn without_index(repo: &Repo) -> Result<Vec<PathBuf>, Error> {
+    let mut roots = Vec::new();
+    let entries = match index(repo)? {
+        Some(index) => index,
+        None => {
+            roots.push(repo.root.clone());
+            index_of_head(&repo.inner)?
+        }
+    };
+    let links: Vec<PathBuf> =
+        entries.iter().filter(is_submodule).map(|link| from_git(&link.path)).collect();
+    for inner in links.iter().filter_map(|path| submodule_at(repo, path)) {
+        roots.extend(without_index(&inner)?);
+    }
+    roots.retain(|root| !repo.changes.contains_key(root));
+    Ok(roots)
 }
 
-/// Makes `folder` a repository with the same index, HEAD and settings, which borrows the
-/// objects of this one: the installed git marks files as used in the one where it reads a
-/// split index.
-pub(crate) fn copy_index(repo: &Repo, folder: &Path) -> Result<(), Error> {
+/// The index of a repository; `None` if libgit2 does not know its form.
+fn index(repo: &Repo) -> Result<Option<Index>, Error> {
+    match repo.inner.index() {
+        Err(error) if error.message().contains("mandatory extension") => Ok(None),
+        index => index.map(Some).map_err(Error::git("read", "the index")),
+    }
+}
+
+/// An index of what HEAD has.
+fn index_of_head(inner: &Repository) -> Result<Index, Error> {
+    let commit = head_commit(inner)?;
+    let filled = commit.tree().and_then(|tree| {
+        let mut index = Index::new()?;
+        index.read_tree(&tree)?;
+        Ok(index)
+    });
+    filled.map_err(Error::git("read", "HEAD"))
+}
+
+fn is_submodule(entry: &IndexEntry) -> bool {
+    entry.mode == SUBMODULE
+}
+
+/// The repository of a submodule that is checked out.
+fn submodule_at(repo: &Repo, path: &Path) -> Option<Repo> {
+    let root = repo.root.join(path);
+    let is_folder = is_inside(&repo.root, path) && !root.is_symlink();
+    let inner = is_folder.then(|| Repository::open(&root).ok()).flatten();
+    let inner = inner.filter(|inner| inner.head().is_ok())?;
+    Some(Repo { inner, root, changes: repo.changes.clone() })
+}
+
+/// Makes `folder` a repository with the same index, HEAD and settings as that of the working tree
+/// at `root`, whose objects it borrows: the installed git marks files as used in the one where it
+/// reads a split index.
+pub(crate) fn copy_index(root: &Path, folder: &Path) -> Result<(), Error> {
+    let inner = Repository::open(root);
+    let inner = inner.map_err(Error::git("open", root.display().to_string()))?;
     for part in ["refs", "objects"] {
         fs_err::create_dir_all(folder.join(part)).map_err(Error::io("create", folder))?;
     }
-    link_objects(folder, &repo.inner)?;
-    let head = head_commit(&repo.inner)?.id().to_string();
+    link_objects(folder, &inner)?;
+    let head = head_commit(&inner)?.id().to_string();
     write_if_changed(&folder.join("HEAD"), head.as_bytes())?;
-    let (own, common) = (repo.inner.path(), repo.inner.commondir());
+    let (own, common) = (inner.path(), inner.commondir());
     for (from, files) in [(own, &OF_WORKTREE[..]), (common, &OF_CLONE[..])] {
         for file in files {
             copy_or_remove(&from.join(file), &folder.join(file))?;
@@ -59,21 +107,23 @@ pub(crate) fn copy_index(repo: &Repo, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Believes what `git status --porcelain -z --no-renames` printed, instead of libgit2.
-pub(crate) fn set_changes(repo: &mut Repo, printed: &str) {
+/// Believes what `git status --porcelain -z --no-renames` printed in the working tree at `root`,
+/// instead of libgit2.
+pub(crate) fn set_changes(repo: &mut Repo, root: PathBuf, printed: &str) {
     // The status of a file is two letters and a space.
     let paths = printed.split('\0').filter_map(|entry| entry.get(3..));
-    repo.changes = Some(paths.map(PathBuf::from).collect());
+    repo.changes.insert(root, paths.map(PathBuf::from).collect());
 }
 
 /// The files of the working tree that differ from HEAD, relative to the root.
 pub(super) fn changes(repo: &Repo) -> Result<Vec<PathBuf>, Error> {
-    if let Some(changes) = &repo.changes {
+    if let Some(changes) = repo.changes.get(&repo.root) {
         return Ok(changes.clone());
     }
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).include_ignored(false);
-    options.update_index(false);
+    // It would leave out those that are to be ignored, and fail at a split index.
+    options.update_index(false).exclude_submodules(true);
     let failed = || Error::git("read", "the working tree");
     let statuses = repo.inner.statuses(Some(&mut options)).map_err(failed())?;
     let index = repo.inner.index().map_err(failed())?;
@@ -86,28 +136,57 @@ pub(super) fn changes(repo: &Repo) -> Result<Vec<PathBuf>, Error> {
     let changed = changed.map(|entry| (from_git(entry.path_bytes()), entry.status()));
     let differs =
         |(path, status): &(PathBuf, _)| *status != Status::WT_DELETED || !is_left_out(path);
-    Ok(changed.filter(differs).map(|(path, _)| path).collect())
+    let mut found: Vec<PathBuf> = changed.filter(differs).map(|(path, _)| path).collect();
+    let head = index_of_head(&repo.inner)?;
+    let links = index.iter().chain(head.iter()).filter(is_submodule);
+    for path in links.map(|link| from_git(&link.path)).collect::<BTreeSet<_>>() {
+        let [known, link] = [&head, &index].map(|of| of.get_path(&path, 0).map(|link| link.id));
+        let place = repo.root.join(&path);
+        let is_gone = !place.symlink_metadata().is_ok_and(|about| about.is_dir());
+        // Also of one that git ignores: it is built from all the same.
+        let has_changed = known != link
+            || is_gone && !is_left_out(&path)
+            || match submodule_at(repo, &path) {
+                Some(inner) => {
+                    Some(head_commit(&inner.inner)?.id()) != link || !changes(&inner)?.is_empty()
+                }
+                None => false,
+            };
+        if has_changed && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// Writes the working tree into `store`; returns the tree, in hexadecimal.
 pub(crate) fn take(repo: &Repo, store: &Store) -> Result<String, Error> {
-    let head = head_commit(&repo.inner)?.tree().map_err(Error::git("read", "HEAD"))?;
-    let verb = "snapshot";
-    let mut index = Index::new().map_err(Error::git(verb, "the working tree"))?;
-    index.read_tree(&head).map_err(Error::git(verb, "HEAD"))?;
-    let failed = || Error::git(verb, "the working tree");
+    let mut index = index_of_head(&repo.inner)?;
+    let failed = || Error::git("snapshot", "the working tree");
     let objects = store.repository().odb().map_err(failed())?;
+    // Of submodules that HEAD does not have, the user's index knows.
+    let user = self::index(repo)?;
     for path in changes(repo)? {
-        stage(repo, &mut index, &path, store)?;
+        let added = user.as_ref().and_then(|user| user.get_path(&path, 0)).filter(is_submodule);
+        stage(repo, &mut index, &path, added, store)?;
     }
     let entries: Vec<IndexEntry> = index.iter().collect();
     Ok(write_tree(&objects, &entries, 0).map_err(failed())?.to_string())
 }
 
-fn stage(repo: &Repo, index: &mut Index, path: &Path, store: &Store) -> Result<(), Error> {
+/// Takes what is at `path` into `index`; `added` is a submodule that was added there.
+fn stage(
+    repo: &Repo,
+    index: &mut Index,
+    path: &Path,
+    added: Option<IndexEntry>,
+    store: &Store,
+) -> Result<(), Error> {
     let shown = path.display().to_string();
     let full = repo.root().join(path);
-    let Ok(metadata) = full.symlink_metadata() else {
+    // What is behind a link that took a folder's place is not at this path.
+    let is_there = is_inside(repo.root(), path);
+    let Some(metadata) = full.symlink_metadata().ok().filter(|_| is_there) else {
         return match index.remove(path, 0) {
             // Added to the user's index and deleted again, or in a folder that was
             // replaced by a file.
@@ -120,10 +199,8 @@ fn stage(repo: &Repo, index: &mut Index, path: &Path, store: &Store) -> Result<(
         (LINK, git_bytes(&target))
     } else if metadata.is_dir() {
         // A nested repository that is no submodule belongs to nobody.
-        let link = index.get_path(path, 0).filter(|link| link.mode == SUBMODULE);
-        let inner = Repository::open(&full).ok().filter(|inner| inner.head().is_ok());
-        let (Some(link), Some(inner)) = (link, inner) else { return Ok(()) };
-        let inner = Repo { inner, root: full, changes: None };
+        let link = index.get_path(path, 0).filter(is_submodule).or(added);
+        let (Some(link), Some(inner)) = (link, submodule_at(repo, path)) else { return Ok(()) };
         let id = submodule(&inner, &store.module(path))?;
         return index.add(&IndexEntry { id, ..link }).map_err(Error::git("snapshot", shown));
     } else {

@@ -58,6 +58,13 @@ impl Inputs {
         }
     }
 
+    /// Takes the files of a later build that did not end, as they were then: what it has built is
+    /// beside what others have built from the files of these.
+    pub(super) fn add_files_of(&mut self, later: Inputs) {
+        self.files.retain(|known| later.files.iter().all(|file| file.path != known.path));
+        self.files.extend(later.files);
+    }
+
     /// Notes why not all inputs are known. From then on they never count as
     /// unchanged.
     pub(super) fn set_unknown(&mut self, why: impl Into<String>) {
@@ -93,9 +100,9 @@ impl Inputs {
         for file in &self.files {
             let is_hidden = match file.role {
                 FileRole::Library => !file.is_unchanged()?,
-                FileRole::Source if file.digest.is_empty() => false,
                 FileRole::Source => {
-                    // Cargo notices by itself that a file is gone.
+                    // Cargo notices by itself that a file is gone. One that was not known for
+                    // certain may be another one now.
                     let found = unless_damaged(look(&file.path), &file.path)?;
                     found.is_some_and(|(digest, latest)| digest != file.digest && latest <= built)
                 }
@@ -281,5 +288,17 @@ mod tests {
         assert!(linked.hides_a_change(built).unwrap(), "cargo does not look at libraries");
         write("y", built - minute);
         assert!(inputs.hides_a_change(built).unwrap());
+        // It was newer than the beginning of the build, so either may have been built.
+        let unknown = of_source(&path, built - 2 * minute);
+        assert!(unknown.hides_a_change(built).unwrap());
+        write("y", built + minute);
+        assert!(!unknown.hides_a_change(built).unwrap());
+        // A failed build has built another one since.
+        let mut later = inputs.clone();
+        write("z", built - 2 * minute);
+        later.add_files_of(of_source(&path, built));
+        assert!(!later.hides_a_change(built).unwrap() && inputs.hides_a_change(built).unwrap());
+        write("x", built - 10 * minute);
+        assert!(later.hides_a_change(built).unwrap() && !inputs.hides_a_change(built).unwrap());
     }
 }

@@ -13,9 +13,9 @@ use crate::exec::machine;
 use crate::exec::system::{Memo, Stamp, digest, digest_file, stamp};
 use crate::workspace::environment::{Environment, untracked, var};
 
-/// Programs that build scripts and rustc run without configured paths.
-const USUAL: &str = "ar as c++ cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
-    ld64.lld lld llvm-ar mold nasm nvcc pkg-config protoc ranlib strip wild yasm";
+/// Programs that build, or that build scripts and rustc run, without configured paths.
+const USUAL: &str = "ar as c++ cargo cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
+    ld64.lld lld llvm-ar mold nasm nvcc pkg-config protoc ranlib rustc strip wild yasm";
 
 /// The parts of a variable's name by which it is recognised to name a program,
 /// or flags that may name one.
@@ -57,7 +57,7 @@ impl ToolchainFingerprint {
     }
 
     /// A digest of what a build in the folder `side` depends on, except for programs in
-    /// that folder, which belong to the commit. `rustc` is the output of `rustc -vV`
+    /// that folder, which belong to the commit. `versions` are those of rustc and cargo
     /// there.
     ///
     /// # Errors
@@ -65,14 +65,14 @@ impl ToolchainFingerprint {
     pub(crate) fn digest(
         &mut self,
         side: &Path,
-        rustc: &str,
+        versions: &str,
         configuration: &Configuration,
     ) -> Result<String, Error> {
         let mut programs = self.programs.clone();
         for (base, value) in &configuration.strings {
             programs.extend(named(value, base, &self.search));
         }
-        let mut text = format!("{rustc}\n{}", self.text);
+        let mut text = format!("{versions}\n{}", self.text);
         for program in programs.iter().filter(|program| !program.starts_with(side)) {
             text.push_str(&format!("{} {}\n", program.display(), self.digests.of(program)?));
         }
@@ -203,7 +203,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         let mut is_new = || seen.insert(foundation(folder.path(), &vars, &configuration));
         assert!(is_new() && !is_new());
-        for name in ["bin/cc", "tools/wrap", "opt/gcc", "bin/linker", "bin/ld.fast"] {
+        for name in ["bin/cc", "bin/cargo", "tools/wrap", "opt/gcc", "bin/linker", "bin/ld.fast"] {
             write(name, "one");
             assert!(is_new(), "{name}");
             write(name, "two");
@@ -248,9 +248,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let none = Configuration::default();
         let plain = foundation(folder.path(), &[], &none);
-        assert_ne!(foundation(folder.path(), &[("CFLAGS", "-O3")], &none), plain);
-        assert_ne!(foundation(folder.path(), &[("LIBRARY_PATH", "/x")], &none), plain);
-        for harmless in ["ARCHIVE", "TERM", "CARGO_TERM_COLOR", "CCACHE_DIR", "ASAN"] {
+        for read in [
+            "CFLAGS",
+            "LIBRARY_PATH",
+            "CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS",
+            "CMAKE_PREFIX_PATH",
+            "LD_PRELOAD",
+            "LIBCLANG_PATH",
+        ] {
+            assert_ne!(foundation(folder.path(), &[(read, "x")], &none), plain, "{read}");
+        }
+        let secret = "CARGO_REGISTRIES_OWN_TOKEN";
+        for harmless in ["ARCHIVE", "TERM", "CARGO_TERM_COLOR", "CCACHE_DIR", "ASAN", secret] {
             assert_eq!(foundation(folder.path(), &[(harmless, "x")], &none), plain, "{harmless}");
         }
         let other = |rustc: &str| {

@@ -116,8 +116,8 @@ impl<'a> Traces<'a> {
         for path in &self.compiled.paths {
             // From an earlier build, it may be missing.
             let Ok(path) = places.workspace.join(path).canonicalize() else { continue };
-            let in_package = || packages.iter().any(|package| path.starts_with(package));
-            if places.is_outside(&path) && !in_package() {
+            // Also one in a package: a newer file beside it would hide that it is older now.
+            if places.is_outside(&path) {
                 inputs.add_file(path, FileRole::Source, began);
             }
         }

@@ -52,7 +52,6 @@ fn what_cannot_be_opened_is_named_with_what_to_do() {
     for (key, value, what) in [
         ("extensions.objectFormat", "sha256", "SHA-256 object names"),
         ("extensions.refStorage", "reftable", "the reftable format"),
-        ("extensions.partialClone", "origin", "a partial clone"),
     ] {
         let scratch = Scratch::new();
         scratch.set("core.repositoryFormatVersion", "1");
@@ -64,6 +63,17 @@ fn what_cannot_be_opened_is_named_with_what_to_do() {
         let hint = "clone it with the default formats (SHA-1 objects, files for references)";
         refused(&scratch.path(), &text, hint);
     }
+    let scratch = Scratch::new();
+    scratch.set("core.repositoryFormatVersion", "1");
+    scratch.set("extensions.partialClone", "up stream");
+    let text = format!(
+        "the repository at `{}` is a partial clone with the setting `extensions.partialClone`, \
+         which libgit2 does not know",
+        scratch.path().display()
+    );
+    let hint = "say the same as newer versions of git do: `git config 'remote.up stream.promisor' \
+                true && git config --unset extensions.partialClone`";
+    refused(&scratch.path(), &text, hint);
     // What has no name of ours is told in libgit2's words.
     let scratch = Scratch::new();
     scratch.set("core.repositoryFormatVersion", "9");

@@ -79,6 +79,44 @@ fn a_file_may_take_a_folders_place_and_what_was_added_may_be_gone_again() {
     assert_eq!(found, committed(&scratch));
 }
 
+/// The tree that the installed git would commit, which leaves the index as it is.
+fn git_adds(scratch: &Scratch) -> String {
+    let index = scratch.around().join("index");
+    std::fs::copy(scratch.path().join(".git/index"), &index).unwrap();
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(args).current_dir(scratch.path()).env("GIT_INDEX_FILE", &index);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["add", "--all"]);
+    git(&["write-tree"])
+}
+
+#[test]
+fn a_link_in_the_place_of_a_folder_or_a_file_is_taken_without_what_is_behind_it() {
+    let scratch = scratch();
+    scratch.write("deep/er/file", "deep");
+    scratch.write("other/a", "behind the link");
+    scratch.commit_all("second");
+    let outside = scratch.around().join("outside");
+    super::write(&outside.join("er/file"), "behind the link, and outside");
+    for (folder, to) in [("folder", "other".as_ref()), ("deep", &*outside)] {
+        std::fs::remove_dir_all(scratch.path().join(folder)).unwrap();
+        symlink(to, scratch.path().join(folder)).unwrap();
+    }
+    std::fs::remove_file(scratch.path().join("plain")).unwrap();
+    symlink("tool", scratch.path().join("plain")).unwrap();
+    let expected = git_adds(&scratch);
+    assert_eq!(snapshot(&scratch), expected);
+    // A folder in the place of a link, too.
+    std::fs::remove_file(scratch.path().join("link")).unwrap();
+    scratch.write("link/file", "in a folder now");
+    let expected = git_adds(&scratch);
+    assert_eq!(snapshot(&scratch), expected);
+}
+
 #[test]
 fn a_repository_inside_is_not_taken() {
     let scratch = scratch();
@@ -115,8 +153,8 @@ fn a_submodule_is_at_the_commit_that_is_checked_out_there() {
     assert_eq!(found, committed());
 }
 
-#[test]
-fn edits_in_a_submodule_and_in_one_inside_it_are_part_of_a_dirty_tree() {
+/// A repository with a submodule `outer` that has one `inner`, each with a `file`.
+fn with_submodules() -> Scratch {
     let scratch = Scratch::new();
     // The innermost first, so that the others have its commit.
     let folders = [("outer/inner", None), ("outer", Some("inner")), ("", Some("outer"))];
@@ -138,6 +176,56 @@ fn edits_in_a_submodule_and_in_one_inside_it_are_part_of_a_dirty_tree() {
         let who = git2::Signature::now("A", "a@localhost").unwrap();
         git.commit(Some("HEAD"), &who, &who, "first", &tree, &[]).unwrap();
     }
+    scratch
+}
+
+#[test]
+fn edits_in_submodules_count_though_git_is_to_ignore_them() {
+    let scratch = with_submodules();
+    let before = scratch.open().at(None).unwrap().tree;
+    for ignored in ["all", "dirty", "untracked"] {
+        for of_diffs in [false, true] {
+            let (key, value) = match of_diffs {
+                true => ("diff.ignoreSubmodules", ignored),
+                false => ("submodule.outer.ignore", ignored),
+            };
+            scratch.set(key, value);
+            scratch.write("outer/file", "committed");
+            assert_eq!(scratch.open().dirty_files().unwrap(), 0, "{key}={value}");
+            scratch.write("outer/file", "edited");
+            assert_eq!(scratch.open().dirty_files().unwrap(), 1, "{key}={value}");
+            assert_ne!(snapshot(&scratch), before, "{key}={value}");
+            scratch.git.config().unwrap().remove(key).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_submodule_that_was_only_added_to_the_index_is_taken_and_a_removed_one_is_not() {
+    let scratch = scratch();
+    let inner = super::init(&scratch.path().join("inner"));
+    let who = git2::Signature::now("A", "a@localhost").unwrap();
+    let tree = inner.find_tree(inner.treebuilder(None).unwrap().write().unwrap()).unwrap();
+    inner.commit(Some("HEAD"), &who, &who, "first", &tree, &[]).unwrap();
+    scratch.write(".gitmodules", "[submodule \"inner\"]\n\tpath = inner\n\turl = ./inner\n");
+    let mut index = scratch.git.index().unwrap();
+    index.add_path("inner".as_ref()).unwrap();
+    index.write().unwrap();
+    let found = snapshot(&scratch);
+    let expected = committed(&scratch);
+    assert_eq!(found, expected);
+    std::fs::remove_dir_all(scratch.path().join("inner")).unwrap();
+    assert_ne!(snapshot(&scratch), expected);
+    let mut index = scratch.git.index().unwrap();
+    index.remove_path("inner".as_ref()).unwrap();
+    index.write().unwrap();
+    let found = snapshot(&scratch);
+    assert_eq!(found, committed(&scratch));
+}
+
+#[test]
+fn edits_in_a_submodule_and_in_one_inside_it_are_part_of_a_dirty_tree() {
+    let scratch = with_submodules();
     assert_eq!(snapshot(&scratch), scratch.open().at(None).unwrap().tree);
     scratch.write("outer/file", "edited");
     scratch.write("outer/inner/new", "new");

@@ -243,3 +243,17 @@ fn paths_that_look_alike_when_escaped_are_two() {
     check_out(&scratch, commit).unwrap();
     assert_eq!(seen(), before);
 }
+
+#[test]
+fn a_submodule_that_was_cloned_without_its_files_says_how_to_get_them() {
+    let scratch = Scratch::new();
+    let inner = super::init(&scratch.path().join("lib"));
+    let commit = commit_with(&scratch, &[("lib", commit_in(&inner, "one", &[]))], "");
+    let blob = Oid::hash_object(git2::ObjectType::Blob, b"one").unwrap().to_string();
+    let (folder, file) = blob.split_at(2);
+    std::fs::remove_file(inner.path().join("objects").join(folder).join(file)).unwrap();
+    let error = check_out(&scratch, commit).unwrap_err();
+    assert_eq!(error.to_string(), "could not check out the submodule `lib`");
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("`git fetch --refetch --no-filter`"), "{hint}");
+}
