@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_079),
+    ("bin", 10_085),
     ("engine", 2_569),
     ("error", 125),
     ("exec", 6_531),
-    ("flows", 7_095),
+    ("flows", 7_124),
     ("model", 1_883),
-    ("samples", 2_223),
+    ("samples", 2_226),
     ("settings", 1_777),
     ("stats", 2_330),
-    ("workspace", 11_348),
+    ("workspace", 11_515),
 ];
 
 fn root() -> PathBuf {
