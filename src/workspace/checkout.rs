@@ -50,15 +50,16 @@ pub(super) struct Worktree {
 
 impl Worktree {
     /// A name for its content.
-    pub(super) fn identity(&self) -> String {
+    pub(super) fn identity(&self) -> Result<String, Error> {
         let Revision { commit, tree, dirty, .. } = &self.revision;
         let mut name = if *dirty { format!("{commit}+{tree}") } else { commit.clone() };
         // The user's own attributes are in no commit.
-        name += &std::fs::read_to_string(attributes_of(&self.path)).unwrap_or_default();
+        let attributes = attributes_of(&self.path);
+        name += &fs_err::read_to_string(&attributes).map_err(Error::io("read", &attributes))?;
         if self.missing.iter().all(Vec::is_empty) {
-            return name;
+            return Ok(name);
         }
-        format!("{name} without {}", digest(format!("{:?}", self.missing).as_bytes()))
+        Ok(format!("{name} without {}", digest(format!("{:?}", self.missing).as_bytes())))
     }
 }
 

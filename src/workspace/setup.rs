@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::context::{PrepareContext, UserTree};
 use super::diagnose::{self, Blame};
 use super::environment::of_resolver;
-use super::files::{read_record, remove, write_record};
+use super::files::{read_record, remove, unless_damaged, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
 use super::{overlay, settings, unstable};
@@ -81,7 +81,7 @@ pub(super) struct SideSetup {
     pub(super) toolchain: Option<String>,
     /// The output of `rustc -vV` there.
     pub(super) rustc: String,
-    /// The output of `cargo -vV` there.
+    /// The output of `cargo -V` there.
     cargo: String,
     /// The digest of the lock file.
     pub(super) lock: String,
@@ -252,7 +252,7 @@ pub(super) fn set_up(
                 Some(known) => (known.rustc.clone(), known.cargo.clone()),
                 None => versions(context, &worktree.path, toolchain.as_deref())?,
             };
-            let mut identity = worktree.identity();
+            let mut identity = worktree.identity()?;
             if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
                 identity = format!("{identity} with benchmarks {contents}");
             }
@@ -468,8 +468,12 @@ fn provide_lock_files(
 ) -> Result<Pair<String>, Error> {
     let head = &manifests.head.root;
     let base = manifests.base.as_ref().ok().map(|workspace| &workspace.root);
-    let read = |root: &Path| std::fs::read(root.join("Cargo.lock")).ok();
-    let (base_lock, head_lock) = (base.and_then(|root| read(root)), read(head));
+    let read = |root: &Path| {
+        let path = root.join("Cargo.lock");
+        unless_damaged(std::fs::read(&path), &path)
+    };
+    let base_lock = base.map(|root| read(root)).transpose()?.flatten();
+    let head_lock = read(head)?;
     let base_lacks = base.filter(|_| base_lock.is_none());
     let head_lacks = head_lock.is_none().then_some(head);
     let lacking = base_lacks.into_iter().chain(head_lacks).map(|root| root.join("Cargo.lock"));
@@ -479,7 +483,7 @@ fn provide_lock_files(
         remove(path)?;
     }
     if !lacking.is_empty() {
-        let content = match read(user_root).or(head_lock).or(base_lock) {
+        let content = match read(user_root)?.or(head_lock).or(base_lock) {
             Some(content) => content,
             None => resolved_lock_file(context, head, configs, toolchain.as_deref())?.into_bytes(),
         };
@@ -487,8 +491,8 @@ fn provide_lock_files(
             fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
         }
     }
-    let digest_of = |root: &PathBuf| digest(&read(root).unwrap_or_default());
-    Ok(Pair { base: base.map(digest_of).unwrap_or_default(), head: digest_of(head) })
+    let digest_of = |root: &PathBuf| read(root).map(|lock| digest(&lock.unwrap_or_default()));
+    Ok(Pair { base: base.map(digest_of).transpose()?.unwrap_or_default(), head: digest_of(head)? })
 }
 
 /// The lock file that was resolved before for the head's workspace at `root`, else a new one.
@@ -551,13 +555,14 @@ fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Optio
     Ok(name.map(str::to_owned))
 }
 
-/// The output of `rustc -vV` and that of `cargo -vV` in a worktree.
+/// The output of `rustc -vV` and that of `cargo -V` in a worktree.
 fn versions(
     context: &PrepareContext<'_>,
     tree: &Path,
     toolchain: Option<&str>,
 ) -> Result<(String, String), Error> {
-    let cargo = context.tools.command("cargo", ["-vV"], tree, toolchain);
+    // With `-v`, it also names the system, if it can find that out.
+    let cargo = context.tools.command("cargo", ["-V"], tree, toolchain);
     Ok((rustc_version(context, tree, toolchain)?, context.tools.output(cargo)?))
 }
 

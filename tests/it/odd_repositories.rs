@@ -363,6 +363,24 @@ fn a_package_elsewhere_is_built_again_when_it_has_changed() {
     std::fs::write(other.join("src/lib.rs"), "pub const A: u64 = 3;\n").unwrap();
     let ran = compare().code(101).says("Building base").says("Building head");
     ran.says("of `work` exited with code 101");
+    // An older copy, beside a file that is newer than the build.
+    let write_older = |number: u64| {
+        let (path, text) = (other.join("src/lib.rs"), format!("pub const A: u64 = {number};\n"));
+        std::fs::write(&path, text).unwrap();
+        std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+        std::fs::write(other.join("README.md"), "newer\n").unwrap();
+    };
+    write_older(4);
+    compare().code(0).says("Building base").says("Building head");
+    // Also where the code was last compiled in a build that failed.
+    repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    does_not_compile;");
+    repo.commit("broken");
+    std::fs::write(other.join("src/lib.rs"), "pub const A: u64 = 3;\n").unwrap();
+    compare().code(101).says("does not build");
+    repo.replace("benches/work.rs", "    does_not_compile;", "");
+    repo.commit("mended");
+    write_older(4);
+    compare().code(0);
 }
 
 /// A repository with a folder `far`, on a branch with one more commit; git left `far` out
@@ -404,6 +422,33 @@ fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
         dirty.run().code(0);
         assert_eq!(read(&tree(&repo, "head").join("new")), "new\n");
         assert_eq!(read_bytes(&repo.path().join(".git/index")), before);
+    }
+}
+
+#[test]
+fn an_index_in_two_parts_is_read_also_in_a_submodule_that_git_ignores() {
+    let repo = Repo::new("steady");
+    let part = Repo::new("steady");
+    let url = part.path().to_str().unwrap();
+    let allow = "protocol.file.allow=always";
+    repo.git(&["-c", allow, "submodule", "--quiet", "add", url, "part"]);
+    repo.git(&["config", "--file", ".gitmodules", "submodule.part.ignore", "all"]);
+    repo.commit("with a submodule");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "500_000", "500_001");
+    repo.commit("more");
+    let at = repo.path().join("part");
+    for is_split in [false, true] {
+        if is_split {
+            git(&at, &["update-index", "--split-index"]);
+        }
+        std::fs::write(at.join("new"), "new\n").unwrap();
+        let ran = once(&repo, repo.path(), "main", "true").code(0);
+        ran.says("the changes of 1 file in the working tree are not measured");
+        let dirty = Cbdr::new(repo.path(), &repo.cache()).args(["compare", "main", "--dirty"]);
+        let dirty = dirty.args(["--max-pairs", "6", "--threshold", "900%", "--warmup", "0"]);
+        dirty.args(["--command", "true"]).run().code(0);
+        assert_eq!(read(&tree(&repo, "head").join("part/new")), "new\n");
     }
 }
 

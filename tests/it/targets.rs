@@ -165,6 +165,21 @@ fn cargo_is_called_once_for_the_targets_of_a_package() {
 }
 
 #[test]
+fn several_targets_that_do_not_build_are_found_in_one_pass() {
+    let broken = ["b", "d", "e"].map(|name| (name, "", BROKEN));
+    let (a, c) = (bench(&["1"]), bench(&["2"]));
+    let repo = repository("", &[("a", "", &a), broken[0], ("c", "", &c), broken[1], broken[2]]);
+    let ran = compare(&repo, "").code(0);
+    for name in ["b", "d", "e"] {
+        let ran = &ran;
+        assert!(ran.stderr.contains(&format!("`{name}` is left out")), "{}", ran.stderr);
+    }
+    assert_eq!(names(&ran), ["a/1", "c/2"]);
+    // Once for each side.
+    assert_eq!(ran.stderr.matches("Diagnosing").count(), 2, "{}", ran.stderr);
+}
+
+#[test]
 fn a_target_that_does_not_build_costs_no_build_of_the_dependencies() {
     let good = bench(&["a"]) + "#[used]\nstatic NUMBER: u32 = root::NUMBER;\n";
     let dependency = "[dependencies]\ndep = { path = \"dep\" }";

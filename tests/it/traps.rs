@@ -291,6 +291,11 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
     let both = compare(&repo, "main");
     both.head.assert_is("D");
     assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
+    // With another configuration of the resolver, it is resolved anew.
+    vendor(&repo, "1.2.0");
+    let resolver = "CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS";
+    let both = measure(&repo, repo.cbdr("compare main").env(resolver, "fallback"));
+    assert_eq!((version(&both.base), version(&both.head)), ("1.2.0", "1.2.0"));
 }
 
 #[test]

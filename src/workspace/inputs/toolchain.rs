@@ -15,7 +15,7 @@ use crate::workspace::environment::{Environment, untracked, var};
 
 /// Programs that build, or that build scripts and rustc run, without configured paths.
 const USUAL: &str = "ar as c++ cargo cc clang clang++ g++ gcc gfortran ld ld.bfd ld.gold ld.lld ld.mold \
-    ld64.lld lld llvm-ar mold nasm nvcc pkg-config protoc ranlib rustc strip wild yasm";
+    ld64.lld lld llvm-ar mold nasm nvcc pkg-config protoc ranlib strip wild yasm";
 
 /// The parts of a variable's name by which it is recognised to name a program,
 /// or flags that may name one.
