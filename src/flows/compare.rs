@@ -283,6 +283,7 @@ fn planned(
         }
         left_out.notice().into_iter().for_each(|notice| session.reporter.notice(notice));
     }
+    same::report(session, found);
     let mut plan = planning::plan(session, found, decides)?;
     if let (Some(division), Some(shard)) = (&mut division, shard) {
         division.sharing = division.sharers(shard, plan.tests());

@@ -147,6 +147,8 @@ pub(crate) struct Preparation {
 pub(crate) struct Prepared {
     pub(crate) benchmark: Benchmark,
     pub(crate) state: State,
+    /// Why it is not known that runs of the same program do the same.
+    pub(crate) unconfirmed: Option<String>,
     /// Whether both sides are called in the same way, or why not.
     pub(crate) same_run: Result<SameRun, String>,
     /// The versions of the harnesses' libraries with which each side is built.

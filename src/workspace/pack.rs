@@ -438,6 +438,7 @@ impl PackedBenchmark {
         Ok(Prepared {
             benchmark: Benchmark { is_found, learnt, ..benchmark },
             state,
+            unconfirmed: None,
             same_run: self.same_run,
             libraries: self.libraries,
             source: self.source,

@@ -224,6 +224,7 @@ impl Survey<'_> {
         Prepared {
             benchmark: benchmark.clone(),
             state,
+            unconfirmed: None,
             same_run,
             libraries,
             source: self.built.head.source(benchmark),

@@ -247,3 +247,31 @@ fn an_unchanged_program_has_time_to_open_what_differs() {
     let call = "compare main --harness divan --seed 5 --layouts off --max-pairs 6 --threshold 900%";
     repo.cbdr(call).run().code(0).says("measured anyway: it opens `data.txt`, which differs");
 }
+
+/// A benchmark whose first run takes longer than any limit.
+const SLOW_AT_FIRST: &str = r#"
+fn main() {
+    let is_run = !std::env::args().any(|arg| arg == "--list" || arg == "--help");
+    if is_run && std::fs::File::create_new(std::env::var("MARK").unwrap()).is_ok() {
+        std::thread::sleep(std::time::Duration::from_secs(600));
+    }
+    println!("work  fastest │ slowest │ median │ mean │ samples │ iters");
+    println!("╰─ one  1 ns │ 1 ns │ 1 ns │ 1 ns │ 10 │ 10");
+}
+"#;
+
+#[test]
+fn what_turns_out_to_be_unaffected_later_is_not_said_to_be_measured() {
+    let repo = Repo::new("library");
+    repo.write("benches/work.rs", SLOW_AT_FIRST);
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("notes.md", "notes");
+    repo.commit("head");
+    let call = "compare main --harness divan --seed 5 --layouts off --time-limit 2s --format json";
+    let ran = repo.cbdr(call).env("MARK", repo.around().join("mark")).run().code(0);
+    let object = ran.json();
+    let status = object["benchmarks"].as_array().unwrap().iter().map(|one| &one["status"]);
+    assert!(status.eq(["unaffected"]), "{object}\n{}", ran.stderr);
+    ran.never_says("measured anyway");
+}

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::unaffected::ProgramTracer;
-use super::{ComparedProgram, Options};
+use super::{ComparedProgram, Discovery, Options, Session};
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, Stop, Unknown};
@@ -22,19 +22,29 @@ pub(super) fn confirm(
         let prepared = &preparation.benchmarks[number];
         let State::Same(_, moved) = prepared.state else { continue };
         let benchmark = prepared.benchmark.name.clone();
-        let notice = match trace_both(preparation, number, options, context, reporter) {
+        match trace_both(preparation, number, options, context, reporter) {
             Ok(reason) => {
                 preparation.benchmarks[number].state = State::Identical(reason);
-                Notice::Identical { benchmark, moved }
+                reporter.notice(Notice::Identical { benchmark, moved });
             }
             Err(unknown) => {
                 let why = unknown.reason().map_err(Stop::into_error)?;
-                Notice::SameProgram { benchmark, why }
+                preparation.benchmarks[number].unconfirmed = Some(why);
             }
-        };
-        reporter.notice(notice);
+        }
     }
     Ok(())
+}
+
+/// Says why such programs are measured anyway, unless all that is left of them is unaffected.
+pub(super) fn report(session: &mut Session<'_, '_>, found: &[Discovery]) {
+    for (program, found) in session.programs.iter().zip(found) {
+        let prepared = &session.preparation.benchmarks[program.number];
+        if let (Some(why), false) = (&prepared.unconfirmed, found.benchmarks.is_empty()) {
+            let (benchmark, why) = (prepared.benchmark.name.clone(), why.clone());
+            session.reporter.notice(Notice::SameProgram { benchmark, why });
+        }
+    }
 }
 
 /// How it is known that a run of the program of this number does the same on both sides.
