@@ -29,7 +29,7 @@ use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::words::words;
-use crate::model::{Doubt, Outcome, Removed, Revision, Side, StoppedBy, Verdict};
+use crate::model::{BenchmarkResult, Doubt, Outcome, Removed, Revision, Side, StoppedBy, Verdict};
 use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::error::WorkspaceError;
@@ -94,6 +94,9 @@ pub struct BisectStep {
     /// The benchmarks that regressed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub regressed: BTreeSet<String>,
+    /// Their gates that did, each by its benchmark and metric.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub gates: BTreeSet<(String, String)>,
 }
 
 /// The outcome for a commit.
@@ -285,8 +288,10 @@ impl Bisection<'_> {
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
         // The bad commit is the first one that is tried. What else regressed in between, and was
         // mended again, is not what is searched for.
-        let bad = self.steps.first().map(|bad| bad.regressed.clone());
-        let only = bad.clone().filter(|names| !names.is_empty() && !self.has_suite);
+        let bad = self.steps.first();
+        let only = bad.map(|bad| bad.gates.clone());
+        let only = only.filter(|gates| !gates.is_empty() && !self.has_suite);
+        let bad = bad.map(|bad| bad.regressed.clone());
         let options = Options { request, fail_fast: true, only, seed, ..Options::default() };
         let compared = compare(&options, self.context, &mut |event| {
             on_event(BisectEvent::Comparing(event));
@@ -299,6 +304,7 @@ impl Bisection<'_> {
                 why: Some(error.to_string()),
                 measured: None,
                 regressed: BTreeSet::new(),
+                gates: BTreeSet::new(),
             },
             Err(error) => return Err(error),
         };
@@ -367,10 +373,14 @@ fn step(
         pairs: compared.pairs(),
         seconds: compared.elapsed_seconds.unwrap_or_default(),
     });
-    let regressed = gating().filter(|(_, metric)| metric.verdict == Some(Verdict::Regression));
-    let regressed = regressed.map(|(of, _)| of.name.clone());
-    let regressed = regressed.chain(compared.likely_slower.clone()).collect();
-    Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured, regressed })
+    // It is not known which gate of a benchmark that is likely slower.
+    let is_likely = |of: &BenchmarkResult| compared.likely_slower.as_ref() == Some(&of.name);
+    let regressed = gating()
+        .filter(|(of, metric)| metric.verdict == Some(Verdict::Regression) || is_likely(of));
+    let gates = regressed.map(|(of, metric)| (of.name.clone(), metric.name.clone()));
+    let gates: BTreeSet<_> = gates.collect();
+    let regressed = gates.iter().map(|(benchmark, _)| benchmark.clone()).collect();
+    Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured, regressed, gates })
 }
 
 /// Whether a comparison failed because of its commit, so that other commits can

@@ -37,7 +37,7 @@ use crate::flows::history::learn::learn;
 use crate::flows::hooks::with_hooks;
 use crate::model::{
     BenchmarkResult, ChangedFunction, Division, Explain, Explanation, Gate, Notice, Outcome,
-    Sampled, Shard, Status, StoppedBy, Verdict,
+    Removed, Sampled, Shard, Status, StoppedBy, Verdict,
 };
 use crate::settings::options::Benchmark;
 use crate::workspace::pack::Pack;
@@ -60,8 +60,8 @@ pub struct Options {
     pub uses_full_time: bool,
     /// When to look for the functions that make a benchmark slower.
     pub explain: Explain,
-    /// The names of the benchmarks to compare; all if `None`.
-    pub only: Option<BTreeSet<String>>,
+    /// The gates that decide, each by its benchmark and metric; all if `None`.
+    pub only: Option<BTreeSet<(String, String)>>,
     /// The seed of the order, below 2^53.
     pub seed: u64,
     /// Which shard this is, of a comparison over several machines.
@@ -192,6 +192,9 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
     let mut found = warm_up::discover(session, &mut builds.warm_ups)?;
     if let Some(only) = &session.options.only {
         found.iter_mut().for_each(|found| found.keep(only));
+        if !found.iter().any(Discovery::decides) {
+            return without_gates(session, only).map(Some);
+        }
     }
     if session.programs.iter().any(|program| program.prints_something_else) {
         for (program, found) in session.programs.iter().zip(&mut found) {
@@ -250,6 +253,32 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
     }))
 }
 
+/// The result where nothing that is measured has any of these gates: their programs are identical.
+///
+/// # Errors
+/// If they are gone instead.
+fn without_gates(
+    session: &Session<'_, '_>,
+    gates: &BTreeSet<(String, String)>,
+) -> Result<Measured, Error> {
+    let mut prepared = session.preparation.benchmarks.iter();
+    let is_identical = prepared.any(|prepared| {
+        let has = |benchmark: &String| {
+            let rest = benchmark.strip_prefix(&prepared.benchmark.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        matches!(prepared.state, State::Identical(_)) && gates.iter().any(|(one, _)| has(one))
+    });
+    if is_identical {
+        return Ok(Measured::nothing(StoppedBy::Identical, session, Vec::new()));
+    }
+    let gone = |(benchmark, metric): &(String, String)| Removed {
+        benchmark: benchmark.clone(),
+        metric: Some(metric.clone()),
+    };
+    Err(FlowError::AllRemoved(gates.iter().map(gone).collect()).into())
+}
+
 /// The pairs of what the change may affect.
 struct Planned {
     plan: Plan,
@@ -281,7 +310,9 @@ fn planned(
             session.reporter.event(Event::OtherBuilds(left_out.unaffected, left_out.of));
             return Ok(None);
         }
-        left_out.notice().into_iter().for_each(|notice| session.reporter.notice(notice));
+        // Where only some gates count, this would be about their benchmarks alone.
+        let notice = left_out.notice().filter(|_| session.options.only.is_none());
+        notice.into_iter().for_each(|notice| session.reporter.notice(notice));
     }
     same::report(session, found);
     let mut plan = planning::plan(session, found, decides)?;

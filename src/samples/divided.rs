@@ -15,8 +15,8 @@ use crate::engine::layouts::combined;
 use crate::engine::plan::Plan;
 use crate::engine::suite::SuiteTest;
 use crate::model::{
-    BenchmarkResult, Better, Division, Gate, Layouts, MetricResult, Notice, Outcome, Row, Shard,
-    Side, Status, StoppedBy, Suite, SuitePairs, Summary, Verdict, Weight,
+    AllottedBenchmark, BenchmarkResult, Better, Division, Gate, Layouts, MetricResult, Notice,
+    Outcome, Row, Shard, Side, Status, StoppedBy, Suite, SuitePairs, Summary, Verdict, Weight,
 };
 use crate::stats::estimator::TAIL;
 use crate::stats::family::{Family, SharedTest, alarms};
@@ -143,7 +143,12 @@ fn all_results(parts: Parts<'_>, missing: &[u64]) -> Vec<BenchmarkResult> {
     }
     let (ShardPart { companion, .. }, own) = parts[0];
     let allotted = &own.division.benchmarks;
-    for lost in allotted.iter().filter(|one| missing.contains(&one.shard)) {
+    // Also what a shard that is there does not report.
+    let is_lost = |one: &&AllottedBenchmark| {
+        missing.contains(&one.shard) || !all.contains_key(&one.benchmark)
+    };
+    let lost: Vec<_> = allotted.iter().filter(is_lost).collect();
+    for lost in lost {
         let name = &lost.benchmark;
         let result = BenchmarkResult::new(name, Status::NotMeasured);
         all.entry(name.clone()).or_insert(result).status = Status::NotMeasured;

@@ -110,7 +110,7 @@ fn a_commit_that_does_not_measure_what_regressed_is_not_cleared() {
     let call = format!("bisect {} HEAD --layouts off --format json", commits[0]);
     let object = repo.cbdr(&call).args(args).run().code(100).json();
     assert_eq!(guilty(&object), commits[1..]);
-    let why = "nothing is left to decide: the head no longer measures `b`";
+    let why = "nothing is left to decide: the head no longer measures `work` of `b`";
     assert_eq!(object["steps"][1]["why"], why, "{object}");
 }
 
@@ -128,6 +128,43 @@ fn what_else_was_slower_in_between_is_not_what_is_searched_for() {
         let regressed = if step["outcome"] == "bad" { json!(["a"]) } else { Value::Null };
         assert_eq!(step["regressed"], regressed, "{object}");
     }
+}
+
+#[test]
+fn another_metric_that_was_worse_in_between_is_not_what_is_searched_for() {
+    let repo = Repo::new("steady");
+    let commits = [(100, 100), (100, 150), (101, 150), (150, 100)].map(|(work, mem)| {
+        commit(&repo, &format!("echo '{{\"work\": {work}, \"mem\": {mem}}}'\n"), true)
+    });
+    let args = format!("{} HEAD --metric mem --format json", commits[0]);
+    let object = bisect(&repo, &args).run().code(100).json();
+    assert_eq!(guilty(&object), [&*commits[3]], "{object}");
+}
+
+#[test]
+fn a_commit_without_the_target_that_regressed_is_gone_around() {
+    let repo = Repo::new("library");
+    let target = |name: &str, work: u32| {
+        let print = format!("println!(\"{{{{\\\"work\\\": {work}}}}}\")");
+        repo.write(&format!("benches/{name}.rs"), &format!("fn main() {{ {print} }}\n"));
+        format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n")
+    };
+    let package = "[package]\nname = \"steady\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let mut commits = Vec::new();
+    for (stays, gone) in [(100, Some(100)), (101, None), (102, Some(150))] {
+        let targets = [Some(target("work", stays)), gone.map(|work| target("gone", work))];
+        let targets: String = targets.into_iter().flatten().collect();
+        if gone.is_none() {
+            std::fs::remove_file(repo.path().join("benches/gone.rs")).unwrap();
+        }
+        repo.write("Cargo.toml", &format!("{package}{targets}"));
+        commits.push(repo.commit(&format!("{stays}, {gone:?}")));
+    }
+    let call = format!("bisect {} HEAD --harness json --metric work --layouts off", commits[0]);
+    let call = format!("{call} --threshold 20% --seed 1 --format json");
+    let object = repo.cbdr(&call).run().code(100).json();
+    assert_eq!(guilty(&object), commits[1..], "{object}");
+    assert_eq!(object["steps"][1]["outcome"], "unusable", "{object}");
 }
 
 #[test]

@@ -70,12 +70,12 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_569),
     ("error", 125),
     ("exec", 6_531),
-    ("flows", 7_124),
+    ("flows", 7_178),
     ("model", 1_883),
-    ("samples", 2_226),
+    ("samples", 2_230),
     ("settings", 1_777),
     ("stats", 2_330),
-    ("workspace", 11_520),
+    ("workspace", 11_523),
 ];
 
 fn root() -> PathBuf {

@@ -162,11 +162,25 @@ impl Discovery {
         self.one_sided.retain(|one| is_it(&one.benchmark, one.inner.as_ref()));
     }
 
-    /// Keeps only the benchmarks of these names.
-    pub(super) fn keep(&mut self, names: &BTreeSet<String>) {
-        self.benchmarks.retain(|one| names.contains(&one.name));
-        self.one_sided.retain(|one| names.contains(&one.benchmark));
-        self.exact.retain(|_| names.contains(&self.program));
+    /// Keeps only these gates, each by its benchmark and metric, and what has any of them.
+    pub(super) fn keep(&mut self, gates: &BTreeSet<(String, String)>) {
+        let is_kept = |benchmark: &str, metric: &str| {
+            gates.contains(&(benchmark.to_owned(), metric.to_owned()))
+        };
+        for Discovered { name, gates, .. } in &mut self.benchmarks {
+            gates.retain(|gate| is_kept(name, &gate.metric));
+        }
+        self.benchmarks.retain(|one| !one.gates.is_empty());
+        self.one_sided.retain(|one| match &one.metric {
+            Some(metric) => is_kept(&one.benchmark, &metric.name),
+            None => gates.iter().any(|(benchmark, _)| *benchmark == one.benchmark),
+        });
+        self.exact.retain(|metric| is_kept(&self.program, &metric.name));
+    }
+
+    /// Whether anything of it decides.
+    pub(super) fn decides(&self) -> bool {
+        self.has_exact() || self.benchmarks.iter().any(|one| !one.gates.is_empty())
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
