@@ -2,6 +2,8 @@
 //! repositories created from `fixtures/`.
 
 #![allow(clippy::unwrap_used)]
+// What only tests for Linux use.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(unix)]
 mod action;
@@ -15,6 +17,7 @@ mod bisect;
 #[cfg(target_os = "linux")]
 mod build_commands;
 mod cache;
+#[cfg(target_os = "linux")]
 mod codegen_units;
 mod compare;
 mod completions;
@@ -36,7 +39,7 @@ mod harnesses;
 #[cfg(target_os = "linux")]
 mod heap;
 mod help;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod history;
 #[cfg(unix)]
 mod hook;
@@ -77,6 +80,7 @@ mod same_work;
 #[cfg(unix)]
 mod sample;
 mod schema;
+#[cfg(target_os = "linux")]
 mod shards;
 #[cfg(unix)]
 mod sides;

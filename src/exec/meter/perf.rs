@@ -40,9 +40,6 @@ const EVENTS: [(&str, &str); 2] = [("cycles", "cycles:u"), ("task_clock", "task-
 /// The file in the folder of a run.
 const DATA: &str = "perf.data";
 
-/// What is known of no function.
-const UNKNOWN: &str = "[unknown]";
-
 /// How callers are found: compilers leave out frame pointers, but not what unwinding needs. As
 /// many bytes of the stack are copied with each sample.
 const CALL_GRAPH: &str = "dwarf,16384";
@@ -110,15 +107,6 @@ impl PerfSamples {
         samples
     }
 
-    /// Adds a sample of a function, its caller, and so on.
-    fn add_stack(&mut self, mut names: Vec<&str>, weight: u64) {
-        // Where the copied part of the stack ends.
-        names.truncate(names.iter().rposition(|name| *name != UNKNOWN).unwrap_or(0) + 1);
-        let stack = CallStack(names.join(&CallStack::SEPARATOR.to_string()));
-        self.count += 1;
-        *self.stacks.entry(stack).or_default() += weight;
-    }
-
     pub(crate) fn add(&mut self, others: PerfSamples) {
         self.count += others.count;
         for (stack, weight) in others.stacks {
@@ -142,26 +130,6 @@ fn missing() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stack_ends_where_nothing_is_known_of_the_rest() {
-        let mut samples = PerfSamples::default();
-        samples.add_stack(vec!["malloc", UNKNOWN, "main", "start"], 1);
-        samples.add_stack(vec!["main", UNKNOWN, UNKNOWN], 2);
-        let mut others = PerfSamples::default();
-        others.add_stack(vec!["main"], 3);
-        others.add_stack(vec![UNKNOWN, UNKNOWN], 2);
-        samples.add(others);
-        assert_eq!((samples.count, samples.stacks.len()), (4, 3));
-        let shares: Vec<(Vec<&str>, f64)> =
-            samples.shares().map(|(stack, share)| (stack.names().collect(), share)).collect();
-        let expected = [
-            (vec![UNKNOWN], 0.25),
-            (vec!["main"], 0.625),
-            (vec!["malloc", UNKNOWN, "main", "start"], 0.125),
-        ];
-        assert_eq!(shares, expected);
-    }
 
     #[test]
     fn the_command_leaves_the_users_configuration_alone() {

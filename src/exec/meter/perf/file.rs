@@ -18,7 +18,11 @@ use linux_perf_data::{PerfFileReader, PerfFileRecord};
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
 use super::super::size::by_address;
-use super::{PerfSamples, UNKNOWN};
+use super::PerfSamples;
+use crate::exec::meter::CallStack;
+
+/// What is known of no function.
+const UNKNOWN: &str = "[unknown]";
 
 /// perf's numbers of the registers that unwinding begins with: the program counter, then those
 /// of `UnwindRegsNative::new`.
@@ -166,10 +170,20 @@ impl Process {
     }
 }
 
+impl PerfSamples {
+    /// Adds a sample of a function, its caller, and so on.
+    fn add_stack(&mut self, mut names: Vec<&str>, weight: u64) {
+        // Where the copied part of the stack ends.
+        names.truncate(names.iter().rposition(|name| *name != UNKNOWN).unwrap_or(0) + 1);
+        let stack = CallStack(names.join(&CallStack::SEPARATOR.to_string()));
+        self.count += 1;
+        *self.stacks.entry(stack).or_default() += weight;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::meter::CallStack;
 
     /// The registers in a sample.
     const MASK: u64 = 1 << REGISTERS[0] | 1 << REGISTERS[1] | 1 << REGISTERS[2] | 1 << REGISTERS[3];
@@ -177,6 +191,26 @@ mod tests {
     const PARTS: u64 = 0x1 | 0x2 | 0x100 | 0x1000 | 0x2000;
     /// Where the stack is.
     const TOP: u64 = 0x7000;
+
+    #[test]
+    fn a_stack_ends_where_nothing_is_known_of_the_rest() {
+        let mut samples = PerfSamples::default();
+        samples.add_stack(vec!["malloc", UNKNOWN, "main", "start"], 1);
+        samples.add_stack(vec!["main", UNKNOWN, UNKNOWN], 2);
+        let mut others = PerfSamples::default();
+        others.add_stack(vec!["main"], 3);
+        others.add_stack(vec![UNKNOWN, UNKNOWN], 2);
+        samples.add(others);
+        assert_eq!((samples.count, samples.stacks.len()), (4, 3));
+        let shares: Vec<(Vec<&str>, f64)> =
+            samples.shares().map(|(stack, share)| (stack.names().collect(), share)).collect();
+        let expected = [
+            (vec![UNKNOWN], 0.25),
+            (vec!["main"], 0.625),
+            (vec!["malloc", UNKNOWN, "main", "start"], 0.125),
+        ];
+        assert_eq!(shares, expected);
+    }
 
     #[inline(never)]
     fn deepest() -> u8 {
