@@ -35,15 +35,24 @@ pub(crate) fn layouts(number: u64, placing: Placing) -> String {
 
 /// A fraction as a signed percentage: `+1.23%`.
 pub(crate) fn percent(fraction: f64) -> String {
+    /// What is less than this comes from rounding.
+    const NOTHING: f64 = 1e-10;
     let value = 100.0 * fraction;
     let digits = match value.abs() {
+        // No "-0.00%".
+        v if v < NOTHING => return "+0.00%".to_owned(),
+        // One byte of a million can be a regression, which zero would contradict.
+        v if v < 0.005 => return format!("{:+}%", two_digits(value)),
         v if v < 9.995 => 2,
         v if v < 999.95 => 1,
         _ => 0,
     };
-    // No "-0.00%".
-    let value = if value.abs() < 0.005 { 0.0 } else { value };
     format!("{value:+.digits$}%")
+}
+
+/// A number rounded to two significant digits.
+fn two_digits(value: f64) -> f64 {
+    format!("{value:.1e}").parse().unwrap_or(value)
 }
 
 /// The size of a change in percent, without its sign: `1.23%`.
@@ -54,10 +63,12 @@ pub(crate) fn size(fraction: f64) -> String {
 /// The size of a threshold in percent, as it would be written: `2%`.
 pub(crate) fn short_size(fraction: f64) -> String {
     let percent = 100.0 * fraction.abs();
-    // Two decimals would show little of what is smaller, or nothing.
-    let shown = if percent < 0.1 { format!("{percent:.1e}") } else { size(fraction) };
+    // Two decimals would show little of what is smaller.
+    if percent < 0.1 {
+        return format!("{}%", two_digits(percent));
+    }
     // Its text has no zeros at the end.
-    format!("{}%", shown.trim_end_matches('%').parse::<f64>().unwrap_or(percent))
+    format!("{}%", size(fraction).trim_end_matches('%').parse::<f64>().unwrap_or(percent))
 }
 
 /// An allowed change, as short as it would be written: `+2%`, `-2.91%`.
@@ -356,10 +367,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_keep_three_digits_and_have_no_minus_zero() {
+    fn percentages_keep_three_digits_and_are_zero_only_for_no_change() {
         let table = [
             (0.0, "+0.00%"),
-            (-0.000_01, "+0.00%"),
+            (-0.0, "+0.00%"),
+            (-1e-16, "+0.00%"),
+            (1.0 / 800_000.0, "+0.00013%"),
+            (-0.000_01, "-0.001%"),
+            (0.000_05, "+0.01%"),
             (0.012_34, "+1.23%"),
             (-0.1, "-10.0%"),
             (0.1999, "+20.0%"),
