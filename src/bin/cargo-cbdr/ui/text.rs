@@ -35,24 +35,17 @@ pub(crate) fn layouts(number: u64, placing: Placing) -> String {
 
 /// A fraction as a signed percentage: `+1.23%`.
 pub(crate) fn percent(fraction: f64) -> String {
-    /// What is less than this comes from rounding.
-    const NOTHING: f64 = 1e-10;
     let value = 100.0 * fraction;
     let digits = match value.abs() {
-        // No "-0.00%".
-        v if v < NOTHING => return "+0.00%".to_owned(),
+        // What rounding left of zero, which has no "-0.00%".
+        v if v < 1e-10 => return "+0.00%".to_owned(),
         // One byte of a million can be a regression, which zero would contradict.
-        v if v < 0.005 => return format!("{:+}%", two_digits(value)),
+        v if v < 0.005 => return limit(fraction),
         v if v < 9.995 => 2,
         v if v < 999.95 => 1,
         _ => 0,
     };
     format!("{value:+.digits$}%")
-}
-
-/// A number rounded to two significant digits.
-fn two_digits(value: f64) -> f64 {
-    format!("{value:.1e}").parse().unwrap_or(value)
 }
 
 /// The size of a change in percent, without its sign: `1.23%`.
@@ -63,12 +56,10 @@ pub(crate) fn size(fraction: f64) -> String {
 /// The size of a threshold in percent, as it would be written: `2%`.
 pub(crate) fn short_size(fraction: f64) -> String {
     let percent = 100.0 * fraction.abs();
-    // Two decimals would show little of what is smaller.
-    if percent < 0.1 {
-        return format!("{}%", two_digits(percent));
-    }
+    // Two decimals would show little of what is smaller, or nothing.
+    let shown = if percent < 0.1 { format!("{percent:.1e}") } else { size(fraction) };
     // Its text has no zeros at the end.
-    format!("{}%", size(fraction).trim_end_matches('%').parse::<f64>().unwrap_or(percent))
+    format!("{}%", shown.trim_end_matches('%').parse::<f64>().unwrap_or(percent))
 }
 
 /// An allowed change, as short as it would be written: `+2%`, `-2.91%`.
