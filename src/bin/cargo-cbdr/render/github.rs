@@ -28,12 +28,8 @@ pub(super) fn write_summary(mut file: &File, result: &Readable<'_>) -> io::Resul
     file.write_all(format!("{}\n", markdown::summary(result)).as_bytes())
 }
 
-/// Prints an annotation for each metric that does not pass, one for each way in
+/// Writes an annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.
-pub(super) fn print(result: &Readable<'_>) -> io::Result<()> {
-    write(&mut io::stdout().lock(), result)
-}
-
 pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     let outcome = result.outcome;
     let fail_on = &outcome.policy.fail_on;

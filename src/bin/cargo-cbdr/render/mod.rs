@@ -48,7 +48,7 @@ pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {
     let text = match format {
         Format::Human => return human::print(result),
         Format::Json => return json::print(result.outcome),
-        Format::Github => return github::print(result),
+        Format::Github => return github::write(&mut io::stdout().lock(), result),
         Format::Markdown => markdown::comment(result),
         Format::Junit => junit::document(result)?,
     };

@@ -37,12 +37,14 @@ pub(crate) fn layouts(number: u64, placing: Placing) -> String {
 pub(crate) fn percent(fraction: f64) -> String {
     let value = 100.0 * fraction;
     let digits = match value.abs() {
+        // What rounding left of zero, which has no "-0.00%".
+        v if v < 1e-10 => return "+0.00%".to_owned(),
+        // One byte of a million can be a regression, which zero would contradict.
+        v if v < 0.005 => return limit(fraction),
         v if v < 9.995 => 2,
         v if v < 999.95 => 1,
         _ => 0,
     };
-    // No "-0.00%".
-    let value = if value.abs() < 0.005 { 0.0 } else { value };
     format!("{value:+.digits$}%")
 }
 
@@ -356,10 +358,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_keep_three_digits_and_have_no_minus_zero() {
+    fn percentages_keep_three_digits_and_are_zero_only_for_no_change() {
         let table = [
             (0.0, "+0.00%"),
-            (-0.000_01, "+0.00%"),
+            (-0.0, "+0.00%"),
+            (-1e-16, "+0.00%"),
+            (1.0 / 800_000.0, "+0.00013%"),
+            (-0.000_01, "-0.001%"),
+            (0.000_05, "+0.01%"),
             (0.012_34, "+1.23%"),
             (-0.1, "-10.0%"),
             (0.1999, "+20.0%"),
