@@ -43,6 +43,10 @@ pub(crate) enum ExecError {
 impl Advise for ExecError {
     fn advice(&self) -> Option<Help> {
         match self {
+            Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(
+                "install it, or choose one that is installed: `--toolchain NAME` \
+                 (`rustup toolchain list` shows them)",
+            ),
             Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
@@ -106,6 +110,12 @@ impl RunFault {
             RunFault::Exit(_) => None,
         }
     }
+}
+
+/// Whether rustup printed that it lacks the toolchain which a folder or a variable names.
+fn lacks_toolchain(stderr: &str) -> bool {
+    let lacks = |line: &str| line.contains("toolchain '") && line.ends_with("is not installed");
+    stderr.lines().any(lacks)
 }
 
 /// What to do if a program reports that its address is in use: in the system's words

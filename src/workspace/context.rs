@@ -22,6 +22,7 @@ use crate::model::revision::{BaseRule, Sides};
 use crate::model::side::Pair;
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
+use crate::settings::values::Toolchain;
 
 /// The prefix of the names of scratch folders in the cache.
 const SCRATCH: &str = "tmp-";
@@ -151,12 +152,18 @@ impl<'a> PrepareContext<'a> {
         self.reporter.event(Event::Prepared { seconds, cache: self.cache.path() });
     }
 
-    /// Gets the workspace around a folder from cargo.
+    /// Gets the workspace around a folder from cargo: the one of `toolchain`, or of the one that a
+    /// flag names, since the folder's own may not be installed.
     pub(super) fn workspace(
         &self,
         folder: &Path,
         toolchain: Option<&str>,
     ) -> Result<Workspace, Error> {
+        let named = match self.request.flags.clone().toolchain()? {
+            Toolchain::Named(name) => Some(name),
+            Toolchain::Of(_) | Toolchain::Each => None,
+        };
+        let toolchain = toolchain.or(named.as_deref());
         let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
         Ok(Workspace::parse(&self.tools.output(command)?)?)
     }

@@ -147,6 +147,23 @@ fn manifests_that_lack_what_is_asked_for_are_the_bases_fault() {
 }
 
 #[test]
+fn a_toolchain_that_is_not_installed_can_be_replaced() {
+    let repo = branched();
+    let bin = repo.around().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let rustup = "[ \"$RUSTUP_TOOLCHAIN\" = another ] && PATH=${PATH#*:} exec cargo \"$@\"\n\
+                  echo \"error: toolchain '1.2' is not installed\" >&2\nexit 1";
+    script(&repo, "bin/cargo", rustup);
+    let path = std::iter::once(bin).chain(std::env::split_paths(search_path()));
+    let path = std::env::join_paths(path).unwrap();
+    let compare = |args: &str| {
+        repo.cbdr(&format!("compare main --dry-run {args}")).env("PATH", &path).run()
+    };
+    compare("").code(101).says("hint: install it, or choose one that is installed: `--toolchain");
+    compare("--toolchain another").code(0);
+}
+
+#[test]
 fn a_bisection_goes_around_no_commit_that_the_machine_could_not_build() {
     let repo = branched();
     let ran = with_compiler(&repo, "head", "kill -9 $$").run().code(101);
