@@ -29,7 +29,7 @@ use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::error::{Cause, WorkspaceError};
-use crate::workspace::git::worktree::{Checkout, Store};
+use crate::workspace::git::worktree::Checkout;
 
 /// Variables in which a shell stores how and from where it called its last
 /// command. They differ from call to call, so build commands do not get them.
@@ -229,7 +229,7 @@ impl CommandBuild<'_, '_> {
     fn clean(&mut self) -> Result<(), Error> {
         let (side, root) = (self.setup.side(), &self.worktree.root);
         let revision = &self.setup.worktree.revision;
-        let store = Store::open(&self.context.cache.git(), &self.context.repo)?;
+        let store = self.context.store()?;
         let checkout = Checkout { side, path: root, revision };
         let check_out = || store.check_out(&self.context.repo, &checkout);
         if self.context.tools.interrupt.bound(check_out).is_err() {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::context::PrepareContext;
 use super::fetch;
-use super::files::{is_damage, remove};
+use super::files::{is_damage, remove, temporary_folder};
 use super::target_folder::remove_later;
 use super::tools::Captured;
 use crate::engine::event::Event;
@@ -67,20 +67,15 @@ impl Worktree {
 /// can't read the index.
 pub(super) fn ask_git_for_changes(context: &mut PrepareContext<'_>) -> Result<(), Error> {
     for root in snapshot::without_index(&context.repo)? {
-        let scratch = context.tools.scratch.path();
-        let folder = tempfile::Builder::new().prefix("index-").tempdir_in(scratch);
-        let folder = folder.map_err(Error::io("create a folder in", scratch))?;
+        let folder = temporary_folder("index-", context.tools.scratch.path())?;
         snapshot::copy_index(&root, folder.path())?;
         let mut args = set(["core.fsmonitor=false", "core.hooksPath=/dev/null"]);
-        for (option, value) in [("--git-dir=", folder.path()), ("--work-tree=", &*root)] {
-            let mut option = OsString::from(option);
-            option.push(value);
-            args.push(option);
-        }
         let status = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"];
         // Like libgit2 here, whatever the user's git ignores.
         args.extend(status.into_iter().chain(["--ignore-submodules=none"]).map(OsString::from));
         let mut command = context.tools.command("git", args, &root, None);
+        command.set_var("GIT_DIR", folder.path());
+        command.set_var("GIT_WORK_TREE", &root);
         command.set_var("GIT_NO_LAZY_FETCH", "1");
         command.set_var("GIT_OPTIONAL_LOCKS", "0");
         let printed = context.tools.output(command)?;
@@ -102,7 +97,27 @@ pub(super) fn check_out_sides(
 ) -> Result<Pair<Worktree>, Error> {
     fetch_missing_objects(context, &sides.base)?;
     fetch_missing_objects(context, &sides.head)?;
-    unless_damaged(context, |context| check_out_both(context, sides))
+    unless_damaged(context, |context| {
+        let store = context.store()?;
+        if context.request.dirty {
+            ask_git_for_changes(context)?;
+            sides.head.tree =
+                context.tools.interrupt.bound(|| snapshot::take(&context.repo, &store))?;
+            if context.request.aa {
+                sides.base.tree.clone_from(&sides.head.tree);
+            }
+        }
+        let paths = Pair::try_both(|side| get_ready(context, side, sides.of(side)))?;
+        let checkouts =
+            Pair::both(|side| Checkout { side, path: &paths[side], revision: sides.of(side) });
+        // Even if killed, it leaves nothing that the next call would consider complete.
+        let check_out = || store.check_out_both(&context.repo, &checkouts);
+        let Pair { base, head } = context.tools.interrupt.bound(check_out)?;
+        Ok(Pair {
+            base: worktree(context, &store, checkouts.base, base)?,
+            head: worktree(context, &store, checkouts.head, head)?,
+        })
+    })
 }
 
 /// Does what needs the private repository. If git fails, it is done again from scratch: the
@@ -129,31 +144,6 @@ fn may_be_damage(error: &Error) -> bool {
     file.is_some_and(|error| is_damage(error.source.kind()))
 }
 
-fn check_out_both(
-    context: &mut PrepareContext<'_>,
-    sides: &mut Sides,
-) -> Result<Pair<Worktree>, Error> {
-    let store = Store::open(&context.cache.git(), &context.repo)?;
-    if context.request.dirty {
-        ask_git_for_changes(context)?;
-        sides.head.tree =
-            context.tools.interrupt.bound(|| snapshot::take(&context.repo, &store))?;
-        if context.request.aa {
-            sides.base.tree.clone_from(&sides.head.tree);
-        }
-    }
-    let paths = Pair::try_both(|side| get_ready(context, side, sides.of(side)))?;
-    let checkouts =
-        Pair::both(|side| Checkout { side, path: &paths[side], revision: sides.of(side) });
-    // Even if killed, it leaves nothing that the next call would consider complete.
-    let check_out = || store.check_out_both(&context.repo, &checkouts);
-    let Pair { base, head } = context.tools.interrupt.bound(check_out)?;
-    Ok(Pair {
-        base: worktree(context, &store, checkouts.base, base)?,
-        head: worktree(context, &store, checkouts.head, head)?,
-    })
-}
-
 /// Checks out one revision as the head.
 pub(super) fn check_out_head(
     context: &mut PrepareContext<'_>,
@@ -161,8 +151,7 @@ pub(super) fn check_out_head(
 ) -> Result<Worktree, Error> {
     fetch_missing_objects(context, revision)?;
     unless_damaged(context, |context| {
-        let store = Store::open(&context.cache.git(), &context.repo)?;
-        let side = Side::Head;
+        let (store, side) = (context.store()?, Side::Head);
         let path = get_ready(context, side, revision)?;
         let checkout = Checkout { side, path: &path, revision };
         let check_out = || store.check_out(&context.repo, &checkout);
@@ -278,10 +267,7 @@ fn fetch_missing_objects(
         }
         let what = format!("files of {rev}");
         for objects in missing.chunks(OBJECTS) {
-            let mut args = fetch::OPTIONS.to_vec();
-            args.extend(["--filter=blob:none", "--", &remote]);
-            args.extend(objects.iter().map(String::as_str));
-            fetch::git(context, &remote, &what, &args)?;
+            fetch::fetch(context, &remote, &what, &["--filter=blob:none"], objects)?;
         }
         context.repo = Repo::discover(&context.request.folder)?;
     }

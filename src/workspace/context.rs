@@ -8,7 +8,9 @@ use tempfile::TempDir;
 
 use super::cache::{Cache, Lock, RepositoryCache};
 use super::cargo::{self, Workspace};
-use super::git::base::{BaseRequest, VARIABLES};
+use super::files::temporary_folder;
+use super::git::base::target_branches;
+use super::git::worktree::Store;
 use super::git::{self, Repo};
 use super::identical::Moves;
 use super::tools::Tools;
@@ -18,7 +20,7 @@ use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::process::Interrupt;
 use crate::model::notice::Notice;
-use crate::model::revision::{BaseRule, Sides};
+use crate::model::revision::Sides;
 use crate::model::side::Pair;
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
@@ -67,9 +69,11 @@ impl<'a> PrepareContext<'a> {
     /// Warns if the configuration, which a branch can change, names a base other than
     /// that of the CI job.
     pub(super) fn check_configured_base(&mut self, table: Option<&Table>) {
-        let asked = base_request(self.request, table);
-        let (None, Some(base)) = (asked.base, asked.configured) else { return };
-        let Some((variable, named)) = asked.variables.into_iter().next() else { return };
+        let flags = &self.request.flags;
+        let configured = table.and_then(|table| table.base.clone());
+        let Some(base) = configured.filter(|_| flags.base.is_none()) else { return };
+        let targets = target_branches(&self.request.env);
+        let Some((variable, named)) = targets.into_iter().next() else { return };
         if base.strip_prefix("origin/").unwrap_or(&base) != named {
             self.notice(Notice::ConfiguredBase { base, variable: variable.to_owned(), named });
         }
@@ -104,8 +108,7 @@ impl<'a> PrepareContext<'a> {
         if let Some(files) = uncommitted {
             self.notice(Notice::DirtyTree { files });
         }
-        let is_guess = sides.rule == BaseRule::FirstParent && sides.base_is_guessed;
-        if is_guess && !self.is_merge_of_github(&sides.head.commit) {
+        if sides.base_is_guessed && !self.is_merge_of_github(&sides.head.commit) {
             self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
         }
         Ok(false)
@@ -150,6 +153,11 @@ impl<'a> PrepareContext<'a> {
     pub(super) fn prepared(&mut self, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
         self.reporter.event(Event::Prepared { seconds, cache: self.cache.path() });
+    }
+
+    /// The private repository.
+    pub(super) fn store(&self) -> Result<Store, Error> {
+        Ok(Store::open(&self.cache.git(), &self.repo)?)
     }
 
     /// Gets the workspace around a folder from cargo: the one of `toolchain`, or of the one that a
@@ -221,8 +229,7 @@ pub(super) fn lock_cache(
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-    let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(path);
-    Ok((lock, scratch.map_err(Error::io("create a folder in", path))?))
+    Ok((lock, temporary_folder(SCRATCH, path)?))
 }
 
 /// The repository's part of the cache.
@@ -253,22 +260,4 @@ pub(crate) fn user_workspace(
     let context = PrepareContext::open(request, context, reporter)?;
     let workspace = context.workspace(&request.folder, None)?;
     Ok((workspace, context.repo.root().to_owned()))
-}
-
-/// The base that the flags, and then `table`, name.
-pub(crate) fn base_request(request: &Request, table: Option<&Table>) -> BaseRequest {
-    let var = |name: &'static str| {
-        let value = environment::var(&request.env, name)?.to_str();
-        value.filter(|value| !value.is_empty()).map(|value| (name, value.to_owned()))
-    };
-    BaseRequest {
-        base: request.flags.base.clone(),
-        configured: table.and_then(|table| table.base.clone()),
-        variables: VARIABLES.into_iter().filter_map(var).collect(),
-        head: request.head.clone(),
-        fallback: request.fallback_base.clone(),
-        exact: request.exact_base,
-        dirty: request.dirty,
-        aa: request.aa,
-    }
 }

@@ -2,7 +2,6 @@
 //! is fetched into the user's clone with the installed git, if the user allows
 //! it.
 
-use super::base_request;
 use super::context::PrepareContext;
 use super::tools::Captured;
 use crate::engine::event::Event;
@@ -18,7 +17,7 @@ use crate::workspace::git::{self, Absence, Repo, line, remote};
 const STEPS: [u32; 4] = [32, 128, 512, 2048];
 
 /// The first arguments of every fetch: nothing is fetched except what is named.
-pub(super) const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 6] = [
     "fetch",
     "--quiet",
     "--no-tags",
@@ -33,13 +32,13 @@ pub(super) fn resolve(
     context: &mut PrepareContext<'_>,
     table: Option<&Table>,
 ) -> Result<Sides, Error> {
-    let mut asked = base_request(context.request, table);
+    let mut request = context.request.clone();
     let mut fetched: Vec<String> = Vec::new();
     // The last one is the whole history.
     let mut steps = STEPS.map(Some).into_iter().chain([None]);
     loop {
-        let error = match context.repo.resolve(&asked) {
-            Err(error) if context.request.fetch => error,
+        let error = match context.repo.resolve(&request, table) {
+            Err(error) if request.fetch => error,
             resolved => return Ok(resolved?),
         };
         match &error {
@@ -56,9 +55,9 @@ pub(super) fn resolve(
                 fetch_name(context, name)?;
                 fetched.push(name.clone());
             }
-            git::Error::NoBase(_) if asked.base.is_none() => {
+            git::Error::NoBase(_) if request.flags.base.is_none() => {
                 let Some(name) = default_branch(context)? else { return Err(error.into()) };
-                asked.base = Some(name);
+                request.flags.base = Some(name);
             }
             _ => return Err(error.into()),
         }
@@ -93,14 +92,10 @@ fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error>
             (None, None) => return Ok(()),
         }
     };
-    let mut args = OPTIONS.to_vec();
     // With a depth, git would cut off existing history; a complete clone is never
     // cut off.
-    if line::is_shallow(&context.repo) && !remote::holds(&context.repo, &tip) {
-        args.push("--depth=1");
-    }
-    args.extend(["--", &remote, &refspec]);
-    git(context, &remote, name, &args).map(drop)
+    let is_cut = line::is_shallow(&context.repo) && !remote::holds(&context.repo, &tip);
+    fetch(context, &remote, name, if is_cut { &["--depth=1"] } else { &[] }, &[refspec])
 }
 
 /// Fetches `step` more commits of the history of both, or all.
@@ -118,10 +113,20 @@ fn deepen(
         Some(step) => (format!("--deepen={step}"), format!("{step} more commits of the history")),
         None => ("--unshallow".to_owned(), "the whole history".to_owned()),
     };
-    let mut args = OPTIONS.to_vec();
-    args.extend([depth.as_str(), "--", &remote]);
-    args.extend(ends.iter().map(String::as_str));
-    git(context, &remote, &what, &args).map(drop)
+    fetch(context, &remote, &what, &[&depth], &ends)
+}
+
+/// Fetches `what`, the objects or references `names`, into the user's clone.
+pub(super) fn fetch(
+    context: &mut PrepareContext<'_>,
+    remote: &str,
+    what: &str,
+    options: &[&str],
+    names: &[String],
+) -> Result<(), Error> {
+    let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+    let args = [&OPTIONS[..], options, &["--", remote], &names].concat();
+    git(context, remote, what, &args).map(drop)
 }
 
 /// The remote's default branch.

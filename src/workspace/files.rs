@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tempfile::TempDir;
 
 use crate::error::FileError;
 use crate::exec::system::{self, Memo};
@@ -47,6 +48,12 @@ fn unless_gone<T>(read: io::Result<T>, path: &Path) -> Result<Option<T>, FileErr
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         read => read.map(Some).map_err(FileError::new("read", path)),
     }
+}
+
+/// A folder in another one, for files that are needed for a moment; `prefix` begins its name.
+pub(super) fn temporary_folder(prefix: &str, inside: &Path) -> Result<TempDir, FileError> {
+    let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(inside);
+    folder.map_err(FileError::new("create a folder in", inside))
 }
 
 /// Removes a file, a link, or a folder with its content, if it exists.

@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 pub use cargo::record_invocation;
-pub(crate) use context::{base_request, repository_cache, user_table, user_workspace};
+pub(crate) use context::{repository_cache, user_table, user_workspace};
 pub use environment::compiler_flags;
 pub(crate) use identical::{Moves, SameRun, names_package};
 pub(crate) use lock_file::Versions;

@@ -1,7 +1,7 @@
 //! The benchmark's own sources: whether they differ between the sides, and
 //! copying one side's over the other's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::context::PrepareContext;
@@ -10,7 +10,7 @@ use super::setup::Manifests;
 use crate::error::Error;
 use crate::exec::system::digest;
 use crate::model::notice::{Notice, RunNotice};
-use crate::model::side::Side;
+use crate::model::side::{Pair, Side};
 use crate::model::target::{Package, Target};
 use crate::settings;
 use crate::settings::options::{Benchmark, Subject};
@@ -41,6 +41,20 @@ fn source_to_overlay(package: &Package, target: &Target) -> Option<PathBuf> {
     }
 }
 
+/// The path of a benchmark's target on a side, by one of these functions, relative to the root
+/// of the worktree.
+fn inside(
+    context: &PrepareContext<'_>,
+    side: Side,
+    benchmark: &Benchmark,
+    manifests: &Manifests,
+    path: impl Fn(&Package, &Target) -> Option<PathBuf>,
+) -> Option<PathBuf> {
+    let Subject::Target(target, _) = &benchmark.subject else { return None };
+    let path = path(manifests.package(side, benchmark)?, target)?;
+    Some(path.strip_prefix(context.cache.worktree(side)).ok()?.to_owned())
+}
+
 /// The side whose benchmark sources both sides get, if one is named.
 pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error> {
     let mut asked = benchmarks.iter().map(|benchmark| benchmark.measuring.bench_from);
@@ -61,20 +75,14 @@ pub(super) fn lay_over(
     manifests: &Manifests,
 ) -> Result<String, Error> {
     let (tree, other) = (context.cache.worktree(from), context.cache.worktree(from.other()));
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for benchmark in benchmarks {
-        let Subject::Target(target, _) = &benchmark.subject else {
-            let why = "the benchmark sources of a command are not known".to_owned();
-            let value = from.name().to_owned();
-            return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
-        };
-        let package = manifests.package(from, benchmark);
-        let path = package.and_then(|package| source_to_overlay(package, target));
-        let inside = path.as_deref().and_then(|path| path.strip_prefix(&tree).ok());
-        paths.extend(inside.map(Path::to_owned));
+    if benchmarks.iter().any(|of| matches!(of.subject, Subject::Command { .. })) {
+        let why = "the benchmark sources of a command are not known".to_owned();
+        let value = from.name().to_owned();
+        return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
     }
-    paths.sort();
-    paths.dedup();
+    let paths = benchmarks.iter();
+    let paths = paths.filter_map(|of| inside(context, from, of, manifests, source_to_overlay));
+    let paths: BTreeSet<PathBuf> = paths.collect();
     let (mut files, mut replaced) = (SourceFiles::new(), SourceFiles::new());
     for path in &paths {
         files.extend(read(&tree, path)?);
@@ -98,17 +106,11 @@ pub(super) fn tell_changed_sources(
     manifests: &Manifests,
 ) -> Result<(), Error> {
     for benchmark in benchmarks {
-        let Subject::Target(target, _) = &benchmark.subject else { continue };
-        let files_of = |side: Side| -> Result<Option<SourceFiles>, Error> {
-            let tree = context.cache.worktree(side);
-            let package = manifests.package(side, benchmark);
-            let source = package.and_then(|package| own_source(package, target));
-            let inside = source.as_deref().and_then(|source| source.strip_prefix(&tree).ok());
-            inside.map(|inside| read(&tree, inside)).transpose()
-        };
-        let (Some(base), Some(head)) = (files_of(Side::Base)?, files_of(Side::Head)?) else {
-            continue;
-        };
+        let files = Pair::try_both(|side| {
+            let source = inside(context, side, benchmark, manifests, own_source);
+            source.map(|source| read(&context.cache.worktree(side), &source)).transpose()
+        })?;
+        let Pair { base: Some(base), head: Some(head) } = files else { continue };
         if let Some(path) = differing(&head, &base) {
             let (benchmark, path) = (benchmark.name.clone(), path.display().to_string());
             context.notice(Notice::Run(RunNotice::BenchChanged { benchmark, path }));

@@ -26,7 +26,9 @@ use super::context::lock_cache;
 use super::identical::{Moves, SameRun};
 use super::lock_file::Versions;
 use super::settings::of_table;
-use super::{Preparation, Prepared, Preview, Request, SourceFile, State, environment, preview};
+use super::{
+    Preparation, Prepared, Preview, PreviewedBenchmark, Request, SourceFile, State, environment,
+};
 use crate::engine::event::{Event, Reporter};
 use crate::error::{Advise, Error, Help};
 use crate::exec::process::Interrupt;
@@ -335,7 +337,7 @@ impl Pack {
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
             let is_new = is_new.then(|| "it is not on the base".to_owned());
-            preview::previewed(&one.benchmark, Pair::default(), is_new)
+            PreviewedBenchmark::new(&one.benchmark, Pair::default(), is_new)
         };
         let by_benchmarks = settings.policy.shard_by == ShardBy::Benchmarks;
         Ok(Preview {

@@ -153,11 +153,7 @@ impl Preview {
 /// The programs that runs of a benchmark look up in the `PATH`.
 fn programs(benchmark: &Benchmark) -> Vec<String> {
     let Hooks { prepare, setup, cleanup } = &benchmark.measuring.hooks;
-    let command = match &benchmark.subject {
-        Subject::Command { words, .. } => Some(words),
-        Subject::Target(..) => None,
-    };
-    let called = [prepare.as_ref(), setup.as_ref(), cleanup.as_ref(), command];
+    let called = [prepare.as_ref(), setup.as_ref(), cleanup.as_ref(), command(benchmark)];
     let called = called.into_iter().flatten().filter_map(|words| words.first());
     let called = called.filter(|word| !word.contains(std::path::is_separator)).cloned();
     let is_simulated = benchmark.asked().any(|metric| metric.ends_with("_cachegrind"));
@@ -166,54 +162,52 @@ fn programs(benchmark: &Benchmark) -> Vec<String> {
 
 fn resolved(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
     let sides = setup.sides();
-    let (build, is_on_base) = match &benchmark.subject {
-        Subject::Command { build, .. } => {
-            let is_on_base = sides.base.package(&benchmark.package).map(drop);
-            (Pair::both(|_| build.clone()), is_on_base)
-        }
+    let build = |side: &SideSetup| match &benchmark.subject {
+        Subject::Command { build, .. } => build.clone(),
+        Subject::Target(..) if side.lack(benchmark).is_some() => None,
         Subject::Target(target, options) => {
-            let words = |side: &SideSetup| -> Option<Vec<String>> {
-                side.folder_of(benchmark, target).ok()?;
-                let call = TargetCall {
-                    kind: target.kind,
-                    names: vec![&target.name],
-                    options: &side.options(benchmark, target, options),
-                    into: Path::new(""),
-                    configs: &[],
-                    linker: None,
-                };
-                let args = call.plain_args().into_iter();
-                let args = args.map(|word| word.to_string_lossy().into_owned());
-                Some(std::iter::once("cargo".to_owned()).chain(args).collect())
+            let call = TargetCall {
+                kind: target.kind,
+                names: vec![&target.name],
+                options: &side.options(benchmark, target, options),
+                into: Path::new(""),
+                configs: &[],
+                linker: None,
             };
-            let is_on_base = sides.base.folder_of(benchmark, target).map(drop);
-            (Pair { base: words(sides.base), head: words(sides.head) }, is_on_base)
+            let args = call.plain_args().into_iter();
+            let args = args.map(|word| word.to_string_lossy().into_owned());
+            Some(std::iter::once("cargo".to_owned()).chain(args).collect())
         }
     };
-    previewed(benchmark, build, is_on_base.err())
+    PreviewedBenchmark::new(benchmark, sides.map(build), sides.base.lack(benchmark))
 }
 
-pub(super) fn previewed(
-    benchmark: &Benchmark,
-    build: Pair<Option<Vec<String>>>,
-    is_new: Option<String>,
-) -> PreviewedBenchmark {
-    let command = match &benchmark.subject {
-        Subject::Command { words, .. } => Some(words.clone()),
+impl PreviewedBenchmark {
+    pub(super) fn new(
+        benchmark: &Benchmark,
+        build: Pair<Option<Vec<String>>>,
+        is_new: Option<String>,
+    ) -> Self {
+        let gate = |gate: &Gate| {
+            let is_its = |waiver: &&Waiver| waiver.metric == gate.metric;
+            Gate { waiver: benchmark.waivers.iter().find(is_its).cloned(), ..gate.clone() }
+        };
+        PreviewedBenchmark {
+            name: benchmark.name.clone(),
+            package: benchmark.package.clone(),
+            command: command(benchmark).cloned(),
+            build,
+            is_new,
+            gates: benchmark.gates.iter().map(gate).collect(),
+            gates_are_default: benchmark.gates_are_default,
+            settings: benchmark.table.own_settings(),
+        }
+    }
+}
+
+fn command(benchmark: &Benchmark) -> Option<&Vec<String>> {
+    match &benchmark.subject {
+        Subject::Command { words, .. } => Some(words),
         Subject::Target(..) => None,
-    };
-    let gate = |gate: &Gate| {
-        let is_its = |waiver: &&Waiver| waiver.metric == gate.metric;
-        Gate { waiver: benchmark.waivers.iter().find(is_its).cloned(), ..gate.clone() }
-    };
-    PreviewedBenchmark {
-        name: benchmark.name.clone(),
-        package: benchmark.package.clone(),
-        command,
-        build,
-        is_new,
-        gates: benchmark.gates.iter().map(gate).collect(),
-        gates_are_default: benchmark.gates_are_default,
-        settings: benchmark.table.own_settings(),
     }
 }

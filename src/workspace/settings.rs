@@ -58,16 +58,15 @@ pub(super) fn check_pairs(request: &Request, settings: &Settings) -> Result<(), 
     let gates = settings.benchmarks.iter().flat_map(|one| &one.gates);
     // Sizes are known without any pair.
     let has_size = gates.into_iter().any(|gate| is_size(&gate.metric));
-    match (settings.limits.pairs, least) {
-        (Some(most), Some(least)) if request.decides && most < least && !has_size => {
-            let error = settings::Error::TooFewPairs { most, least };
-            let all = settings.table.common_settings();
-            match all.iter().find(|one| one.key == "max-pairs").and_then(|one| one.side) {
-                Some(side) => Err(error.of(side).into()),
-                None => Err(error.into()),
-            }
-        }
-        _ => Ok(()),
+    let Some((most, least)) = settings.limits.pairs.zip(least) else { return Ok(()) };
+    if most >= least || has_size || !request.decides {
+        return Ok(());
+    }
+    let error = settings::Error::TooFewPairs { most, least };
+    let mut all = settings.table.common_settings().into_iter();
+    match all.find(|one| one.key == "max-pairs").and_then(|one| one.side) {
+        Some(side) => Err(error.of(side).into()),
+        None => Err(error.into()),
     }
 }
 

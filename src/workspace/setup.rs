@@ -45,12 +45,9 @@ pub(super) struct Setup {
 impl Setup {
     /// Whether a benchmark gates on the base, but the base lacks what it is on the head.
     pub(super) fn lacks_gated(&self, benchmark: &Benchmark) -> bool {
-        let lacks = |base: &SideSetup| match &benchmark.subject {
-            Subject::Target(target, _) => base.folder_of(benchmark, target).is_err(),
-            Subject::Command { .. } => base.package(&benchmark.package).is_err(),
-        };
         let base = self.base.as_ref().filter(|base| base.workspace.is_ok());
-        self.gated.contains(&benchmark.name) && base.is_some_and(lacks)
+        self.gated.contains(&benchmark.name)
+            && base.is_some_and(|base| base.lack(benchmark).is_some())
     }
 
     /// The arguments of cargo with which a benchmark is built on each side, if they differ.
@@ -124,6 +121,14 @@ impl SideSetup {
         let own = self.renamed.get(name).map_or(name, String::as_str);
         let package = workspace.package(own);
         package.ok_or_else(|| format!("its workspace has no package `{name}`"))
+    }
+
+    /// Why it does not have what a benchmark is on the head, if it does not.
+    pub(super) fn lack(&self, benchmark: &Benchmark) -> Option<String> {
+        match &benchmark.subject {
+            Subject::Target(target, _) => self.folder_of(benchmark, target).err(),
+            Subject::Command { .. } => self.package(&benchmark.package).err(),
+        }
     }
 
     /// Whether the package in a folder has a library.
@@ -212,33 +217,34 @@ pub(super) fn set_up(
     let asked = flags.clone().over(head_table.clone().unwrap_or_default()).toolchain()?;
     // Another cargo may read the manifests in another way.
     let known = known.filter(|_| matches!(asked, Toolchain::Each | Toolchain::Of(Side::Head)));
-    let (inside, has_base) = (&*user.inside, base.is_some());
+    let has_base = base.is_some();
     let toolchains = toolchains(context, asked, &folders, has_base)?;
-    let mut manifests = Manifests::read(context, known, inside, &folders, &toolchains, has_base)?;
+    let places = Places { inside: &user.inside, folders, toolchains, has_base };
+    let mut manifests = Manifests::read(context, known, &places)?;
     let Resolved { mut settings, removed, gated, notices } =
-        manifests.resolve(context, &folders, head_table.clone())?;
+        manifests.resolve(context, &places, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
     settings::check_pairs(context.request, &settings)?;
-    let nightly = toolchains.head.as_deref();
-    unstable::leave_out(context, &mut settings.benchmarks, &manifests, &folders.head, nightly)?;
+    unstable::leave_out(context, &mut settings.benchmarks, &manifests, &places)?;
     let mut overlaid = None;
     if has_base {
         if let Some(from) = overlay::bench_from(&settings.benchmarks)? {
             let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
             overlaid = Some((from.other(), contents));
-            manifests = Manifests::read(context, None, inside, &folders, &toolchains, has_base)?;
+            manifests = Manifests::read(context, None, &places)?;
             // The notices about differences are from before both sides had the sources of
             // one.
-            settings = manifests.resolve(context, &folders, head_table)?.settings;
+            settings = manifests.resolve(context, &places, head_table)?.settings;
         }
         overlay::tell_changed_sources(context, &settings.benchmarks, &manifests)?;
     }
     if context.request.one_unit {
-        let own = manifests.own_packages(context, &toolchains.head);
+        let own = manifests.own_packages(context, &places);
         settings.benchmarks.iter_mut().for_each(|benchmark| benchmark.use_one_unit(&own));
     }
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
     let user_root = &user.workspace.root;
+    let toolchains = places.toolchains;
     let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
     let renamed = manifests.renamed(&context.cache);
     let mut complete =
@@ -279,6 +285,17 @@ pub(super) fn set_up(
     Ok(Setup { settings, removed, gated, base, head })
 }
 
+/// Where the manifests of the worktrees are, and which toolchain reads them.
+pub(super) struct Places<'a> {
+    /// The folder of the manifest, relative to the root.
+    inside: &'a Path,
+    /// Its full path on each side.
+    pub(super) folders: Pair<PathBuf>,
+    /// The one that rustup should use; `None` for the side's own.
+    pub(super) toolchains: Pair<Option<String>>,
+    has_base: bool,
+}
+
 /// The manifests of the worktrees, as parsed by cargo.
 pub(super) struct Manifests {
     head: Workspace,
@@ -292,26 +309,23 @@ impl Manifests {
     fn read(
         context: &PrepareContext<'_>,
         known: Option<Workspace>,
-        inside: &Path,
-        folders: &Pair<PathBuf>,
-        toolchains: &Pair<Option<String>>,
-        has_base: bool,
+        Places { inside, folders, toolchains, has_base }: &Places<'_>,
     ) -> Result<Self, Error> {
         let of =
             |side: Side| workspace_of(context, side, &folders[side], toolchains[side].as_deref());
         let head = known.map_or_else(|| of(Side::Head), Ok)?;
-        let base = if !has_base {
-            Err(String::new())
-        } else if folders.base.is_dir() {
-            match of(Side::Base) {
+        let base = match *has_base {
+            false => Err(String::new()),
+            true if !folders.base.is_dir() => {
+                let folder = inside.display().to_string();
+                Err(WorkspaceError::NotCommitted { side: Side::Base, folder }.to_string())
+            }
+            true => match of(Side::Base) {
                 Err(error) if matches!(error.as_kind(), Some(WorkspaceError::Manifests { .. })) => {
                     Err(why(&error))
                 }
                 read => Ok(read?),
-            }
-        } else {
-            let folder = inside.display().to_string();
-            Err(Error::from(WorkspaceError::NotCommitted { side: Side::Base, folder }).to_string())
+            },
         };
         context.tools.interrupt.check()?;
         if let Ok(base) = &base {
@@ -338,11 +352,8 @@ impl Manifests {
 
     /// The names of the workspace's packages, and of those that they depend on by path, be it
     /// through others outside of the workspace.
-    fn own_packages(
-        &self,
-        context: &PrepareContext<'_>,
-        toolchain: &Option<String>,
-    ) -> BTreeSet<String> {
+    fn own_packages(&self, context: &PrepareContext<'_>, places: &Places<'_>) -> BTreeSet<String> {
+        let toolchain = places.toolchains.head.as_deref();
         let all = self.base.iter().chain([&self.head]).flat_map(|workspace| &workspace.packages);
         let mut left: Vec<Package> = all.cloned().collect();
         let mut known: BTreeSet<PathBuf> =
@@ -354,7 +365,7 @@ impl Manifests {
                 names.insert(name);
                 // What cargo can't read is an error of the build.
                 if known.insert(folder.clone())
-                    && let Ok(outside) = context.workspace(&folder, toolchain.as_deref())
+                    && let Ok(outside) = context.workspace(&folder, toolchain)
                 {
                     left.extend(outside.package_around(&folder).cloned());
                 }
@@ -376,7 +387,7 @@ impl Manifests {
     fn resolve(
         &self,
         context: &PrepareContext<'_>,
-        folders: &Pair<PathBuf>,
+        Places { folders, .. }: &Places<'_>,
         head_table: Option<Table>,
     ) -> Result<Resolved, Error> {
         let flags = &context.request.flags;
@@ -466,24 +477,28 @@ fn provide_lock_files(
     configs: &[PathBuf],
     toolchain: &Option<String>,
 ) -> Result<Pair<String>, Error> {
-    let head = &manifests.head.root;
-    let base = manifests.base.as_ref().ok().map(|workspace| &workspace.root);
     let read = |root: &Path| {
         let path = root.join("Cargo.lock");
         unless_damaged(std::fs::read(&path), &path)
     };
-    let base_lock = base.map(|root| read(root)).transpose()?.flatten();
-    let head_lock = read(head)?;
-    let base_lacks = base.filter(|_| base_lock.is_none());
-    let head_lacks = head_lock.is_none().then_some(head);
-    let lacking = base_lacks.into_iter().chain(head_lacks).map(|root| root.join("Cargo.lock"));
-    let lacking: Vec<PathBuf> = lacking.collect();
-    for path in lacking.iter().filter(|path| path.is_symlink()) {
-        // A dangling link must not lead out of the worktree.
-        remove(path)?;
+    let head = &manifests.head.root;
+    let base = manifests.base.as_ref().ok().map(|workspace| &workspace.root);
+    let roots = Pair { base, head: Some(head) };
+    let mut locks = Pair::default();
+    let mut lacking = Vec::new();
+    for side in Side::BOTH {
+        let Some(root) = roots[side] else { continue };
+        locks[side] = read(root)?;
+        if locks[side].is_none() {
+            lacking.push(root.join("Cargo.lock"));
+        }
     }
     if !lacking.is_empty() {
-        let content = match read(user_root)?.or(head_lock).or(base_lock) {
+        for path in lacking.iter().filter(|path| path.is_symlink()) {
+            // A dangling link must not lead out of the worktree.
+            remove(path)?;
+        }
+        let content = match read(user_root)?.or(locks.head).or(locks.base) {
             Some(content) => content,
             None => resolved_lock_file(context, head, configs, toolchain.as_deref())?.into_bytes(),
         };
@@ -491,8 +506,10 @@ fn provide_lock_files(
             fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
         }
     }
-    let digest_of = |root: &PathBuf| read(root).map(|lock| digest(&lock.unwrap_or_default()));
-    Ok(Pair { base: base.map(digest_of).transpose()?.unwrap_or_default(), head: digest_of(head)? })
+    Pair::try_both(|side| {
+        let Some(root) = roots[side] else { return Ok(String::new()) };
+        Ok(digest(&read(root)?.unwrap_or_default()))
+    })
 }
 
 /// The lock file that was resolved before for the head's workspace at `root`, else a new one.

@@ -21,7 +21,6 @@ use crate::model::revision::Sides;
 use crate::model::side::{Pair, Side};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::functions::ChangedFunctions;
-use crate::workspace::git::worktree::Store;
 
 /// The builds of one side.
 pub(super) struct BuiltSide<'a> {
@@ -77,8 +76,7 @@ pub(super) fn build_sides(
     let must_run = context.request.aa || context.request.always_run;
     let commands_differ = must_run || sides.base.tree != sides.head.tree;
     let built = build_both(context, setup, commands_differ)?;
-    let store = Store::open(&context.cache.git(), &context.repo)?;
-    let changed = store.changed_paths(&sides.base, &sides.head)?;
+    let changed = context.store()?.changed_paths(&sides.base, &sides.head)?;
     context.moves = moves(&setup.sides(), changed);
     let mut survey = Survey {
         setup,
@@ -172,8 +170,7 @@ impl Survey<'_> {
         if self.setup.lacks_gated(benchmark) {
             self.lost.push(Removed { benchmark: benchmark.name.clone(), metric: None });
         }
-        if let Some((side, harness)) = unusable_harness(benchmark, &both)? {
-            self.leave_out_unusable(context, benchmark, side, harness);
+        if self.leave_out_unusable(context, benchmark, &both)? {
             return Ok(None);
         }
         if let Pair { base: Runnable::Program(base), head: Runnable::Program(head) } = &mut both {
@@ -193,20 +190,32 @@ impl Survey<'_> {
         Ok(Some(self.prepared(benchmark, state, same_run)))
     }
 
+    /// Leaves a target that was not named out if its harness can't be used; returns whether it
+    /// did.
     fn leave_out_unusable(
         &mut self,
         context: &mut PrepareContext<'_>,
         benchmark: &Benchmark,
-        side: Side,
-        harness: &'static str,
-    ) {
-        let benchmark = benchmark.name.clone();
-        if side == Side::Head && self.setup.gated.contains(&benchmark) {
-            self.lost.push(Removed { benchmark: benchmark.clone(), metric: None });
+        both: &Pair<Runnable>,
+    ) -> Result<bool, Error> {
+        if !benchmark.is_found || benchmark.harness.is_some() {
+            return Ok(false);
         }
-        let why = format!("the results of {harness} can't be read");
-        context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
-        self.unusable.get_or_insert(ExecError::UnusableHarness { benchmark, harness });
+        for side in Side::BOTH {
+            let Runnable::Program(built) = &both[side] else { continue };
+            let Some(path) = &built.program.executable else { continue };
+            let executable = fs_err::read(path).map_err(Error::io("read", path))?;
+            let Some(harness) = harness::unusable(&executable) else { continue };
+            let benchmark = benchmark.name.clone();
+            if side == Side::Head && self.setup.gated.contains(&benchmark) {
+                self.lost.push(Removed { benchmark: benchmark.clone(), metric: None });
+            }
+            let why = format!("the results of {harness} can't be read");
+            context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
+            self.unusable.get_or_insert(ExecError::UnusableHarness { benchmark, harness });
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     fn prepared(
@@ -248,26 +257,6 @@ impl Survey<'_> {
         context.cache.prune(&[self.built.base.names(), self.built.head.names()].concat());
         Ok(BuiltBenchmarks { prepared: self.prepared, lost: self.lost })
     }
-}
-
-/// The harness of a target that was not named, if it can't be used, and the side that has it
-/// (the base if both have).
-fn unusable_harness(
-    benchmark: &Benchmark,
-    both: &Pair<Runnable>,
-) -> Result<Option<(Side, &'static str)>, Error> {
-    if !benchmark.is_found || benchmark.harness.is_some() {
-        return Ok(None);
-    }
-    for side in Side::BOTH {
-        let Runnable::Program(built) = &both[side] else { continue };
-        let Some(path) = &built.program.executable else { continue };
-        let executable = fs_err::read(path).map_err(Error::io("read", path))?;
-        if let Some(harness) = harness::unusable(&executable) {
-            return Ok(Some((side, harness)));
-        }
-    }
-    Ok(None)
 }
 
 /// Which option shows why a target that was not named does not build.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use super::files::temporary_folder;
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
@@ -59,9 +60,7 @@ impl<'a> Tools<'a> {
 
     /// Runs a command with its output captured.
     pub(crate) fn capture(&self, mut command: Command) -> Result<Captured, Error> {
-        let scratch = self.scratch.path();
-        let folder = tempfile::Builder::new().prefix("captured-").tempdir_in(scratch);
-        let folder = folder.map_err(Error::io("create a folder in", scratch))?;
+        let folder = temporary_folder("captured-", self.scratch.path())?;
         let (out, err) = (folder.path().join("out"), folder.path().join("err"));
         command.stdout = Sink::File(out.clone());
         command.stderr = Sink::File(err.clone());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::context::PrepareContext;
-use super::setup::{Manifests, rustc_version};
+use super::setup::{Manifests, Places, rustc_version};
 use crate::error::Error;
 use crate::model::notice::Notice;
 use crate::model::side::Side;
@@ -17,8 +17,7 @@ const UNSTABLE: &str = "#![feature(";
 const BOOTSTRAP: &str = "RUSTC_BOOTSTRAP";
 
 /// Leaves out targets that were not named if their source needs a nightly compiler on every
-/// side that has it, and the compiler is not one. `folder` is the head's, and `toolchain`
-/// the one that rustup should use there.
+/// side that has it, and the head's compiler is not one.
 ///
 /// # Errors
 /// If no target is left.
@@ -26,8 +25,7 @@ pub(super) fn leave_out(
     context: &mut PrepareContext<'_>,
     benchmarks: &mut Vec<Benchmark>,
     manifests: &Manifests,
-    folder: &Path,
-    toolchain: Option<&str>,
+    Places { folders, toolchains, .. }: &Places<'_>,
 ) -> Result<(), Error> {
     let is_unstable = |benchmark: &Benchmark| {
         let Subject::Target(target, _) = &benchmark.subject else { return false };
@@ -40,7 +38,7 @@ pub(super) fn leave_out(
     if is_bootstrapping || !benchmarks.iter().any(is_unstable) {
         return Ok(());
     }
-    let version = rustc_version(context, folder, toolchain)?;
+    let version = rustc_version(context, &folders.head, toolchains.head.as_deref())?;
     let release = version.lines().find_map(|line| line.strip_prefix("release: "));
     let release = release.unwrap_or_default().to_owned();
     if release.is_empty() || release.contains("-nightly") || release.contains("-dev") {

@@ -11,8 +11,8 @@ use crate::flows::error::FlowError;
 use crate::model::words::words;
 use crate::model::{BaseRule, Doubt, Metric, Revision, Sides, Verdict};
 use crate::settings;
+use crate::settings::table::Table;
 use crate::stats::lookback::{Distribution, Point, WINDOW, best};
-use crate::workspace::git::base::BaseRequest;
 use crate::workspace::git::line::{self, Parents};
 use crate::workspace::git::{self, Repo};
 use crate::workspace::{self, Request};
@@ -135,7 +135,7 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
     let latest = latest_results(&own, &revision, options.all_machines)?;
     let baseline = match &options.baseline {
         Some(name) => Some((repo.at(Some(name))?.commit, BaselineRule::Named)),
-        None => usual_baseline(&repo, &workspace::base_request(request, Some(&table)), &revision)?,
+        None => usual_baseline(&repo, request, &table, &revision)?,
     };
     let line = match &baseline {
         Some((commit, _)) => line::commits(&repo, commit, WINDOW, options.parents)?,
@@ -206,10 +206,11 @@ fn check_names(
 /// commit of BASE. Without a BASE, the commit counts as one of it.
 fn usual_baseline(
     repo: &Repo,
-    asked: &BaseRequest,
+    request: &Request,
+    table: &Table,
     revision: &Revision,
 ) -> Result<Option<(String, BaselineRule)>, Error> {
-    Ok(match repo.resolve(asked) {
+    Ok(match repo.resolve(request, Some(table)) {
         Ok(Sides { head_is_base: true, .. }) | Err(git::Error::NoBase(_)) => {
             line::parent(repo, &revision.commit)?.map(|commit| (commit, BaselineRule::Parent))
         }

@@ -109,7 +109,7 @@ pub fn all_notes(request: &Request) -> Result<(BTreeMap<String, CommitNote>, Ski
     let repo = Repo::discover(&request.folder)?;
     let mut reader = NoteReader::open(&repo)?;
     let mut notes = BTreeMap::new();
-    for commit in reader.notes.commits()? {
+    for commit in reader.notes.commits() {
         let note = reader.read(&commit);
         notes.insert(commit, note);
     }

@@ -2,14 +2,16 @@
 
 use git2::{ErrorCode, Oid, Repository};
 
-use super::{Absence, Error, Repo};
+use super::{Absence, Error, Repo, remote};
 use crate::model::revision::{BaseRule, Origin, Revision, Sides};
 use crate::settings::error::nearest;
-use crate::workspace::git::remote;
+use crate::settings::table::Table;
+use crate::workspace::Request;
+use crate::workspace::environment::{Environment, var};
 
 /// The environment variables in which CI systems name a pull request's target
 /// branch.
-pub(crate) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"];
+pub(super) const VARIABLES: [&str; 2] = ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"];
 
 /// The bases tried when none is named.
 const USUAL: [&str; 3] = ["origin/HEAD", "main", "master"];
@@ -25,35 +27,22 @@ impl Origin {
     }
 }
 
-/// The request for two commits.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BaseRequest {
-    /// BASE on the command line.
-    pub(crate) base: Option<String>,
-    /// `base` in the configuration.
-    pub(crate) configured: Option<String>,
-    /// The value of each of [`VARIABLES`] that is set.
-    pub(crate) variables: Vec<(&'static str, String)>,
-    /// The head, if it is not HEAD.
-    pub(crate) head: Option<String>,
-    /// The base to use if the head is an ancestor of BASE: a branch that is
-    /// pushed is compared with its state on the remote.
-    pub(crate) fallback: Option<String>,
-    /// Use BASE itself, not the merge-base.
-    pub(crate) exact: bool,
-    /// The head is the working tree.
-    pub(crate) dirty: bool,
-    /// The head against itself.
-    pub(crate) aa: bool,
+/// The target branch of a pull request, by the variables of CI systems that name it.
+pub(in crate::workspace) fn target_branches(env: &Environment) -> Vec<(&'static str, String)> {
+    let named = |variable| {
+        let name = var(env, variable)?.to_str().filter(|name| !name.is_empty())?;
+        Some((variable, name.to_owned()))
+    };
+    VARIABLES.into_iter().filter_map(named).collect()
 }
 
 impl Repo {
-    /// Finds the two commits.
+    /// Finds the two commits of a request; `table` is that of the working tree.
     ///
     /// # Errors
     /// If a name can't be resolved, or the two have no common ancestor in this
     /// clone.
-    pub(crate) fn resolve(&self, request: &BaseRequest) -> Result<Sides, Error> {
+    pub(crate) fn resolve(&self, request: &Request, table: Option<&Table>) -> Result<Sides, Error> {
         let head = Revision { dirty: request.dirty, ..self.at(request.head.as_deref())? };
         let head_oid = oid(&head.commit)?;
         let itself = Sides {
@@ -68,33 +57,58 @@ impl Repo {
         if request.aa {
             return Ok(itself);
         }
-        let Some((name, origin, tip)) = self.base_tip(request, head_oid)? else {
-            return self.merge_ref(request, itself, head_oid);
+        let targets = target_branches(&request.env);
+        let (name, origin) = self.base_name(request, table, &targets)?;
+        let Some(tip) = self.find(&name)? else {
+            // The head may be the merge commit that CI made for a branch that this clone
+            // does not have.
+            let target = targets.first().filter(|_| targets.iter().any(|(_, of)| *of == name));
+            let merge = self.commit(head_oid)?;
+            return match target {
+                Some((variable, target)) if merge.parent_count() > 1 && !request.exact_base => {
+                    let failed = Error::git("read the first parent of", &itself.head.commit);
+                    let parent = merge.parent_id(0).map_err(failed)?;
+                    let (rule, origin) = (BaseRule::FirstParent, Origin::Variable(variable));
+                    let base = self.revision(target.clone(), parent)?;
+                    Ok(Sides { base, rule, origin, base_is_guessed: true, ..itself })
+                }
+                _ => Err(self.unknown(name, origin)),
+            };
         };
-        let (commit, rule) = match request.exact {
+        let (commit, rule) = match request.exact_base {
             true => (tip, BaseRule::Exact),
             false => self.fork_point(&name, tip, &itself.head.rev, head_oid)?,
         };
         let head_is_base = commit == head_oid;
-        if let (true, Some(fallback)) = (head_is_base, &request.fallback) {
-            let base = Some(fallback.clone());
-            return self.resolve(&BaseRequest { base, fallback: None, ..request.clone() });
+        if let (true, Some(fallback)) = (head_is_base, &request.fallback_base) {
+            let flags = Table { base: Some(fallback.clone()), ..request.flags.clone() };
+            let request = Request { flags, fallback_base: None, ..request.clone() };
+            return self.resolve(&request, table);
         }
         let base = self.revision(name, commit)?;
         Ok(Sides { base, rule, origin, head_is_base, ..itself })
     }
 
-    /// The sides of a merge commit that CI made for a BASE that this clone does
-    /// not have. [`Repo::base_tip`] has checked that it is one.
-    fn merge_ref(&self, request: &BaseRequest, sides: Sides, id: Oid) -> Result<Sides, Error> {
-        let failed = Error::git("read the first parent of", sides.head.commit.clone());
-        let parent = self.commit(id)?.parent_id(0).map_err(failed)?;
-        let (origin, name) = match request.variables.first() {
-            Some((variable, name)) => (Origin::Variable(variable), name.clone()),
-            None => (Origin::Usual, parent.to_string()),
-        };
-        let (base, rule) = (self.revision(name, parent)?, BaseRule::FirstParent);
-        Ok(Sides { base, rule, origin, base_is_guessed: true, ..sides })
+    /// The name of BASE, and where it came from.
+    fn base_name(
+        &self,
+        request: &Request,
+        table: Option<&Table>,
+        targets: &[(&'static str, String)],
+    ) -> Result<(String, Origin), Error> {
+        let named = request.flags.base.as_ref().map(|name| (name, Origin::Argument));
+        let configured = table.and_then(|table| table.base.as_ref());
+        let configured = configured.map(|name| (name, Origin::Configuration));
+        let target = targets.first().map(|(variable, name)| (name, Origin::Variable(variable)));
+        if let Some((name, origin)) = named.or(configured).or(target) {
+            return Ok((name.clone(), origin));
+        }
+        for name in USUAL {
+            if self.find(name)?.is_some() {
+                return Ok((name.to_owned(), Origin::Usual));
+            }
+        }
+        Err(Error::NoBase(USUAL.map(|name| format!("`{name}`")).join(", ")))
     }
 
     /// The commit of a name, or that of HEAD.
@@ -108,46 +122,9 @@ impl Repo {
             None if rev.is_none() => head_commit(&self.inner)?.id(),
             None => return Err(self.unknown(name, Origin::Argument)),
         };
-        let name = match rev {
-            None => match self.inner.head() {
-                Ok(head) if head.is_branch() => head.shorthand().map_or(name, str::to_owned),
-                _ => name,
-            },
-            Some(_) => name,
-        };
-        self.revision(name, commit)
-    }
-
-    /// The commit of BASE. `None` if this clone does not have it, but the head
-    /// is the merge ref that CI made for it.
-    fn base_tip(
-        &self,
-        request: &BaseRequest,
-        head: Oid,
-    ) -> Result<Option<(String, Origin, Oid)>, Error> {
-        let named = request
-            .base
-            .as_ref()
-            .map(|name| (name, Origin::Argument))
-            .or(request.configured.as_ref().map(|name| (name, Origin::Configuration)))
-            .or(request.variables.first().map(|(v, name)| (name, Origin::Variable(v))));
-        if let Some((name, origin)) = named {
-            if let Some(tip) = self.find(name)? {
-                return Ok(Some((name.clone(), origin, tip)));
-            }
-            let is_target = request.variables.iter().any(|(_, target)| target == name);
-            let is_merge = self.commit(head)?.parent_count() > 1;
-            if is_target && is_merge && !request.exact {
-                return Ok(None);
-            }
-            return Err(self.unknown(name.clone(), origin));
-        }
-        for name in USUAL {
-            if let Some(tip) = self.find(name)? {
-                return Ok(Some((name.to_owned(), Origin::Usual, tip)));
-            }
-        }
-        Err(Error::NoBase(USUAL.map(|name| format!("`{name}`")).join(", ")))
+        let branch = self.inner.head().ok().filter(|head| rev.is_none() && head.is_branch());
+        let branch = branch.and_then(|branch| branch.shorthand().map(str::to_owned).ok());
+        self.revision(branch.unwrap_or(name), commit)
     }
 
     /// The base commit for a BASE at `tip`.
@@ -162,7 +139,7 @@ impl Repo {
         let found = self.inner.merge_base(tip, head);
         let commit = self.commit(head)?;
         if commit.parent_count() > 1 && !matches!(&found, Ok(found) if *found == head) {
-            let parent = commit.parent_id(0).map_err(Error::git("read", head.to_string()))?;
+            let parent = commit.parent_id(0).map_err(Error::git("read", head))?;
             if self.is_on(parent, tip)? {
                 return Ok((parent, BaseRule::FirstParent));
             }
@@ -188,7 +165,7 @@ impl Repo {
         match self.inner.graph_descendant_of(tip, commit) {
             Ok(answer) => Ok(answer),
             Err(_) if self.inner.is_shallow() => Ok(false),
-            Err(error) => Err(Error::git("walk the history of", tip.to_string())(error)),
+            Err(error) => Err(Error::git("walk the history of", tip)(error)),
         }
     }
 
@@ -242,7 +219,7 @@ impl Repo {
     }
 
     pub(super) fn commit(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
-        self.inner.find_commit(id).map_err(Error::git("read", id.to_string()))
+        self.inner.find_commit(id).map_err(Error::git("read", id))
     }
 
     fn revision(&self, rev: String, commit: Oid) -> Result<Revision, Error> {

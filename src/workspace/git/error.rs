@@ -1,5 +1,6 @@
 //! What can go wrong with git, and what helps.
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
@@ -113,22 +114,20 @@ impl Absence {
             Absence::Name { .. } if name.starts_with('-') => return BRANCHES.to_owned(),
             Absence::Name { similar, remote } => (similar, remote),
         };
-        let fetch = remote.as_ref().map(|(remote, branch)| {
-            let (remote, branch) = (quoted(remote), quoted(branch));
-            format!("run `git fetch {remote} {branch}` (or add `--fetch`) if the remote has it")
-        });
+        let is_usual = matches!(name.split(['~', '^']).next(), Some("main" | "master"));
         let known = match similar {
-            _ if matches!(name.split(['~', '^']).next(), Some("main" | "master")) => {
-                DEFAULT.to_owned()
-            }
+            _ if is_usual => DEFAULT.to_owned(),
             Some(similar) => format!("did you mean `{similar}`?"),
             None => BRANCHES.to_owned(),
         };
-        match fetch {
-            Some(fetch) if known.ends_with('?') => format!("{known} Or {fetch}"),
-            Some(fetch) if known == DEFAULT => format!("{known}; or {fetch}"),
-            Some(fetch) => format!("{fetch}; {known}"),
-            None => known,
+        let Some((remote, branch)) = remote else { return known };
+        let (remote, branch) = (quoted(remote), quoted(branch));
+        let fetch =
+            format!("run `git fetch {remote} {branch}` (or add `--fetch`) if the remote has it");
+        match similar {
+            _ if is_usual => format!("{known}; or {fetch}"),
+            Some(_) => format!("{known} Or {fetch}"),
+            None => format!("{fetch}; {known}"),
         }
     }
 }
@@ -166,11 +165,8 @@ impl Error {
         Error::Refused { what, hint: Some(hint.into()) }
     }
 
-    pub(super) fn git(
-        verb: &'static str,
-        thing: impl Into<String>,
-    ) -> impl FnOnce(git2::Error) -> Self {
-        let thing = thing.into();
+    pub(super) fn git(verb: &'static str, thing: impl Display) -> impl FnOnce(git2::Error) -> Self {
+        let thing = thing.to_string();
         move |source| Error::Git { verb, thing, source: LibgitError(source) }
     }
 

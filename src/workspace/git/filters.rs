@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use git2::{AttrCheckFlags, Config, ErrorCode, Index, ObjectType, Odb, Oid, Repository};
+use git2::{AttrCheckFlags, ErrorCode, ObjectType, Odb, Oid, Repository};
 
 use super::worktree::{Store, TreeEntry};
 use super::{Error, Repo, Revision};
-use crate::exec::system::{digest, digest_file, git_bytes, stamp};
+use crate::exec::system::{digest, digest_file, from_git, git_bytes, stamp};
 
 /// The beginning of a git-lfs pointer, a file that represents another one.
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n";
@@ -38,11 +38,12 @@ pub(crate) fn filtered(
     path: &Path,
     revision: &Revision,
 ) -> Result<Filtered, Error> {
-    let failed = || Error::git("find the filtered files of", path.display().to_string());
+    let failed = || Error::git("find the filtered files of", path.display());
     let worktree = Repository::open(path).map_err(failed())?;
     let index = worktree.index().map_err(failed())?;
     let database = store.repository().odb().map_err(failed())?;
-    if !speaks_of_filters(&index, &database, &own_attributes(&user.inner)) {
+    let files = index.iter().filter(|entry| is_attributes(&from_git(&entry.path)));
+    if !may_mention(&user.inner, &database, files.map(|entry| entry.id), &["filter"]) {
         return Ok(Filtered::default());
     }
     let (known, settings) = drivers(&user.inner)?;
@@ -51,7 +52,7 @@ pub(crate) fn filtered(
     let head = Oid::from_str(&revision.commit).and_then(|id| store.repository().find_commit(id));
     let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
     for entry in index.iter().filter(|entry| entry.mode & 0o170_000 == 0o100_000) {
-        let file = crate::exec::system::from_git(&entry.path);
+        let file = from_git(&entry.path);
         let filter = worktree.get_attr(&file, "filter", AttrCheckFlags::INDEX_THEN_FILE);
         let Ok(Some(filter)) = filter else { continue };
         if filter == "lfs" {
@@ -79,7 +80,7 @@ pub(crate) fn filtered(
 /// compares the contents of files that are as new as the index, and filters have
 /// changed those.
 pub(crate) fn settle(path: &Path) -> Result<(), Error> {
-    let failed = Error::git("open", path.display().to_string());
+    let failed = Error::git("open", path.display());
     let index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed)?;
     super::times::settle(&index)
 }
@@ -88,7 +89,7 @@ pub(crate) fn settle(path: &Path) -> Result<(), Error> {
 /// their blobs are only pointers. Like [`settle`], makes libgit2 trust the
 /// index.
 pub(crate) fn accept(path: &Path, files: &[PathBuf]) -> Result<(), Error> {
-    let failed = || Error::git("write the index of", path.display().to_string());
+    let failed = || Error::git("write the index of", path.display());
     let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
     for file in files {
         let full = path.join(file);
@@ -129,38 +130,26 @@ pub(crate) fn fill_pointers<'p>(
 }
 
 /// Whether libgit2 would change some files of a tree when it writes them: with other line
-/// endings, or with the name of the blob for `$Id$`. Looking that up for every file takes as
-/// long as the rest of a checkout. The tree has `entries`, and is checked out into
-/// `worktree`.
+/// endings, or with the name of the blob for `$Id$`. The tree has `entries`, and is checked out
+/// into `worktree`.
 pub(super) fn converts(user: &Repository, worktree: &Repository, entries: &[TreeEntry]) -> bool {
-    let Ok(mut config) = worktree.config().and_then(|mut config| config.snapshot()) else {
-        return true;
-    };
-    let is_set = |config: &mut Config, key: &str, plain: &[&str]| match config.get_string(key) {
+    let config = worktree.config().and_then(|mut config| config.snapshot());
+    let (Ok(config), Ok(database)) = (config, worktree.odb()) else { return true };
+    let is_set = |key: &str, plain: &[&str]| match config.get_string(key) {
         Ok(value) => !plain.contains(&&*value.to_lowercase()),
         Err(error) => error.code() != ErrorCode::NotFound,
     };
-    let converts = |text: &[u8]| {
-        let has = |word: &[u8]| text.windows(word.len()).any(|found| found == word);
-        has(b"crlf") || has(b"ident")
-    };
-    is_set(&mut config, "core.autocrlf", &["false", "no", "off", "0", "input"])
-        || is_set(&mut config, "core.eol", &["lf", "native"])
-        || own_attributes(user).iter().any(|path| match std::fs::read(path) {
-            Ok(text) => converts(&text),
-            Err(error) => error.kind() != io::ErrorKind::NotFound,
-        })
-        || entries.iter().filter(|entry| is_attributes(entry)).any(|entry| {
-            // It may also be a folder or a link.
-            worktree.find_blob(entry.id).map_or(true, |blob| converts(blob.content()))
-        })
+    let files = entries.iter().filter(|entry| is_attributes(&entry.path)).map(|entry| entry.id);
+    is_set("core.autocrlf", &["false", "no", "off", "0", "input"])
+        || is_set("core.eol", &["lf", "native"])
+        || may_mention(user, &database, files, &["crlf", "ident"])
 }
 
 /// A digest of all that decides what is written of a blob: the attributes in the tree with
 /// these `entries`, those in no commit, and the settings of line endings.
 pub(super) fn attributes(user: &Repository, store: &Repository, entries: &[TreeEntry]) -> String {
     let mut text = Vec::new();
-    for entry in entries.iter().filter(|entry| is_attributes(entry)) {
+    for entry in entries.iter().filter(|entry| is_attributes(&entry.path)) {
         text.extend_from_slice(entry.id.as_bytes());
         text.extend_from_slice(&git_bytes(&entry.path));
         text.push(0);
@@ -177,10 +166,9 @@ pub(super) fn attributes(user: &Repository, store: &Repository, entries: &[TreeE
     digest(&text)
 }
 
-/// Whether an entry of a tree is a file of attributes.
-pub(super) fn is_attributes(entry: &TreeEntry) -> bool {
-    let name = entry.path.file_name().unwrap_or_default();
-    name.eq_ignore_ascii_case(".gitattributes")
+/// Whether a path is that of a file of attributes.
+pub(super) fn is_attributes(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".gitattributes"))
 }
 
 /// The files of attributes that are in no commit: the clone's, the user's and the
@@ -196,14 +184,22 @@ fn own_attributes(user: &Repository) -> Vec<PathBuf> {
     [clone, PathBuf::from("/etc/gitattributes")].into_iter().chain(named.or_else(usual)).collect()
 }
 
-/// Whether any attributes of a tree, or those in the files `own`, can name a filter. To ask
-/// for the attributes of every file would be slow.
-fn speaks_of_filters(index: &Index, database: &Odb<'_>, own: &[PathBuf]) -> bool {
-    let speaks = |text: &[u8]| text.windows(6).any(|word| word == b"filter");
-    let mut files = index.iter().filter(|entry| entry.path.ends_with(b".gitattributes"));
-    // Attributes that can't be read may name one.
-    own.iter().any(|path| std::fs::read(path).is_ok_and(|text| speaks(&text)))
-        || files.any(|entry| database.read(entry.id).map_or(true, |file| speaks(file.data())))
+/// Whether attributes, those in a tree (with these ids) or in no commit, may have one of
+/// these words. To look up the attributes of every file takes as long as the rest of a
+/// checkout.
+fn may_mention(
+    user: &Repository,
+    database: &Odb<'_>,
+    mut in_tree: impl Iterator<Item = Oid>,
+    words: &[&str],
+) -> bool {
+    let has = |text: &[u8], word: &str| text.windows(word.len()).any(|at| at == word.as_bytes());
+    let has_any = |text: &[u8]| words.iter().any(|word| has(text, word));
+    let mut own = own_attributes(user).into_iter();
+    own.any(|path| match std::fs::read(path) {
+        Ok(text) => has_any(&text),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }) || in_tree.any(|id| database.read(id).map_or(true, |file| has_any(file.data())))
 }
 
 /// The filters that the user's configuration knows, and their settings.

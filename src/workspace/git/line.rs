@@ -96,37 +96,29 @@ pub(crate) fn between(
         };
         return Err(Error::refused(format!("`{good}` is not an ancestor of `{bad}`"), hint));
     }
-    if parents == Parents::First {
-        return chain(repo, from, to);
-    }
-    let mut ids = walk(repo, to, Some(from), parents)?.collect::<Result<Vec<_>, _>>()?;
-    ids.reverse();
-    let places: HashMap<Oid, usize> = ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
-    let node = |id: &Oid| {
-        let commit = repo.commit(*id)?;
-        let parents = commit.parent_ids().filter_map(|id| places.get(&id).copied()).collect();
-        Ok(Node { parents, commit: described(repo, *id)? })
+    let mut ids: Vec<Oid> = match parents {
+        Parents::All => walk(repo, to, Some(from), parents)?.collect::<Result<_, _>>()?,
+        Parents::First => {
+            let line = walk(repo, to, None, parents)?;
+            line.take_while(|id| id.as_ref().ok() != Some(&from)).collect::<Result<_, _>>()?
+        }
     };
-    ids.iter().map(node).collect()
-}
-
-fn chain(repo: &Repo, good: Oid, bad: Oid) -> Result<Vec<Node>, Error> {
-    let mut ids = Vec::new();
-    let mut next = Some(bad);
-    while let Some(id) = next.filter(|id| *id != good) {
-        ids.push(id);
-        next = first_parent(repo, id)?;
-    }
-    if next.is_none() {
+    let end = ids.last().map(|oldest| first_parent(repo, *oldest)).transpose()?.flatten();
+    if parents == Parents::First && end != Some(from) {
         let what = format!("the first parents of `{bad}` do not lead to `{good}`");
         let hint = "`--all-parents` also looks at the commits of merged branches";
         return Err(Error::refused(what, hint));
     }
-    let node = |(at, id): (usize, &Oid)| {
-        let parents = at.checked_sub(1).into_iter().collect();
+    ids.reverse();
+    let places: HashMap<Oid, usize> = ids.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+    let followed = if parents == Parents::First { 1 } else { usize::MAX };
+    let node = |id: &Oid| {
+        let commit = repo.commit(*id)?;
+        let parents = commit.parent_ids().take(followed);
+        let parents = parents.filter_map(|id| places.get(&id).copied()).collect();
         Ok(Node { parents, commit: described(repo, *id)? })
     };
-    ids.iter().rev().enumerate().map(node).collect()
+    ids.iter().map(node).collect()
 }
 
 /// The commits of `from`, children before their parents, without `hidden`
@@ -137,7 +129,7 @@ fn walk(
     hidden: Option<Oid>,
     parents: Parents,
 ) -> Result<impl Iterator<Item = Result<Oid, Error>>, Error> {
-    let failed = move || Error::git("walk the history of", from.to_string());
+    let failed = move || Error::git("walk the history of", from);
     let mut walk = repo.inner.revwalk().map_err(failed())?;
     match parents {
         // They are in line, however long it is.

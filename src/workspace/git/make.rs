@@ -20,7 +20,7 @@ impl Maker {
         let mut options = RepositoryInitOptions::new();
         options.initial_head("main").external_template(false);
         let inner = Repository::init_opts(path, &options);
-        let inner = inner.map_err(Error::git("create", path.display().to_string()))?;
+        let inner = inner.map_err(Error::git("create", path.display()))?;
         Ok(Maker { inner })
     }
 

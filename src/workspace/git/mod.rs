@@ -52,13 +52,9 @@ impl Repo {
             git2::ErrorCode::Owner => not_owned(inside, &source),
             _ => refused(inside, source),
         })?;
-        let root = match inner.workdir() {
-            Some(root) => root.to_owned(),
-            None => {
-                let what = format!("the repository at `{}` is bare", inner.path().display());
-                let hint = "run it in a worktree: `git worktree add ../work`";
-                return Err(Error::refused(what, hint));
-            }
+        let Some(root) = inner.workdir().map(Path::to_owned) else {
+            let what = format!("the repository at `{}` is bare", inner.path().display());
+            return Err(Error::refused(what, "run it in a worktree: `git worktree add ../work`"));
         };
         Ok(Repo { inner, root, changes: BTreeMap::new() })
     }
@@ -116,36 +112,29 @@ fn not_owned(inside: &Path, source: &git2::Error) -> Error {
 /// The error for a repository that libgit2 rejects: its message names the unknown
 /// setting.
 fn refused(path: &Path, source: git2::Error) -> Error {
-    let what = ["objectformat", "refstorage"];
-    let words = ["SHA-256 object names", "the reftable format"];
+    let default = "clone it with the default formats (SHA-1 objects, files for references)";
     // The messages are `unknown object format`, but `extensions.refstorage`.
     let message = source.message().to_lowercase().replace(' ', "");
-    if message.contains("partialclone") {
-        let what = format!(
-            "the repository at `{}` is a partial clone with the setting `extensions.partialClone`, \
-             which libgit2 does not know",
-            path.display()
-        );
+    let (used, hint) = if message.contains("objectformat") {
+        ("SHA-256 object names", default.to_owned())
+    } else if message.contains("refstorage") {
+        ("the reftable format", default.to_owned())
+    } else if message.contains("partialclone") {
         let remote = promisor_of_extension(path).unwrap_or_else(|| "origin".to_owned());
         let promisor = quoted(&format!("remote.{remote}.promisor"));
         let hint = format!(
             "say the same as newer versions of git do: `git config {promisor} true && git config \
              --unset extensions.partialClone`"
         );
-        return Error::refused(what, hint);
-    }
-    let named = what.iter().position(|key| message.contains(key));
-    match named {
-        Some(index) => Error::refused(
-            format!(
-                "the repository at `{}` uses {}, which libgit2 cannot read",
-                path.display(),
-                words[index]
-            ),
-            "clone it with the default formats (SHA-1 objects, files for references)",
-        ),
-        None => Error::git("open", path.display().to_string())(source),
-    }
+        ("the setting `extensions.partialClone`", hint)
+    } else {
+        return Error::git("open", path.display())(source);
+    };
+    let path = path.display();
+    Error::refused(
+        format!("the repository at `{path}` uses {used}, which libgit2 cannot read"),
+        hint,
+    )
 }
 
 /// The remote that the extension of a partial clone names.

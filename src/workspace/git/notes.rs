@@ -6,10 +6,12 @@
 //! changed in the meantime; otherwise it starts again. So no line is lost, however many
 //! writers there are.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::time::Duration;
 
-use git2::{Commit, ErrorCode, ObjectType, Oid, Repository, Signature, Tree};
+use git2::build::TreeUpdateBuilder;
+use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Signature, Tree};
 
 use super::{Error, Repo};
 
@@ -34,6 +36,15 @@ const ATTEMPTS: u64 = 500;
 pub(crate) struct Notes<'a> {
     inner: &'a Repository,
     tree: Option<Tree<'a>>,
+    by_commit: BTreeMap<String, StoredNote>,
+}
+
+/// The note of a commit. Where writers have put it at several places, it is all of them.
+#[derive(Default, PartialEq, Eq)]
+struct StoredNote {
+    /// The path of the outermost one in the tree.
+    path: String,
+    blobs: Vec<Oid>,
 }
 
 /// What a merge of notes changed.
@@ -54,8 +65,43 @@ pub(crate) fn current(repo: &Repo) -> Result<Notes<'_>, Error> {
 }
 
 fn notes_at(repo: &Repo, tip: Option<Oid>) -> Result<Notes<'_>, Error> {
-    let tree = tip.map(|tip| repo.commit(tip)?.tree().map_err(Error::git("read", REFERENCE)));
-    Ok(Notes { inner: &repo.inner, tree: tree.transpose()? })
+    let failed = || Error::git("read", REFERENCE);
+    let inner = &repo.inner;
+    let tree = tip.map(|tip| repo.commit(tip)?.tree().map_err(failed())).transpose()?;
+    let by_commit = tree.as_ref().map(|tree| stored_notes(inner, tree).map_err(failed()));
+    Ok(Notes { inner, by_commit: by_commit.transpose()?.unwrap_or_default(), tree })
+}
+
+/// Git distributes many notes over folders named after the first letters of the commits, and
+/// mixes depths when their number changes.
+fn stored_notes(
+    inner: &Repository,
+    root: &Tree<'_>,
+) -> Result<BTreeMap<String, StoredNote>, git2::Error> {
+    let mut found: BTreeMap<String, StoredNote> = BTreeMap::new();
+    let mut left = vec![(String::new(), root.clone())];
+    let mut folders = 1;
+    while let Some((folder, tree)) = left.pop() {
+        let letters = folder.replace('/', "");
+        for entry in tree.iter().take(MAX_NOTES.saturating_sub(found.len())) {
+            let Ok(name) = entry.name() else { continue };
+            let (commit, path) = (format!("{letters}{name}"), format!("{folder}{name}"));
+            let is_hex = name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+            let is_folder = name.len() == 2 && commit.len() < 40 && folders < MAX_FOLDERS;
+            match entry.kind() {
+                Some(ObjectType::Tree) if is_hex && is_folder => {
+                    folders += 1;
+                    left.push((path + "/", inner.find_tree(entry.id())?));
+                }
+                Some(ObjectType::Blob) if is_hex && commit.len() == 40 => {
+                    let note = StoredNote { path, blobs: Vec::new() };
+                    found.entry(commit).or_insert(note).blobs.push(entry.id());
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The commit of a reference, in hexadecimal, if it exists.
@@ -84,27 +130,19 @@ pub(crate) fn add_lines(
     lines: &[(String, String)],
     message: &str,
 ) -> Result<(), Error> {
-    let mut added: BTreeMap<String, String> = BTreeMap::new();
-    for (commit, line) in lines {
-        let text = added.entry(commit.clone()).or_default();
-        text.push_str(line);
-        text.push('\n');
-    }
     write(repo, message, None, |notes| {
-        let mut blobs = BTreeMap::new();
-        for (commit, text) in &added {
-            let mut old = notes.text(commit)?;
-            if old.last().is_some_and(|last| *last != b'\n') {
-                old.push(b'\n');
-            }
-            old.extend_from_slice(text.as_bytes());
-            if old.len() > MAX_NOTE {
+        let mut texts: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for (commit, line) in lines {
+            let text = match texts.entry(commit.clone()) {
+                Entry::Occupied(text) => text.into_mut(),
+                Entry::Vacant(text) => text.insert(notes.text(commit)?),
+            };
+            push_line(text, line.as_bytes());
+            if text.len() > MAX_NOTE {
                 return Err(large(commit));
             }
-            let blob = repo.inner.blob(&old).map_err(Error::git("write", REFERENCE))?;
-            blobs.insert(commit.clone(), blob);
         }
-        Ok(blobs)
+        Ok(texts)
     })
 }
 
@@ -117,63 +155,57 @@ pub(crate) fn merge_notes(repo: &Repo, from: &str) -> Result<Merged, Error> {
         return Ok(Merged::default());
     }
     let is_behind = ours.is_none_or(|ours| repo.is_on(ours, theirs).unwrap_or(false));
-    // Another writer may have removed some of our lines.
-    if is_behind
-        && let Some(news) = news(repo, ours, theirs)?
-        && advance(repo, ours, theirs, "Take the notes of a remote")?
-    {
-        return Ok(news);
-    }
     let other = notes_at(repo, Some(theirs))?;
-    let other_blobs = other.blobs()?;
+    if is_behind {
+        let union = Union::new(&notes_at(repo, ours)?, &other);
+        // Another writer may have removed some of our lines.
+        if union.adds_only && advance(repo, ours, theirs, "Take the notes of a remote")? {
+            return Ok(union.merged);
+        }
+    }
     let mut merged = Merged::default();
     write(repo, "Merge the notes of a remote", Some(theirs), |notes| {
-        merged = Merged::default();
-        let own = notes.blobs()?;
-        let mut blobs = BTreeMap::new();
-        for (commit, theirs) in &other_blobs {
-            if own.get(commit) == Some(theirs) {
-                continue;
-            }
-            let Ok(text) = other.text(commit) else {
-                merged.skipped += 1;
-                continue;
-            };
-            let mut union = notes.text(commit).unwrap_or_default();
-            let new = add_missing(&mut union, &text);
-            if union.len() > MAX_NOTE {
-                merged.skipped += 1;
-            } else if new > 0 {
-                merged.lines += new;
-                let blob = repo.inner.blob(&union).map_err(Error::git("write", REFERENCE))?;
-                blobs.insert(commit.clone(), blob);
-            }
-        }
-        Ok(blobs)
+        let union = Union::new(notes, &other);
+        merged = union.merged;
+        Ok(union.texts)
     })?;
     Ok(merged)
 }
 
-/// What the notes at `theirs` add to those at `ours`; `None` if they lack one of our
-/// lines.
-fn news(repo: &Repo, ours: Option<Oid>, theirs: Oid) -> Result<Option<Merged>, Error> {
-    let (ours, theirs) = (notes_at(repo, ours)?, notes_at(repo, Some(theirs))?);
-    let (known, others) = (ours.blobs()?, theirs.blobs()?);
-    let mut merged = Merged::default();
-    for (commit, blob) in &others {
-        if known.get(commit) == Some(blob) {
-            continue;
-        }
-        match (ours.text(commit), theirs.text(commit)) {
-            (Ok(ours), Ok(theirs)) if add_missing(&mut theirs.clone(), &ours) > 0 => {
-                return Ok(None);
+/// The notes with the lines of two.
+struct Union {
+    /// The texts of those to which the other ones add lines.
+    texts: BTreeMap<String, Vec<u8>>,
+    merged: Merged,
+    /// Whether the other ones have all the lines of the first.
+    adds_only: bool,
+}
+
+impl Union {
+    fn new(ours: &Notes<'_>, theirs: &Notes<'_>) -> Self {
+        let adds_only = ours.by_commit.keys().all(|commit| theirs.by_commit.contains_key(commit));
+        let mut union = Union { texts: BTreeMap::new(), merged: Merged::default(), adds_only };
+        for (commit, note) in &theirs.by_commit {
+            let own = ours.by_commit.get(commit);
+            if own.is_some_and(|own| own.blobs == note.blobs) {
+                continue;
             }
-            (Ok(mut ours), Ok(theirs)) => merged.lines += add_missing(&mut ours, &theirs),
-            _ if known.contains_key(commit) => return Ok(None),
-            _ => merged.skipped += 1,
+            let (Ok(mut text), Ok(other)) = (ours.text(commit), theirs.text(commit)) else {
+                union.merged.skipped += 1;
+                union.adds_only &= own.is_none();
+                continue;
+            };
+            union.adds_only &= add_missing(&mut other.clone(), &text) == 0;
+            let new = add_missing(&mut text, &other);
+            if text.len() > MAX_NOTE {
+                union.merged.skipped += 1;
+            } else if new > 0 {
+                union.merged.lines += new;
+                union.texts.insert(commit.clone(), text);
+            }
         }
+        union
     }
-    Ok(known.keys().all(|commit| others.contains_key(commit)).then_some(merged))
 }
 
 /// Removes a temporary reference.
@@ -184,13 +216,13 @@ pub(crate) fn forget(repo: &Repo, reference: &str) -> Result<(), Error> {
     }
 }
 
-/// Creates a new commit of the notes with the blobs that `change` returns, on top of
+/// Creates a new commit of the notes with the texts that `change` returns, on top of
 /// the current one and of `theirs`; retries as long as another writer is faster.
 fn write(
     repo: &Repo,
     message: &str,
     theirs: Option<Oid>,
-    mut change: impl FnMut(&Notes<'_>) -> Result<BTreeMap<String, Oid>, Error>,
+    mut change: impl FnMut(&Notes<'_>) -> Result<BTreeMap<String, Vec<u8>>, Error>,
 ) -> Result<(), Error> {
     let failed = || Error::git("write", REFERENCE);
     let ours = |_| Signature::now("cargo cbdr", "cargo-cbdr@localhost");
@@ -198,12 +230,11 @@ fn write(
     for attempt in 0..ATTEMPTS {
         let tip = commit_of(repo, REFERENCE)?;
         let notes = notes_at(repo, tip)?;
-        let blobs: Vec<_> = change(&notes)?.into_iter().collect();
-        if blobs.is_empty() && theirs.is_none() {
+        let texts = change(&notes)?;
+        if texts.is_empty() && theirs.is_none() {
             return Ok(());
         }
-        let tree = notes.with(notes.tree.as_ref(), 0, &blobs)?;
-        let tree = repo.inner.find_tree(tree).map_err(failed())?;
+        let tree = notes.with(&texts).map_err(failed())?;
         let parents = tip.into_iter().chain(theirs).map(|id| repo.commit(id));
         let parents: Vec<Commit<'_>> = parents.collect::<Result<_, _>>()?;
         let parents: Vec<&Commit<'_>> = parents.iter().collect();
@@ -259,51 +290,40 @@ fn large(commit: &str) -> Error {
 
 /// Adds the lines of `other` that `text` lacks, and returns their number.
 fn add_missing(text: &mut Vec<u8>, other: &[u8]) -> usize {
-    let lines = |text: &[u8]| -> Vec<Vec<u8>> {
-        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        lines.map(<[u8]>::to_vec).collect()
-    };
-    let known: std::collections::HashSet<Vec<u8>> = lines(text).into_iter().collect();
+    fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+        text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+    }
+    let known: HashSet<Vec<u8>> = lines(text).map(<[u8]>::to_vec).collect();
+    let new = lines(other).filter(|line| !known.contains(*line));
+    new.map(|line| push_line(text, line)).count()
+}
+
+fn push_line(text: &mut Vec<u8>, line: &[u8]) {
     if text.last().is_some_and(|last| *last != b'\n') {
         text.push(b'\n');
     }
-    let mut new = 0;
-    for line in lines(other).into_iter().filter(|line| !known.contains(line)) {
-        text.extend_from_slice(&line);
-        text.push(b'\n');
-        new += 1;
-    }
-    new
+    text.extend_from_slice(line);
+    text.push(b'\n');
 }
 
 impl Notes<'_> {
+    /// The commits that have a note, sorted.
+    pub(crate) fn commits(&self) -> Vec<String> {
+        self.by_commit.keys().cloned().collect()
+    }
+
     /// The note of a commit; empty if there is none.
     ///
     /// # Errors
     /// If the note is too large or can't be read.
     pub(crate) fn text(&self, commit: &str) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
-        let mut trees: Vec<Tree<'_>> = self.tree.iter().cloned().collect();
-        let mut depth = 0;
-        // Git distributes many notes over folders named after the first letters
-        // of the commits, and mixes depths when their number changes.
-        while let Some(tree) = trees.pop() {
-            let rest = &commit[depth..];
-            if let Some(entry) = tree.get_name(rest).filter(|e| e.kind() == Some(ObjectType::Blob))
-            {
-                let blob = self.blob(commit, entry.id())?;
-                if text.is_empty() {
-                    text = blob
-                } else {
-                    add_missing(&mut text, &blob);
-                }
-            }
-            if rest.len() > 2
-                && let Some(entry) = tree.get_name(&rest[..2])
-                && entry.kind() == Some(ObjectType::Tree)
-            {
-                trees.push(self.tree(entry.id())?);
-                depth += 2;
+        for blob in self.by_commit.get(commit).iter().flat_map(|note| &note.blobs) {
+            let other = self.blob(commit, *blob)?;
+            if text.is_empty() {
+                text = other;
+            } else {
+                add_missing(&mut text, &other);
             }
         }
         Ok(text)
@@ -319,79 +339,26 @@ impl Notes<'_> {
         Ok(self.inner.find_blob(id).map_err(failed())?.content().to_vec())
     }
 
-    fn tree(&self, id: Oid) -> Result<Tree<'_>, Error> {
-        self.inner.find_tree(id).map_err(Error::git("read", REFERENCE))
-    }
-
-    /// The commits that have a note, sorted.
-    ///
-    /// # Errors
-    /// If the notes can't be read.
-    pub(crate) fn commits(&self) -> Result<Vec<String>, Error> {
-        Ok(self.blobs()?.into_keys().collect())
-    }
-
-    /// The note of each commit; one of them if a commit has several.
-    fn blobs(&self) -> Result<BTreeMap<String, Oid>, Error> {
-        let mut found = BTreeMap::new();
-        let mut left: Vec<(String, Tree<'_>)> =
-            self.tree.iter().map(|tree| (String::new(), tree.clone())).collect();
-        let mut folders = left.len();
-        while let Some((prefix, tree)) = left.pop() {
-            for entry in tree.iter().take(MAX_NOTES.saturating_sub(found.len())) {
-                let Ok(name) = entry.name() else { continue };
-                let name = format!("{prefix}{name}");
-                let is_hex = name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-                match entry.kind() {
-                    Some(ObjectType::Tree)
-                        if is_hex
-                            && name.len() == prefix.len() + 2
-                            && name.len() < 40
-                            && folders < MAX_FOLDERS =>
-                    {
-                        folders += 1;
-                        left.push((name, self.tree(entry.id())?));
-                    }
-                    Some(ObjectType::Blob) if is_hex && name.len() == 40 => {
-                        found.insert(name, entry.id());
-                    }
-                    _ => {}
+    /// The tree of these notes with new texts for some commits: in the place of the commit's
+    /// note, or one folder deep.
+    fn with(&self, texts: &BTreeMap<String, Vec<u8>>) -> Result<Tree<'_>, git2::Error> {
+        let tree = match &self.tree {
+            Some(tree) => tree.clone(),
+            None => self.inner.find_tree(self.inner.treebuilder(None)?.write()?)?,
+        };
+        let mut update = TreeUpdateBuilder::new();
+        for (commit, text) in texts {
+            let (folder, rest) = commit.split_at(2);
+            let there = tree.get_name(folder);
+            let path = match self.by_commit.get(commit) {
+                Some(note) => note.path.clone(),
+                None if there.is_none_or(|there| there.kind() == Some(ObjectType::Tree)) => {
+                    format!("{folder}/{rest}")
                 }
-            }
-        }
-        Ok(found)
-    }
-
-    /// Writes the tree of these notes with new blobs for some commits: in the place of the
-    /// commit's note, or one folder deep. The first `depth` letters of the commits are the
-    /// folder of `tree`.
-    fn with(
-        &self,
-        tree: Option<&Tree<'_>>,
-        depth: usize,
-        blobs: &[(String, Oid)],
-    ) -> Result<Oid, Error> {
-        let failed = || Error::git("write", REFERENCE);
-        let kind = |name: &str| tree.and_then(|tree| tree.get_name(name)).and_then(|e| e.kind());
-        let mut builder = self.inner.treebuilder(tree).map_err(failed())?;
-        for group in blobs.chunk_by(|(one, _), (other, _)| one[..depth + 2] == other[..depth + 2]) {
-            let folder = &group[0].0[depth..depth + 2];
-            // The last two letters name a note, even if another writer created a folder.
-            let is_folder = depth + 2 < group[0].0.len() && kind(folder) == Some(ObjectType::Tree);
-            let is_here = |(commit, _): &&(String, Oid)| {
-                kind(&commit[depth..]) == Some(ObjectType::Blob) || !(is_folder || depth == 0)
+                None => commit.clone(),
             };
-            for (commit, blob) in group.iter().filter(is_here) {
-                builder.insert(&commit[depth..], *blob, 0o100_644).map_err(failed())?;
-            }
-            let deeper: Vec<_> = group.iter().filter(|entry| !is_here(entry)).cloned().collect();
-            if !deeper.is_empty() {
-                let below = tree.filter(|_| is_folder).and_then(|tree| tree.get_name(folder));
-                let below = below.map(|entry| self.tree(entry.id())).transpose()?;
-                let id = self.with(below.as_ref(), depth + 2, &deeper)?;
-                builder.insert(folder, id, 0o040_000).map_err(failed())?;
-            }
+            update.upsert(path, self.inner.blob(text)?, FileMode::Blob);
         }
-        builder.write().map_err(failed())
+        self.inner.find_tree(update.create_updated(self.inner, &tree)?)
     }
 }

@@ -1,15 +1,16 @@
 //! The names of remotes, and the environment for git commands that access them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use super::base::oid;
 use super::{Error, Repo};
 
 /// The variables by which git makes its child processes use a repository, whatever folder
-/// they run in.
-const LOCAL: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_DIR GIT_GRAFT_FILE \
+/// they run in, and those that are set to other values.
+const DROPPED: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_DIR GIT_GRAFT_FILE \
     GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH \
-    GIT_SHALLOW_FILE GIT_WORK_TREE";
+    GIT_SHALLOW_FILE GIT_TERMINAL_PROMPT GIT_WORK_TREE LC_ALL";
 
 /// Settings for a git that accesses a remote: it runs none of the user's hooks
 /// and starts no background work.
@@ -25,10 +26,8 @@ const PLAIN: [(&str, &str); 4] = [
 pub(crate) fn remote_of(repo: &Repo, name: &str) -> (String, String) {
     let name = name.strip_prefix("refs/remotes/").unwrap_or(name);
     // A remote's name may itself have slashes.
-    let split = |(at, _): (usize, &str)| name.split_at(at);
-    let mut splits = name.rmatch_indices('/').map(split);
-    let is_remote = |(remote, _): &(&str, &str)| repo.inner.find_remote(remote).is_ok();
-    if let Some((remote, rest)) = splits.find(is_remote) {
+    let mut splits = name.rmatch_indices('/').map(|(at, _)| name.split_at(at));
+    if let Some((remote, rest)) = splits.find(|(remote, _)| has_remote(repo, remote)) {
         return (remote.to_owned(), rest.trim_start_matches('/').to_owned());
     }
     ("origin".to_owned(), name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
@@ -47,19 +46,16 @@ pub(crate) fn has_remote(repo: &Repo, name: &str) -> bool {
 pub(crate) fn ends_of_history(repo: &Repo, names: &[&str]) -> Result<Vec<String>, Error> {
     let path = repo.common_dir().join("shallow");
     let listed = fs_err::read_to_string(&path).map_err(Error::io("read", &path))?;
-    let tips = names.iter().map(|name| oid(&repo.at(Some(name))?.commit));
-    let tips = tips.collect::<Result<Vec<_>, Error>>()?;
-    let mut ends = Vec::new();
-    for line in listed.lines() {
-        let end = oid(line)?;
-        for tip in &tips {
-            if repo.is_on(end, *tip)? {
-                ends.push(line.to_owned());
-                break;
+    let mut ends = BTreeSet::new();
+    for name in names {
+        let tip = oid(&repo.at(Some(name))?.commit)?;
+        for line in listed.lines() {
+            if repo.is_on(oid(line)?, tip)? {
+                ends.insert(line.to_owned());
             }
         }
     }
-    Ok(ends)
+    Ok(ends.into_iter().collect())
 }
 
 /// The remote with the objects that a partial clone lacks, if this is one.
@@ -77,17 +73,15 @@ pub(crate) fn promisor(repo: &Repo) -> Option<String> {
 
 /// Whether the clone has an object, named in hexadecimal.
 pub(crate) fn holds(repo: &Repo, object: &str) -> bool {
-    let database = repo.inner.odb();
-    let id = git2::Oid::from_str(object);
-    matches!((database, id), (Ok(database), Ok(id)) if database.exists(id))
+    let exists = |id| repo.inner.odb().is_ok_and(|database| database.exists(id));
+    git2::Oid::from_str(object).is_ok_and(exists)
 }
 
 /// Host and path of the remote `origin`, without scheme, user and password; for a
 /// folder, only its name. Empty without such a remote.
 pub(crate) fn public_name(repo: &Repo) -> String {
-    let origin = repo.inner.find_remote("origin").ok();
-    let url = origin.and_then(|remote| remote.url().ok().map(str::to_owned));
-    url.map_or(String::new(), |url| public(&url))
+    let origin = repo.inner.find_remote("origin");
+    origin.and_then(|origin| origin.url().map(public)).unwrap_or_default()
 }
 
 /// Its public name: the address of `origin` without scheme and suffix, else the name
@@ -100,19 +94,15 @@ pub(crate) fn known_as(repo: &Repo) -> String {
 /// The environment for a git that accesses a remote, from that of this program. Git
 /// must not ask for a password, since nobody could answer.
 pub(crate) fn remote_env(repo: &Repo, env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
-    let is_local = |name: &OsString| LOCAL.split(' ').any(|local| name == local);
-    let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
-    let chosen = |name: &(OsString, OsString)| {
-        ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(|ssh| name.0 == *ssh)
-    };
+    let is_dropped = |name: &OsString| DROPPED.split(' ').any(|one| name == one);
+    let mut env: Vec<_> = env.iter().filter(|(name, _)| !is_dropped(name)).cloned().collect();
+    let is_chosen = env.iter().any(|(name, _)| name == "GIT_SSH" || name == "GIT_SSH_COMMAND");
     let config = repo.inner.config().and_then(|mut config| config.snapshot());
     let configured = config.is_ok_and(|config| config.get_str("core.sshCommand").is_ok());
-    if !configured && !env.iter().any(chosen) {
+    if !configured && !is_chosen {
         env.push(("GIT_SSH_COMMAND".into(), "ssh -o BatchMode=yes".into()));
     }
-    env.retain(|(name, _)| name != "GIT_TERMINAL_PROMPT" && name != "LC_ALL");
-    env.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
-    env.push(("LC_ALL".into(), "C".into()));
+    env.extend([("GIT_TERMINAL_PROMPT".into(), "0".into()), ("LC_ALL".into(), "C".into())]);
     with_settings(&mut env);
     env
 }

@@ -83,7 +83,7 @@ fn submodule_at(repo: &Repo, path: &Path) -> Option<Repo> {
 /// reads a split index.
 pub(crate) fn copy_index(root: &Path, folder: &Path) -> Result<(), Error> {
     let inner = Repository::open(root);
-    let inner = inner.map_err(Error::git("open", root.display().to_string()))?;
+    let inner = inner.map_err(Error::git("open", root.display()))?;
     for part in ["refs", "objects"] {
         fs_err::create_dir_all(folder.join(part)).map_err(Error::io("create", folder))?;
     }
@@ -209,7 +209,7 @@ fn stage(
     };
     let objects = store.repository().odb();
     let blob = objects.and_then(|objects| write(&objects, ObjectType::Blob, &content));
-    let blob = blob.map_err(Error::git("snapshot", &*shown))?;
+    let blob = blob.map_err(Error::git("snapshot", &shown))?;
     index.add(&entry(path, mode, blob)).map_err(Error::git("snapshot", shown))
 }
 
@@ -223,7 +223,7 @@ fn submodule(inner: &Repo, path: &Path) -> Result<Oid, Error> {
     let tree = oid(&take(inner, &store)?)?;
     let tree = store.repository().find_tree(tree);
     let commit = tree.and_then(|tree| commit_alone(store.repository(), &tree));
-    commit.map_err(Error::git("snapshot", inner.root().display().to_string()))
+    commit.map_err(Error::git("snapshot", inner.root().display()))
 }
 
 /// Writes the tree of these entries, which are in the order of an index and whose paths
@@ -252,11 +252,7 @@ fn write_tree(objects: &Odb<'_>, entries: &[IndexEntry], from: usize) -> Result<
 
 /// Writes an object unless it exists: libgit2 would make an existing one newer, even if it is
 /// borrowed from the user's repository.
-pub(super) fn write(
-    objects: &Odb<'_>,
-    kind: ObjectType,
-    content: &[u8],
-) -> Result<Oid, git2::Error> {
+fn write(objects: &Odb<'_>, kind: ObjectType, content: &[u8]) -> Result<Oid, git2::Error> {
     let id = Oid::hash_object(kind, content)?;
     if objects.exists(id) { Ok(id) } else { objects.write(kind, content) }
 }

@@ -15,7 +15,8 @@ use crate::workspace::folder_record::{RecordedFolder, Strangers};
 /// The mode of a submodule in a tree.
 const SUBMODULE: i32 = 0o160_000;
 
-/// The submodules of a worktree.
+/// The submodules of a worktree, at any depth.
+#[derive(Default)]
 pub(super) struct Submodules {
     /// The root of the worktree.
     root: PathBuf,
@@ -23,6 +24,8 @@ pub(super) struct Submodules {
     records: PathBuf,
     /// Whether one of them was written to.
     pub(super) is_changed: bool,
+    /// Their paths relative to the root.
+    pub(super) paths: Vec<PathBuf>,
     /// Those that stay empty because the user's clone does not have them.
     pub(super) empty: Vec<PathBuf>,
     /// Their pointers of git-lfs to what the user's clone does not have.
@@ -32,23 +35,20 @@ pub(super) struct Submodules {
 impl Submodules {
     /// Those of the worktree at `root`.
     pub(super) fn new(root: &Path) -> Self {
-        let records = root.with_extension("modules");
-        let (empty, pointers) = (Vec::new(), Vec::new());
-        Submodules { root: root.to_owned(), records, is_changed: false, empty, pointers }
+        let (root, records) = (root.to_owned(), root.with_extension("modules"));
+        Submodules { root, records, ..Submodules::default() }
     }
 }
 
-/// Fills the submodules among the entries of a tree from the user's clone; returns their
-/// paths relative to the root of the worktree. The tree belongs to the repository
-/// `user`, and is located at `inside` in the worktree.
+/// Fills the submodules among the entries of a tree from the user's clone. The tree belongs to
+/// the repository `user`, and is located at `inside` in the worktree.
 pub(super) fn fill_submodules(
     store: &Store,
     user: &Repository,
     entries: &[TreeEntry],
     inside: &Path,
     modules: &mut Submodules,
-) -> Result<Vec<PathBuf>, Error> {
-    let mut links = Vec::new();
+) -> Result<(), Error> {
     for TreeEntry { path: link, id: commit, .. } in submodules(entries) {
         let path = inside.join(link);
         if !is_inside(&modules.root, &path) {
@@ -70,9 +70,9 @@ pub(super) fn fill_submodules(
                 modules.empty.push(path.clone());
             }
         }
-        links.push(path);
+        modules.paths.push(path);
     }
-    Ok(links)
+    Ok(())
 }
 
 /// Fills the submodule `link`, which is located at `path` in the worktree, unless it is
@@ -85,14 +85,14 @@ fn fill(
     modules: &mut Submodules,
 ) -> Result<(), Error> {
     let shown = path.display().to_string();
-    let failed = || Error::git("check out the submodule", &*shown);
+    let failed = || Error::git("check out the submodule", &shown);
     let own = Store::over(&store.module(link), source)?;
     let missing = |_| {
         let what = format!("the clone does not contain commit {commit} of the submodule `{shown}`");
         Error::refused(what, "`git submodule update --init --recursive`")
     };
     let found = own.repository().find_commit(commit).map_err(missing)?;
-    let tree = found.tree().map_err(Error::git("read", commit.to_string()))?;
+    let tree = found.tree().map_err(Error::git("read", commit))?;
     let entries = entries(own.repository(), &tree)?;
     let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
     let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
@@ -130,8 +130,7 @@ fn fill(
         }
         modules.pointers.extend(missing.iter().map(|file| path.join(file)));
     }
-    fill_submodules(&own, source, &entries, path, modules)?;
-    Ok(())
+    fill_submodules(&own, source, &entries, path, modules)
 }
 
 /// Whether a path is an empty folder.

@@ -16,7 +16,7 @@ pub(crate) fn change_times<E: From<Error>>(
     path: &Path,
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
-    let failed = || Error::git("read the index of", path.display().to_string());
+    let failed = || Error::git("read the index of", path.display());
     let mut index = Repository::open(path).and_then(|tree| tree.index()).map_err(failed())?;
     let known = known(&index, path)?;
     change()?;
@@ -33,7 +33,7 @@ pub(crate) fn change_times<E: From<Error>>(
 /// libgit2, which looks at sizes and times of content only, might consider them unchanged.
 /// The next checkout writes them again.
 pub(super) fn remove_changed(worktree: &Repository, path: &Path) -> Result<(), Error> {
-    let failed = || Error::git("read the index of", path.display().to_string());
+    let failed = || Error::git("read the index of", path.display());
     let mut index = worktree.index().map_err(failed())?;
     let (mut entries, mut is_noted) = (index.iter().collect::<Vec<_>>(), false);
     for entry in &mut entries {
@@ -58,7 +58,7 @@ pub(super) fn remove_changed(worktree: &Repository, path: &Path) -> Result<(), E
 
 /// Writes the index of the worktree at `path`, and makes libgit2 trust it.
 pub(super) fn save(index: &mut Index, path: &Path) -> Result<(), Error> {
-    index.write().map_err(Error::git("write the index of", path.display().to_string()))?;
+    index.write().map_err(Error::git("write the index of", path.display()))?;
     settle(index)
 }
 

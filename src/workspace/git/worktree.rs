@@ -10,13 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use git2::build::CheckoutBuilder;
-use git2::{
-    Commit, ObjectType, Oid, Repository, Signature, Time, Tree, WorktreeAddOptions,
-    WorktreePruneOptions,
-};
+use git2::{ObjectType, Oid, Repository, Signature, Time, Tree};
 
+use super::base::oid;
 use super::filters::{attributes, converts, is_attributes};
-use super::snapshot::write;
 use super::submodules::{Submodules, escape, fill_submodules};
 use super::times::{change_times, remove_changed};
 use super::{Error, Repo, Revision};
@@ -36,6 +33,9 @@ const FILE: i32 = 0o100_000;
 /// The mode of a link in a tree.
 const LINK: i32 = 0o120_000;
 
+/// What HEAD is until a commit is checked out.
+const NO_COMMIT: &[u8] = b"ref: refs/heads/none\n";
+
 /// The private repository.
 pub(crate) struct Store {
     inner: Repository,
@@ -51,14 +51,13 @@ impl Store {
     pub(super) fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
         let references = path.join("refs/heads");
         fs_err::create_dir_all(&references).map_err(Error::io("create", &references))?;
-        write_if_changed(&path.join("HEAD"), b"ref: refs/heads/none\n")?;
+        write_if_changed(&path.join("HEAD"), NO_COMMIT)?;
         write_if_changed(&path.join("config"), settings(user, path).as_bytes())?;
         link_objects(path, user)?;
         copy_or_remove(&user.commondir().join("shallow"), &path.join("shallow"))?;
         copy_or_remove(&user.commondir().join("info/attributes"), &path.join("info/attributes"))?;
         copy_tags(path, user)?;
-        let inner =
-            Repository::open_bare(path).map_err(Error::git("open", path.display().to_string()))?;
+        let inner = Repository::open_bare(path).map_err(Error::git("open", path.display()))?;
         Ok(Store { inner })
     }
 
@@ -103,13 +102,7 @@ impl Store {
             remove(path)?;
         }
         fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
-        let id = |id: &str| Oid::from_str(id).map_err(Error::git("read", id));
-        let (commit, tree) = (id(&revision.commit)?, id(&revision.tree)?);
-        let entries = {
-            let tree = self.inner.find_tree(tree);
-            let tree = tree.map_err(Error::git("read the tree of", &revision.rev))?;
-            entries(&self.inner, &tree)?
-        };
+        let entries = entries(&self.inner, &self.tree(revision)?)?;
         let attributes = attributes(&user.inner, &self.inner, &entries);
         if std::fs::read_to_string(attributes_of(path)).ok().as_ref() != Some(&attributes) {
             // They decide what is written of files whose blobs are the same.
@@ -119,22 +112,24 @@ impl Store {
         let converts = converts(&user.inner, &worktree, &entries);
         Ok(Begun {
             checkout,
-            commit,
-            tree,
             worktree,
             is_new,
             entries,
             attributes,
             converts,
             modules: Submodules::new(path),
-            kept: Vec::new(),
         })
     }
 
     fn add_submodules<'a>(&self, user: &Repo, mut begun: Begun<'a>) -> Result<Begun<'a>, Error> {
         let (entries, modules) = (&begun.entries, &mut begun.modules);
-        begun.kept = fill_submodules(self, &user.inner, entries, Path::new(""), modules)?;
+        fill_submodules(self, &user.inner, entries, Path::new(""), modules)?;
         Ok(begun)
+    }
+
+    fn tree(&self, revision: &Revision) -> Result<Tree<'_>, Error> {
+        let tree = self.inner.find_tree(oid(&revision.tree)?);
+        tree.map_err(Error::git("read the tree of", &revision.rev))
     }
 
     /// The paths, relative to the root, of the files that differ between two revisions,
@@ -144,14 +139,9 @@ impl Store {
         base: &Revision,
         head: &Revision,
     ) -> Result<Vec<String>, Error> {
-        let tree = |revision: &Revision| {
-            let found = Oid::from_str(&revision.tree).and_then(|tree| self.inner.find_tree(tree));
-            found.map_err(Error::git("read the tree of", &revision.rev))
-        };
-        let diff = self
-            .inner
-            .diff_tree_to_tree(Some(&tree(base)?), Some(&tree(head)?), None)
-            .map_err(Error::git("compare", "the two trees"))?;
+        let (base, head) = (self.tree(base)?, self.tree(head)?);
+        let diff = self.inner.diff_tree_to_tree(Some(&base), Some(&head), None);
+        let diff = diff.map_err(Error::git("compare", "the two trees"))?;
         let path = |delta: git2::DiffDelta<'_>| {
             let file = delta.new_file().path().or_else(|| delta.old_file().path());
             file.map(|path| path.to_string_lossy().into_owned())
@@ -162,49 +152,31 @@ impl Store {
     /// Opens the worktree of `side` at `path`, and creates it again if it is damaged.
     /// Also returns whether it is new, and thus empty.
     fn worktree(&self, side: Side, path: &Path) -> Result<(Repository, bool), Error> {
-        let name = name(side, path);
-        let admin = self.inner.path().join("worktrees").join(&name);
+        // A side has several.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{}-{name}", side.name());
+        let admin = self.inner.path().join("worktrees").join(name);
         // Only a killed process can have left a lock: the caller holds the lock of the
         // cache, so no other process works here.
         for lock in ["index.lock", "HEAD.lock"] {
             let _ = fs_err::remove_file(admin.join(lock));
         }
-        if let Ok(worktree) = Repository::open(path) {
-            let ours = worktree.is_worktree() && same_file(worktree.path(), &admin);
-            if ours {
-                return Ok((worktree, false));
-            }
+        if let Ok(worktree) = Repository::open(path)
+            && worktree.is_worktree()
+            && worktree.path().canonicalize().ok() == admin.canonicalize().ok()
+        {
+            return Ok((worktree, false));
         }
         remove(path)?;
-        if let Ok(stale) = self.inner.find_worktree(&name) {
-            let mut options = WorktreePruneOptions::new();
-            options.valid(true).locked(true);
-            let _ = stale.prune(Some(&mut options));
-        }
         remove(&admin)?;
-        Ok((self.add_worktree(&name, path)?, true))
-    }
-
-    /// Adds a worktree of a commit without files. libgit2 does that only on a branch, which
-    /// it checks out, so one is created, from which the worktree is detached at once.
-    fn add_worktree(&self, name: &str, path: &Path) -> Result<Repository, Error> {
-        let failed = || Error::git("create the worktree", path.display().to_string());
-        let nothing = self.commit_without_files().map_err(failed())?;
-        let mut branch = self.inner.branch(name, &nothing, true).map_err(failed())?;
-        let mut options = WorktreeAddOptions::new();
-        options.reference(Some(branch.get()));
-        let added = self.inner.worktree(name, path, Some(&options)).map_err(failed())?;
-        let worktree = Repository::open_from_worktree(&added).map_err(failed())?;
-        worktree.set_head_detached(nothing.id()).map_err(failed())?;
-        branch.delete().map_err(failed())?;
-        Ok(worktree)
-    }
-
-    /// A commit without files.
-    fn commit_without_files(&self) -> Result<Commit<'_>, git2::Error> {
-        let tree = write(&self.inner.odb()?, ObjectType::Tree, &[])?;
-        let commit = commit_alone(&self.inner, &self.inner.find_tree(tree)?)?;
-        self.inner.find_commit(commit)
+        // As `git worktree add` does. That of libgit2 needs a branch, which it checks out.
+        let line = |key: &[u8], path: &Path| [key, &git_bytes(path), b"\n"].concat();
+        write_if_changed(&path.join(".git"), &line(b"gitdir: ", &admin))?;
+        write_if_changed(&admin.join("gitdir"), &line(b"", &path.join(".git")))?;
+        write_if_changed(&admin.join("commondir"), b"../..\n")?;
+        write_if_changed(&admin.join("HEAD"), NO_COMMIT)?;
+        let opened = Repository::open(path);
+        Ok((opened.map_err(Error::git("create the worktree", path.display()))?, true))
     }
 
     /// The private repository of the submodule at `link`.
@@ -231,8 +203,6 @@ pub(crate) struct Checkout<'a> {
 /// A checkout in progress.
 struct Begun<'a> {
     checkout: &'a Checkout<'a>,
-    commit: Oid,
-    tree: Oid,
     worktree: Repository,
     /// Whether the worktree was empty.
     is_new: bool,
@@ -243,8 +213,6 @@ struct Begun<'a> {
     /// Whether some files are changed when they are written.
     converts: bool,
     modules: Submodules,
-    /// The paths of the submodules.
-    kept: Vec<PathBuf>,
 }
 
 impl Begun<'_> {
@@ -257,16 +225,17 @@ impl Begun<'_> {
             remove_changed(worktree, path)?;
         }
         let failed = || Error::git("check out", &revision.rev);
-        let set_head = || worktree.set_head_detached(self.commit).map_err(failed());
+        let (commit, tree) = (oid(&revision.commit)?, oid(&revision.tree)?);
+        let set_head = || worktree.set_head_detached(commit).map_err(failed());
         if !self.is_new {
             set_head()?;
         }
-        let tree = worktree.find_object(self.tree, Some(ObjectType::Tree)).map_err(failed())?;
+        let tree = worktree.find_object(tree, Some(ObjectType::Tree)).map_err(failed())?;
         let check_out = |how: &mut CheckoutBuilder<'_>| {
             how.force().disable_filters(!self.converts);
             worktree.checkout_tree(&tree, Some(how)).map_err(failed())
         };
-        let attributes = self.entries.iter().filter(|entry| is_attributes(entry));
+        let attributes = self.entries.iter().filter(|entry| is_attributes(&entry.path));
         if self.converts && attributes.clone().next().is_some() {
             // libgit2 only knows the attributes in the worktree, and proceeds by name.
             let mut first = CheckoutBuilder::new();
@@ -296,7 +265,8 @@ impl Begun<'_> {
                 change_times(path, || touch(path, &self.entries))?;
             }
             let known: HashSet<&Path> = self.entries.iter().map(|entry| &*entry.path).collect();
-            let is_kept = |path: &Path| is_git(path) || self.kept.iter().any(|kept| kept == path);
+            let is_kept =
+                |path: &Path| is_git(path) || self.modules.paths.iter().any(|kept| kept == path);
             remove_unknown(path, is_kept, |path| known.contains(path))?;
         }
         let noted = attributes_of(path);
@@ -327,18 +297,11 @@ fn at_once<T: Send, U: Send>(
     })
 }
 
-/// The name of a worktree in the private repository: a side has several.
-fn name(side: Side, path: &Path) -> String {
-    let folder = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{}-{folder}", side.name())
-}
-
 /// Removes links at places where a tree has something else, or where the
 /// previous checkout has a folder: libgit2 would write and remove files through
 /// them, wherever they lead.
 fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
-    let index =
-        worktree.index().map_err(Error::git("read the index of", root.display().to_string()))?;
+    let index = worktree.index().map_err(Error::git("read the index of", root.display()))?;
     let mut places: BTreeSet<PathBuf> =
         entries.iter().filter(|entry| entry.mode != LINK).map(|entry| entry.path.clone()).collect();
     for entry in index.iter() {
@@ -374,7 +337,7 @@ pub(super) fn entries(repository: &Repository, tree: &Tree<'_>) -> Result<Vec<Tr
         for entry in &tree {
             let path = folder.join(from_git(entry.name_bytes()));
             if entry.kind() == Some(ObjectType::Tree) {
-                let failed = Error::git("read", path.display().to_string());
+                let failed = Error::git("read", path.display());
                 let tree = repository.find_tree(entry.id()).map_err(failed)?;
                 left.push((path.clone(), tree));
             }
@@ -392,10 +355,6 @@ fn touch(root: &Path, entries: &[TreeEntry]) -> Result<(), Error> {
         set_modified(&path, now).map_err(Error::io("touch", &path))?;
     }
     Ok(())
-}
-
-fn same_file(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Links the user's objects, by `objects/info/alternates`.

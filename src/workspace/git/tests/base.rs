@@ -1,22 +1,36 @@
+use std::ffi::OsString;
+
 use git2::Oid;
 
 use super::Scratch;
 use crate::model::revision::{BaseRule, Origin, Sides};
 use crate::model::side::Side;
-use crate::workspace::git::base::{BaseRequest, VARIABLES};
+use crate::settings::table::Table;
+use crate::workspace::Request;
+use crate::workspace::git::base::VARIABLES;
 use crate::workspace::git::{Absence, Error};
 
 /// BASE on the command line.
-fn on(base: &str) -> BaseRequest {
-    BaseRequest { base: Some(base.into()), ..BaseRequest::default() }
+fn on(base: &str) -> Request {
+    Request { flags: naming(base), ..Request::default() }
 }
 
-fn resolve(scratch: &Scratch, request: &BaseRequest) -> Result<Sides, Error> {
-    scratch.open().resolve(request)
+/// A table with this BASE.
+fn naming(base: &str) -> Table {
+    Table { base: Some(base.into()), ..Table::default() }
+}
+
+/// In the environment of a CI job whose target branch has this name.
+fn targeting(variable: &str, name: &str) -> (OsString, OsString) {
+    (variable.into(), name.into())
+}
+
+fn resolve(scratch: &Scratch, request: &Request) -> Result<Sides, Error> {
+    scratch.open().resolve(request, None)
 }
 
 /// The base commit, the rule, and whether the head is it.
-fn found(scratch: &Scratch, request: &BaseRequest) -> (Oid, BaseRule, bool) {
+fn found(scratch: &Scratch, request: &Request) -> (Oid, BaseRule, bool) {
     let sides = resolve(scratch, request).unwrap();
     (Oid::from_str(&sides.base.commit).unwrap(), sides.rule, sides.head_is_base)
 }
@@ -38,13 +52,13 @@ fn fork() -> (Scratch, Vec<Oid>, Oid) {
 fn the_base_is_where_the_two_parted_or_base_itself_or_the_head_itself() {
     let (scratch, main, topic) = fork();
     assert_eq!(found(&scratch, &on("main")), (main[0], BaseRule::MergeBase, false));
-    let exact = BaseRequest { exact: true, ..on("main") };
+    let exact = Request { exact_base: true, ..on("main") };
     assert_eq!(found(&scratch, &exact), (main[1], BaseRule::Exact, false));
     assert_eq!(
-        found(&scratch, &BaseRequest { aa: true, ..on("main") }),
+        found(&scratch, &Request { aa: true, ..on("main") }),
         (topic, BaseRule::Itself, false)
     );
-    let sides = resolve(&scratch, &BaseRequest { dirty: true, ..on("main") }).unwrap();
+    let sides = resolve(&scratch, &Request { dirty: true, ..on("main") }).unwrap();
     assert_eq!((sides.base.rev.as_str(), sides.head.rev.as_str()), ("main", "topic"));
     assert_eq!((sides.base.dirty, sides.head.dirty), (false, true));
     assert_eq!(sides.of(Side::Base), &sides.base);
@@ -53,7 +67,7 @@ fn the_base_is_where_the_two_parted_or_base_itself_or_the_head_itself() {
     assert!(!sides.base_is_guessed);
     // The branch is one commit after its parent, which lies on main: no merge, so no first parent.
     let near = scratch.commit("near", &main[1..2]);
-    let request = BaseRequest { head: Some(near.to_string()), ..on("main") };
+    let request = Request { head: Some(near.to_string()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[1], BaseRule::MergeBase, false));
 }
 
@@ -66,15 +80,15 @@ fn a_head_on_base_is_its_own_base_unless_another_is_named_for_that_case() {
         assert_eq!(found(&scratch, &on(base)), (main[1], BaseRule::MergeBase, true));
     }
     let first = main[0].to_string();
-    let request = BaseRequest { fallback: Some(first.clone()), ..on("main") };
+    let request = Request { fallback_base: Some(first.clone()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[0], BaseRule::MergeBase, false));
     assert_eq!(resolve(&scratch, &request).unwrap().base.rev, first);
     // It is asked once: where it is the head, too, that is the answer.
-    let request = BaseRequest { fallback: Some("ahead".into()), ..on("main") };
+    let request = Request { fallback_base: Some("ahead".into()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[1], BaseRule::MergeBase, true));
     // Where the head does not lie on BASE it has no say.
     scratch.git.set_head("refs/heads/topic").unwrap();
-    let request = BaseRequest { fallback: Some("ahead".into()), ..on("main") };
+    let request = Request { fallback_base: Some("ahead".into()), ..on("main") };
     assert_eq!(found(&scratch, &request), (main[0], BaseRule::MergeBase, false));
     assert_eq!(resolve(&scratch, &request).unwrap().base.rev, "main");
 }
@@ -84,7 +98,7 @@ fn a_merge_onto_base_is_compared_with_its_first_parent() {
     let (scratch, main, topic) = fork();
     let merged = |parents: &[Oid]| {
         let commit = scratch.commit("merge", parents);
-        let request = BaseRequest { head: Some(commit.to_string()), ..on("main") };
+        let request = Request { head: Some(commit.to_string()), ..on("main") };
         found(&scratch, &request)
     };
     assert_eq!(merged(&[main[1], topic]), (main[1], BaseRule::FirstParent, false));
@@ -104,7 +118,7 @@ fn of_two_merge_bases_one_is_taken() {
     let x = scratch.commit("x on", &[x]);
     let y = scratch.commit("y on", &[y]);
     scratch.point("refs/heads/main", x);
-    let request = BaseRequest { head: Some(y.to_string()), ..on("main") };
+    let request = Request { head: Some(y.to_string()), ..on("main") };
     let (base, rule, _) = found(&scratch, &request);
     assert!([a, b].contains(&base), "{base} of {a} and {b}");
     assert_eq!(rule, BaseRule::MergeBase);
@@ -113,24 +127,24 @@ fn of_two_merge_bases_one_is_taken() {
 #[test]
 fn the_name_is_the_argument_then_the_configuration_then_the_variable_then_a_usual_one() {
     let (scratch, main, _) = fork();
-    for name in ["argument", "configured", "variable", "master"] {
+    for name in ["argument", "configured", "variable", "other", "master"] {
         scratch.point(&format!("refs/heads/{name}"), main[2]);
     }
-    let names = |request: &BaseRequest| {
-        let sides = resolve(&scratch, request).unwrap();
+    let resolve = |request: &Request, table: Option<&Table>| {
+        let sides = scratch.open().resolve(request, table).unwrap();
         (sides.base.rev, sides.origin)
     };
-    let mut request = BaseRequest {
-        configured: Some("configured".into()),
-        variables: vec![(VARIABLES[0], "variable".into()), (VARIABLES[1], "other".into())],
-        ..on("argument")
-    };
-    assert_eq!(names(&request), ("argument".into(), Origin::Argument));
-    request.base = None;
-    assert_eq!(names(&request), ("configured".into(), Origin::Configuration));
-    request.configured = None;
+    let names = |request: &Request| resolve(request, None);
+    let env = vec![targeting(VARIABLES[0], "variable"), targeting(VARIABLES[1], "other")];
+    let mut request = Request { env, ..on("argument") };
+    let table = naming("configured");
+    assert_eq!(resolve(&request, Some(&table)), ("argument".into(), Origin::Argument));
+    request.flags.base = None;
+    assert_eq!(resolve(&request, Some(&table)), ("configured".into(), Origin::Configuration));
     assert_eq!(names(&request), ("variable".into(), Origin::Variable(VARIABLES[0])));
-    request.variables.clear();
+    request.env[0].1.clear();
+    assert_eq!(names(&request).0, "other");
+    request.env.clear();
     assert_eq!(names(&request), ("main".into(), Origin::Usual));
     scratch.git.find_reference("refs/heads/main").unwrap().delete().unwrap();
     assert_eq!(names(&request), ("master".into(), Origin::Usual));
@@ -143,17 +157,18 @@ fn the_name_is_the_argument_then_the_configuration_then_the_variable_then_a_usua
 #[test]
 fn a_name_that_leads_nowhere_says_where_it_came_from() {
     let (scratch, ..) = fork();
-    let error = |request: &BaseRequest| resolve(&scratch, request).unwrap_err().to_string();
+    let error = |request: &Request| resolve(&scratch, request).unwrap_err().to_string();
     assert_eq!(error(&on("lost")), "unknown revision `lost`");
-    let configured = BaseRequest { configured: Some("lost".into()), ..BaseRequest::default() };
-    assert_eq!(error(&configured), "unknown revision `lost` (from the configuration)");
-    let variable =
-        BaseRequest { variables: vec![(VARIABLES[1], "lost".into())], ..BaseRequest::default() };
+    let configured = scratch.open().resolve(&Request::default(), Some(&naming("lost")));
+    let configured = configured.unwrap_err().to_string();
+    assert_eq!(configured, "unknown revision `lost` (from the configuration)");
+    let env = vec![targeting(VARIABLES[1], "lost")];
+    let variable = Request { env, ..Request::default() };
     assert_eq!(error(&variable), format!("unknown revision `lost` (from {})", VARIABLES[1]));
-    let head = BaseRequest { head: Some("lost".into()), ..on("main") };
+    let head = Request { head: Some("lost".into()), ..on("main") };
     assert_eq!(error(&head), "unknown revision `lost`");
     scratch.git.find_reference("refs/heads/main").unwrap().delete().unwrap();
-    let usual = error(&BaseRequest::default());
+    let usual = error(&Request::default());
     assert_eq!(usual, "no base given, and none of `origin/HEAD`, `main`, `master` exists");
 }
 
@@ -161,26 +176,25 @@ fn a_name_that_leads_nowhere_says_where_it_came_from() {
 fn a_merge_that_ci_made_for_a_branch_which_is_not_here_is_taken_on_trust() {
     let (scratch, main, topic) = fork();
     let merge = scratch.commit("merge", &[main[2], topic]);
-    let variables = vec![(VARIABLES[0], "gone".to_owned())];
-    let request =
-        BaseRequest { variables, head: Some(merge.to_string()), ..BaseRequest::default() };
+    let env = vec![targeting(VARIABLES[0], "gone")];
+    let request = Request { env, head: Some(merge.to_string()), ..Request::default() };
     let sides = resolve(&scratch, &request).unwrap();
     assert_eq!(sides.base.commit, main[2].to_string());
     assert_eq!((sides.base.rev.as_str(), sides.rule), ("gone", BaseRule::FirstParent));
     assert_eq!(sides.origin, Origin::Variable(VARIABLES[0]));
     assert!(sides.base_is_guessed && !sides.head_is_base);
     // Also where it is named besides.
-    let named = BaseRequest { base: Some("gone".into()), ..request.clone() };
+    let named = Request { flags: naming("gone"), ..request.clone() };
     assert!(resolve(&scratch, &named).unwrap().base_is_guessed);
     // Not for another name, not for BASE itself, and of no commit that is no merge.
-    let nowhere = |request: &BaseRequest| {
+    let nowhere = |request: &Request| {
         let error = resolve(&scratch, request).unwrap_err();
         assert!(matches!(error, Error::Unknown { .. }), "{error}");
     };
-    nowhere(&BaseRequest { base: Some("other".into()), ..request.clone() });
-    nowhere(&BaseRequest { exact: true, ..request.clone() });
+    nowhere(&Request { flags: naming("other"), ..request.clone() });
+    nowhere(&Request { exact_base: true, ..request.clone() });
     for plain in [topic, main[0]] {
-        nowhere(&BaseRequest { head: Some(plain.to_string()), ..request.clone() });
+        nowhere(&Request { head: Some(plain.to_string()), ..request.clone() });
     }
 }
 

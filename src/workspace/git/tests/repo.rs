@@ -67,8 +67,8 @@ fn what_cannot_be_opened_is_named_with_what_to_do() {
     scratch.set("core.repositoryFormatVersion", "1");
     scratch.set("extensions.partialClone", "up stream");
     let text = format!(
-        "the repository at `{}` is a partial clone with the setting `extensions.partialClone`, \
-         which libgit2 does not know",
+        "the repository at `{}` uses the setting `extensions.partialClone`, which libgit2 cannot \
+         read",
         scratch.path().display()
     );
     let hint = "say the same as newer versions of git do: `git config 'remote.up stream.promisor' \

@@ -72,7 +72,7 @@ fn what_is_too_long_is_left_out_of_a_merge_and_counted() {
     let notes = notes::current(&repo).unwrap();
     assert_eq!(notes.text(&a).unwrap().len(), MAX_NOTE);
     assert_eq!(notes.text(&b).unwrap().len(), MAX_NOTE - 2);
-    assert_eq!(notes.commits().unwrap(), [a, b]);
+    assert_eq!(notes.commits(), [a, b]);
 }
 
 #[test]
