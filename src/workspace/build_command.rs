@@ -310,9 +310,10 @@ fn command(
 /// worktree.
 fn lacks(worktree: &Path, command: &Command, error: &Error) -> bool {
     let Some(RunError::Spawn { source, .. }) = error.as_kind() else { return false };
-    let program = command.argv.first().map(|program| command.cwd.join(program));
-    let is_named = command.argv.first().is_some_and(|p| p.as_encoded_bytes().contains(&b'/'));
+    let Some(program) = command.argv.first() else { return false };
+    let path = command.cwd.join(program);
     source.kind() == std::io::ErrorKind::NotFound
-        && is_named
-        && program.is_some_and(|program| program.starts_with(worktree) && !program.exists())
+        && program.as_encoded_bytes().contains(&b'/')
+        && path.starts_with(worktree)
+        && !path.exists()
 }

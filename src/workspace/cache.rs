@@ -130,12 +130,6 @@ pub(crate) fn damage_hint(error: &FileError) -> Option<String> {
     Some(format!("the cache may be damaged: delete `{}`", folder.display()))
 }
 
-/// As [`FileError::new`].
-fn io_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let error = FileError::new(verb, path);
-    move |source| error(source).into()
-}
-
 /// The cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
@@ -150,7 +144,7 @@ impl Cache {
     /// If there is no such place, it can't be created, or others may write to it.
     pub fn open(place: Option<PathBuf>) -> Result<Self, Error> {
         let root = match place {
-            Some(place) => std::path::absolute(&place).map_err(io_error("find", &place))?,
+            Some(place) => std::path::absolute(&place).map_err(FileError::new("find", &place))?,
             None => {
                 use etcetera::BaseStrategy;
                 let strategy = etcetera::choose_base_strategy().map_err(|_| Error::NoPlace)?;
@@ -165,14 +159,14 @@ impl Cache {
         make_dir(&root)?;
         // Worktree paths end up in executables, so their spelling must not
         // depend on the links through which the cache is reached.
-        let root = root.canonicalize().map_err(io_error("find", &root))?;
+        let root = root.canonicalize().map_err(FileError::new("find", &root))?;
         check(&root, &[user_id(), ROOT], true)?;
         let tag = root.join("CACHEDIR.TAG");
         if !tag.is_file() {
             remove(&tag)?;
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
                         # Made by cargo cbdr; everything here can be deleted.\n";
-            std::fs::write(&tag, text).map_err(io_error("write", &tag))?;
+            std::fs::write(&tag, text).map_err(FileError::new("write", &tag))?;
         }
         Ok(Cache { root })
     }
@@ -182,7 +176,7 @@ impl Cache {
     /// # Errors
     /// If it can't be created, or others may write to it.
     pub fn repository(&self, common: &Path, name: &str) -> Result<RepositoryCache, Error> {
-        let common = common.canonicalize().map_err(io_error("find", common))?;
+        let common = common.canonicalize().map_err(FileError::new("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
@@ -204,7 +198,7 @@ impl Cache {
         let note = repository.path.join(REPOSITORY);
         if !note.is_file() {
             remove(&note)?;
-            std::fs::write(&note, format!("{of}\n")).map_err(io_error("write", &note))?;
+            std::fs::write(&note, format!("{of}\n")).map_err(FileError::new("write", &note))?;
         }
         Ok(repository)
     }
@@ -216,7 +210,7 @@ impl Cache {
 fn check(path: &Path, users: &[u32], may_be_shared: bool) -> Result<(), Error> {
     let about = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        about => about.map_err(io_error("look at", path))?,
+        about => about.map_err(FileError::new("look at", path))?,
     };
     let (path, owner, mode) = (path.to_owned(), owner(&about), mode(&about));
     let is_open = mode & OTHERS_WRITE != 0 && !(may_be_shared && mode & STICKY != 0);
@@ -229,7 +223,7 @@ fn check(path: &Path, users: &[u32], may_be_shared: bool) -> Result<(), Error> {
 
 /// Creates a folder and its parents, accessible to the user only.
 pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
-    make_private_dir(path).map_err(io_error("create", path))
+    Ok(make_private_dir(path).map_err(FileError::new("create", path))?)
 }
 
 /// The part of the cache that belongs to one repository.
@@ -250,14 +244,6 @@ impl Drop for Lock {
         // closing ours would leave locked.
         let _ = self.file.unlock();
     }
-}
-
-enum TryLock {
-    Taken(Lock),
-    /// Another process has it, which describes itself so.
-    Held {
-        holder: String,
-    },
 }
 
 impl RepositoryCache {
@@ -347,7 +333,7 @@ impl RepositoryCache {
             // A copy of the cache may have a folder there.
             remove(&link)?;
         }
-        relink(to, &link).map_err(io_error("create", &link))
+        Ok(relink(to, &link).map_err(FileError::new("create", &link))?)
     }
 
     /// Takes the lock. While another process holds it, `wait` is called ten times
@@ -359,29 +345,38 @@ impl RepositoryCache {
         mut wait: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<Lock, E> {
         loop {
-            match self.try_lock(about)? {
-                TryLock::Taken(lock) => return Ok(lock),
-                TryLock::Held { holder } => wait(&holder)?,
+            if let Some(lock) = self.try_lock(about)? {
+                return Ok(lock);
             }
+            wait(&self.lock_holder())?;
             std::thread::sleep(Duration::from_millis(100));
         }
     }
 
-    fn try_lock(&self, about: &str) -> Result<TryLock, Error> {
-        let path = self.path.join("lock");
+    /// Takes the lock, unless another process has it.
+    fn try_lock(&self, about: &str) -> Result<Option<Lock>, Error> {
+        let path = self.lock_file();
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(io_error("open", &path))?;
+        let mut file = options.open(&path).map_err(FileError::new("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = std::fs::read_to_string(&path).unwrap_or_default();
-                return Ok(TryLock::Held { holder: holder.trim().to_owned() });
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => {
+                return Err(FileError::new("lock", &path)(error).into());
             }
-            Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
         }
         let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
-        written.map_err(io_error("write", &path))?;
-        Ok(TryLock::Taken(Lock { file }))
+        written.map_err(FileError::new("write", &path))?;
+        Ok(Some(Lock { file }))
+    }
+
+    /// How the process that has the lock describes itself.
+    fn lock_holder(&self) -> String {
+        std::fs::read_to_string(self.lock_file()).unwrap_or_default().trim().to_owned()
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
     }
 }

@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel};
-use cargo_metadata::{CrateType, Message, Metadata, MetadataCommand};
+use cargo_metadata::camino::Utf8PathBuf;
+use cargo_metadata::diagnostic::DiagnosticLevel;
+use cargo_metadata::{Artifact, CrateType, Message, Metadata, MetadataCommand};
 use serde_json::Value;
 
 pub(crate) use invocation::RecordedCall;
@@ -153,7 +154,7 @@ impl BuildOptions {
 pub(crate) enum Diagnostics {
     /// As text for people, on standard error.
     Rendered,
-    /// As JSON, on standard output: see [`compiler_errors`].
+    /// As JSON, on standard output: see [`BuildMessages::errors`].
     Json,
 }
 
@@ -169,7 +170,7 @@ pub(crate) struct TargetCall<'a> {
     /// Further configuration files.
     pub(crate) configs: &'a [PathBuf],
     /// The linker to use instead of cargo's choice.
-    pub(crate) linker: Option<&'a Linker>,
+    pub(crate) linker: Option<Linker>,
 }
 
 /// A linker of a target.
@@ -294,101 +295,108 @@ pub(crate) struct BuildScript {
 /// messages.
 const LONGEST: u64 = 64 << 20;
 
-/// The messages in what cargo printed. Other programs print into the stream, too, so some lines
-/// are none. (`Message::parse_stream` would parse objects of any depth, until the stack
-/// overflows.)
-fn messages(mut from: impl BufRead) -> impl Iterator<Item = Result<Message, Error>> {
-    std::iter::from_fn(move || {
-        let mut line = Vec::new();
+/// What cargo printed while it built.
+#[derive(Debug)]
+pub struct BuildMessages(Vec<Message>);
+
+impl BuildMessages {
+    /// Reads them. Other programs print into the stream, too, so some lines are none.
+    /// (`Message::parse_stream` would parse objects of any depth, until the stack overflows.)
+    ///
+    /// # Errors
+    /// If the stream can't be read.
+    pub fn read(mut printed: impl BufRead) -> Result<Self, Error> {
+        let (mut messages, mut line) = (Vec::new(), Vec::new());
         loop {
             line.clear();
-            match from.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
-                Ok(0) => return None,
-                Err(error) => return Some(Err(Error::Messages(error))),
-                Ok(_) => {}
+            let read = printed.by_ref().take(LONGEST).read_until(b'\n', &mut line);
+            if read.map_err(Error::Messages)? == 0 {
+                return Ok(BuildMessages(messages));
             }
-            if let Ok(message) = serde_json::from_slice(&line) {
-                return Some(Ok(message));
-            }
-        }
-    })
-}
-
-/// Reads the messages of a build of `target` of the package in `folder`.
-///
-/// # Errors
-/// If they can't be read, or contain no executable for it.
-pub fn read_messages(
-    printed: impl BufRead,
-    target: &Target,
-    folder: &Path,
-) -> Result<Built, Error> {
-    let mut executable = None;
-    let mut built = Built::default();
-    let mut folders = BTreeMap::new();
-    let mut scripts = Vec::new();
-    for message in messages(printed) {
-        match message? {
-            Message::CompilerArtifact(artifact) => {
-                let is_it = kind(&artifact.target) == Some(target.kind)
-                    && artifact.target.name == target.name
-                    && artifact.manifest_path.parent().is_some_and(|parent| parent == folder);
-                if let Some(path) = &artifact.executable {
-                    built.files.push(path.into());
-                    if is_it && artifact.profile.test == (target.kind == TargetKind::Bench) {
-                        executable = Some(path.into());
-                        built.source = artifact.target.src_path.clone().into();
-                        built.is_fresh = artifact.fresh;
-                    }
-                }
-                if let Some(package) = artifact.manifest_path.parent() {
-                    built.packages.insert(package.into());
-                    folders.insert(artifact.package_id.repr.clone(), PathBuf::from(package));
-                }
-                let is_macro =
-                    artifact.target.kind.contains(&cargo_metadata::TargetKind::ProcMacro);
-                let files = artifact.filenames.iter().filter(|_| !is_macro);
-                let dynamic = |path: &&cargo_metadata::camino::Utf8PathBuf| {
-                    matches!(path.extension(), Some("so" | "dylib" | "dll"))
-                };
-                built.files.extend(files.filter(dynamic).map(PathBuf::from));
-            }
-            Message::BuildScriptExecuted(script) => scripts.push(script),
-            _ => {}
+            messages.extend(serde_json::from_slice::<Message>(&line).ok());
         }
     }
-    built.scripts = scripts
-        .into_iter()
-        .map(|script| BuildScript {
-            package: folders.get(&script.package_id.repr).cloned().unwrap_or_default(),
-            out_dir: script.out_dir.into(),
-            libraries: script.linked_libs.iter().map(|name| without_kind(name.as_str())).collect(),
-            library_folders: script
-                .linked_paths
-                .iter()
-                .map(|path| without_kind(path.as_str()).into())
-                .collect(),
-            variables: script.env.into_iter().map(|(name, _)| name).collect(),
+
+    fn artifacts(&self) -> impl Iterator<Item = &Artifact> {
+        self.0.iter().filter_map(|message| match message {
+            Message::CompilerArtifact(artifact) => Some(artifact),
+            _ => None,
         })
-        .collect();
-    built.executable = executable.ok_or_else(|| Error::NoExecutable(target.to_string()))?;
-    Ok(built)
+    }
+
+    /// What was built for a target of the package in `folder`.
+    ///
+    /// # Errors
+    /// If there is no executable for it.
+    pub fn built(&self, target: &Target, folder: &Path) -> Result<Built, Error> {
+        let (mut built, mut folders) = (Built::default(), BTreeMap::new());
+        let none = || Error::NoExecutable(target.to_string());
+        let is_it = |artifact: &&Artifact| {
+            kind(&artifact.target) == Some(target.kind)
+                && artifact.target.name == target.name
+                && is_in(artifact, folder)
+                && artifact.profile.test == (target.kind == TargetKind::Bench)
+                && artifact.executable.is_some()
+        };
+        let own = self.artifacts().filter(is_it).last().ok_or_else(none)?;
+        built.executable = own.executable.clone().ok_or_else(none)?.into();
+        built.source = own.target.src_path.clone().into();
+        built.is_fresh = own.fresh;
+        for artifact in self.artifacts() {
+            built.files.extend(artifact.executable.iter().map(PathBuf::from));
+            if let Some(package) = artifact.manifest_path.parent() {
+                built.packages.insert(package.into());
+                folders.insert(&artifact.package_id, package);
+            }
+            let is_macro = artifact.target.kind.contains(&cargo_metadata::TargetKind::ProcMacro);
+            let files = artifact.filenames.iter().filter(|_| !is_macro);
+            let dynamic =
+                files.filter(|path| matches!(path.extension(), Some("so" | "dylib" | "dll")));
+            built.files.extend(dynamic.map(PathBuf::from));
+        }
+        built.scripts = self
+            .0
+            .iter()
+            .filter_map(|message| match message {
+                Message::BuildScriptExecuted(script) => Some(script),
+                _ => None,
+            })
+            .map(|script| BuildScript {
+                package: folders.get(&script.package_id).map(PathBuf::from).unwrap_or_default(),
+                out_dir: script.out_dir.clone().into(),
+                libraries: script.linked_libs.iter().map(without_kind).collect(),
+                library_folders: script.linked_paths.iter().map(without_kind).collect(),
+                variables: script.env.iter().map(|(name, _)| name.clone()).collect(),
+            })
+            .collect();
+        Ok(built)
+    }
+
+    /// Whether the library of the package in `folder` was built.
+    pub(crate) fn has_library(&self, folder: &Path) -> bool {
+        self.artifacts().any(|artifact| is_library(&artifact.target) && is_in(artifact, folder))
+    }
+
+    /// The errors that rustc reported.
+    pub(crate) fn errors(self) -> Vec<CompilerError> {
+        let error = |message: Message| {
+            let Message::CompilerMessage(message) = message else { return None };
+            let message = message.message;
+            let is_crash = message.level == DiagnosticLevel::Ice;
+            let mut all = std::iter::once(&message).chain(&message.children);
+            let has_place = !is_crash && all.any(|part| !part.spans.is_empty());
+            let rendered = message.rendered;
+            let rendered = rendered.unwrap_or_else(|| format!("error: {}", message.message));
+            let is_error = is_crash || message.level == DiagnosticLevel::Error;
+            let code = message.code.map(|code| code.code);
+            is_error.then_some(CompilerError { code, has_place, rendered })
+        };
+        self.0.into_iter().filter_map(error).collect()
+    }
 }
 
-/// Whether a build produced the library of the package in `folder`.
-///
-/// # Errors
-/// If the messages can't be read.
-pub(crate) fn has_built_library(printed: impl BufRead, folder: &Path) -> Result<bool, Error> {
-    for message in messages(printed) {
-        if let Message::CompilerArtifact(artifact) = message?
-            && is_library(&artifact.target)
-            && artifact.manifest_path.parent().is_some_and(|parent| parent == folder)
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+fn is_in(artifact: &Artifact, folder: &Path) -> bool {
+    artifact.manifest_path.parent().is_some_and(|parent| parent == folder)
 }
 
 /// An error that rustc reported.
@@ -403,28 +411,11 @@ pub(crate) struct CompilerError {
     pub(crate) rendered: String,
 }
 
-/// The errors among the messages of a build.
-pub(crate) fn compiler_errors(messages: &str) -> Vec<CompilerError> {
-    let message = |line: &str| match serde_json::from_str(line) {
-        Ok(Message::CompilerMessage(message)) => Some(message.message),
-        _ => None,
-    };
-    let error = |message: Diagnostic| {
-        let is_crash = message.level == DiagnosticLevel::Ice;
-        let mut all = std::iter::once(&message).chain(&message.children);
-        let has_place = !is_crash && all.any(|part| !part.spans.is_empty());
-        let rendered = message.rendered.unwrap_or_else(|| format!("error: {}", message.message));
-        let is_error = is_crash || message.level == DiagnosticLevel::Error;
-        let code = message.code.map(|code| code.code);
-        is_error.then_some(CompilerError { code, has_place, rendered })
-    };
-    messages.lines().filter_map(message).filter_map(error).collect()
-}
-
 /// The name or folder without the kind of library, as in `static=z` and
 /// `native=/usr/lib`.
-fn without_kind(text: &str) -> String {
-    text.split_once('=').map_or(text, |(_, rest)| rest).to_owned()
+fn without_kind<T: From<String>>(text: &Utf8PathBuf) -> T {
+    let text = text.as_str();
+    text.split_once('=').map_or(text, |(_, rest)| rest).to_owned().into()
 }
 
 #[cfg(test)]

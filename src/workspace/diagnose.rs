@@ -21,7 +21,7 @@ use super::tools::{Captured, Tools};
 use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
-use crate::workspace::cargo::{CompilerError, compiler_errors};
+use crate::workspace::cargo::{BuildMessages, CompilerError};
 use crate::workspace::error::{Cause, WorkspaceError};
 
 /// Whose fault it is.
@@ -120,7 +120,10 @@ pub(super) fn run_again(
     let blame = match folders.into_iter().find(|path| is_full(path)) {
         Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
         None => match tool {
-            Tool::Cargo => of_cargo(exit, &compiler_errors(&stdout), &stderr, tree),
+            Tool::Cargo => {
+                let errors = BuildMessages::read(stdout.as_bytes())?.errors();
+                of_cargo(exit, &errors, &stderr, tree)
+            }
             Tool::BuildCommand => of_command(exit, &stderr, tree),
         },
     };
@@ -265,6 +268,10 @@ mod tests {
     use serde_json::json;
 
     const TREE: &str = "/cache/base/tree";
+
+    fn compiler_errors(messages: &str) -> Vec<CompilerError> {
+        BuildMessages::read(messages.as_bytes()).unwrap().errors()
+    }
 
     /// Of a build by cargo that printed this to standard error.
     fn text(stderr: &str) -> Blame {

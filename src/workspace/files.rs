@@ -99,13 +99,16 @@ pub(super) fn is_damage(kind: ErrorKind) -> bool {
     )
 }
 
+/// The number of the format of all records; incremented when one of them changes.
+const FORMAT: &str = "2";
+
 /// Reads a record. `None` if there is none, or none that was written completely
 /// by this version, or a damaged one.
 pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FileError> {
-    Ok(unless_damaged(Memo::new(path.to_owned(), "").read(), path)?.flatten())
+    Ok(unless_damaged(Memo::new(path.to_owned(), FORMAT).read(), path)?.flatten())
 }
 
 /// Writes a record in one step.
 pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), FileError> {
-    Memo::new(path.to_owned(), "").write(record).map_err(FileError::new("write", path))
+    Memo::new(path.to_owned(), FORMAT).write(record).map_err(FileError::new("write", path))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{read_record, remove, walk, write_record};
 use crate::error::FileError;
-use crate::exec::system::{Stamp, digest_file, git_bytes, mode, set_modified, stamp};
+use crate::exec::system::{Stamp, digest_file, mode, set_modified, stamp};
 
 /// A folder and the file with its record.
 pub(super) struct RecordedFolder<'a> {
@@ -42,18 +42,15 @@ enum RecordedEntry {
     Link {
         to: String,
     },
-    File(RecordedFile),
+    File {
+        length: u64,
+        mode: u32,
+        stamp: Stamp,
+        /// `None` if the file can't be read.
+        sha256: Option<String>,
+    },
     /// A socket or the like.
     Other,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct RecordedFile {
-    length: u64,
-    mode: u32,
-    stamp: Stamp,
-    /// `None` if the file can't be read.
-    sha256: Option<String>,
 }
 
 /// What to do with files that are not in the record.
@@ -63,18 +60,6 @@ pub(super) enum Strangers {
     Remove,
     /// The folder counts as changed.
     Refuse,
-}
-
-/// The result of comparing an entry with its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Restored {
-    /// Nothing has changed.
-    Same,
-    /// Nothing has changed, but the file had to be read to find out. The record now has its
-    /// current stamp.
-    Reread,
-    /// Something was changed or is missing.
-    Changed,
 }
 
 impl RecordedFolder<'_> {
@@ -107,26 +92,22 @@ impl RecordedFolder<'_> {
             return Ok(None);
         };
         let written = self.record.metadata().ok().map(|about| stamp(&about).modified);
-        let (mut seen, mut restored) = (0, Restored::Same);
+        let (mut seen, mut is_stale) = (0, false);
         for (path, about) in walk(self.root, self.is_skipped)? {
             check()?;
             let full = self.root.join(&path);
-            restored = restored.max(match record.entries.get_mut(&escape(&path)) {
+            match record.entries.get_mut(&escape(&path)) {
+                None if self.strangers == Strangers::Remove => remove(&full)?,
                 Some(entry) => {
+                    if !entry.restore(&full, &about, written, &mut is_stale)? {
+                        return Ok(Some(false));
+                    }
                     seen += 1;
-                    entry.restore(&full, &about, written)?
                 }
-                None if self.strangers == Strangers::Remove => {
-                    remove(&full)?;
-                    Restored::Same
-                }
-                None => Restored::Changed,
-            });
-            if restored == Restored::Changed {
-                return Ok(Some(false));
+                None => return Ok(Some(false)),
             }
         }
-        if restored == Restored::Reread {
+        if is_stale {
             write_record(self.record, &record)?;
         }
         Ok(Some(record.entries.len() == seen))
@@ -145,45 +126,48 @@ impl RecordedEntry {
         if !about.is_file() {
             return Ok(RecordedEntry::Other);
         }
-        Ok(RecordedEntry::File(RecordedFile {
+        Ok(RecordedEntry::File {
             length: about.len(),
             mode: mode(about),
             stamp: stamp(about),
             sha256: digest_file(full).ok(),
-        }))
+        })
     }
 
-    /// Compares the entry with its file, and resets the time of a file whose content
-    /// is unchanged. The record was `written` at that time.
+    /// Whether an entry is as it was recorded, at the time `written`. Resets the time of a file
+    /// whose content is unchanged, and sets `is_stale` if that had to be read to find out: the
+    /// entry now has its current stamp.
     fn restore(
         &mut self,
         full: &Path,
         about: &Metadata,
         written: Option<(i64, u32)>,
-    ) -> Result<Restored, FileError> {
-        let RecordedEntry::File(file) = self else {
-            let is_same = RecordedEntry::read(full, about)? == *self;
-            return Ok(if is_same { Restored::Same } else { Restored::Changed });
+        is_stale: &mut bool,
+    ) -> Result<bool, FileError> {
+        let RecordedEntry::File { length, mode: recorded_mode, stamp: recorded, sha256 } = self
+        else {
+            return Ok(RecordedEntry::read(full, about)? == *self);
         };
-        if !about.is_file() || about.len() != file.length || mode(about) != file.mode {
-            return Ok(Restored::Changed);
+        if !about.is_file() || about.len() != *length || mode(about) != *recorded_mode {
+            return Ok(false);
         }
         // A file as new as the record may have been written after it.
-        let is_old = |stamp: Stamp| written.is_some_and(|written| stamp.changed < written);
-        if is_old(file.stamp) && file.stamp == stamp(about) {
-            return Ok(Restored::Same);
+        let is_old = written.is_some_and(|written| recorded.changed < written);
+        if is_old && *recorded == stamp(about) {
+            return Ok(true);
         }
-        if digest_file(full).ok().is_none_or(|sha256| file.sha256 != Some(sha256)) {
-            return Ok(Restored::Changed);
+        if sha256.is_none() || digest_file(full).ok() != *sha256 {
+            return Ok(false);
         }
         // Build tools compare times.
-        let modified = file.stamp.modified;
-        if stamp(about).modified != modified {
-            set_modified(full, time(modified)).map_err(FileError::new("touch", full))?;
+        if stamp(about).modified != recorded.modified {
+            let modified = time(recorded.modified);
+            set_modified(full, modified).map_err(FileError::new("touch", full))?;
         }
         let about = full.symlink_metadata().map_err(FileError::new("read", full))?;
-        file.stamp = stamp(&about);
-        Ok(Restored::Reread)
+        *recorded = stamp(&about);
+        *is_stale = true;
+        Ok(true)
     }
 }
 
@@ -215,18 +199,15 @@ fn time((seconds, nanoseconds): (i64, u32)) -> SystemTime {
     whole + Duration::from_nanos(nanoseconds.into())
 }
 
-/// A path as text, with bytes that are not UTF-8, and `%`, escaped as numbers.
+/// A path as text, with bytes that are not UTF-8, and backslashes, escaped.
 fn escape(path: &Path) -> String {
-    let mut text = String::new();
-    for chunk in git_bytes(path).utf8_chunks() {
-        text.push_str(&chunk.valid().replace('%', "%25"));
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
-    }
-    text
+    format!("{path:?}")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::exec::system::link;
 
@@ -391,8 +372,8 @@ mod tests {
             let (found, _) = stamp(&path.metadata().unwrap()).modified;
             assert!((found - seconds).abs() < 2, "{found} for {seconds}");
         }
-        assert_eq!(escape(Path::new("a%b")), "a%25b");
         let bytes = crate::exec::system::from_git(b"f\xffo");
-        assert_ne!(escape(&bytes), escape(Path::new("fo")));
+        let paths = [&*bytes, Path::new("f\\xFFo"), Path::new("f\u{fffd}o"), Path::new("fo")];
+        assert_eq!(paths.map(escape).into_iter().collect::<BTreeSet<_>>().len(), paths.len());
     }
 }

@@ -10,13 +10,13 @@ mod counterparts;
 mod executable;
 mod labelled;
 mod object_file;
-mod stored;
 #[cfg(test)]
 mod tests;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exec::process::trace::Breakpoints;
 use crate::exec::program::{Program, Relink, RelinkInput};
-use crate::exec::system::{digest, replace_bytes};
+use crate::exec::system::{Memo, digest, replace_bytes};
 use crate::model::notice::ChangedFunction;
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::{MovedLocation, Moves};
@@ -44,6 +44,30 @@ const LIBRARIES: [&[u8]; 2] = [b"!<arch>\n", b"\x7fELF"];
 
 /// The function that decides for all of Rust where they continue when they unwind.
 const UNWINDS: &str = "rust_eh_personality";
+
+/// How many digits of the digest of an executable's path are in the name of its file. A
+/// build has few executables.
+const DIGITS: usize = 16;
+
+/// What compares: once it is edited, what was stored is found out again.
+const SOURCES: &str = concat!(
+    include_str!("functions.rs"),
+    include_str!("functions/comparison.rs"),
+    include_str!("functions/counterparts.rs"),
+    include_str!("functions/executable.rs"),
+    include_str!("functions/object_file.rs"),
+    include_str!("identical.rs"),
+    include_str!("identical/code.rs"),
+    include_str!("identical/locations.rs"),
+    include_str!("identical/moves.rs"),
+    include_str!("git/text_diff.rs"),
+);
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut state = DefaultHasher::new();
+    value.hash(&mut state);
+    state.finish()
+}
 
 /// The functions that differ between the sides, if known. Object files are read for
 /// that, once.
@@ -79,7 +103,7 @@ fn stored_or<T: Serialize + DeserializeOwned>(
     more: &str,
     compare: impl FnOnce() -> Result<T, String>,
 ) -> Result<T, String> {
-    let memo = stored::memo(kind, programs, more);
+    let memo = memo(kind, programs, more);
     if let Some(comparison) = memo.as_ref().and_then(|memo| memo.read().ok().flatten()) {
         return Ok(comparison);
     }
@@ -87,6 +111,24 @@ fn stored_or<T: Serialize + DeserializeOwned>(
     // Failures to store it are ignored: it only saves time.
     let _ = memo.map(|memo| memo.write(&comparison));
     Ok(comparison)
+}
+
+/// Where a comparison is stored: with the build of the head, one for each executable; another base
+/// replaces it. `kind` tells comparisons of the same programs from each other, and `more` is
+/// what else they depend on. `None` if the build can't store it, or if an executable has no
+/// digest.
+fn memo(kind: &str, programs: &Pair<Program>, more: &str) -> Option<Memo> {
+    let folder = programs.head.comparisons.as_ref()?;
+    let executable = programs.head.executable.as_ref()?;
+    let name = digest(executable.as_os_str().as_encoded_bytes());
+    let mut key = format!("{}\n{kind}\n{more}\n", digest(SOURCES.as_bytes()));
+    for side in Side::BOTH {
+        let Program { executable_sha256, home, relink, .. } = &programs[side];
+        let (executable, relink) = (executable_sha256.as_ref()?, relink.as_ref().ok()?);
+        let (call, inputs) = (&relink.command.argv, &relink.inputs);
+        key += &format!("{executable}\n{home:?}\n{call:?}\n{inputs:?}\n");
+    }
+    Some(Memo::new(folder.join(format!("{kind}-{}.json", &name[..DIGITS])), &key))
 }
 
 /// The functions that differ; only those that were linked in, if that is known.
@@ -101,7 +143,7 @@ fn different(
     let mut lengths: BTreeMap<String, Pair<Option<u64>>> = BTreeMap::new();
     for common in FunctionComparison::new(sides.as_ref(), &|_| true).changed_functions() {
         for side in Side::BOTH {
-            for (_, function) in sides[side].functions.get(common).into_iter().flatten() {
+            for function in sides[side].functions.get(common).into_iter().flatten() {
                 let name = shown(&function.name);
                 if linked[side].is_empty() || linked[side].contains(&name) {
                     let length = &mut lengths.entry(name).or_default()[side];
@@ -187,7 +229,6 @@ fn places_in(
     let linked = Pair::both(|side| executables[side].linked(&sides[side]));
     Pair::try_both(|side| {
         let executable = &executables[side];
-        let entry = executable.entry.ok_or("its executable has an unknown format")?;
         // Linkers can drop the names of local functions alone.
         let mut locals = sides[side].unique_locals().peekable();
         let has_dropped =
@@ -207,7 +248,8 @@ fn places_in(
         let changed = linked[side].iter().filter(|(one, _)| is_changed(one));
         let changed = changed.flat_map(|(_, places)| places).map(|(at, name)| (*at, shown(name)));
         let all = executable.functions.values().flatten().map(|(address, _)| *address);
-        let all = Breakpoints { entry, places: all.collect(), later: BTreeSet::new() };
+        let (entry, places) = (executable.entry, all.collect());
+        let all = Breakpoints { entry, places, later: BTreeSet::new() };
         let (changed, prepared) = (changed.collect(), executable.prepared);
         Ok(FunctionPlaces { all, changed, by_locals, has_units, prepared })
     })
@@ -240,7 +282,8 @@ fn executables(programs: &Pair<Program>) -> Result<Pair<ElfExecutable>, String> 
     Pair::try_both(|side| {
         let Program { executable, executable_sha256, .. } = &programs[side];
         let path = executable.as_ref().ok_or("cargo did not build it")?;
-        Ok(ElfExecutable::read(&read(path, executable_sha256.as_deref())?))
+        let executable = ElfExecutable::read(&read(path, executable_sha256.as_deref())?);
+        executable.ok_or_else(|| "its executable has an unknown format".to_owned())
     })
 }
 
@@ -261,7 +304,7 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
     let shared = parsed.iter().filter(|(is_shared, ..)| *is_shared);
     let others = shared.flat_map(|(_, _, object)| object.names()).collect();
     let ordered = ordered(&parsed);
-    let sides = Pair::try_both(|side| {
+    let mut files = Pair::try_both(|side| {
         let counts =
             |file: &&Rc<OriginFile>| !is_shared(side, file) || ordered.contains(&Rc::as_ptr(file));
         let mut objects = Vec::new();
@@ -272,23 +315,25 @@ fn exact_sides(contents: &Pair<Files>) -> Result<(Pair<Objects<'_>>, HashSet<Str
             }
             objects.extend(own);
         }
-        Ok(Objects::new(objects, Renamed::new()))
+        Ok(objects)
     })?;
-    let unique = Rc::new(unique_locals(&sides, &others));
-    let sides = sides.map(|side| side.with_unique(&unique));
-    let mut names = counterparts(sides.as_ref(), &others);
-    let Pair { base, head } = sides;
-    let base = base.renamed(std::mem::take(&mut names.base));
-    Ok((Pair { base, head: head.renamed(names.head) }, others))
+    let unique = Rc::new(unique_locals(&files, &others));
+    for file in files.base.iter_mut().chain(&mut files.head) {
+        file.unique = Rc::clone(&unique);
+    }
+    let sides = files.map(|files| Objects::new(files, Renamed::new()));
+    let names = counterparts(sides.as_ref(), &others);
+    let (base, head) = (sides.base.renamed(names.base), sides.head.renamed(names.head));
+    Ok((Pair { base, head }, others))
 }
 
 /// The names of functions that are local to their object files and that nothing else on their
 /// side has: like the names of others, these say which function is meant where data refers to
 /// one, such as a table of benchmarks.
-fn unique_locals(sides: &Pair<Objects<'_>>, others: &HashSet<String>) -> HashSet<String> {
+fn unique_locals(files: &Pair<Vec<ObjectFile<'_>>>, others: &HashSet<String>) -> HashSet<String> {
     let mut counts: HashMap<String, Pair<usize>> = HashMap::new();
     for side in Side::BOTH {
-        for function in sides[side].files.iter().flat_map(ObjectFile::functions) {
+        for function in files[side].iter().flat_map(ObjectFile::functions) {
             let is_candidate = is_plain_rust(&function.name) && !others.contains(&function.name);
             // Something that is not local has no need of it.
             let count = if function.is_local { 1 } else { 2 };

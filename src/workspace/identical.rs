@@ -32,8 +32,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
-use object::{Object, ObjectSection, SectionFlags, elf};
+use object::elf::{self, ProgramHeader64};
+use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
+use object::{LittleEndian, Object, ObjectSection};
 
 pub(crate) use code::SourcePosition;
 pub(crate) use locations::{MovedLocation, position};
@@ -93,8 +94,8 @@ pub(crate) fn names_package(path: &Path) -> bool {
 /// Whether cargo's variables about the package differ between two commands that are otherwise
 /// the same.
 fn same_command(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> Result<bool, String> {
-    let [base_path, head_path] =
-        [&folders.base, &folders.head].map(|path| path.as_os_str().as_encoded_bytes());
+    let Pair { base: base_path, head: head_path } =
+        folders.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
     let plain = |text: &OsStr| {
         let mut bytes = text.as_encoded_bytes().to_vec();
         replace_bytes(&mut bytes, head_path, base_path);
@@ -141,27 +142,17 @@ fn erase_hash(path: &mut [u8]) {
 /// The number of digits of that hash.
 const HASH: usize = 16;
 
-/// How two programs differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ProgramDifference {
-    /// They don't differ in anything that counts.
-    None,
-    /// They differ in what may be locations of code in its sources.
-    Locations(Vec<MovedLocation>),
-    /// They differ in something else.
-    Other,
-}
-
-/// How the files of the two differ. `base_path` and `head_path` are the folders of the
-/// sides, of equal length.
+/// The locations of code in sources in which the files of the two differ, as far as they look like
+/// some; `None` if they differ in anything else that counts. `base_path` and `head_path` are the
+/// folders of the sides, of equal length.
 pub(super) fn difference(
     base: &Artifact,
     base_path: &Path,
     head: &Artifact,
     head_path: &Path,
-) -> Result<ProgramDifference, Error> {
+) -> Result<Option<Vec<MovedLocation>>, Error> {
     if !base.paths().eq(head.paths()) {
-        return Ok(ProgramDifference::Other);
+        return Ok(None);
     }
     let paths = [base_path, head_path].map(|path| path.as_os_str().as_encoded_bytes());
     let mut all = Vec::new();
@@ -171,76 +162,60 @@ pub(super) fn difference(
             fs_err::read(&full).map_err(Error::io("read", &full))
         };
         match of_files(read(base)?, read(head)?, paths) {
-            ProgramDifference::None => {}
-            ProgramDifference::Locations(found) => all.extend(found),
-            ProgramDifference::Other => return Ok(ProgramDifference::Other),
+            Some(found) => all.extend(found),
+            None => return Ok(None),
         }
     }
-    Ok(if all.is_empty() { ProgramDifference::None } else { ProgramDifference::Locations(all) })
+    Ok(Some(all))
 }
 
 fn of_files(
     mut base: Vec<u8>,
     mut head: Vec<u8>,
     [base_path, head_path]: [&[u8]; 2],
-) -> ProgramDifference {
+) -> Option<Vec<MovedLocation>> {
     if base == head {
-        return ProgramDifference::None;
+        return Some(Vec::new());
     }
     if base_path.len() != head_path.len() {
-        return ProgramDifference::Other;
+        return None;
     }
     // In both, because a side that was copied from the other one's target
     // folder has dependencies that contain the other's path.
     replace_bytes(&mut base, head_path, base_path);
     replace_bytes(&mut head, head_path, base_path);
-    if base == head {
-        return ProgramDifference::None;
-    }
-    of_programs(&base, &head).unwrap_or(ProgramDifference::Other)
+    if base == head { Some(Vec::new()) } else { of_programs(&base, &head) }
 }
+
+type Elf<'d> = ElfFile64<'d, LittleEndian>;
 
 /// How two ELF files differ in what they load: the entry point, how memory is to be protected, and
 /// every section in it, except the build-id. `None` if they are not ELF files.
-fn of_programs(base: &[u8], head: &[u8]) -> Option<ProgramDifference> {
-    let (base, head) = (parsed(base)?, parsed(head)?);
+fn of_programs(base: &[u8], head: &[u8]) -> Option<Vec<MovedLocation>> {
+    let (base, head) = (Elf::parse(base).ok()?, Elf::parse(head).ok()?);
     if base.entry() != head.entry()
         || base.architecture() != head.architecture()
         || base.kind() != head.kind()
         || segments(&base) != segments(&head)
     {
-        return Some(ProgramDifference::Other);
+        return None;
     }
     let (base_loads, head_loads) = (loaded(&base)?, loaded(&head)?);
-    if base_loads == head_loads {
-        return Some(ProgramDifference::None);
+    match base_loads == head_loads {
+        true => Some(Vec::new()),
+        false => locations::moved(&base, &base_loads, &head_loads),
     }
-    let moved = locations::moved(&base, &base_loads, &head_loads);
-    Some(moved.map_or(ProgramDifference::Other, ProgramDifference::Locations))
 }
-
-type Segment = (elf::ProgramType, elf::ProgramFlags, [u64; 3]);
 
 /// The type, the flags, the place and the alignment of every segment: the stack's has neither
 /// content nor a section, and that which is read-only after relocation has those of others.
-fn segments(file: &object::File<'_>) -> Vec<Segment> {
-    fn of<Elf: FileHeader>(file: &ElfFile<'_, Elf>) -> Vec<Segment> {
-        let (endian, headers) = (file.endian(), file.elf_program_headers().iter());
-        let segment = |header: &Elf::ProgramHeader| {
-            let place = [header.p_vaddr(endian), header.p_memsz(endian), header.p_align(endian)];
-            (header.p_type(endian), header.p_flags(endian), place.map(Into::into))
-        };
-        headers.map(segment).collect()
-    }
-    match file {
-        object::File::Elf32(file) => of(file),
-        object::File::Elf64(file) => of(file),
-        _ => Vec::new(),
-    }
-}
-
-fn parsed(bytes: &[u8]) -> Option<object::File<'_>> {
-    object::File::parse(bytes).ok().filter(|file| file.format() == object::BinaryFormat::Elf)
+fn segments(file: &Elf<'_>) -> Vec<(elf::ProgramType, elf::ProgramFlags, [u64; 3])> {
+    let segment = |header: &ProgramHeader64<LittleEndian>| {
+        let place = [header.p_vaddr, header.p_memsz, header.p_align];
+        let (kind, flags) = (header.p_type(LittleEndian), header.p_flags(LittleEndian));
+        (kind, flags, place.map(|number| number.get(LittleEndian)))
+    };
+    file.elf_program_headers().iter().map(segment).collect()
 }
 
 /// A section that is loaded.
@@ -253,17 +228,14 @@ struct Section<'a> {
     data: &'a [u8],
 }
 
-fn loaded<'a>(file: &'a object::File<'a>) -> Option<Vec<Section<'a>>> {
+fn loaded<'a>(file: &'a Elf<'a>) -> Option<Vec<Section<'a>>> {
     let mut sections = Vec::new();
     for section in file.sections() {
-        let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
-            return None;
-        };
-        let name = section.name().ok()?;
-        if sh_flags.contains(elf::SHF_ALLOC) && name != ".note.gnu.build-id" {
-            let (address, size) = (section.address(), section.size());
-            let data = section.data().ok()?;
-            sections.push(Section { name, address, size, flags: sh_flags, data });
+        let (name, flags) =
+            (section.name().ok()?, section.elf_section_header().sh_flags(LittleEndian));
+        if flags.contains(elf::SHF_ALLOC) && name != ".note.gnu.build-id" {
+            let (address, size, data) = (section.address(), section.size(), section.data().ok()?);
+            sections.push(Section { name, address, size, flags, data });
         }
     }
     (!sections.is_empty()).then_some(sections)
@@ -277,9 +249,8 @@ mod tests {
 
     #[test]
     fn a_files_own_path_is_no_difference_and_any_other_byte_is() {
-        let same = |base: &str, head: &str| {
-            of_files(base.into(), head.into(), PATHS) == ProgramDifference::None
-        };
+        let same =
+            |base: &str, head: &str| of_files(base.into(), head.into(), PATHS) == Some(Vec::new());
         assert!(same("x /cache/base/a", "x /cache/head/a"));
         assert!(same("/cache/base//cache/base/", "/cache/head//cache/head/"));
         // The base was copied from the head's folder, and only its own crate
@@ -352,7 +323,7 @@ mod tests {
     #[test]
     fn of_a_program_only_what_is_loaded_counts() {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        if parsed(&program).is_none() {
+        if Elf::parse(&*program).is_err() {
             // For other programs, every byte counts.
             return;
         }
@@ -362,18 +333,16 @@ mod tests {
             section.file_range().unwrap().0 as usize
         };
         let header_of = |kind: elf::ProgramType| {
-            let object::File::Elf64(file) = object::File::parse(&*program).unwrap() else {
-                panic!()
-            };
+            let file = Elf::parse(&*program).unwrap();
             let headers = file.elf_program_headers();
-            let number = headers.iter().position(|one| one.p_type(file.endian()) == kind).unwrap();
-            let all: u64 = file.elf_header().e_phoff(file.endian());
+            let number = headers.iter().position(|one| one.p_type(LittleEndian) == kind).unwrap();
+            let all: u64 = file.elf_header().e_phoff.get(LittleEndian);
             all as usize + number * size_of_val(&headers[0])
         };
         let differs_at = |offset: usize| {
             let mut other = program.clone();
             other[offset] ^= 1;
-            of_files(program.clone(), other, PATHS) != ProgramDifference::None
+            of_files(program.clone(), other, PATHS) != Some(Vec::new())
         };
         assert!(differs_at(at(".text")), "code");
         assert!(differs_at(at(".rodata")), "constants");

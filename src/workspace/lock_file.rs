@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use toml_edit::{ArrayOfTables, DocumentMut, Table};
+use toml_edit::{DocumentMut, Table};
 
 /// Versions of libraries, by name. A package may be built with several versions of one.
 pub(crate) type Versions = BTreeMap<String, BTreeSet<String>>;
@@ -13,12 +13,9 @@ pub(crate) type Versions = BTreeMap<String, BTreeSet<String>>;
 pub(super) fn versions(lock: &Path, package: &str, libraries: &[&str]) -> Versions {
     let text = std::fs::read_to_string(lock).unwrap_or_default();
     let document = text.parse::<DocumentMut>().unwrap_or_default();
-    let all = document.get("package").and_then(|packages| packages.as_array_of_tables());
-    all.map_or_else(Versions::new, |all| needed(all, package, libraries))
-}
-
-fn needed(all: &ArrayOfTables, package: &str, libraries: &[&str]) -> Versions {
     let mut found = Versions::new();
+    let all = document.get("package").and_then(|packages| packages.as_array_of_tables());
+    let Some(all) = all else { return found };
     // A package of the workspace has no source.
     let own =
         |table: &&Table| word(table, "name") == Some(package) && !table.contains_key("source");

@@ -287,17 +287,14 @@ impl Pack {
         // Of whichever comparison was here before.
         cache.remove_worktrees()?;
         archive.unpack(cache.path(), interrupt)?;
-        let mut sides = pack.sides;
-        sides.repository = pack.repository;
-        Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects;
-        reporter.event(Event::Sides(&sides));
+        reporter.event(Event::Sides(&pack.sides));
         pack.notices.into_iter().for_each(|notice| reporter.notice(notice));
         let own = environment::of(request);
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &own)?;
         reporter
             .event(Event::Prepared { seconds: start.elapsed().as_secs_f64(), cache: cache.path() });
         Ok(Preparation {
-            sides,
+            sides: pack.sides,
             settings,
             benchmarks,
             removed: pack.removed,
@@ -314,8 +311,11 @@ impl Pack {
 
     /// Reads what the files of a pack are.
     fn read<R: Read>(file: &Path, archive: &mut files::Reader<'_, R>) -> Result<Self, Error> {
-        let pack: Pack = serde_json::from_slice(&archive.first()?)
+        let mut pack: Pack = serde_json::from_slice(&archive.first()?)
             .map_err(|error| PackError::damaged(file, error.into()))?;
+        let sides = &mut pack.sides;
+        sides.repository.clone_from(&pack.repository);
+        Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects.clone();
         if pack.machine != machine() {
             let packed = pack.machine;
             return Err(PackError::Machine { file: file.to_owned(), packed }.into());
@@ -331,8 +331,6 @@ impl Pack {
     pub(crate) fn preview(file: &Path, request: &Request) -> Result<Preview, Error> {
         let mut archive = Archive::new(GzDecoder::new(open(file)?));
         let pack = Pack::read(file, &mut files::Reader::new(file, &mut archive)?)?;
-        let mut sides = pack.sides;
-        Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects;
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
@@ -348,7 +346,7 @@ impl Pack {
             removed: pack.removed,
             costs: by_benchmarks.then_some(pack.costs),
             notices: pack.notices,
-            ..Preview::new(sides, &settings, request.policy_from)
+            ..Preview::new(pack.sides, &settings, request.policy_from)
         })
     }
 

@@ -7,7 +7,7 @@ use super::build::{self, Artifacts, BuiltProgram, Runnable};
 use super::build_command::{self, CommandWorktree};
 use super::cache::Artifact;
 use super::context::PrepareContext;
-use super::identical::{self, Moves, ProgramDifference, SameRun};
+use super::identical::{self, Moves, SameRun};
 use super::inputs::toolchain::ToolchainFingerprint;
 use super::setup::{Setup, SideSetup};
 use super::{Prepared, SourceFile, State, lock_file, run_policy};
@@ -311,11 +311,7 @@ fn moved_locations(
         return Ok(None);
     };
     let folders = context.side_folders();
-    Ok(match identical::difference(base, &folders.base, head, &folders.head)? {
-        ProgramDifference::None => Some(0),
-        ProgramDifference::Locations(found) => {
-            context.moves.explain_all(&found).then_some(found.len())
-        }
-        ProgramDifference::Other => None,
-    })
+    let found = identical::difference(base, &folders.base, head, &folders.head)?;
+    let found = found.filter(|all| all.is_empty() || context.moves.explain_all(all));
+    Ok(found.map(|all| all.len()))
 }

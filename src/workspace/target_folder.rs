@@ -60,6 +60,18 @@ pub(super) enum FolderStart {
 }
 
 impl TargetRecord {
+    /// Whether a build in the folder may have failed because of what it held, so that the code may
+    /// only be blamed once it also fails in an empty one. `needs_proof` is set where a failure of
+    /// the code would become a verdict (no baseline).
+    pub(super) fn may_be_to_blame(&self, needs_proof: bool) -> bool {
+        match self.start {
+            FolderStart::Empty => false,
+            // Cargo does not run the script again whose files are gone from the worktree.
+            FolderStart::Intact => self.wrote_elsewhere || needs_proof,
+            FolderStart::Unknown => true,
+        }
+    }
+
     /// Whether cargo can detect what has changed since in `folder`.
     fn is_fit(&self, folder: &Path, toolchain: &str) -> Result<bool, Error> {
         if self.folder != folder || self.toolchain != toolchain {
@@ -293,6 +305,29 @@ fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_to_blame_until_that_is_excluded() {
+        use FolderStart::{Empty, Intact, Unknown};
+        // What the folder held, whether a script wrote elsewhere, whether proof is needed.
+        for (start, wrote_elsewhere, needs_proof, expected) in [
+            (Empty, false, false, false),
+            (Empty, false, true, false),
+            (Empty, true, false, false),
+            (Empty, true, true, false),
+            (Intact, false, false, false),
+            (Intact, false, true, true),
+            (Intact, true, false, true),
+            (Intact, true, true, true),
+            (Unknown, false, false, true),
+            (Unknown, false, true, true),
+            (Unknown, true, false, true),
+            (Unknown, true, true, true),
+        ] {
+            let record = TargetRecord { start, wrote_elsewhere, ..TargetRecord::default() };
+            assert_eq!(record.may_be_to_blame(needs_proof), expected, "{record:?}");
+        }
+    }
 
     #[test]
     fn sources_are_later_than_what_was_copied_and_not_later_than_their_build() {

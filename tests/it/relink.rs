@@ -46,7 +46,8 @@ fn reasons(repo: &Repo) -> Vec<String> {
 /// The names of the files that are kept of a link; checks that they are there.
 #[track_caller]
 fn kept(build: &Path, link: &Value) -> Vec<String> {
-    let kept = link["kept"].as_array().unwrap().iter();
+    let files = link["files"].as_array().unwrap().iter();
+    let kept = files.filter(|file| !file["sha256"].is_null());
     let name = |file: &Value| {
         let path = build.join("links").join(file["path"].as_str().unwrap());
         assert_eq!(path.metadata().unwrap().len(), file["bytes"].as_u64().unwrap());
@@ -109,8 +110,8 @@ fn all_kinds_but_scripts_and_macros_are_kept(layout: Variables) {
     record(&repo, &[]).code(0);
     let live = std::fs::read_dir(repo.cached().join("head")).unwrap();
     let live = live.map(|entry| entry.unwrap().path());
-    let live = live.filter(|path| !path.is_symlink() && path.join(".links").is_dir());
-    let entries = live.flat_map(|folder| std::fs::read_dir(folder.join(".links")).unwrap());
+    let live = live.filter(|path| !path.is_symlink() && path.join(".links-v2").is_dir());
+    let entries = live.flat_map(|folder| std::fs::read_dir(folder.join(".links-v2")).unwrap());
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> =
         names.map(|name| name.split('-').next().unwrap().to_owned()).collect();

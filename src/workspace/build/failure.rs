@@ -3,7 +3,6 @@
 use super::PackageTarget;
 use crate::error::Error;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::target_folder::FolderStart;
 
 /// Why a build ended without its executables.
 #[derive(Debug)]
@@ -16,6 +15,16 @@ pub(super) enum FailedBuild {
     /// Neither's: what ended it is the machine, the network or the user, and would end the
     /// build of the other side, too.
     Both(Error),
+}
+
+impl FailedBuild {
+    /// What it means that these targets don't build on their own, of which there is at least one.
+    pub(super) fn of(mut all: Vec<BrokenTarget>) -> Self {
+        match all.iter().position(|broken| !is_fault_of_code(&broken.error)) {
+            Some(at) => FailedBuild::Both(all.swap_remove(at).error),
+            None => FailedBuild::Code(all),
+        }
+    }
 }
 
 impl<E: Into<Error>> From<E> for FailedBuild {
@@ -38,41 +47,6 @@ impl BrokenTarget {
     pub(super) fn explains(&self, other: &PackageTarget) -> bool {
         self.target == *other || self.lacks_library && self.target.folder == other.folder
     }
-}
-
-/// What is known of a build before anybody has found out why it failed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BuildObservation {
-    pub(super) start: FolderStart,
-    /// Whether a build script wrote into the worktree in an earlier build. That is gone, and
-    /// cargo does not run the script again.
-    pub(super) wrote_elsewhere: bool,
-    /// Whether a failure of the code would become a verdict (no baseline), which a damaged
-    /// folder must not cause.
-    pub(super) needs_proof: bool,
-}
-
-/// Decides what it means that cargo has failed, with the error `failed`. `diagnose` builds
-/// again to find out why; it is only called if an empty folder would make no difference.
-pub(super) fn classify<T>(
-    observed: BuildObservation,
-    failed: Error,
-    diagnose: impl FnOnce() -> Result<T, Vec<BrokenTarget>>,
-) -> Result<T, FailedBuild> {
-    let may_be_the_folders = match observed.start {
-        FolderStart::Empty => false,
-        FolderStart::Unknown => true,
-        FolderStart::Intact => observed.wrote_elsewhere || observed.needs_proof,
-    };
-    if may_be_the_folders {
-        return Err(FailedBuild::Folder(failed));
-    }
-    diagnose().map_err(|mut all| {
-        match all.iter().position(|broken| !is_fault_of_code(&broken.error)) {
-            Some(at) => FailedBuild::Both(all.swap_remove(at).error),
-            None => FailedBuild::Code(all),
-        }
-    })
 }
 
 /// Whether the code is the reason of a failed build.
@@ -98,54 +72,11 @@ mod tests {
         BrokenTarget { target, lacks_library: false, error: error.into() }
     }
 
-    /// What it means, and whether that had to be diagnosed, if the diagnosis is this.
-    fn meaning(observed: BuildObservation, diagnosis: &str) -> (&'static str, bool) {
-        let mut is_diagnosed = false;
-        let failed = WorkspaceError::NoRemote(String::new()).into();
-        let meaning = classify(observed, failed, || {
-            is_diagnosed = true;
-            match diagnosis {
-                "it builds" => Ok(()),
-                "machine" => Err(vec![broken(true), broken(false)]),
-                _ => Err(vec![broken(true)]),
-            }
-        });
-        let meaning = match meaning {
-            Ok(()) => "built",
-            Err(FailedBuild::Folder(_)) => "folder",
-            Err(FailedBuild::Both(_)) => "both",
-            Err(FailedBuild::Code(_)) => "code",
-        };
-        (meaning, is_diagnosed)
-    }
-
     #[test]
-    fn a_failed_build_is_the_folders_fault_until_that_is_excluded() {
-        use FolderStart::{Empty, Intact, Unknown};
-        // What the folder held, whether a script wrote elsewhere, whether proof is needed;
-        // the meaning where the code is to blame and where the machine is.
-        let table = [
-            (Empty, false, false, "code", "both"),
-            (Empty, false, true, "code", "both"),
-            (Empty, true, false, "code", "both"),
-            (Empty, true, true, "code", "both"),
-            (Intact, false, false, "code", "both"),
-            (Intact, false, true, "folder", "folder"),
-            (Intact, true, false, "folder", "folder"),
-            (Intact, true, true, "folder", "folder"),
-            (Unknown, false, false, "folder", "folder"),
-            (Unknown, false, true, "folder", "folder"),
-            (Unknown, true, false, "folder", "folder"),
-            (Unknown, true, true, "folder", "folder"),
-        ];
-        for (start, wrote_elsewhere, needs_proof, by_code, by_machine) in table {
-            let observed = BuildObservation { start, wrote_elsewhere, needs_proof };
-            let is_diagnosed = by_code != "folder";
-            assert_eq!(meaning(observed, "code"), (by_code, is_diagnosed), "{observed:?}");
-            assert_eq!(meaning(observed, "machine"), (by_machine, is_diagnosed), "{observed:?}");
-            let built = if is_diagnosed { "built" } else { "folder" };
-            assert_eq!(meaning(observed, "it builds"), (built, is_diagnosed), "{observed:?}");
-        }
+    fn a_failure_of_the_machine_outweighs_those_of_the_code() {
+        let is_of_code = |all| matches!(FailedBuild::of(all), FailedBuild::Code(_));
+        assert!(is_of_code(vec![broken(true), broken(true)]));
+        assert!(!is_of_code(vec![broken(true), broken(false)]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::failure::{BrokenTarget, BuildObservation, FailedBuild, classify, is_fault_of_code};
+use super::failure::{BrokenTarget, FailedBuild, is_fault_of_code};
 use super::{PackageTarget, spec};
 use crate::engine::event::Event;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::exec::system::{digest, digest_file, mode, permissions};
 use crate::model::target::BuildOptions;
 use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable, artifact};
 use crate::workspace::cargo::{
-    self, Built, Diagnostics, Invocation, Linker, RecordedCall, TargetCall,
+    self, BuildMessages, Built, Diagnostics, Invocation, Linker, RecordedCall, TargetCall,
 };
 use crate::workspace::checkout::Worktree;
 use crate::workspace::context::PrepareContext;
@@ -25,10 +25,9 @@ use crate::workspace::environment::tracked_by_cargo;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::files::{remove, walk};
 use crate::workspace::folder_record::{Outline, outline};
-use crate::workspace::inputs::Inputs;
-use crate::workspace::inputs::configuration::{Configuration, cargo_home};
+use crate::workspace::inputs::configuration::Configuration;
 use crate::workspace::inputs::toolchain::ToolchainFingerprint;
-use crate::workspace::inputs::traces::{Places, Traces};
+use crate::workspace::inputs::traces::{BuildSite, Traces};
 use crate::workspace::relink::linker::LinkerChoice;
 use crate::workspace::relink::record;
 use crate::workspace::setup::SideSetup;
@@ -48,8 +47,6 @@ pub(super) struct TargetBuild<'a, 'b> {
     configuration: Configuration,
     /// A digest of what cargo does not track.
     toolchain: String,
-    /// The recording linkers, by the folder in which cargo is called, or why there is none.
-    linkers: BTreeMap<PathBuf, Result<Linker, String>>,
 }
 
 impl<'a, 'b> TargetBuild<'a, 'b> {
@@ -67,7 +64,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let toolchain = toolchain.digest(&side_folder, &setup.versions(), &configuration)?;
         let spec = spec(options);
         let into = context.cache.target_link(setup.side(), &spec);
-        let linkers = BTreeMap::new();
         Ok(TargetBuild {
             context,
             setup,
@@ -78,7 +74,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             into,
             configuration,
             toolchain,
-            linkers,
         })
     }
 
@@ -129,7 +124,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     fn build(&mut self) -> Result<Contents, FailedBuild> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
         let (side, spec) = (self.setup.side(), self.spec.clone());
-        self.find_linkers()?;
         let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
         let mut record = folder.get_ready(&self.toolchain)?;
         cache.link_target(side, &spec, &folder.path())?;
@@ -146,7 +140,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             Ok(contents) => record.inputs = contents.inputs.clone(),
             // What was built all the same is known to the next build, and so is from what.
             Err(failed) => {
-                record.inputs.add_files_of(self.inputs(&self.traces(&[])?, [], began));
+                record.inputs.add_files_of(self.traces(&[], began)?.inputs([]));
                 if !matches!(failed, FailedBuild::Code(_)) {
                     folder.write(&record)?;
                     return built;
@@ -158,23 +152,13 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         built
     }
 
-    /// Finds the linker for each folder in which cargo is called.
-    fn find_linkers(&mut self) -> Result<(), Error> {
-        let (env, recorder) = (&self.context.tools.env, &self.context.request.record_link);
-        for PackageTarget { folder, .. } in self.wanted {
-            let configuration = Configuration::read([&**folder], &self.setup.configs, env)?;
-            let rustc = &self.setup.rustc;
-            let choice = LinkerChoice { configuration: &configuration, folder, env, rustc };
-            let linker = choice.recording(&self.context.cache.linkers(), recorder);
-            self.linkers.insert(folder.clone(), linker);
-        }
-        Ok(())
-    }
-
-    /// The recording linker for a folder, or why there is none.
-    fn linker(&self, folder: &Path) -> Result<&Linker, String> {
-        let linker = self.linkers.get(folder).ok_or("its folder is not known")?;
-        linker.as_ref().map_err(String::clone)
+    /// The recording linker for a folder in which cargo is called, or why there is none.
+    fn linker(&self, folder: &Path) -> Result<Linker, String> {
+        let (env, SideSetup { configs, rustc, .. }) = (&self.context.tools.env, self.setup);
+        let configuration = Configuration::read([folder], configs, env);
+        let configuration = &configuration.map_err(|error| error.to_string())?;
+        let choice = LinkerChoice { configuration, folder, env, rustc };
+        choice.recording(&self.context.cache.linkers(), &self.context.request.record_link)
     }
 
     /// Builds every target, and records the results.
@@ -186,7 +170,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         // A failed build may have ended before the script that wrote in an earlier one.
         record.wrote_elsewhere = has_written || (built.is_err() && record.wrote_elsewhere);
         let built = built?;
-        let mut links = Vec::new();
+        let (mut contents, mut files) = (Contents::default(), BTreeSet::new());
         for (wanted, one) in self.wanted.iter().zip(&built) {
             let (name, digest) = (self.recorded_name(wanted), digest_of(one)?);
             let is_other = record.executables.get(&name).is_some_and(|known| *known != digest);
@@ -195,73 +179,44 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 let error = cargo::Error::NoExecutable(wanted.target.to_string());
                 return Err(FailedBuild::Folder(error.into()));
             }
-            let link = self.linker(&wanted.folder);
-            links.push(link.and_then(|_| record::find(&self.into, &digest)));
-            record.executables.insert(name, digest);
-        }
-        let mut contents = Contents::default();
-        for ((wanted, built), link) in self.wanted.iter().zip(&built).zip(links) {
-            let executable = &built.executable;
             contents.executables.push(Executable {
                 target: wanted.label(self.setup),
-                path: executable.strip_prefix(&self.into).unwrap_or(executable).to_owned(),
-                invocation: self.invocation(wanted, executable)?,
-                link,
+                path: one.executable.strip_prefix(&self.into).unwrap_or(&one.executable).to_owned(),
+                link: self.linker(&wanted.folder).and_then(|_| record::find(&self.into, &digest)),
+                invocation: self.invocation(wanted, &one.executable)?,
             });
+            record.executables.insert(name, digest);
+            files.extend(one.files.iter().cloned());
+            for script in &one.scripts {
+                files.extend(needed(&script.out_dir)?);
+                contents.folders.push(script.out_dir.clone());
+            }
         }
-        self.add_contents(&mut contents, &built, began)?;
+        contents.files.extend(files);
+        let traces = self.traces(&built, began)?;
+        contents.folders.extend(traces.scratch_folder());
+        let invocations = contents.executables.iter().map(|executable| &executable.invocation);
+        let set = invocations.flat_map(|invocation| invocation.env.iter().map(|(name, _)| name));
+        let run_variables = set.chain(&self.configuration.variables).map(String::as_str);
+        contents.inputs = traces.inputs(run_variables);
         if record.wrote_elsewhere {
             contents.inputs.set_unknown("a build script wrote into the worktree");
         }
         Ok(contents)
     }
 
-    /// Adds what runs of the executables need, and what the builds, which began at
-    /// `began`, have read.
-    fn add_contents(
-        &self,
-        contents: &mut Contents,
-        built: &[Built],
-        began: SystemTime,
-    ) -> Result<(), Error> {
-        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
-        for built in built {
-            files.extend(built.files.iter().cloned());
-            for script in &built.scripts {
-                files.extend(needed(&script.out_dir)?);
-                contents.folders.push(script.out_dir.clone());
-            }
-        }
-        contents.files.extend(files);
-        let traces = self.traces(built)?;
-        contents.folders.extend(traces.scratch_folder(&self.into));
-        let invocations = contents.executables.iter().map(|executable| &executable.invocation);
-        let set = invocations.flat_map(|invocation| invocation.env.iter().map(|(name, _)| name));
-        let run_variables = set.chain(&self.configuration.variables).map(String::as_str);
-        contents.inputs = self.inputs(&traces, run_variables, began);
-        Ok(())
-    }
-
-    /// The traces of these builds, and of all earlier ones in the folder.
-    fn traces<'t>(&self, built: &'t [Built]) -> Result<Traces<'t>, Error> {
-        let live = self.context.cache.target_folder(self.setup.side(), &self.spec);
-        Traces::read(built, &live, &self.into)
-    }
-
-    /// What builds with these traces, which began at `began`, have read.
-    fn inputs<'v>(
-        &self,
-        traces: &Traces<'_>,
-        run_variables: impl IntoIterator<Item = &'v str>,
-        began: SystemTime,
-    ) -> Inputs {
-        let context = &self.context;
-        let places = Places {
-            side: context.cache.side_folder(self.setup.side()),
-            workspace: self.setup.root().to_owned(),
-            home: cargo_home(&context.tools.env),
+    /// The traces of these builds, which began at `began`, and of all earlier ones in the folder.
+    fn traces<'t>(&'t self, built: &'t [Built], began: SystemTime) -> Result<Traces<'t>, Error> {
+        let (context, setup) = (&self.context, self.setup);
+        let site = BuildSite {
+            built,
+            began,
+            env: &context.tools.env,
+            into: &self.into,
+            side: context.cache.side_folder(setup.side()),
+            workspace: setup.root(),
         };
-        traces.inputs(run_variables, &places, &context.tools.env, began)
+        Traces::read(site, &context.cache.target_folder(setup.side(), &self.spec))
     }
 
     /// The content of the worktree, except for what cargo itself writes there.
@@ -297,35 +252,33 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
         if exit.success() {
             check_whole(messages.path())?;
-            let built = targets.iter().map(|target| Ok(built_by(messages.path(), target)?));
-            return built.collect();
+        } else if record.may_be_to_blame(self.needs_proof) {
+            let (side, command) = (self.setup.side(), shown);
+            let failed = WorkspaceError::Unbuilt { side, command, exit, source: None };
+            return Err(FailedBuild::Folder(failed.into()));
         }
-        let TargetRecord { start, wrote_elsewhere, .. } = *record;
-        let observed = BuildObservation { start, wrote_elsewhere, needs_proof: self.needs_proof };
-        let side = self.setup.side();
-        let failed = WorkspaceError::Unbuilt { side, command: shown, exit, source: None }.into();
-        classify(observed, failed, || self.build_each_again(targets, record, messages.path()))
+        let read =
+            fs_err::File::open(messages.path()).map_err(Error::io("read", messages.path()))?;
+        let messages = BuildMessages::read(BufReader::new(read))?;
+        match exit.success() {
+            true => targets.iter().map(|target| Ok(target.built(&messages)?)).collect(),
+            false => self.build_each_again(targets, record, &messages),
+        }
     }
 
-    /// Builds targets one by one after a call for all of them failed, which wrote `messages`,
+    /// Builds targets one by one after a call for all of them failed, which printed `messages`,
     /// to find out which are the reason: those that it did not build, else the others.
     fn build_each_again(
         &mut self,
         targets: &[PackageTarget],
         record: &mut TargetRecord,
-        messages: &Path,
-    ) -> Result<Vec<Built>, Vec<BrokenTarget>> {
-        let broken = |target: &PackageTarget, lacks_library, error| BrokenTarget {
-            target: target.clone(),
-            lacks_library,
-            error,
-        };
+        messages: &BuildMessages,
+    ) -> Result<Vec<Built>, FailedBuild> {
         let (mut made, mut missing) = (Vec::new(), Vec::new());
         for target in targets {
-            match built_by(messages, target) {
+            match target.built(messages) {
                 Ok(built) => {
-                    let noted = self.note_new(target, &built, record);
-                    noted.map_err(|error| vec![broken(target, false, error)])?;
+                    self.note_new(target, &built, record)?;
                     made.push(target);
                 }
                 Err(_) => missing.push(target),
@@ -349,8 +302,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 Err(error) => {
                     // What is the machine's fault would end all others, too.
                     let is_last = !is_fault_of_code(&error);
-                    let lacks_library = self.lacks_library(target, messages).unwrap_or(false);
-                    reasons.push(broken(target, lacks_library, error));
+                    let lacks_library = self.setup.has_library(&target.folder)
+                        && !messages.has_library(&target.folder);
+                    reasons.push(BrokenTarget { target: target.clone(), lacks_library, error });
                     if is_last {
                         break;
                     }
@@ -359,7 +313,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         match reasons.is_empty() {
             true => Ok(targets.iter().filter_map(|target| built.remove(target)).collect()),
-            false => Err(reasons),
+            false => Err(FailedBuild::of(reasons)),
         }
     }
 
@@ -382,17 +336,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         Ok(())
     }
 
-    /// Whether the library of the package of a target is missing after a call that wrote
-    /// `messages`.
-    fn lacks_library(&self, target: &PackageTarget, messages: &Path) -> Result<bool, Error> {
-        let messages = fs_err::File::open(messages).map_err(Error::io("read", messages))?;
-        let has_library = self.setup.has_library(&target.folder);
-        Ok(has_library && !cargo::has_built_library(BufReader::new(messages), &target.folder)?)
-    }
-
     /// Builds a target on its own after a call failed, to find out whether it is the reason.
     fn build_again(&mut self, wanted: &PackageTarget) -> Result<Built, Error> {
-        let PackageTarget { folder, target } = wanted;
+        let folder = &wanted.folder;
         let call = self.call(std::slice::from_ref(wanted));
         // Folders and linker are of no use outside of this comparison, and would hide what failed.
         let shown = self.cargo(call.plain_args(), folder);
@@ -400,7 +346,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let Worktree { side, path, .. } = &self.setup.worktree;
         let tools = &self.context.tools;
         let printed = diagnose::run_again(tools, shown.shown(), again, Tool::Cargo, *side, path)?;
-        Ok(cargo::read_messages(printed.as_bytes(), target, folder)?)
+        Ok(wanted.built(&BuildMessages::read(printed.as_bytes())?)?)
     }
 
     /// The call of cargo for targets of one kind of one package, of which there is at least one.
@@ -468,15 +414,6 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         Ok(())
     }
-}
-
-/// What a call of cargo that wrote `messages` has built of a target.
-fn built_by(
-    messages: &Path,
-    PackageTarget { folder, target }: &PackageTarget,
-) -> Result<Built, Error> {
-    let file = fs_err::File::open(messages).map_err(Error::io("read", messages))?;
-    Ok(cargo::read_messages(BufReader::new(file), target, folder)?)
 }
 
 /// Calls cargo while nobody may execute a file: a benchmark that a runner starts would not find

@@ -8,7 +8,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, RepositoryCache, io_error, make_dir};
+use super::{Error, RepositoryCache, make_dir};
+use crate::error::FileError;
 use crate::exec::system::{digest, digest_file, is_inside, may_execute, mode, permissions};
 use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
@@ -86,7 +87,7 @@ pub(crate) fn find(
     env: &Environment,
 ) -> Result<Option<Artifact>, Error> {
     let path = cache.builds().join(key.name());
-    if !path.try_exists().map_err(io_error("look at", &path))? {
+    if !path.try_exists().map_err(FileError::new("look at", &path))? {
         return Ok(None);
     }
     match Artifact::read(&path, key, env)? {
@@ -117,15 +118,15 @@ pub(crate) fn publish(
     let staging = tempfile::Builder::new()
         .prefix("new-")
         .tempdir_in(&builds)
-        .map_err(io_error("create a folder in", &builds))?;
+        .map_err(FileError::new("create a folder in", &builds))?;
     let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
     let mut files = Vec::new();
     for path in contents.files.iter().filter_map(relative) {
         let (from, to) = (root.join(&path), staging.path().join("files").join(&path));
         make_dir(to.parent().unwrap_or(staging.path()))?;
-        std::fs::copy(&from, &to).map_err(io_error("copy", &from))?;
-        let sha256 = digest_file(&to).map_err(io_error("read", &to))?;
-        let about = to.metadata().map_err(io_error("look at", &to))?;
+        std::fs::copy(&from, &to).map_err(FileError::new("copy", &from))?;
+        let sha256 = digest_file(&to).map_err(FileError::new("read", &to))?;
+        let about = to.metadata().map_err(FileError::new("look at", &to))?;
         let executable = may_execute(&about);
         files.push(PublishedFile { path, sha256, executable });
     }
@@ -135,14 +136,17 @@ pub(crate) fn publish(
     }
     let Contents { mut executables, inputs, .. } = contents;
     let links = staging.path().join(LINKS);
-    for executable in &mut executables {
-        let link = std::mem::replace(&mut executable.link, Err(String::new()));
-        executable.link = link.and_then(|link| link.publish(&links));
+    for Executable { link, .. } in &mut executables {
+        if let Ok(kept) = link
+            && let Err(why) = kept.publish(&links)
+        {
+            *link = Err(why);
+        }
     }
     let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
     write_record(&staging.path().join(MANIFEST), &manifest)?;
     let path = builds.join(key.name());
-    std::fs::rename(staging.path(), &path).map_err(io_error("publish", &path))?;
+    std::fs::rename(staging.path(), &path).map_err(FileError::new("publish", &path))?;
     // There is nothing under that name that has to be removed.
     let _ = staging.keep();
     Ok(Artifact { path, manifest })
@@ -210,14 +214,14 @@ impl Artifact {
                 return Ok(None);
             }
             if file.executable {
-                make_executable(&path).map_err(io_error("change the mode of", &path))?;
+                make_executable(&path).map_err(FileError::new("change the mode of", &path))?;
             }
         }
         let is_known = |path: &Path| files.iter().any(|file| file.path.starts_with(path));
         remove_unknown(&root, |_| false, is_known)?;
         for folder in folders {
             let folder = root.join(folder);
-            std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+            std::fs::create_dir_all(&folder).map_err(FileError::new("create", &folder))?;
         }
         Ok(Some(artifact))
     }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::artifact::MANIFEST;
-use super::{BUCKET, Cache, Error, HEAP_OBJECTS, REPOSITORY, RepositoryCache, TryLock, io_error};
+use super::{BUCKET, Cache, Error, HEAP_OBJECTS, REPOSITORY, RepositoryCache};
+use crate::error::FileError;
 use crate::workspace::files::remove;
 
 /// What can be recreated of a repository's part.
@@ -59,7 +60,7 @@ impl Cache {
         let bucket = self.root.join(BUCKET);
         let entries = match std::fs::read_dir(&bucket) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(io_error("read", &bucket))?,
+            entries => entries.map_err(FileError::new("read", &bucket))?,
         };
         let all = entries.flatten().map(|entry| RepositoryCache { path: entry.path() });
         let mut kept: Vec<_> = all.filter_map(|one| one.summary()).collect();
@@ -81,7 +82,7 @@ impl Cache {
         if all.iter().all(|(_, cleaned)| matches!(cleaned, Cleaned::Freed(_))) {
             remove(&self.root.join(HEAP_OBJECTS))?;
         }
-        let entries = std::fs::read_dir(&self.root).map_err(io_error("read", &self.root))?;
+        let entries = std::fs::read_dir(&self.root).map_err(FileError::new("read", &self.root))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
             let is_ours = name.to_string_lossy().starts_with("repositories-v");
@@ -124,9 +125,8 @@ impl RepositoryCache {
     /// When something can't be removed.
     pub fn clean(&self) -> Result<Cleaned, Error> {
         let about = format!("`cargo cbdr cache clean`, process {}", std::process::id());
-        let _lock = match self.try_lock(&about)? {
-            TryLock::Taken(lock) => lock,
-            TryLock::Held { holder } => return Ok(Cleaned::InUse(holder)),
+        let Some(_lock) = self.try_lock(&about)? else {
+            return Ok(Cleaned::InUse(self.lock_holder()));
         };
         let mut bytes = 0;
         for part in PARTS {

@@ -13,7 +13,6 @@ fn a_bench_is_built_by_cargo_bench_and_the_others_in_release() {
         let linker =
             options.all_features.then(|| Linker { triple: "a-b".into(), path: "/l".into() });
         let names = vec!["it"];
-        let linker = linker.as_ref();
         let call = TargetCall { kind, names, options, into, configs, linker };
         let runner = ["/a \"b\"".into(), "c".into()];
         let [rendered, json] = [Diagnostics::Rendered, Diagnostics::Json]

@@ -22,7 +22,7 @@ use super::labelled::{Change, archive, labelled};
 use super::object_file::{
     Elf, ElfSection, is_among, is_loaded, members, name_of, object_file, shown,
 };
-use super::{RUSTCS, kept_files, links, read, with_base_paths};
+use super::{RUSTCS, hash, kept_files, links, read, with_base_paths};
 use crate::exec::program::{AlignedLink, Program, Relink};
 use crate::model::side::{Pair, Side};
 
@@ -116,14 +116,12 @@ impl Alignment {
     /// What could not be written.
     pub(crate) fn write(&self, side: Side, folder: &Path) -> Result<AlignedLink, String> {
         let mut changes: HashMap<(usize, usize), BTreeMap<usize, Change>> = HashMap::new();
-        let mut labels: HashMap<usize, String> = HashMap::new();
-        for (rank, both) in self.both.iter().enumerate() {
-            labels.insert(both[side], format!("{LABEL}{rank}"));
-        }
+        let ranks = self.both.iter().enumerate().map(|(rank, both)| (both[side], rank));
+        let ranks: HashMap<usize, usize> = ranks.collect();
         for (number, section) in self.sections[side].iter().enumerate() {
             let (file, object, index) = section.at;
-            let change = match (section.kind, labels.remove(&number)) {
-                (Some(_), Some(label)) => Change::Label(label),
+            let change = match (section.kind, ranks.get(&number)) {
+                (Some(_), Some(rank)) => Change::Label(format!("{LABEL}{rank}")),
                 (Some(kind), None) => {
                     let alignment = if PLACES[kind].0 == ".text" { LINE } else { 1 };
                     Change::Rename(PLACES[kind].1, alignment)
@@ -244,7 +242,7 @@ fn sections_of(files: &[DifferentFile], plain: impl Fn(&[u8]) -> Vec<u8>) -> Vec
                     name: names.remove(&section.index().0).map(|(_, name)| name),
                     length: section.size(),
                     alignment: section.align(),
-                    hash: hash(&object, &section),
+                    hash: hash_of(&object, &section),
                 });
             }
         }
@@ -270,7 +268,7 @@ fn kind(section: &ElfSection<'_, '_>) -> Option<Option<usize>> {
 }
 
 /// A hash of the bytes of a section, and of what it refers to, by name or kind.
-fn hash(file: &Elf<'_>, section: &ElfSection<'_, '_>) -> u64 {
+fn hash_of(file: &Elf<'_>, section: &ElfSection<'_, '_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     section.data().unwrap_or_default().hash(&mut hasher);
     for (at, relocation) in section.relocations() {
@@ -292,37 +290,36 @@ fn hash(file: &Elf<'_>, section: &ElfSection<'_, '_>) -> u64 {
 
 /// The sections that both sides have, in the order of the base's.
 fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
-    let mut of_head: HashMap<usize, usize> = HashMap::new();
-    let mut taken = BTreeSet::new();
     let about = |one: &Section| (one.kind, one.length, one.alignment);
-    let exact = |one: &Section| Some((about(one), one.hash, one.name.clone()));
-    let demangled =
-        |one: &Section| Some((about(one), one.hash, one.name.as_ref().map(|name| shown(name))));
-    let by_name = |one: &Section| Some((about(one), 0, Some(shown(one.name.as_ref()?))));
-    type Key = ((Option<usize>, u64, u64), u64, Option<String>);
-    type KeyOf<'a> = &'a dyn Fn(&Section) -> Option<Key>;
-    let keys: [KeyOf<'_>; 3] = [&exact, &demangled, &by_name];
+    let demangled = |one: &Section| one.name.as_ref().map(|name| shown(name));
+    type KeyOf<'a> = &'a dyn Fn(&Section) -> Option<u64>;
+    let keys: [KeyOf<'_>; 3] = [
+        &|one| Some(hash(&(about(one), one.hash, &one.name))),
+        &|one| Some(hash(&(about(one), one.hash, demangled(one)))),
+        &|one| Some(hash(&(about(one), demangled(one)?))),
+    ];
+    let (mut of_head, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    let placed = sections.as_ref().map(|all| {
+        let all = all.iter().enumerate();
+        all.filter(|(_, section)| section.kind.is_some()).collect::<Vec<_>>()
+    });
     for key in keys {
-        let mut open: HashMap<Key, VecDeque<usize>> = HashMap::new();
-        for (number, section) in sections.head.iter().enumerate() {
-            if section.kind.is_some() && !taken.contains(&number) {
-                key(section)
-                    .into_iter()
-                    .for_each(|key| open.entry(key).or_default().push_back(number));
+        let mut open: HashMap<u64, VecDeque<usize>> = HashMap::new();
+        for (number, section) in placed.head.iter().filter(|(number, _)| !taken.contains(number)) {
+            if let Some(key) = key(section) {
+                open.entry(key).or_default().push_back(*number);
             }
         }
-        for (number, section) in sections.base.iter().enumerate() {
-            if section.kind.is_none() || of_head.contains_key(&number) {
-                continue;
+        for (number, section) in &placed.base {
+            if !of_head.contains_key(number)
+                && let Some(found) = key(section).and_then(|key| open.get_mut(&key)?.pop_front())
+            {
+                taken.insert(found);
+                of_head.insert(*number, found);
             }
-            let found = key(section).and_then(|key| open.get_mut(&key)?.pop_front());
-            taken.extend(found);
-            found.map(|found| of_head.insert(number, found));
         }
     }
-    let mut both: Vec<_> = of_head.into_iter().map(|(base, head)| Pair { base, head }).collect();
-    both.sort_unstable_by_key(|both| both.base);
-    both
+    of_head.into_iter().map(|(base, head)| Pair { base, head }).collect()
 }
 
 /// The lengths of the parts of an executable as built: constants, code, and all that can be

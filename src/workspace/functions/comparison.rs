@@ -9,9 +9,8 @@
 //! D. Sangiorgi, "Introduction to Bisimulation and Coinduction", 2012, ch. 1).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
 
-use super::object_file::{Locals, Named, ObjectFile, Piece, Reference, Referent, shown};
+use super::object_file::{Locals, Named, ObjectFile, Piece, Rank, Reference, Referent, shown};
 use crate::model::side::{Pair, Side};
 use crate::workspace::identical::MovedLocation;
 
@@ -22,47 +21,42 @@ pub(super) type Renamed = HashMap<String, String>;
 /// The prefix of the names of variables that the compiler generates for the toolchain's libraries.
 const OF_RUSTC: &str = "__rustc::";
 
-/// A part of the object file of this number.
-pub(super) type FilePiece = (usize, Piece);
-
 /// The object files of one side.
 pub(super) struct Objects<'d> {
     pub(super) files: Vec<ObjectFile<'d>>,
     /// The functions by the names under which they are compared.
-    pub(super) functions: HashMap<String, Vec<(FilePiece, Named)>>,
+    pub(super) functions: HashMap<String, Vec<Named>>,
     /// The names of those that are local to their object files.
     locals: HashSet<String>,
     /// The constants and variables to which other files can refer.
-    data: HashMap<String, Vec<(FilePiece, Named)>>,
+    data: HashMap<String, Vec<Named>>,
     /// The first definition of variables that have several, of which linkers keep one.
-    firsts: HashMap<FilePiece, FilePiece>,
+    firsts: HashMap<Piece, Piece>,
     renamed: Renamed,
 }
 
 impl<'d> Objects<'d> {
-    pub(super) fn new(files: Vec<ObjectFile<'d>>, renamed: Renamed) -> Self {
-        let mut functions: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
-        let mut data: HashMap<String, Vec<(FilePiece, Named)>> = HashMap::new();
+    pub(super) fn new(mut files: Vec<ObjectFile<'d>>, renamed: Renamed) -> Self {
+        let mut functions: HashMap<String, Vec<Named>> = HashMap::new();
+        let mut data: HashMap<String, Vec<Named>> = HashMap::new();
         let (mut firsts, mut locals) = (HashMap::new(), HashSet::new());
         let common = |name: &str| renamed.get(name).map_or(name, String::as_str).to_owned();
-        for (number, file) in files.iter().enumerate() {
+        for (number, file) in files.iter_mut().enumerate() {
+            file.number = number;
             // What is local to its file belongs to the functions that refer to it, unless its
             // name is unique.
             for function in file.functions() {
-                if function.is_local {
-                    locals.insert(function.name);
-                    continue;
+                match function.is_local {
+                    true => drop(locals.insert(function.name)),
+                    false => functions.entry(common(&function.name)).or_default().push(function),
                 }
-                let (name, place) = (common(&function.name), (number, function.piece));
-                functions.entry(name).or_default().push((place, function));
             }
             for constant in file.data() {
                 let all = data.entry(common(&constant.name)).or_default();
-                let place = (number, constant.piece);
-                if let Some((first, _)) = all.first() {
-                    firsts.insert(place, *first);
+                if let Some(first) = all.first() {
+                    firsts.insert(constant.piece, first.piece);
                 }
-                all.push((place, constant));
+                all.push(constant);
             }
         }
         Objects { files, functions, locals, data, firsts, renamed }
@@ -71,12 +65,6 @@ impl<'d> Objects<'d> {
     /// The same with other names for functions.
     pub(super) fn renamed(self, names: Renamed) -> Self {
         if names.is_empty() { self } else { Objects::new(self.files, names) }
-    }
-
-    /// The same, in which local functions with these names are compared by name, too.
-    pub(super) fn with_unique(mut self, unique: &Rc<HashSet<String>>) -> Self {
-        self.files.iter_mut().for_each(|file| file.unique = Rc::clone(unique));
-        Objects::new(self.files, self.renamed)
     }
 
     /// The names of the local functions that are compared by name.
@@ -97,51 +85,33 @@ impl<'d> Objects<'d> {
     /// Whether the crate of a function is in several object files, besides one for its allocator.
     pub(super) fn has_units(&self, name: &str) -> bool {
         let definitions = self.functions.get(name).into_iter().flatten();
-        let origins = definitions.map(|((file, _), _)| self.files[*file].origin());
+        let origins = definitions.map(|one| self.files[one.piece.file].origin());
         let units = |origin| self.files.iter().filter(|file| file.origin() == origin).count();
         origins.into_iter().any(|origin| units(origin) > 2)
     }
 
-    /// The parts that belong to a program even if nothing refers to them.
-    fn roots(&self) -> impl Iterator<Item = (String, FilePiece)> {
-        self.files.iter().enumerate().flat_map(|(number, file)| {
-            file.roots().map(move |(name, piece)| (name, (number, piece)))
-        })
-    }
-
     /// What a part consists of: its bytes, and its relocations with their targets.
-    pub(super) fn content(
-        &self,
-        (number, piece): FilePiece,
-        locals: Locals,
-    ) -> Option<PieceContent<'d>> {
-        let file = &self.files[number];
+    pub(super) fn content(&self, piece: Piece, locals: Locals) -> Option<PieceContent<'d>> {
+        let file = &self.files[piece.file];
         let mut references = Vec::new();
         for (at, kind, target) in file.references(piece, locals)? {
-            let mut add = |meaning| references.push((at, kind, meaning));
-            match target {
-                Referent::Entry(entry, offset) => add(Referent::Entry(entry, offset)),
-                Referent::Piece(piece, offset) => add(Referent::Piece((number, piece), offset)),
-                Referent::Name(name, offset) => {
-                    let name = self.renamed.get(&name).cloned().unwrap_or(name);
-                    match self.defined(&name, offset) {
-                        [] => add(Referent::Name(name, offset)),
-                        // Linkers take one of them.
-                        all => all.iter().for_each(|(place, named)| {
-                            add(Referent::Piece(*place, offset.saturating_add(named.offset())));
-                        }),
-                    }
-                }
+            let Referent::Name(name, offset) = target else {
+                references.push((at, kind, target));
+                continue;
+            };
+            let name = self.renamed.get(&name).cloned().unwrap_or(name);
+            // They count as parts of what refers to them; linkers take one of them.
+            let functions = self.functions.get(&name).filter(|_| offset != 0);
+            match self.data.get(&name).or(functions) {
+                None => references.push((at, kind, Referent::Name(name, offset))),
+                Some(all) => references.extend(all.iter().map(|named| {
+                    let offset = offset.saturating_add(named.offset());
+                    (at, kind, Referent::Piece(named.piece, offset))
+                })),
             }
         }
         let (about, bytes) = ((piece.length(), file.alignment(piece)?), file.bytes(piece)?);
         Some(PieceContent { about, bytes, references })
-    }
-
-    /// The definitions of a name that count as parts of what refers to it, with an offset.
-    fn defined(&self, name: &str, offset: i64) -> &[(FilePiece, Named)] {
-        let functions = self.functions.get(name).filter(|_| offset != 0);
-        self.data.get(name).or(functions).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -150,14 +120,11 @@ pub(super) struct PieceContent<'d> {
     /// Its length and its alignment.
     pub(super) about: (u64, u64),
     pub(super) bytes: &'d [u8],
-    pub(super) references: Vec<Reference<'d, FilePiece>>,
+    pub(super) references: Vec<Reference<'d>>,
 }
 
 /// Whether a location in a source only moved with its line.
 type Explains<'a> = dyn Fn(&MovedLocation) -> bool + 'a;
-
-/// A variable: the number of its object file, and where it begins in that.
-type Variable = (usize, (usize, u64));
 
 /// The comparison of two sides.
 pub(super) struct FunctionComparison<'a, 'd> {
@@ -165,12 +132,12 @@ pub(super) struct FunctionComparison<'a, 'd> {
     explains: &'a Explains<'a>,
     locals: Locals,
     /// What has been found to be the same.
-    same: HashSet<(FilePiece, FilePiece)>,
-    /// The variable of the other side to which each variable corresponds, if known. What
-    /// is written to one is read from no other, so it is at most one.
-    variables: Pair<HashMap<Variable, Variable>>,
+    same: HashSet<(Piece, Piece)>,
+    /// The variable of the other side to which each variable corresponds, if known, by where they
+    /// begin. What is written to one is read from no other, so it is at most one.
+    variables: Pair<HashMap<Rank, Rank>>,
     /// How the functions of Rust unwind that are the same otherwise, where either is known.
-    unwinding: Vec<Pair<Option<FilePiece>>>,
+    unwinding: Vec<Pair<Option<Piece>>>,
 }
 
 impl<'a, 'd> FunctionComparison<'a, 'd> {
@@ -214,7 +181,7 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     ) -> BTreeSet<&'n str> {
         let objects = self.sides[side];
         let definitions = objects.functions.get(name).into_iter().flatten();
-        let mut open: Vec<FilePiece> = definitions.map(|(place, _)| *place).collect();
+        let mut open: Vec<Piece> = definitions.map(|named| named.piece).collect();
         let (mut seen, mut found) = (HashSet::new(), BTreeSet::new());
         while let Some(place) = open.pop() {
             if !seen.insert(place) {
@@ -235,14 +202,12 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// Whether each of the base's is the same as each of the head's, and there are some: a
     /// reference by name may mean any of them. Hundreds of files may define the same, so each is
     /// compared with the first of the other side only.
-    fn are_all_same(&mut self, base: &[(FilePiece, Named)], head: &[(FilePiece, Named)]) -> bool {
+    fn are_all_same(&mut self, base: &[Named], head: &[Named]) -> bool {
         let about = |named: &Named| (named.offset(), named.is_weak);
         let (Some(first), Some(other_first)) = (base.first(), head.first()) else { return false };
         let with_first = base.iter().map(|one| (one, other_first));
         let mut pairs = with_first.chain(head.iter().skip(1).map(|other| (first, other)));
-        pairs.all(|((one, named), (other, other_named))| {
-            about(named) == about(other_named) && self.is_same(*one, *other)
-        })
+        pairs.all(|(one, other)| about(one) == about(other) && self.is_same(one.piece, other.piece))
     }
 
     /// What else differs between the sides and could change what any function does. `others`
@@ -250,7 +215,9 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     pub(super) fn other_change(&mut self, others: &HashSet<String>) -> Option<String> {
         let Pair { base, head } = self.sides;
         // In the order in which they are linked, since programs may go through them in order.
-        let roots = self.sides.map(|side| side.roots().collect::<Vec<_>>());
+        let roots = self
+            .sides
+            .map(|side| side.files.iter().flat_map(ObjectFile::roots).collect::<Vec<_>>());
         let both = roots.base.iter().zip(&roots.head);
         let same = both.take_while(|((name, one), (other_name, other))| {
             name == other_name && self.is_same(*one, *other)
@@ -269,7 +236,7 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
         let all = base.data.keys().chain(head.data.keys());
         let is_used = |name: &&String| {
             let mut definitions = [base, head].into_iter().filter_map(|side| side.data.get(*name));
-            definitions.any(|all| all.iter().any(|(_, one)| one.is_exported))
+            definitions.any(|all| all.iter().any(|one| one.is_exported))
                 || others.contains(*name)
                 || shown(name).starts_with(OF_RUSTC)
         };
@@ -297,7 +264,7 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
         false
     }
 
-    fn is_same(&mut self, base: FilePiece, head: FilePiece) -> bool {
+    fn is_same(&mut self, base: Piece, head: Piece) -> bool {
         let mut assumed = HashSet::new();
         let mut variables = Pair::default();
         let mut open = vec![(base, head)];
@@ -313,12 +280,9 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
                 None => return false,
             }
         }
-        let unwinding = |side: Side, (file, piece): FilePiece| {
-            Some((file, self.sides[side].files[file].rust_unwinding(piece)?))
-        };
         let both = assumed.iter().map(|(base, head)| Pair {
-            base: unwinding(Side::Base, *base),
-            head: unwinding(Side::Head, *head),
+            base: self.sides.base.files[base.file].rust_unwinding(*base),
+            head: self.sides.head.files[head.file].rust_unwinding(*head),
         });
         self.unwinding.extend(both.filter(|both| *both != Pair::default()));
         self.same.extend(assumed);
@@ -332,14 +296,13 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     /// correspond; `assumed` are those that do from now on.
     fn are_no_other_variables(
         &self,
-        (base, head): (FilePiece, FilePiece),
-        assumed: &mut Pair<HashMap<Variable, Variable>>,
+        (base, head): (Piece, Piece),
+        assumed: &mut Pair<HashMap<Rank, Rank>>,
     ) -> bool {
-        let of = |side: Side, place: FilePiece| {
+        let of = |side: Side, piece: Piece| {
             let Objects { files, firsts, .. } = self.sides[side];
-            let names = files[place.0].variable(place.1)?;
-            let (file, piece) = *firsts.get(&place).unwrap_or(&place);
-            Some(((file, piece.rank()), names))
+            let names = files[piece.file].variable(piece)?;
+            Some((firsts.get(&piece).unwrap_or(&piece).rank(), names))
         };
         let ((base, names), (head, other_names)) =
             match (of(Side::Base, base), of(Side::Head, head)) {
@@ -361,9 +324,9 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     }
 
     /// Whether both are the location of the same code in a source.
-    fn is_moved(&self, (base, head): (FilePiece, FilePiece)) -> bool {
+    fn is_moved(&self, (base, head): (Piece, Piece)) -> bool {
         let location =
-            |side: Side, (file, piece): FilePiece| self.sides[side].files[file].location(piece);
+            |side: Side, piece: Piece| self.sides[side].files[piece.file].location(piece);
         let both = location(Side::Base, base).zip(location(Side::Head, head));
         both.is_some_and(|((source, base), (other, head))| {
             source == other && (self.explains)(&MovedLocation { source, base, head })
@@ -371,7 +334,7 @@ impl<'a, 'd> FunctionComparison<'a, 'd> {
     }
 
     /// The parts that also have to be the same for two parts to be the same; `None` if they differ.
-    fn depends_on(&self, places: (FilePiece, FilePiece)) -> Option<Vec<(FilePiece, FilePiece)>> {
+    fn depends_on(&self, places: (Piece, Piece)) -> Option<Vec<(Piece, Piece)>> {
         let base = self.sides.base.content(places.0, self.locals)?;
         let head = self.sides.head.content(places.1, self.locals)?;
         if base.about != head.about

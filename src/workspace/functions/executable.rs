@@ -15,10 +15,10 @@ use super::object_file::{
 use crate::model::side::{Pair, Side};
 
 /// What an executable contains about itself.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ElfExecutable {
-    /// Where it begins; `None` if its format is unknown.
-    pub(super) entry: Option<u64>,
+    /// Where it begins.
+    pub(super) entry: u64,
     /// The addresses and lengths of its functions; empty if it was stripped.
     pub(super) functions: BTreeMap<String, Vec<(u64, u64)>>,
     /// What it may do without, and has not.
@@ -62,8 +62,9 @@ const PACKED_POINTERS: &str = ".relr.dyn";
 const MOST_PACKED: u64 = 63;
 
 impl ElfExecutable {
-    pub(super) fn read(content: &[u8]) -> Self {
-        let Ok(file) = Elf::parse(content) else { return Self::default() };
+    /// `None` if its format is unknown.
+    pub(super) fn read(content: &[u8]) -> Option<Self> {
+        let file = Elf::parse(content).ok()?;
         let mut functions: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         for symbol in file.symbols().filter(is_function) {
             if let Some(name) = name_of(&symbol) {
@@ -86,14 +87,14 @@ impl ElfExecutable {
         };
         let others: u64 = file.dynamic_relocations().into_iter().flatten().map(cost).sum();
         let packed = file.section_by_name(PACKED_POINTERS).map_or(0, |section| section.size());
-        ElfExecutable {
-            entry: Some(file.entry()),
+        Some(ElfExecutable {
+            entry: file.entry(),
             lacking: lacking.filter_map(|symbol| name_of(&symbol)).collect(),
             prepared: length + others + packed * MOST_PACKED,
             of_thread: segment(elf::PT_TLS).1,
             collected: collected(&file),
             functions,
-        }
+        })
     }
 
     /// What differs of what no function has to be entered for.

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use object::endian::{U16, U32, U64};
 use object::read::elf::SectionHeader;
-use object::{LittleEndian, Object, ObjectSection, elf};
+use object::{LittleEndian, elf, pod};
 
 use super::object_file::object_file;
 
@@ -17,38 +18,19 @@ pub(super) enum Change {
     Rename(&'static str, u64),
 }
 
-/// The lengths of a section's header and of a symbol, bytes.
-const HEADER: usize = 64;
-const SYMBOL: usize = 24;
-
-/// The offsets of fields in a section's header.
-const NAME: usize = 0;
-const OFFSET: usize = 24;
-const SIZE: usize = 32;
-const ALIGNMENT: usize = 48;
-
-/// Global, without a type; and not to be seen outside of the executable.
-const GLOBAL: u8 = elf::STB_GLOBAL.0 << 4;
-const HIDDEN: u8 = elf::STV_HIDDEN.0;
+/// Where what is added begins: at a multiple of so many bytes.
+const ALIGNMENT: usize = 64;
 
 /// An object file with changes to sections, by their index. Nothing moves: what grows is
 /// copied to the end. `None` if its form is unknown.
 pub(super) fn labelled(content: &[u8], changes: &BTreeMap<usize, Change>) -> Option<Vec<u8>> {
     let file = object_file(content)?;
-    let headers = usize::try_from(file.elf_header().e_shoff.get(LittleEndian)).ok()?;
+    let mut headers: Vec<_> = file.elf_section_table().iter().copied().collect();
     let names = usize::from(file.elf_header().e_shstrndx.get(LittleEndian).0);
-    let mut sections = file.sections();
-    let symbols =
-        sections.find(|one| one.elf_section_header().sh_type(LittleEndian) == elf::SHT_SYMTAB)?;
-    let strings = symbols.elf_section_header().sh_link(LittleEndian) as usize;
-    // Indices of more sections are in another table.
-    let last = changes.keys().next_back().copied().unwrap_or_default();
-    if last >= usize::from(elf::SHN_LORESERVE) {
-        return None;
-    }
-    let data = |index: usize| {
-        Some(file.section_by_index(object::SectionIndex(index)).ok()?.data().ok()?.to_vec())
-    };
+    let symbols = headers.iter().position(|one| one.sh_type(LittleEndian) == elf::SHT_SYMTAB)?;
+    let strings = headers[symbols].sh_link(LittleEndian) as usize;
+    let data = |index: usize| Some(headers.get(index)?.data(LittleEndian, content).ok()?.to_vec());
+    let mut all = data(symbols)?;
     let mut tables = BTreeMap::from([(strings, data(strings)?), (names, data(names)?)]);
     let mut add = |table: usize, name: &str| {
         let table = tables.get_mut(&table)?;
@@ -56,48 +38,45 @@ pub(super) fn labelled(content: &[u8], changes: &BTreeMap<usize, Change>) -> Opt
         table.extend(name.bytes().chain([0]));
         Some(at)
     };
-    let mut all = symbols.data().ok()?.to_vec();
-    let mut changed = content.to_vec();
-    let mut set = |section: usize, field: usize, bytes: &[u8]| {
-        let at = headers + section * HEADER + field;
-        changed.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
-        Some(())
-    };
     let mut renamed: BTreeMap<&str, u32> = BTreeMap::new();
     for (section, change) in changes {
         match change {
             Change::Label(name) => {
-                let mut symbol = [0; SYMBOL];
-                symbol[..4].copy_from_slice(&add(strings, name)?.to_le_bytes());
-                (symbol[4], symbol[5]) = (GLOBAL, HIDDEN);
-                symbol[6..8].copy_from_slice(&(*section as u16).to_le_bytes());
-                all.extend(symbol);
+                // Indices of more sections are in another table.
+                let index = u16::try_from(*section).ok().filter(|at| *at < elf::SHN_LORESERVE)?;
+                all.extend(pod::bytes_of(&elf::Sym64::<LittleEndian> {
+                    st_name: U32::new(LittleEndian, add(strings, name)?),
+                    // Global, without a type; and not to be seen outside of the executable.
+                    st_info: elf::SymbolInfo(elf::STB_GLOBAL.0 << 4),
+                    st_other: elf::SymbolOther(elf::STV_HIDDEN.0),
+                    st_shndx: U16::new(LittleEndian, elf::SymbolSection(index)),
+                    st_value: U64::default(),
+                    st_size: U64::default(),
+                }));
             }
             Change::Rename(name, alignment) => {
                 let at = match renamed.get(name) {
                     Some(at) => *at,
                     None => *renamed.entry(name).or_insert(add(names, name)?),
                 };
-                set(*section, NAME, &at.to_le_bytes())?;
-                let own = file.section_by_index(object::SectionIndex(*section)).ok()?.align();
-                set(*section, ALIGNMENT, &own.max(*alignment).to_le_bytes())?;
+                let header = headers.get_mut(*section)?;
+                header.sh_name.set(LittleEndian, at);
+                let own = header.sh_addralign(LittleEndian);
+                header.sh_addralign.set(LittleEndian, own.max(*alignment));
             }
         }
     }
-    let mut end = content.len();
-    let mut added = Vec::new();
-    tables.insert(symbols.index().0, all);
+    tables.insert(symbols, all);
+    let mut changed = content.to_vec();
     for (section, table) in tables {
-        let start = end.next_multiple_of(HEADER);
-        set(section, OFFSET, &(start as u64).to_le_bytes())?;
-        set(section, SIZE, &(table.len() as u64).to_le_bytes())?;
-        end = start + table.len();
-        added.push((start, table));
-    }
-    for (start, table) in added {
-        changed.resize(start, 0);
+        changed.resize(changed.len().next_multiple_of(ALIGNMENT), 0);
+        headers[section].sh_offset.set(LittleEndian, changed.len() as u64);
+        headers[section].sh_size.set(LittleEndian, table.len() as u64);
         changed.extend(table);
     }
+    let at = usize::try_from(file.elf_header().e_shoff.get(LittleEndian)).ok()?;
+    let headers = pod::bytes_of_slice(&headers);
+    changed.get_mut(at..at + headers.len())?.copy_from_slice(headers);
     Some(changed)
 }
 

@@ -60,9 +60,15 @@ const UNWINDING: &str = ".gcc_except_table";
 /// The prefix of sections that are only written to while a program is loaded.
 const WRITTEN_ONCE: &str = ".data.rel.ro";
 
+/// The numbers of a file and of a section in it, and where a part begins in that: the sort key of
+/// parts.
+pub(super) type Rank = (usize, usize, u64);
+
 /// A part of an object file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Piece {
+    /// The number of the file.
+    pub(super) file: usize,
     section: SectionIndex,
     start: u64,
     end: u64,
@@ -74,9 +80,8 @@ impl Piece {
         self.end - self.start
     }
 
-    /// The sort key of the parts of a file.
-    pub(super) fn rank(self) -> (usize, u64) {
-        (self.section.0, self.start)
+    pub(super) fn rank(self) -> Rank {
+        (self.file, self.section.0, self.start)
     }
 }
 
@@ -107,11 +112,11 @@ impl Named {
 
 /// What a relocation means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Referent<'d, P> {
+pub(super) enum Referent<'d> {
     /// This many bytes after the beginning of something that has a name.
     Name(String, i64),
     /// This many bytes after the beginning of a part.
-    Piece(P, i64),
+    Piece(Piece, i64),
     /// This many bytes after the beginning of one entry in a section whose entries
     /// linkers merge.
     Entry(&'d [u8], i64),
@@ -126,7 +131,7 @@ pub(super) enum Locals {
 }
 
 /// A relocation: its offset in the piece, its kind, and its target.
-pub(super) type Reference<'d, P> = (u64, elf::RelocationType, Referent<'d, P>);
+pub(super) type Reference<'d> = (u64, elf::RelocationType, Referent<'d>);
 
 pub(super) type Elf<'d> = ElfFile64<'d, LittleEndian>;
 pub(super) type ElfSection<'d, 'f> = ElfSection64<'d, 'f, LittleEndian>;
@@ -140,6 +145,8 @@ type Relocations = Rc<Vec<(u64, Relocation)>>;
 
 /// An object file.
 pub(super) struct ObjectFile<'d> {
+    /// Its number among those of its side.
+    pub(super) number: usize,
     file: Elf<'d>,
     /// The name of the crate that it was compiled from.
     origin: &'d str,
@@ -187,8 +194,17 @@ impl<'d> ObjectFile<'d> {
         }
         variables.values_mut().for_each(|all| all.sort_unstable());
         let unwinding = unwinding(&file);
-        let (unique, relocations) = (Rc::default(), RefCell::default());
-        Some(ObjectFile { file, origin, functions, variables, unwinding, unique, relocations })
+        let (number, unique, relocations) = (0, Rc::default(), RefCell::default());
+        Some(ObjectFile {
+            number,
+            file,
+            origin,
+            functions,
+            variables,
+            unwinding,
+            unique,
+            relocations,
+        })
     }
 
     pub(super) fn origin(&self) -> &'d str {
@@ -217,11 +233,11 @@ impl<'d> ObjectFile<'d> {
 
     fn named(&self, symbol: &ElfSymbol<'d, '_>) -> Option<Named> {
         let (section, start) = (symbol.section_index()?, symbol.address());
-        let own = Piece { section, start, end: start + symbol.size() };
+        let own = Piece { file: self.number, section, start, end: start + symbol.size() };
         let section = self.file.section_by_index(section).ok()?;
         // Assembly may not tell how long something is.
         let is_part = !is_code(&section) && symbol.size() > 0;
-        let piece = if is_part { own } else { whole(&section) };
+        let piece = if is_part { own } else { self.whole(&section) };
         let name = symbol.name().ok()?;
         // Constants without a name of their own are numbered.
         let is_made = without_promotion(name).is_some()
@@ -259,7 +275,7 @@ impl<'d> ObjectFile<'d> {
             let is_special = is_loaded(section) && !is_among(section, &COMPILERS);
             section.size() > 0 && (is_root(section) || is_special || begins_outside)
         });
-        roots.map(|section| (section.name().unwrap_or_default().to_owned(), whole(&section)))
+        roots.map(|section| (section.name().unwrap_or_default().to_owned(), self.whole(&section)))
     }
 
     /// How the section of a part is aligned, bytes.
@@ -279,11 +295,7 @@ impl<'d> ObjectFile<'d> {
 
     /// The relocations of a part. Functions that other files can refer to are identified by their
     /// names, where they begin. `None` if a relocation has an unknown kind.
-    pub(super) fn references(
-        &self,
-        piece: Piece,
-        locals: Locals,
-    ) -> Option<Vec<Reference<'d, Piece>>> {
+    pub(super) fn references(&self, piece: Piece, locals: Locals) -> Option<Vec<Reference<'d>>> {
         let all = self.relocations_of(piece.section)?;
         let from = all.partition_point(|(offset, _)| *offset < piece.start);
         let own = all[from..].iter().take_while(|(offset, _)| *offset < piece.end);
@@ -306,7 +318,11 @@ impl<'d> ObjectFile<'d> {
 
     fn unwinding_of(&self, piece: Piece) -> Option<Piece> {
         let section = self.unwinding.get(&piece.section)?;
-        Some(whole(&self.file.section_by_index(*section).ok()?))
+        Some(self.whole(&self.file.section_by_index(*section).ok()?))
+    }
+
+    fn whole(&self, section: &ElfSection<'_, '_>) -> Piece {
+        Piece { file: self.number, section: section.index(), start: 0, end: section.size() }
     }
 
     /// Whether all functions in the section of a part are Rust's.
@@ -322,7 +338,7 @@ impl<'d> ObjectFile<'d> {
     }
 
     /// What a part consists of, unless it refers to another part without a name.
-    pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d, Piece>>)> {
+    pub(super) fn plain(&self, piece: Piece) -> Option<(&'d [u8], Vec<Reference<'d>>)> {
         let references = self.references(piece, Locals::Parts)?;
         let is_plain = references.iter().all(|(.., target)| !matches!(target, Referent::Piece(..)));
         is_plain.then_some((self.bytes(piece)?, references))
@@ -347,7 +363,7 @@ impl<'d> ObjectFile<'d> {
         r_type: elf::RelocationType,
         from: Piece,
         is_own: bool,
-    ) -> Option<Referent<'d, Piece>> {
+    ) -> Option<Referent<'d>> {
         // A relative address counts from the end of the instruction, which is the end of
         // the relocation if only its own length is subtracted.
         let addend = relocation.addend().checked_add(behind(r_type))?;
@@ -386,7 +402,7 @@ impl<'d> ObjectFile<'d> {
             Some((entry, offset)) => Referent::Entry(entry, offset),
             None => {
                 let section = self.file.section_by_index(section).ok()?;
-                Referent::Piece(whole(&section), at)
+                Referent::Piece(self.whole(&section), at)
             }
         })
     }
@@ -409,7 +425,7 @@ impl<'d> ObjectFile<'d> {
         offset: i64,
         from: Piece,
         is_own: bool,
-    ) -> Option<Referent<'d, Piece>> {
+    ) -> Option<Referent<'d>> {
         let named = self.named(symbol)?;
         // Who jumps into the middle of a function does not meet its beginning. Code may call a
         // local function in some runs only, so that one belongs to it.
@@ -526,10 +542,6 @@ pub(super) fn is_code(section: &ElfSection<'_, '_>) -> bool {
 
 fn has_flag(section: &ElfSection<'_, '_>, flag: elf::SectionFlags) -> bool {
     matches!(section.flags(), SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(flag))
-}
-
-fn whole(section: &ElfSection<'_, '_>) -> Piece {
-    Piece { section: section.index(), start: 0, end: section.size() }
 }
 
 /// The bytes of a section from an offset after a position in it.

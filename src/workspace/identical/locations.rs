@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 
 use object::{Architecture, Object, ObjectKind, Relocation, RelocationFlags, elf};
 
-use super::Section;
 use super::code::SourcePosition;
+use super::{Elf, Section};
 
 /// A source location that differs between two executables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +41,11 @@ const RELATIVE: [elf::RelocationType; 2] = [elf::R_X86_64_RELATIVE, elf::R_AARCH
 /// The locations that differ between two executables, whose loaded sections these are.
 /// `None` if anything else differs, or their kind is unknown.
 pub(super) fn moved(
-    file: &object::File<'_>,
+    file: &Elf<'_>,
     base: &[Section<'_>],
     head: &[Section<'_>],
 ) -> Option<Vec<MovedLocation>> {
-    if !file.is_64() || !file.is_little_endian() || base.len() != head.len() {
+    if base.len() != head.len() {
         return None;
     }
     let pointers = Pointers::read(file, base)?;
@@ -100,7 +100,7 @@ struct Pointers<'a> {
 
 impl<'a> Pointers<'a> {
     /// `None` for kinds of executables that are not known here.
-    fn read(file: &object::File<'_>, sections: &'a [Section<'a>]) -> Option<Self> {
+    fn read(file: &Elf<'_>, sections: &'a [Section<'a>]) -> Option<Self> {
         if !matches!(file.architecture(), Architecture::X86_64 | Architecture::Aarch64) {
             return None;
         }
@@ -145,26 +145,26 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use object::ObjectSection;
 
-    use super::super::{loaded, parsed};
+    use super::super::loaded;
     use super::*;
 
     /// This program, as the tests see it; `None` where it is of a kind that is not known here.
     fn program() -> Option<Vec<u8>> {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let file = parsed(&program)?;
+        let file = Elf::parse(&*program).ok()?;
         Pointers::read(&file, &loaded(&file)?)?;
         Some(program)
     }
 
     /// What differs between this program and one with other bytes.
     fn differs(base: &[u8], head: &[u8]) -> Option<Vec<MovedLocation>> {
-        let [base, head] = [base, head].map(|program| parsed(program).unwrap());
+        let [base, head] = [base, head].map(|program| Elf::parse(program).unwrap());
         moved(&base, &loaded(&base).unwrap(), &loaded(&head).unwrap())
     }
 
     /// The offset of a location in this source in the program's file.
     fn location(program: &[u8]) -> usize {
-        let file = parsed(program).unwrap();
+        let file = Elf::parse(program).unwrap();
         let sections = loaded(&file).unwrap();
         let pointers = Pointers::read(&file, &sections).unwrap();
         let holder = file.section_by_name(HOLDERS[0]).unwrap();
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(with(&[(at + 8, 1)]), None);
         assert_eq!(with(&[(at + 8, 1), (at + 16, 1)]), None);
         let of = |name: &str| {
-            let file = parsed(&program).unwrap();
+            let file = Elf::parse(&*program).unwrap();
             file.section_by_name(name).unwrap().file_range().unwrap().0 as usize
         };
         for name in [".text", ".rodata", ".data.rel.ro"] {

@@ -105,19 +105,16 @@ impl Digests {
 
     /// That of a program; empty if it may not be read.
     fn of(&mut self, program: &Path) -> Result<String, Error> {
-        match self.find(program) {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(String::new()),
-            digest => digest.map_err(Error::io("read", program)),
-        }
-    }
-
-    fn find(&mut self, program: &Path) -> std::io::Result<String> {
-        let about = program.metadata()?;
+        let failed = || Error::io("read", program);
+        let about = program.metadata().map_err(failed())?;
         let seen = (about.len(), stamp(&about));
         if let Some((_, digest)) = self.stored.get(program).filter(|(known, _)| *known == seen) {
             return Ok(digest.clone());
         }
-        let digest = digest_file(program)?;
+        let digest = match digest_file(program) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(String::new()),
+            digest => digest.map_err(failed())?,
+        };
         if is_settled(seen.1) {
             self.stored.insert(program.to_owned(), (seen, digest.clone()));
             self.has_new = true;

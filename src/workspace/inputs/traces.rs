@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::configuration::cargo_home;
 use super::{FileRole, Inputs};
 use crate::error::Error;
 use crate::workspace::cargo::{BuildScript, Built};
@@ -23,43 +24,38 @@ const HOMES: [&str; 2] = ["CARGO_HOME", "RUSTUP_HOME"];
 const LIBRARIES: [(&str, &str); 6] =
     [("lib", ".a"), ("lib", ".so"), ("lib", ".dylib"), ("lib", ".tbd"), ("", ".lib"), ("", ".dll")];
 
-/// Folders whose files need not be checked, or to which paths are relative.
-pub(crate) struct Places {
+/// Builds in one target folder, and where they took place.
+pub(crate) struct BuildSite<'a> {
+    pub(crate) built: &'a [Built],
+    /// When they began.
+    pub(crate) began: SystemTime,
+    pub(crate) env: &'a Environment,
+    /// The target folder as cargo knows it.
+    pub(crate) into: &'a Path,
     /// The side's folder in the cache: its content is in the commit, or was made
     /// from it.
     pub(crate) side: PathBuf,
     /// The root of the workspace, to which rustc's paths are relative.
-    pub(crate) workspace: PathBuf,
-    /// Cargo's home: the packages of registries in it never change.
-    pub(crate) home: Option<PathBuf>,
-}
-
-impl Places {
-    /// Whether a file or folder may change while the commit does not.
-    fn is_outside(&self, path: &Path) -> bool {
-        let kept =
-            self.home.iter().flat_map(|home| ["registry", "git"].map(|name| home.join(name)));
-        let kept: Vec<PathBuf> =
-            kept.map(|folder| folder.canonicalize().unwrap_or(folder)).collect();
-        !path.starts_with(&self.side) && !kept.iter().any(|folder| path.starts_with(folder))
-    }
+    pub(crate) workspace: &'a Path,
 }
 
 /// The traces of builds in one target folder.
 pub(crate) struct Traces<'a> {
-    built: &'a [Built],
+    site: BuildSite<'a>,
+    /// The folders of cargo's home in which the packages of registries are: they never change.
+    registries: Vec<PathBuf>,
     /// What rustc has read, for all units.
     compiled: Tracked,
 }
 
 impl<'a> Traces<'a> {
-    /// Reads all dep-info in the target folder `live`, which cargo knows as `into`.
+    /// Reads all dep-info in the target folder, which is `live`.
     /// Some of it may be from earlier builds; then a little more is checked than
     /// necessary.
     ///
     /// # Errors
     /// When the folder can't be read.
-    pub(crate) fn read(built: &'a [Built], live: &Path, into: &Path) -> Result<Self, Error> {
+    pub(crate) fn read(site: BuildSite<'a>, live: &Path) -> Result<Self, Error> {
         let mut compiled = Tracked::default();
         for (path, about) in walk(live, is_incremental)? {
             if about.is_dir() || path.extension().is_none_or(|extension| extension != "d") {
@@ -72,95 +68,94 @@ impl<'a> Traces<'a> {
             for (name, value) in tracked.variables {
                 let known = compiled.variables.entry(name).or_default();
                 // What was copied from the other side contains its paths.
-                let is_ours = |value: &String| Path::new(value).starts_with(into);
+                let is_ours = |value: &String| Path::new(value).starts_with(site.into);
                 if known.is_none() || value.as_ref().is_some_and(is_ours) {
                     *known = value;
                 }
             }
         }
-        Ok(Traces { built, compiled })
+        let registries = cargo_home(site.env).into_iter().flat_map(|home| {
+            ["registry", "git"]
+                .map(|name| home.join(name).canonicalize().unwrap_or(home.join(name)))
+        });
+        Ok(Traces { registries: registries.collect(), site, compiled })
     }
 
-    /// The folder below `into` that was passed to a bench target, if it uses one.
-    pub(crate) fn scratch_folder(&self, into: &Path) -> Option<PathBuf> {
+    /// The folder below the target folder that was passed to a bench target, if it uses one.
+    pub(crate) fn scratch_folder(&self) -> Option<PathBuf> {
         let folder = self.compiled.variables.get(SCRATCH)?.as_ref().map(PathBuf::from)?;
-        (folder.starts_with(into) && folder.is_dir()).then_some(folder)
+        (folder.starts_with(self.site.into) && folder.is_dir()).then_some(folder)
     }
 
-    /// What the builds, which began at `began`, have read that is not in the commit.
-    /// Runs of their programs depend on the variables `run_variables`.
-    pub(crate) fn inputs<'b>(
-        &self,
-        run_variables: impl IntoIterator<Item = &'b str>,
-        places: &Places,
-        env: &Environment,
-        began: SystemTime,
-    ) -> Inputs {
-        let scripts = || self.built.iter().flat_map(|built| &built.scripts);
-        let packages: BTreeSet<_> = self.built.iter().flat_map(|built| &built.packages).collect();
+    /// What the builds have read that is not in the commit. Runs of their programs depend on the
+    /// variables `run_variables`.
+    pub(crate) fn inputs<'b>(&self, run_variables: impl IntoIterator<Item = &'b str>) -> Inputs {
+        let BuildSite { built, began, env, workspace, .. } = self.site;
+        let scripts = || built.iter().flat_map(|built| &built.scripts);
+        let packages: BTreeSet<_> = built.iter().flat_map(|built| &built.packages).collect();
         let mut inputs = Inputs::default();
         inputs.add_variables(run_variables, env);
         let read = scripts().flat_map(|script| &script.variables);
         inputs.add_variables(read.chain(self.compiled.variables.keys()).map(String::as_str), env);
         inputs.add_variables(HOMES, env);
-        for package in packages.iter().filter(|package| places.is_outside(package)) {
+        for package in packages.iter().filter(|package| self.is_outside(package)) {
             inputs.add_file(package.to_path_buf(), FileRole::Source, began);
         }
         let is_known = |built: &Built| {
             let mut paths = self.compiled.paths.iter();
             paths.any(|path| built.source.ends_with(path) || *path == built.source)
         };
-        if !self.built.iter().all(is_known) {
+        if !built.iter().all(is_known) {
             inputs.set_unknown("rustc's dep-info was not found");
         }
         for path in &self.compiled.paths {
             // From an earlier build, it may be missing.
-            let Ok(path) = places.workspace.join(path).canonicalize() else { continue };
+            let Ok(path) = workspace.join(path).canonicalize() else { continue };
             // Also one in a package: a newer file beside it would hide that it is older now.
-            if places.is_outside(&path) {
+            if self.is_outside(&path) {
                 inputs.add_file(path, FileRole::Source, began);
             }
         }
-        for script in scripts() {
-            add_script(&mut inputs, script, places, env, began);
-        }
+        scripts().for_each(|script| self.add_script(&mut inputs, script));
         inputs
     }
-}
 
-fn add_script(
-    inputs: &mut Inputs,
-    script: &BuildScript,
-    places: &Places,
-    env: &Environment,
-    began: SystemTime,
-) {
-    let package = script.package.display();
-    let Some(output) = output_of(&script.out_dir) else {
-        return inputs.set_unknown(format!("no output of the build script of `{package}`"));
-    };
-    let tracked = Tracked::of_build_script(&output);
-    inputs.add_variables(tracked.variables.keys().map(String::as_str), env);
-    for path in tracked.paths {
-        match script.package.join(&path).canonicalize() {
-            Ok(path) if places.is_outside(&path) => inputs.add_file(path, FileRole::Source, began),
-            Ok(_) => {}
-            // Cargo then runs the script in every build.
-            Err(_) => inputs.set_unknown(format!(
-                "the build script of `{package}` requests to be run until `{}` exists",
-                path.display()
-            )),
+    fn add_script(&self, inputs: &mut Inputs, script: &BuildScript) {
+        let BuildSite { began, env, .. } = self.site;
+        let package = script.package.display();
+        let Some(output) = output_of(&script.out_dir) else {
+            return inputs.set_unknown(format!("no output of the build script of `{package}`"));
+        };
+        let tracked = Tracked::of_build_script(&output);
+        inputs.add_variables(tracked.variables.keys().map(String::as_str), env);
+        for path in tracked.paths {
+            match script.package.join(&path).canonicalize() {
+                Ok(path) if self.is_outside(&path) => {
+                    inputs.add_file(path, FileRole::Source, began);
+                }
+                Ok(_) => {}
+                // Cargo then runs the script in every build.
+                Err(_) => inputs.set_unknown(format!(
+                    "the build script of `{package}` requests to be run until `{}` exists",
+                    path.display()
+                )),
+            }
         }
-    }
-    for folder in script.library_folders.iter().filter(|folder| places.is_outside(folder)) {
-        for name in &script.libraries {
-            for (begin, end) in LIBRARIES {
-                let path = folder.join(format!("{begin}{name}{end}"));
-                if path.is_file() {
+        for folder in script.library_folders.iter().filter(|folder| self.is_outside(folder)) {
+            for name in &script.libraries {
+                let files = LIBRARIES.map(|(begin, end)| format!("{begin}{name}{end}"));
+                for path in files.map(|file| folder.join(file)).into_iter().filter(|p| p.is_file())
+                {
                     inputs.add_file(path, FileRole::Library, began);
                 }
             }
         }
+    }
+
+    /// Whether a file or folder may change while the commit does not.
+    fn is_outside(&self, path: &Path) -> bool {
+        let mut inside = std::iter::once(&self.site.side).chain(&self.registries);
+        !inside.any(|folder| path.starts_with(folder))
     }
 }
 
@@ -201,7 +196,7 @@ impl Tracked {
             } else if !line.starts_with('#')
                 && let Some((_, paths)) = line.split_once(": ")
             {
-                tracked.paths.extend(words(paths).map(PathBuf::from));
+                tracked.paths.extend(words(paths));
             }
         }
         tracked
@@ -230,38 +225,17 @@ impl Tracked {
 }
 
 /// The words of a rule; a blank in a word has a backslash before it.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let mut words = vec![String::new()];
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let word = words.last_mut().expect("there is always a last word");
-        match c {
-            '\\' if rest.peek() == Some(&' ') => word.extend(rest.next()),
-            ' ' => words.push(String::new()),
-            c => word.push(c),
-        }
-    }
-    words.into_iter().filter(|word| !word.is_empty())
+fn words(text: &str) -> Vec<PathBuf> {
+    let text = text.replace("\\ ", "\0");
+    let words = text.split(' ').filter(|word| !word.is_empty());
+    words.map(|word| word.replace('\0', " ").into()).collect()
 }
 
 /// Undoes what rustc does to line ends and backslashes in the value of a
 /// variable.
 fn unescape(value: &str) -> String {
-    let mut text = String::with_capacity(value.len());
-    let mut rest = value.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            text.push(c);
-            continue;
-        }
-        match rest.next() {
-            Some('n') => text.push('\n'),
-            Some('r') => text.push('\r'),
-            Some(other) => text.push(other),
-            None => text.push('\\'),
-        }
-    }
-    text
+    let value = value.replace("\\\\", "\0").replace("\\n", "\n").replace("\\r", "\r");
+    value.replace('\0', "\\")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::linker::host;
-use super::{ArgumentPart, Link};
+use super::{KEPT, Link};
 use crate::exec::process::Command;
 use crate::exec::program::{OrderingLinker, Relink, RelinkInput};
 use crate::workspace::environment::Environment;
@@ -30,7 +30,9 @@ impl Link {
         rustc: &str,
         env: &Environment,
     ) -> Result<Relink, String> {
-        let mut args: Vec<String> = self.args.iter().map(|arg| self.text(arg, links)).collect();
+        let kept = links.to_string_lossy();
+        let args = self.args.iter().map(|arg| arg.replace(KEPT, &kept));
+        let mut args: Vec<String> = args.collect();
         if args.iter().any(|arg| arg.contains("-plugin-opt")) {
             let why = "its linker also compiles (`-C linker-plugin-lto`)";
             return Err(why.to_owned());
@@ -66,36 +68,10 @@ impl Link {
         args.push(format!("{prefix}-S"));
         command.argv.push(program.into());
         command.argv.extend(args.into_iter().map(Into::into));
-        let inputs = self.inputs(links);
+        let input =
+            |file: &RelinkInput| RelinkInput { path: links.join(&file.path), ..file.clone() };
+        let inputs = self.files.iter().map(input).collect();
         Ok(Relink { command, linker, prefix, inputs, heap: None, linked: None })
-    }
-
-    fn text(&self, arg: &[ArgumentPart], links: &Path) -> String {
-        let path = |file: &usize| {
-            self.kept.get(*file).map_or(links.to_owned(), |file| links.join(&file.path))
-        };
-        let part = |part: &ArgumentPart| match part {
-            ArgumentPart::Text(text) => text.clone(),
-            ArgumentPart::File(file) => path(file).to_string_lossy().into_owned(),
-            ArgumentPart::Folder(file) => {
-                path(file).parent().unwrap_or(links).to_string_lossy().into_owned()
-            }
-        };
-        arg.iter().map(part).collect()
-    }
-
-    fn inputs(&self, links: &Path) -> Vec<RelinkInput> {
-        let kept = self.kept.iter().map(|file| RelinkInput {
-            path: links.join(&file.path),
-            bytes: file.bytes,
-            sha256: Some(file.sha256.clone()),
-        });
-        let others = self.others.iter().map(|(path, bytes)| RelinkInput {
-            path: path.clone(),
-            bytes: *bytes,
-            sha256: None,
-        });
-        kept.chain(others).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{ArgumentPart, Link};
+use super::Link;
 use crate::exec::system::{Place, digest};
 
 /// Its source, with [`NAMES`] in place of what the compiler calls these functions.
@@ -63,18 +63,14 @@ impl Link {
 
     /// The target for which it was built, which is part of the path of its standard library.
     fn target(&self) -> Option<&str> {
-        let texts = self.args.iter().flatten().filter_map(|part| match part {
-            ArgumentPart::Text(text) => Some(text),
-            _ => None,
-        });
-        let mut folders = texts.filter_map(|text| text.split_once("/lib/rustlib/"));
+        let mut folders = self.args.iter().filter_map(|arg| arg.split_once("/lib/rustlib/"));
         folders.find_map(|(_, rest)| rest.split_once("/lib/")).map(|(target, _)| target)
     }
 
     /// The name in the kept files of a function that rustc mangles in its own way. They have the
     /// smallest last: rustc writes an object that defines little else.
     fn name_of(&self, links: &Path, end: &[u8]) -> Option<String> {
-        let mut objects: Vec<_> = self.kept.iter().collect();
+        let mut objects: Vec<_> = self.kept().collect();
         objects.retain(|file| file.path.extension().is_some_and(|extension| extension == "o"));
         objects.sort_by_key(|file| file.bytes);
         objects.iter().find_map(|file| {

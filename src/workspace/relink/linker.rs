@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::record::FOLDER_VARIABLE;
+use super::record::{FOLDER, FOLDER_VARIABLE};
 use crate::exec::process::Command;
 use crate::exec::system::{LINKS_AS_GNU, Place, digest, make_private_dir, may_execute};
 use crate::workspace::cargo::Linker;
@@ -60,11 +60,9 @@ impl LinkerChoice<'_> {
         let mut named = BTreeSet::new();
         for (of, base, linker) in &self.configuration.linkers {
             if of.starts_with("cfg(") {
-                let why =
-                    format!("a table `[target.'{of}']` of cargo's configuration names a linker");
-                return Err(why);
-            }
-            if *of == triple {
+                let table = format!("a table `[target.'{of}']`");
+                return Err(format!("{table} of cargo's configuration names a linker"));
+            } else if *of == triple {
                 named.insert(resolved(linker, base));
             }
         }
@@ -73,10 +71,11 @@ impl LinkerChoice<'_> {
             let linker = linker.to_str().ok_or("the name of its linker is not UTF-8")?;
             named.insert(resolved(linker, self.folder));
         }
-        let path = match named.len() {
-            0 => self.usual(&triple)?,
-            1 => named.pop_first().unwrap_or_default(),
-            _ => return Err("several linkers are configured for it".to_owned()),
+        let path = match (named.pop_first(), named.is_empty()) {
+            (Some(path), true) => path,
+            (Some(_), false) => return Err("several linkers are configured for it".to_owned()),
+            (None, _) if WITH_USUAL.iter().any(|system| triple.contains(system)) => USUAL.into(),
+            (None, _) => return Err(format!("the linker for `{triple}` is not known")),
         };
         let argv = vec![path.clone().into()];
         let (env, cwd) = (self.env.to_vec(), self.folder.to_owned());
@@ -85,13 +84,6 @@ impl LinkerChoice<'_> {
             return Err(format!("its linker `{}` was not found", path.display()));
         }
         Ok(Linker { triple, path })
-    }
-
-    fn usual(&self, triple: &str) -> Result<PathBuf, String> {
-        if WITH_USUAL.iter().any(|system| triple.contains(system)) {
-            return Ok(USUAL.into());
-        }
-        Err(format!("the linker for `{triple}` is not known"))
     }
 
     /// The target for which cargo builds.
@@ -123,7 +115,8 @@ fn resolved(program: &str, base: &Path) -> PathBuf {
 fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<PathBuf> {
     let name = linker.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let linker = linker.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-    let folder = place.join(&digest(linker.as_bytes())[..8]);
+    // A record of another format is made anew: cargo links again.
+    let folder = place.join(&digest(format!("{FOLDER} {linker}").as_bytes())[..8]);
     let path = folder.join(name);
     let quoted = |word: &str| {
         let quoted = shlex::try_quote(word).map(|word| word.into_owned());

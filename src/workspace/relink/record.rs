@@ -2,19 +2,19 @@
 //! for each link.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
-use super::{Argument, ArgumentPart, KeptFile, Link, link_or_copy};
+use super::{KEPT, Link, archive};
 use crate::exec::process::{Command, environment};
+use crate::exec::program::RelinkInput;
 use crate::exec::system::{digest, digest_file, make_private_dir};
 use crate::workspace::files::remove;
 
-/// The folder of the records, in the target folder. No profile can have such a name.
-pub(crate) const FOLDER: &str = ".links";
+/// The folder of the records, in the target folder. No profile can have such a name. Its number
+/// is incremented when the format of the records changes.
+pub(crate) const FOLDER: &str = ".links-v2";
 
 /// The variable that passes that folder to the recording linker.
 pub(crate) const FOLDER_VARIABLE: &str = "CBDR_LINKS";
@@ -28,16 +28,11 @@ const BUILD_SCRIPT: &str = "build_script_";
 /// The arguments with which a linker creates something other than an executable.
 const OTHER_OUTPUTS: [&str; 5] = ["-shared", "--shared", "-Bshareable", "-r", "--relocatable"];
 
-/// The suffixes of files that rustc replaces and never modifies.
-const NEVER_WRITTEN: [&str; 2] = [".rlib", ".rcgu.o"];
+/// The number of digits of a file's digest in the name of its folder.
+const DIGITS: usize = 32;
 
-/// The record of a link.
-#[derive(Debug, Serialize, Deserialize)]
-struct LinkRecord {
-    /// The digest of the executable that was made.
-    executable: String,
-    link: Link,
-}
+/// The record of a link: the digest of the executable that was made, and how.
+type LinkRecord = (String, Link);
 
 /// How the executable with this digest was linked, which cargo has built in a target folder.
 ///
@@ -48,9 +43,8 @@ pub(crate) fn find(target_folder: &Path, executable: &str) -> Result<Link, Strin
     for folder in folders.map(|entry| entry.path()) {
         let Ok(text) = std::fs::read(folder.join(RECORD)) else { continue };
         let record = serde_json::from_slice::<LinkRecord>(&text).ok();
-        if let Some(LinkRecord { mut link, .. }) = record.filter(|r| r.executable == executable) {
-            link.kept.iter_mut().for_each(|file| file.path = folder.join(&file.path));
-            return Ok(link);
+        if let Some((_, link)) = record.filter(|(made, _)| made == executable) {
+            return Ok(Link { place: folder, ..link });
         }
     }
     Err("its link was not recorded, perhaps because RUSTFLAGS set the linker".to_owned())
@@ -71,12 +65,33 @@ pub fn record_link(args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let cwd = std::env::current_dir()?;
     let env = environment();
     let command = Command { argv: vec![linker.into()], env, cwd, ..Command::default() };
-    let call = LinkerCall {
-        linker: command.program()?,
-        args: expanded(args, &command.cwd)?,
-        folder: command.cwd,
-    };
-    call.record(&records)
+    let mut args = expanded(args, &command.cwd)?;
+    let Some(at) = args.iter().position(|arg| arg == "-o") else { return Ok(()) };
+    let output = command.cwd.join(args.get(at + 1).ok_or(ErrorKind::InvalidInput)?);
+    args.drain(at..at + 2);
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let is_other = args.iter().any(|arg| OTHER_OUTPUTS.contains(&arg.as_str()));
+    if is_other || name.starts_with(BUILD_SCRIPT) {
+        return Ok(());
+    }
+    // In cargo's layout since 1.99, a program and an example may have the same name.
+    let path = &digest(output.as_os_str().as_encoded_bytes())[..8];
+    let place = records.join(format!("{name}-{path}"));
+    remove(&place).map_err(io::Error::other)?;
+    make_private_dir(&records)?;
+    let staging = tempfile::Builder::new().prefix("new-").tempdir_in(&records)?;
+    let target = records.parent().unwrap_or(&records);
+    let roots = [target.to_owned(), std::env::temp_dir()];
+    let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+    let link = Link { linker: command.program()?, folder: command.cwd, ..Link::default() };
+    let mut keeper = Keeper { place: staging.path(), roots, link };
+    keeper.keep(&args)?;
+    let record: LinkRecord = (digest_file(&output)?, keeper.link);
+    std::fs::write(staging.path().join(RECORD), serde_json::to_vec(&record)?)?;
+    std::fs::rename(staging.path(), &place)?;
+    // There is nothing under that name that has to be removed.
+    let _ = staging.keep();
+    Ok(())
 }
 
 /// The arguments, with response files replaced by their content.
@@ -92,53 +107,6 @@ fn expanded(args: &[String], folder: &Path) -> io::Result<Vec<String>> {
         }
     }
     Ok(all)
-}
-
-/// A successful call of a linker.
-struct LinkerCall {
-    linker: PathBuf,
-    args: Vec<String>,
-    folder: PathBuf,
-}
-
-impl LinkerCall {
-    /// Writes its record below the folder `records`.
-    fn record(mut self, records: &Path) -> io::Result<()> {
-        let Some(output) = self.take_output() else { return Ok(()) };
-        let name = output.file_name().unwrap_or_default();
-        let is_other = self.args.iter().any(|arg| OTHER_OUTPUTS.contains(&arg.as_str()));
-        if is_other || name.to_string_lossy().starts_with(BUILD_SCRIPT) {
-            return Ok(());
-        }
-        // In cargo's layout since 1.99, a program and an example may have the same name.
-        let path = &digest(output.as_os_str().as_encoded_bytes())[..8];
-        let place = records.join(format!("{}-{path}", name.to_string_lossy()));
-        remove(&place).map_err(io::Error::other)?;
-        make_private_dir(records)?;
-        let staging = tempfile::Builder::new().prefix("new-").tempdir_in(records)?;
-        let target = records.parent().unwrap_or(records);
-        let roots = [target.to_owned(), std::env::temp_dir()];
-        let roots = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
-        let LinkerCall { linker, args, folder } = self;
-        let link = Link { linker, folder, ..Link::default() };
-        let mut keeper = Keeper { place: staging.path(), roots, link };
-        keeper.keep(&args)?;
-        let record = LinkRecord { executable: digest_file(&output)?, link: keeper.link };
-        std::fs::write(staging.path().join(RECORD), serde_json::to_vec(&record)?)?;
-        std::fs::rename(staging.path(), &place)?;
-        // There is nothing under that name that has to be removed.
-        let _ = staging.keep();
-        Ok(())
-    }
-
-    /// Takes the output out of the arguments.
-    fn take_output(&mut self) -> Option<PathBuf> {
-        let at = self.args.iter().position(|arg| arg == "-o")?;
-        let output = self.args.get(at + 1)?;
-        let output = self.folder.join(output);
-        self.args.drain(at..at + 2);
-        Some(output)
-    }
 }
 
 /// Keeps the files that a linker was called with.
@@ -175,49 +143,48 @@ impl Keeper<'_> {
     fn keep_folder(&mut self, folder: &str, searched: &BTreeSet<String>) -> io::Result<()> {
         let path = self.link.folder.join(folder);
         if !self.is_ours(&path) {
-            self.link.args.push(vec![ArgumentPart::Text(format!("-L{folder}"))]);
+            self.link.args.push(format!("-L{folder}"));
         }
         for file in searched.iter().map(|name| path.join(name)) {
-            if let Some(ArgumentPart::File(file)) = self.kept_part(&file)? {
-                let folder = [ArgumentPart::Text("-L".to_owned()), ArgumentPart::Folder(file)];
-                self.link.args.push(folder.into());
-            }
+            let kept = self.kept_path(&file)?;
+            let kept = kept.as_deref().and_then(|kept| kept.rsplit_once('/'));
+            self.link.args.extend(kept.map(|(folder, _)| format!("-L{folder}")));
         }
         Ok(())
     }
 
     /// An argument, with the files that it names kept: it may be the path of one, or have
     /// it in it, as in `-Wl,--version-script=path` and `-Tpath`.
-    fn kept_argument(&mut self, arg: &str) -> io::Result<Argument> {
-        if let Some(part) = self.kept_part(Path::new(arg))? {
-            return Ok(vec![part]);
+    fn kept_argument(&mut self, arg: &str) -> io::Result<String> {
+        if let Some(path) = self.kept_path(Path::new(arg))? {
+            return Ok(path);
         }
-        let text = |text: &str| ArgumentPart::Text(text.to_owned());
-        let mut parts = Vec::new();
+        let mut kept = String::new();
         for piece in arg.split_inclusive([',', '=']) {
             let named = piece.trim_end_matches([',', '=']);
             let path = named.strip_prefix("-T").unwrap_or(named);
-            parts.push(text(&named[..named.len() - path.len()]));
-            parts.push(self.kept_part(Path::new(path))?.unwrap_or_else(|| text(path)));
-            parts.push(text(&piece[named.len()..]));
+            kept += &named[..named.len() - path.len()];
+            kept += self.kept_path(Path::new(path))?.as_deref().unwrap_or(path);
+            kept += &piece[named.len()..];
         }
-        Ok(parts)
+        Ok(kept)
     }
 
-    /// The path of a temporary file, which is stored; for others, the length is noted.
-    fn kept_part(&mut self, path: &Path) -> io::Result<Option<ArgumentPart>> {
+    /// The path by which an argument names a file once it is kept; `None` for what is no
+    /// temporary file, and stays where it is.
+    fn kept_path(&mut self, path: &Path) -> io::Result<Option<String>> {
         let path = self.link.folder.join(path);
         let Some(about) = path.metadata().ok().filter(|about| about.is_file()) else {
             return Ok(None);
         };
-        if self.is_ours(&path) {
-            return Ok(Some(ArgumentPart::File(self.keep_file(&path)?)));
+        let (kept, file) = match self.is_ours(&path) {
+            true => self.keep_file(&path).map(|(kept, file)| (Some(kept), file))?,
+            false => (None, RelinkInput { path, bytes: about.len(), sha256: None }),
+        };
+        if !self.link.files.contains(&file) {
+            self.link.files.push(file);
         }
-        let other = (path, about.len());
-        if !self.link.others.contains(&other) {
-            self.link.others.push(other);
-        }
-        Ok(None)
+        Ok(kept)
     }
 
     fn is_ours(&self, path: &Path) -> bool {
@@ -225,21 +192,19 @@ impl Keeper<'_> {
         path.is_ok_and(|path| self.roots.iter().any(|root| path.starts_with(root)))
     }
 
-    /// Keeps a file in a folder of its own, and returns its number.
-    fn keep_file(&mut self, path: &Path) -> io::Result<usize> {
-        let number = self.link.kept.len();
-        let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
-        let kept = Path::new(&number.to_string()).join(name);
+    /// Keeps a file in a folder named after its content, a library without rustc's metadata.
+    fn keep_file(&mut self, path: &Path) -> io::Result<(String, RelinkInput)> {
+        let content = std::fs::read(path)?;
+        let content = archive::without_metadata(&content).unwrap_or(content);
+        let sha256 = digest(&content);
+        let name = path.file_name().and_then(OsStr::to_str).ok_or(ErrorKind::InvalidInput)?;
+        let kept = format!("{}/{name}", &sha256[..DIGITS]);
         let to = self.place.join(&kept);
         make_private_dir(to.parent().unwrap_or(self.place))?;
-        let text = name.to_string_lossy();
-        let real = path.canonicalize()?;
-        match NEVER_WRITTEN.iter().any(|ending| text.ends_with(ending)) {
-            true => link_or_copy(&real, &to)?,
-            false => drop(std::fs::copy(&real, &to)?),
-        }
-        self.link.kept.push(KeptFile { path: kept, ..KeptFile::default() });
-        Ok(number)
+        std::fs::write(&to, &content)?;
+        let bytes = content.len() as u64;
+        let file = RelinkInput { path: kept.clone().into(), bytes, sha256: Some(sha256) };
+        Ok((format!("{KEPT}/{kept}"), file))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use super::linker::LinkerChoice;
-use super::{ArgumentPart, KeptFile, Link, record};
+use super::{KEPT, Link, record};
 use crate::exec::process::{Command, environment};
 use crate::exec::program::{HEAP_SEED, Relink, RelinkInput};
 use crate::exec::system::{LINKS_AS_GNU, digest_file, write};
@@ -89,9 +89,10 @@ impl World {
     fn relink(&self, flags: &[&str]) -> Result<Relink, String> {
         let built = self.build("main-1", Some(&self.linker()), flags);
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let link = self.find("main-1")?.publish(&self.at("links"))?;
+        let link = self.find("main-1")?;
+        link.publish(&self.at("links"))?;
         // All that may go is gone.
-        std::fs::remove_dir_all(self.at("target/.links")).unwrap();
+        std::fs::remove_dir_all(self.at("target").join(record::FOLDER)).unwrap();
         let rustc = |args: Vec<OsString>| {
             std::process::Command::new("rustc").args(args).status().unwrap().success()
         };
@@ -278,7 +279,7 @@ fn a_linker_that_fails_says_why_and_leaves_no_record() {
     };
     let same = text(&recording).replace(&format!("`{}`", linker.display()), "`cc`");
     assert_eq!(lines(same), lines(text(&plain)));
-    assert!(!world.at("target/.links/main-1").exists());
+    assert!(!world.at("target").join(record::FOLDER).join("main-1").exists());
 }
 
 #[test]
@@ -365,11 +366,9 @@ fn files_of_the_commit_are_noted_wherever_the_linker_finds_them() {
 
 /// The link with this linker, and its arguments but for the inputs.
 fn relinked(linker: &str, args: &[&str]) -> (Relink, Vec<String>) {
-    let args = args.iter().map(|arg| vec![ArgumentPart::Text((*arg).to_owned())]);
-    let mut args: Vec<_> = args.collect();
-    args.push(vec![ArgumentPart::File(0)]);
-    let kept = vec![KeptFile { path: "12/x.o".into(), ..KeptFile::default() }];
-    let link = Link { linker: linker.into(), args, kept, ..Link::default() };
+    let kept = format!("{KEPT}/12/x.o");
+    let args = args.iter().chain([&&*kept]).map(|arg| (*arg).to_owned()).collect();
+    let link = Link { linker: linker.into(), args, ..Link::default() };
     let relink = link.relink(Path::new("/links"), HOST, &[]).unwrap();
     let command = relink.command(5, Path::new("/out"));
     let words = command.argv.iter().map(|word| word.to_str().unwrap().to_owned());

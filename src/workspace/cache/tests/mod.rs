@@ -373,7 +373,9 @@ fn after_a_replacement_of_an_executable_that_was_cut_short_it_is_whole_or_built_
 
 #[test]
 fn errors_say_what_can_be_done() {
-    let hint = |kind: io::ErrorKind| io_error("write", Path::new("/x"))(kind.into()).hint();
+    let hint = |kind: io::ErrorKind| {
+        Error::from(FileError::new("write", Path::new("/x"))(kind.into())).hint()
+    };
     let disk = "make room, or set CBDR_CACHE_DIR to a folder on another disk";
     assert_eq!(hint(io::ErrorKind::StorageFull).as_deref(), Some(disk));
     assert_eq!(hint(io::ErrorKind::QuotaExceeded).as_deref(), Some(disk));
@@ -381,7 +383,7 @@ fn errors_say_what_can_be_done() {
     assert_eq!(hint(io::ErrorKind::PermissionDenied).as_deref(), Some(may));
     assert_eq!(hint(io::ErrorKind::InvalidData), None);
     let lock = Path::new("/c/repositories-v1/it-1/lock");
-    let error: Error = io_error("open", lock)(io::ErrorKind::IsADirectory.into());
+    let error: Error = FileError::new("open", lock)(io::ErrorKind::IsADirectory.into()).into();
     let delete = "the cache may be damaged: delete `/c/repositories-v1/it-1`";
     assert_eq!(error.hint().as_deref(), Some(delete));
     assert_eq!(Error::NoPlace.hint().as_deref(), Some("set CBDR_CACHE_DIR to a folder"));
