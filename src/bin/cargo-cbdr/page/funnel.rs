@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::model::outcome::Summary;
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::{Better, Estimator, Pair, Side, Summary};
 use cargo_cbdr::stats::estimator::{Levels, Running};
 use plotters::prelude::*;
 

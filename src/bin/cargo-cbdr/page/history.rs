@@ -10,10 +10,11 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::chart::{self, BAND, BASE, ChartFrame, INK, LIMIT, Plane};
-use super::{document, named_rows, sentence};
+use super::{document, sentence, table};
 use crate::plot::axis::Axis;
+use crate::render;
 use crate::render::escape::line;
-use crate::render::history::{heading, signed, table};
+use crate::render::history::{heading, signed};
 use crate::ui::text;
 
 pub(crate) fn page(listing: &Listing) -> String {
@@ -62,7 +63,7 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
             }
             details.wide {
                 summary { (text::count(listed.values.len() as u64, "result")) }
-                (named_rows(&listed.metric.name, &table(listed, commits)))
+                (table(&listed.metric.name, &render::history::table(listed, commits)))
             }
         }
     }

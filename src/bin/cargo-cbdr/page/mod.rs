@@ -12,9 +12,9 @@ mod ratios;
 use std::path::Path;
 
 use cargo_cbdr::exec::machine::Machine;
-use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
-use cargo_cbdr::model::outcome::{BenchmarkResult, Outcome, Status, Verdict};
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::{
+    BenchmarkResult, Cost, Explanation, FunctionCost, Outcome, Pair, Side, Status, Verdict,
+};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -143,7 +143,7 @@ fn explanations(outcome: &Outcome) -> Markup {
             section {
                 @for Explained { title, caption, table, rest } in explanation::tables(explanation) {
                     p { (sentence(&title)) }
-                    @if !table.rows.is_empty() { (named_rows(caption, &table)) }
+                    @if !table.rows.is_empty() { (self::table(caption, &table)) }
                     @if let Some(rest) = rest { p.small { (rest) } }
                 }
                 (flame_graph(explanation, Side::Head))
@@ -191,29 +191,17 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
     }
 }
 
-/// A table whose first column has names that are code.
-fn named_rows(caption: &str, table: &TextTable) -> Markup {
-    self::table(Some("glance"), caption, table, |name| html! { code { (line(name)) } })
-}
-
-/// A table whose first column has names, with a head if its columns have headings.
-fn table(
-    class: Option<&str>,
-    caption: &str,
-    table: &TextTable,
-    name: impl Fn(&str) -> Markup,
-) -> Markup {
+/// A table whose first column has names, as code.
+fn table(caption: &str, table: &TextTable) -> Markup {
     let is_number = |heading: &Heading| heading.align == Align::Right;
     html! {
-        table class=[class] {
+        table.glance {
             caption { (line(caption)) }
-            @if table.headings.iter().any(|heading| !heading.text.is_empty()) {
-                thead {
-                    tr {
-                        @for heading in &table.headings {
-                            @if heading.text.is_empty() { td {} }
-                            @else { th.number[is_number(heading)] scope="col" { (heading.text) } }
-                        }
+            thead {
+                tr {
+                    @for heading in &table.headings {
+                        @if heading.text.is_empty() { td {} }
+                        @else { th.number[is_number(heading)] scope="col" { (heading.text) } }
                     }
                 }
             }
@@ -221,9 +209,9 @@ fn table(
                 @for row in &table.rows {
                     tr {
                         @for (at, (heading, cell)) in table.headings.iter().zip(&row.cells).enumerate() {
-                            @if at == 0 { th scope="row" { (name(cell)) } }
+                            @if at == 0 { th scope="row" { code { (line(cell)) } } }
                             @else {
-                                td.number[is_number(heading)] data-name=[class.and(Some(&heading.text))] { (cell) }
+                                td.number[is_number(heading)] data-name=(heading.text) { (cell) }
                             }
                         }
                     }
@@ -255,10 +243,8 @@ fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
         } @else {
             @for benchmark in quiet { (section(benchmark, true)) }
         }
-        @for (status, why) in readable::listed(&outcome.benchmarks) {
-            @if let Some(names) = readable::names(&outcome.benchmarks, status, |name| format!("`{name}`")) {
-                section { p { (why) ": " (sentence(&names)) } }
-            }
+        @for text in readable::listed(&outcome.benchmarks, |name| format!("`{name}`")) {
+            section { p { (sentence(&text)) } }
         }
         @if left > 0 {
             p.small {

@@ -3,14 +3,10 @@
 
 use std::fmt;
 
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::metric::{Better, Unit};
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{
-    BenchmarkResult, Doubt, MetricResult, Outcome, PairsResult, Removed, Status, StoppedBy,
-    Summary, Verdict,
+use cargo_cbdr::model::{
+    BenchmarkResult, Better, Doubt, Layouts, MetricResult, Notice, Outcome, PairsResult, Removed,
+    Status, StoppedBy, Summary, Unit, Verdict, time,
 };
-use cargo_cbdr::model::time;
 use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
@@ -66,19 +62,22 @@ impl fmt::Display for Answer {
 pub(crate) fn answer(outcome: &Outcome) -> Answer {
     const MOST: usize = 10;
     let mut answer = match outcome.verdict {
-        Some(Verdict::Regression) => regression(outcome),
+        Some(Verdict::Regression) => {
+            Answer { besides: beside_a_regression(outcome), ..regression(outcome) }
+        }
         Some(Verdict::NoRegression) => no_regression(outcome),
-        Some(Verdict::Inconclusive) => inconclusive(outcome),
+        Some(Verdict::Inconclusive) => {
+            let consequence = match outcome.policy.fail_on.contains(&Doubt::Inconclusive) {
+                true => "fails (exit code 102), because of `--fail-on inconclusive`",
+                false => "passes (exit code 0); `--fail-on inconclusive` would fail",
+            };
+            Answer { besides: vec![consequence.to_owned()], ..inconclusive(outcome) }
+        }
         Some(Verdict::Identical) => identical(outcome),
         Some(Verdict::NoBaseline) => no_baseline(outcome),
         Some(Verdict::DifferentOutput) => different_output(outcome),
         None => no_verdict(outcome),
     };
-    match outcome.verdict {
-        Some(Verdict::Regression) => answer.besides = beside_a_regression(outcome),
-        Some(Verdict::Inconclusive) => answer.besides.push(consequence(outcome).to_owned()),
-        _ => {}
-    }
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);
         answer.besides.push(format!("{count}: {names}"));
@@ -145,11 +144,10 @@ fn regression(outcome: &Outcome) -> Answer {
         return some_regression(outcome, likeliest);
     }
     let is_slower = are_times(&worst);
-    let named = worst.iter().map(|one| named(outcome, *one, one.1.summary.change, is_slower));
+    let names = named(outcome, &worst, is_slower, |metric| metric.summary.change);
     let worse = format!("metrics{} are worse", of_one(outcome));
     let what = if is_slower { "benchmarks are slower" } else { &worse };
     let (all, _) = asked(outcome);
-    let names = text::first_few(named);
     Answer::new(format!("{} of {all} {what}: {names}", worst.len()), None)
 }
 
@@ -171,14 +169,6 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
 
 /// The beginning of the sentence of what is undecided.
 pub(crate) const UNDECIDED: &str = "undecided";
-
-/// What an undecided result does, and what would do the opposite.
-fn consequence(outcome: &Outcome) -> &'static str {
-    match outcome.policy.fail_on.contains(&Doubt::Inconclusive) {
-        true => "fails (exit code 102), because of `--fail-on inconclusive`",
-        false => "passes (exit code 0); `--fail-on inconclusive` would fail",
-    }
-}
 
 /// Whether an interrupt left no time to measure the regressions over layouts.
 fn is_unconfirmed(outcome: &Outcome) -> bool {
@@ -337,12 +327,11 @@ fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
     let slower: Vec<_> = slower.copied().collect();
     let label = slower.first()?.1.before?.label();
     let may = "which may be placement or noise";
-    let change = |metric: &MetricResult| metric.of_pairs().0.change;
     if outcome.gates().count() == 1 {
         return Some(format!("{label} {}, {may}", text::change(&slower[0].1.of_pairs().0)));
     }
-    let names = slower.iter().map(|one| named(outcome, *one, change(one.1), are_times(open)));
-    Some(format!("{} slower {label}, {may}: {}", slower.len(), text::first_few(names)))
+    let names = named(outcome, &slower, are_times(open), |metric| metric.of_pairs().0.change);
+    Some(format!("{} slower {label}, {may}: {names}", slower.len()))
 }
 
 /// Why a comparison reached no verdict.
@@ -435,8 +424,8 @@ fn faster(outcome: &Outcome, passed: &[Of<'_>]) -> Option<String> {
     better.sort_by(|(_, one), (_, other)| gain(other).total_cmp(&gain(one)));
     let is_faster = are_times(&better);
     let word = if is_faster { "faster" } else { "better" };
-    let named = better.iter().map(|one| named(outcome, *one, one.1.summary.change, is_faster));
-    (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), text::first_few(named)))
+    let names = named(outcome, &better, is_faster, |metric| metric.summary.change);
+    (!better.is_empty()).then(|| format!("{} {word}: {names}", better.len()))
 }
 
 /// The benchmark of all metrics, if it is the same one.
@@ -452,19 +441,23 @@ fn of_one(outcome: &Outcome) -> String {
     only.map_or(String::new(), |only| format!(" of {}", line(&only.name)))
 }
 
-/// `parse +19.6%`, or `max_rss of parse +19.6%`, or `max_rss +19.6%` if there is one benchmark.
+/// The first few of these: `parse +19.6%`, or `max_rss of parse +19.6%`, or `max_rss +19.6%` if
+/// there is one benchmark.
 fn named(
     outcome: &Outcome,
-    (benchmark, metric): Of<'_>,
-    change: Option<f64>,
+    metrics: &[Of<'_>],
     is_by_benchmark: bool,
+    change: impl Fn(&MetricResult) -> Option<f64>,
 ) -> String {
-    let (change, subject) = (risen(change), line(subject(benchmark)));
-    match is_by_benchmark {
-        true => format!("{subject} {change}"),
-        false if only_benchmark(outcome).is_some() => format!("{} {change}", line(&metric.name)),
-        false => format!("{} of {subject} {change}", line(&metric.name)),
-    }
+    let has_one = only_benchmark(outcome).is_some();
+    text::first_few(metrics.iter().map(|(benchmark, metric)| {
+        let (change, subject) = (risen(change(metric)), line(subject(benchmark)));
+        match is_by_benchmark {
+            true => format!("{subject} {change}"),
+            false if has_one => format!("{} {change}", line(&metric.name)),
+            false => format!("{} of {subject} {change}", line(&metric.name)),
+        }
+    }))
 }
 
 /// A change in percent, which there is not from zero.

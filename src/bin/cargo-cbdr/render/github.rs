@@ -1,32 +1,12 @@
-//! The result as annotations of a GitHub workflow, and the summary of its job.
+//! The result as annotations of a GitHub workflow.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{Doubt, Verdict};
+use cargo_cbdr::model::{Doubt, Notice, Verdict};
 
 use super::escape::{command_data, command_property};
-use super::markdown;
 use super::readable::{Readable, ResultRow};
 use crate::ui::{grouped, notices, text};
-
-/// Where the summary of the job is, if there is one.
-pub(super) fn summary() -> Option<PathBuf> {
-    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// Opens the summary of the job. Earlier steps may have written to it.
-pub(super) fn open_summary(path: &Path) -> io::Result<File> {
-    Ok(fs_err::OpenOptions::new().create(true).append(true).open(path)?.into_parts().0)
-}
-
-/// Appends to the summary of the job.
-pub(super) fn write_summary(mut file: &File, result: &Readable<'_>) -> io::Result<()> {
-    // With one write, since other steps may write, too.
-    file.write_all(format!("{}\n", markdown::summary(result)).as_bytes())
-}
 
 /// Writes an annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.

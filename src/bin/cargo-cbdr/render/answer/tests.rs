@@ -1,10 +1,7 @@
 //! Outcomes, and the line that they get.
 
 use super::*;
-use cargo_cbdr::model::layouts::{OverLayouts, Placing};
-use cargo_cbdr::model::metric::Metric;
-use cargo_cbdr::model::notice::NoTime;
-use cargo_cbdr::model::outcome::PairsResult;
+use cargo_cbdr::model::{Metric, NoTime, OverLayouts, PairsResult, Placing};
 use serde_json::json;
 
 /// The result of a comparison with `main`, with one metric in each benchmark.
