@@ -1,9 +1,8 @@
 //! One metric of one benchmark: three charts and the numbers.
 
-use cargo_cbdr::model::{Outcome, Pair, Side, Unit, Verdict};
+use cargo_cbdr::model::{MetricResult, Outcome, Pair, Side, Unit};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::stats::empirical::sorted;
-use cargo_cbdr::stats::estimator::Levels;
 use maud::{Markup, PreEscaped, html};
 
 use super::{answer, chart, funnel, glance, histogram, ratios};
@@ -26,19 +25,8 @@ pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     // The heading above names the benchmark.
     let labels = readable::sides(benchmark);
-    let (of_pairs, verdict) = result.of_pairs();
-    let is_decided = matches!(verdict, Some(Verdict::Regression | Verdict::NoRegression));
-    let decided = is_decided.then_some(of_pairs.pairs);
-    let spec = funnel::FunnelSpec {
-        estimator: outcome.policy.estimator,
-        better: result.better,
-        levels: Levels::new(outcome.policy.confidence, result.shared_by),
-        threshold: result.threshold,
-        limit: result.limit(),
-        decided,
-    };
     let numbers_of = glance::described(row);
-    let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
+    let closing = funnel::draw(&pairs, &outcome.policy, result).map(|drawing| (drawing, None));
     html! {
         article {
             h3 {
@@ -52,13 +40,13 @@ pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<
                 (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins."
                 }))
-                (figure("Interval over time", &numbers_of, closing, closing_in(outcome, &spec, pairs.len() as u64)))
-                (figure("Pair by pair", &numbers_of, ratios::draw(&pairs, spec.limit), html! {
+                (figure("Interval over time", &numbers_of, closing, closing_in(outcome, result, pairs.len() as u64)))
+                (figure("Pair by pair", &numbers_of, ratios::draw(&pairs, result.limit()), html! {
                     (key(&labels, " went first"))
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
                 }))
-                (numbers(row, &labels, &values, decided, pairs.len() as u64))
+                (numbers(row, &labels, &values, pairs.len() as u64))
             }
         }
     }
@@ -74,16 +62,17 @@ fn key(labels: &Pair<String>, what: &str) -> Markup {
     }
 }
 
-fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Markup {
-    let late = spec.decided.is_some_and(|decided| decided < pairs);
+fn closing_in(outcome: &Outcome, metric: &MetricResult, pairs: u64) -> Markup {
+    let decided = funnel::deciding_pair(metric);
+    let late = decided.is_some_and(|decided| decided < pairs);
     html! {
         span.key {
             span.swatch.band {} "interval and estimate "
-            @if spec.limit.is_some() { span.swatch.limit {} "threshold " }
-            @if spec.decided.is_some() { span.swatch.ink {} "decided" }
+            @if metric.threshold.is_some() { span.swatch.limit {} "threshold " }
+            @if decided.is_some() { span.swatch.ink {} "decided" }
         }
         "What was known after each pair; "
-        @if spec.limit.is_some() {
+        @if metric.threshold.is_some() {
             "the verdict is reached when the whole interval is on one side of the threshold."
             @if late { " What was measured after that did not count." }
         } @else {
@@ -117,11 +106,10 @@ fn numbers(
     row: &ResultRow<'_>,
     labels: &Pair<String>,
     values: &Pair<Vec<f64>>,
-    decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
     let ResultRow { metric: result, cells, before, .. } = row;
-    let decided = decided.filter(|_| before.is_none());
+    let decided = funnel::deciding_pair(result).filter(|_| before.is_none());
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false if before.is_some() => "estimate, over layouts",

@@ -34,7 +34,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = include_str!("policy.txt");
 
 pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", line(&result.title));
+    let title = format!("cargo cbdr: {}", line(&result.answer.title(result.outcome.verdict)));
     let body = html! {
         (verdict(result))
         (notices(&result.notices))
@@ -48,6 +48,7 @@ pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
 
 /// A whole page.
 fn document(title: &str, body: &Markup) -> String {
+    let now = crate::render::now().replace('T', " ").replace('Z', " UTC");
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -63,7 +64,7 @@ fn document(title: &str, body: &Markup) -> String {
             }
             body {
                 main { (body) }
-                footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now()) }
+                footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now) }
             }
         }
     };
@@ -221,6 +222,15 @@ fn table(caption: &str, table: &TextTable) -> Markup {
     }
 }
 
+/// More benchmarks than these that passed are folded together.
+const TOGETHER: usize = 10;
+
+/// The most metrics that are drawn.
+const DRAWN: usize = 60;
+
+/// With more metrics that gate than these, benchmarks that passed are folded.
+const OPEN: usize = 4;
+
 /// The benchmarks, the worst first; many that passed are folded together.
 fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
     let outcome = result.outcome;
@@ -230,18 +240,17 @@ fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
     let folds = outcome.gates().count() > OPEN;
     let is_quiet = |one: &&BenchmarkResult| folds && one.metrics.iter().all(|of| of.rank() > 1);
     let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
-    let section = |benchmark: &BenchmarkResult, is_folded: bool| {
-        section(benchmark, is_folded, &content(result, recording, benchmark))
+    let are_together = quiet.len() > TOGETHER;
+    let together = text::count(quiet.len() as u64, "benchmark");
+    let quiet = html! {
+        @for benchmark in quiet { (section(result, recording, benchmark, true)) }
     };
     html! {
-        @for benchmark in loud { (section(benchmark, false)) }
-        @if quiet.len() > TOGETHER {
-            details.together {
-                summary { (text::count(quiet.len() as u64, "benchmark")) " without a regression" }
-                @for benchmark in quiet { (section(benchmark, true)) }
-            }
+        @for benchmark in loud { (section(result, recording, benchmark, false)) }
+        @if are_together {
+            details.together { summary { (together) " without a regression" } (quiet) }
         } @else {
-            @for benchmark in quiet { (section(benchmark, true)) }
+            (quiet)
         }
         @for text in readable::listed(&outcome.benchmarks, |name| format!("`{name}`")) {
             section { p { (sentence(&text)) } }
@@ -256,12 +265,18 @@ fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
 }
 
 /// The section of a benchmark, which can be linked.
-fn section(benchmark: &BenchmarkResult, is_folded: bool, content: &Markup) -> Markup {
+fn section(
+    result: &Readable<'_>,
+    recording: &Recording,
+    benchmark: &BenchmarkResult,
+    is_folded: bool,
+) -> Markup {
     let name = html! {
         code { (line(&benchmark.name)) }
         @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
     };
     let anchor = glance::anchor(benchmark);
+    let content = content(result, recording, benchmark);
     html! {
         section data-kind=(glance::kinds(benchmark)) {
             @if is_folded {
@@ -278,30 +293,20 @@ fn section(benchmark: &BenchmarkResult, is_folded: bool, content: &Markup) -> Ma
     }
 }
 
-/// More benchmarks than these that passed are folded together.
-const TOGETHER: usize = 10;
-
-/// The most metrics that are drawn.
-const DRAWN: usize = 60;
-
-/// With more metrics that gate than these, benchmarks that passed are folded.
-const OPEN: usize = 4;
-
 /// The content of a benchmark's section. Of all metrics, the first ones are drawn.
 fn content(result: &Readable<'_>, recording: &Recording, benchmark: &BenchmarkResult) -> Markup {
     let outcome = result.outcome;
-    let rows = result.rows.iter().enumerate();
-    let own = rows.filter(|(_, row)| std::ptr::eq(row.benchmark, benchmark));
-    let (drawn, undrawn): (Vec<_>, Vec<_>) = own.partition(|(at, _)| *at < DRAWN);
+    let (drawn, undrawn) = result.rows.split_at(result.rows.len().min(DRAWN));
+    let is_own = |row: &&ResultRow<'_>| std::ptr::eq(row.benchmark, benchmark);
     let (gates, others): (Vec<_>, Vec<_>) =
-        drawn.into_iter().map(|(_, row)| row).partition(|row| row.metric.gates);
+        drawn.iter().filter(is_own).partition(|row| row.metric.gates);
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     html! {
         @if benchmark.status != Status::Compared || benchmark.metrics.is_empty() {
             p { code { (line(&benchmark.name)) } " " (sentence(&readable::without_numbers(outcome, benchmark))) }
         }
         @for row in first { (metric::article(outcome, recording, row)) }
-        @for (_, row) in undrawn {
+        @for row in undrawn.iter().filter(is_own) {
             p { (line(&glance::described(row))) " " (answer(row)) }
         }
         @if !folded.is_empty() {
@@ -348,8 +353,4 @@ fn described(machine: &Machine) -> String {
         machine.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn now() -> String {
-    crate::render::now().replace('T', " ").replace('Z', " UTC")
 }

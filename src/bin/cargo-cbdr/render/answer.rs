@@ -39,6 +39,11 @@ impl Answer {
         format!("{}{}", self.sentence, self.removed)
     }
 
+    /// The verdict in a word or two, and how much was removed: a title.
+    pub(crate) fn title(&self, verdict: Option<Verdict>) -> String {
+        format!("{}{}", verdict.map_or(ESTIMATES, text::verdict), self.removed)
+    }
+
     /// Everything after the sentence, as a separate sentence; empty if there is nothing.
     pub(crate) fn rest(&self) -> String {
         [self.details.as_slice(), &self.besides].concat().join("; ")
@@ -88,13 +93,6 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         answer.besides.push(format!("the branch changes what is run: {keys}"));
     }
     answer
-}
-
-/// The verdict in a word or two, and how much was removed: a title.
-pub(crate) fn title(outcome: &Outcome) -> String {
-    let verdict = outcome.verdict.map_or(ESTIMATES, text::verdict);
-    let removed = removed_count(&outcome.removed).map(|count| format!(", {count}"));
-    format!("{verdict}{}", removed.unwrap_or_default())
 }
 
 /// The sentence without a verdict.
@@ -159,7 +157,9 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
     let unconfirmed = if is_unconfirmed(outcome) { "as built, " } else { "" };
     let is_interrupted = outcome.stopped_by == StoppedBy::Interrupt;
     let interrupted = is_interrupted.then(|| format!("{unconfirmed}{}", stopped(outcome)));
-    let not_measured = NotMeasured::of(outcome).map(|it| format!("{} ({})", it.count(), it.needed));
+    let not_measured = not_measured(outcome).map(|(benchmarks, needed)| {
+        format!("{} not measured ({needed})", text::count(benchmarks as u64, "benchmark"))
+    });
     // Without a benchmark, the sentence is about the first number of the suite.
     let said = usize::from(deciding(outcome).is_empty());
     let suite = deciding_suite(outcome).skip(said);
@@ -241,8 +241,8 @@ fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
 
 fn inconclusive(outcome: &Outcome) -> Answer {
     let open = deciding(outcome);
-    if let Some(not_measured) = NotMeasured::of(outcome) {
-        return in_part(outcome, &open, &not_measured);
+    if let Some(not_measured) = not_measured(outcome) {
+        return in_part(outcome, &open, not_measured);
     }
     match (open.as_slice(), deciding_suite(outcome).next()) {
         ([], Some(suite)) => only_open(outcome, suite),
@@ -275,49 +275,35 @@ fn only_open(outcome: &Outcome, only: Of<'_>) -> Answer {
 }
 
 /// The sentence if there was no time for some benchmarks.
-fn in_part(outcome: &Outcome, open: &[Of<'_>], not_measured: &NotMeasured) -> Answer {
+fn in_part(outcome: &Outcome, open: &[Of<'_>], (benchmarks, needed): (usize, String)) -> Answer {
     let (all, each) = asked(outcome);
-    let NotMeasured { benchmarks, needed } = not_measured;
     let (of, left) = match each {
-        "benchmark" => (all + benchmarks, format!("{benchmarks} not measured")),
-        _ => (all, not_measured.count()),
+        "benchmark" => (all + benchmarks, benchmarks.to_string()),
+        _ => (all, text::count(benchmarks as u64, "benchmark")),
     };
     let decided = format!("{} of {} decided", all - open.len(), text::count(of as u64, each));
     let undecided = if open.is_empty() { "" } else { &format!(", {} undecided", open.len()) };
-    let sentence = format!("{UNDECIDED}: {decided}{undecided}, {left}");
-    Answer::new(sentence, [needed.clone()].into_iter().chain(slower_as_built(outcome, open)))
+    let sentence = format!("{UNDECIDED}: {decided}{undecided}, {left} not measured");
+    Answer::new(sentence, [needed].into_iter().chain(slower_as_built(outcome, open)))
 }
 
-/// The benchmarks for which the time limit leaves no room, or whose machine is lost.
-struct NotMeasured {
-    benchmarks: usize,
-    /// `they need about 8m more; --time-limit 13m`
-    needed: String,
-}
-
-impl NotMeasured {
-    fn of(outcome: &Outcome) -> Option<Self> {
-        let is_one = |one: &&BenchmarkResult| one.status == Status::NotMeasured;
-        let all: Vec<&BenchmarkResult> = outcome.benchmarks.iter().filter(is_one).collect();
-        let seconds: Vec<f64> = all.iter().filter_map(|one| one.needed_seconds).collect();
-        let wanted = outcome.notices.iter().find_map(|notice| match notice {
-            Notice::NoTime(it) => Some(format!("; --time-limit {}", text::option(it.wanted))),
-            _ => None,
-        });
-        let they = if all.len() == 1 { "it needs" } else { "they need" };
-        let needed = match all.len() - seconds.len() {
-            0 => {
-                let time = text::roughly(seconds.iter().sum());
-                format!("{they} about {time} more{}", wanted.unwrap_or_default())
-            }
-            lost => format!("{lost} on machines that were lost"),
-        };
-        (!all.is_empty()).then_some(NotMeasured { benchmarks: all.len(), needed })
-    }
-
-    fn count(&self) -> String {
-        format!("{} not measured", text::count(self.benchmarks as u64, "benchmark"))
-    }
+/// The number of benchmarks for which the time limit leaves no room, or whose machine is lost, and
+/// `they need about 8m more; --time-limit 13m`.
+fn not_measured(outcome: &Outcome) -> Option<(usize, String)> {
+    let is_one = |one: &&BenchmarkResult| one.status == Status::NotMeasured;
+    let all: Vec<_> = outcome.benchmarks.iter().filter(is_one).collect();
+    let seconds: Vec<f64> = all.iter().filter_map(|one| one.needed_seconds).collect();
+    let wanted = outcome.notices.iter().find_map(|notice| match notice {
+        Notice::NoTime(it) => Some(format!("; --time-limit {}", text::option(it.wanted))),
+        _ => None,
+    });
+    let they = if all.len() == 1 { "it needs" } else { "they need" };
+    let time = text::roughly(seconds.iter().sum());
+    let needed = match all.len() - seconds.len() {
+        0 => format!("{they} about {time} more{}", wanted.unwrap_or_default()),
+        lost => format!("{lost} on machines that were lost"),
+    };
+    (!all.is_empty()).then_some((all.len(), needed))
 }
 
 /// What of these regressed as built, and was measured over too few layouts to confirm that.

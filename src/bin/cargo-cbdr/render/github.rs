@@ -14,6 +14,10 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
     let outcome = result.outcome;
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
+    let mut annotate = |level: &str, title: &str, message: &str| {
+        let (title, message) = (command_property(title), command_data(message));
+        writeln!(out, "::{level} title={title}::{message}")
+    };
     let suite = outcome.suite_gates().map(|(of, metric)| ResultRow::of(of, metric));
     for row in result.rows.iter().filter(|row| row.metric.gates).cloned().chain(suite) {
         let level = match row.metric.verdict {
@@ -23,7 +27,7 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         };
         let verdict = row.metric.verdict.map(text::verdict).unwrap_or_default();
         let title = format!("{verdict}: {} of {}", row.metric.name, row.benchmark.name);
-        writeln!(out, "{}", annotation(level, &title, &row.sentence()))?;
+        annotate(level, &title, &row.sentence())?;
     }
     for notice in &outcome.notices {
         let (level, title) = match notice {
@@ -32,12 +36,11 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
             Notice::NoTime(_) => (doubt(Doubt::Inconclusive), "cargo cbdr: not measured"),
             _ => continue,
         };
-        writeln!(out, "{}", annotation(level, title, &grouped::text(notice)))?;
+        annotate(level, title, &grouped::text(notice))?;
     }
     if !outcome.removed.is_empty() {
-        let message = notices::removed(&outcome.removed);
-        let annotation = annotation(doubt(Doubt::Removed), "cargo cbdr: removed", &message);
-        writeln!(out, "{annotation}")?;
+        let removed = notices::removed(&outcome.removed);
+        annotate(doubt(Doubt::Removed), "cargo cbdr: removed", &removed)?;
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
@@ -46,10 +49,9 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         Some(Verdict::Regression) if outcome.likely_slower.is_some() => "error",
         _ => "notice",
     };
-    let title = format!("cargo cbdr: {}", result.title);
-    writeln!(out, "{}", annotation(level, &title, &result.answer.to_string()))
-}
-
-fn annotation(level: &str, title: &str, message: &str) -> String {
-    format!("::{level} title={}::{}", command_property(title), command_data(message))
+    annotate(
+        level,
+        &format!("cargo cbdr: {}", result.answer.title(outcome.verdict)),
+        &result.answer.to_string(),
+    )
 }

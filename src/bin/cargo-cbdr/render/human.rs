@@ -289,11 +289,6 @@ fn fitting(
 fn rows<'r>(result: &'r Readable<'_>) -> (Vec<&'r ResultRow<'r>>, Vec<CellTexts>) {
     let is_listed = |benchmark: &BenchmarkResult| readable::is_listed(benchmark.status);
     let shown = result.rows.iter().filter(|row| is_shown(row) && !is_listed(row.benchmark));
-    let mut shown: Vec<&ResultRow<'_>> = shown.collect();
-    shown.sort_by(|one, other| {
-        let by_gain = || is_better(other.metric).cmp(&is_better(one.metric));
-        one.metric.by_severity(other.metric).then_with(by_gain)
-    });
     let benchmarks = result.outcome.benchmarks.iter();
     let without =
         benchmarks.filter(|one| !is_listed(one) && !result.of(one).any(is_shown)).map(|one| {
@@ -304,8 +299,7 @@ fn rows<'r>(result: &'r Readable<'_>) -> (Vec<&'r ResultRow<'r>>, Vec<CellTexts>
             };
             CellTexts::without_metric(one, verdict)
         });
-    let without = without.collect();
-    (shown, without)
+    (shown.collect(), without.collect())
 }
 
 #[cfg(test)]

@@ -330,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_listed_is_neither_emphasis_nor_a_link() {
+        let mut outcome = outcome(Verdict::NoBaseline, Vec::new());
+        outcome.benchmarks = vec![BenchmarkResult::new("a_*b*", Status::New)];
+        let why = "there is no `x_*y*` in [z](https://a.b)".to_owned();
+        outcome.notices = vec![Notice::NoBaseline { benchmark: "a_*b*".to_owned(), why }];
+        let text = written(&outcome);
+        let expected = "- `a_*b*` has no baseline: there is no <code>x&#95;&#42;y&#42;</code> in \
+                        &#91;z&#93;(https:&#8203;//a.b)\n";
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
     fn commits_are_linked_where_the_repository_is_at_github() {
         let mut outcome = outcome(GOOD, vec![("a", time(0.0, GOOD))]);
         let mut at = |repository: &str| {

@@ -18,8 +18,6 @@ use crate::ui::{text, verdict_style};
 pub(crate) struct Readable<'a> {
     /// As measured.
     pub(crate) outcome: &'a Outcome,
-    /// The verdict in a word or two, and how much was removed.
-    pub(crate) title: String,
     pub(crate) answer: Answer,
     /// The confidence of the bounds, and for how many looks: `95% at every look`.
     pub(crate) confidence: String,
@@ -32,7 +30,7 @@ pub(crate) struct Readable<'a> {
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The command that reproduces the result.
     pub(crate) command: String,
-    /// All metrics, those that matter most first.
+    /// All metrics, those that matter most first: of those that pass, what became better.
     pub(crate) rows: Vec<ResultRow<'a>>,
     /// All benchmarks together, in a sentence.
     pub(crate) suite: Option<String>,
@@ -42,10 +40,12 @@ impl<'a> Readable<'a> {
     pub(crate) fn new(outcome: &'a Outcome, called: &CommandLine) -> Self {
         let mut rows: Vec<ResultRow<'_>> =
             outcome.metrics().map(|(benchmark, metric)| ResultRow::of(benchmark, metric)).collect();
-        rows.sort_by(|one, other| one.metric.by_severity(other.metric));
+        rows.sort_by(|one, other| {
+            let by_gain = || is_better(other.metric).cmp(&is_better(one.metric));
+            one.metric.by_severity(other.metric).then_with(by_gain)
+        });
         Readable {
             outcome,
-            title: answer::title(outcome),
             answer: answer::answer(outcome),
             confidence: confidence(outcome),
             estimate: estimate(outcome),
@@ -305,12 +305,7 @@ pub(crate) struct CommitLink<'a> {
 fn commits(outcome: &Outcome) -> Vec<CommitLink<'_>> {
     let Some(sides) = &outcome.sides else { return Vec::new() };
     let both = [("base commit", &sides.base), ("head commit", &sides.head)];
-    let commit = |(name, revision): (&'static str, _)| CommitLink {
-        name,
-        revision,
-        url: url(sides, revision),
-    };
-    both.map(commit).into()
+    both.map(|(name, revision)| CommitLink { name, revision, url: url(sides, revision) }).into()
 }
 
 /// The address of a commit, if the repository is known to be on GitHub.

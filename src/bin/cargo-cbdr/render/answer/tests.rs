@@ -246,5 +246,6 @@ fn what_was_removed_stands_on_the_line() {
     assert_eq!(said(&outcome), "no regression in 2 benchmarks; 1 benchmark removed: `old`");
     let heading = "no regression in 2 benchmarks, 1 benchmark removed";
     assert_eq!(answer(&outcome).heading(), heading);
-    assert_eq!(title(&outcome), "no regression, 1 benchmark removed");
+    let title = answer(&outcome).title(outcome.verdict);
+    assert_eq!(title, "no regression, 1 benchmark removed");
 }
