@@ -118,7 +118,7 @@ words!(Better { Lower = "lower", Higher = "higher" } else |_| {
 });
 
 /// A metric.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Metric {
     /// Its name, in snake case.
     pub name: String,

@@ -72,7 +72,7 @@ impl PointStatistics {
 }
 
 /// What to expect after the last commit of a history.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Distribution {
     /// The mean of the last segment, in the unit of the metric; `None` if that has no
     /// result.

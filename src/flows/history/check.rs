@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::fingerprint::Fingerprint;
 use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
@@ -82,35 +84,31 @@ pub struct CheckReport {
 }
 
 /// A result and the scores of its metrics.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CheckedResult {
     /// What the result is of.
+    #[serde(flatten)]
     pub key: ResultKey,
+    /// The verdict of its metrics; inconclusive if none decides.
+    pub verdict: Verdict,
     /// How its recording failed; then it has no scores.
     pub error: Option<String>,
     /// Its metrics.
     pub metrics: Vec<MetricScore>,
 }
 
-impl CheckedResult {
-    /// The verdict of its metrics; inconclusive if none decides.
-    pub fn verdict(&self) -> Verdict {
-        let mut verdicts = self.metrics.iter().filter_map(|metric| metric.verdict).peekable();
-        if verdicts.peek().is_none() {
-            return Verdict::Inconclusive;
-        }
-        Verdict::overall(verdicts)
-    }
-}
-
 /// The score of one metric.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct MetricScore {
     /// The metric.
+    #[serde(flatten)]
     pub metric: Metric,
+    /// Whether it decides.
+    pub gates: bool,
     /// The best repetition, in the metric's unit.
     pub value: f64,
     /// The expected distribution.
+    #[serde(flatten)]
     pub past: Distribution,
     /// The distance of the value from it in standard deviations; positive is better.
     pub z: Option<f64>,
@@ -149,7 +147,7 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
     let results: Vec<CheckedResult> =
         latest.into_iter().map(|(key, noted)| judge.result(key, noted)).collect();
     Ok(CheckReport {
-        verdict: Verdict::overall(results.iter().map(CheckedResult::verdict)),
+        verdict: Verdict::overall(results.iter().map(|result| result.verdict)),
         revision,
         baseline,
         window: past.len(),
@@ -262,8 +260,13 @@ impl Judge<'_> {
     fn result(&self, key: ResultKey, noted: &NotedResult) -> CheckedResult {
         let result = &noted.result;
         let measured = result.metrics.iter().filter(|metric| result.metric(&metric.name).is_some());
-        let metrics = measured.filter_map(|metric| self.score(&key, noted, metric)).collect();
-        CheckedResult { error: result.error.clone(), metrics, key }
+        let metrics: Vec<MetricScore> =
+            measured.filter_map(|metric| self.score(&key, noted, metric)).collect();
+        let verdict = match metrics.iter().any(|metric| metric.gates) {
+            true => Verdict::overall(metrics.iter().filter_map(|metric| metric.verdict)),
+            false => Verdict::Inconclusive,
+        };
+        CheckedResult { key, verdict, error: result.error.clone(), metrics }
     }
 
     fn score(
@@ -288,7 +291,7 @@ impl Judge<'_> {
             _ => Verdict::Inconclusive,
         };
         let verdict = gates.then_some(verdict);
-        Some(MetricScore { metric, value, past, z, verdict, reason })
+        Some(MetricScore { metric, gates, value, past, z, verdict, reason })
     }
 
     /// Why the z-score decides nothing.
@@ -317,12 +320,8 @@ impl Judge<'_> {
         if past.mean.is_none() {
             return Some("no commit since the last annotated change has a result".to_owned());
         }
-        if z.is_none() {
-            let is_same = past.mean == Some(value);
-            let now = if is_same { "so is this one" } else { "this one is another" };
-            return Some(format!("all results of {} are the same, {now}", metric.name));
-        }
-        None
+        let now = if past.mean == Some(value) { "so is this one" } else { "this one is another" };
+        z.is_none().then(|| format!("all results of {} are the same, {now}", metric.name))
     }
 }
 

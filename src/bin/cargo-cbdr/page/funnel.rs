@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cargo_cbdr::model::estimator::Estimator;
-use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::model::outcome::Summary;
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::{MetricResult, Pair, Policy, Side, Summary, Verdict};
 use cargo_cbdr::stats::estimator::{Levels, Running};
 use plotters::prelude::*;
 
@@ -15,23 +12,22 @@ use crate::plot::axis;
 /// The most pairs that are drawn, spaced by equal factors.
 const POINTS: usize = 240;
 
-/// The test of the pairs.
-pub(super) struct FunnelSpec {
-    pub(super) estimator: Estimator,
-    pub(super) better: Better,
-    pub(super) levels: Levels,
-    /// The largest change that passes.
-    pub(super) threshold: Option<f64>,
-    /// The change beyond which it is a regression.
-    pub(super) limit: Option<f64>,
-    /// The pair that decided, counted from 1.
-    pub(super) decided: Option<u64>,
+/// The pair that decided, counted from 1, whatever else was measured then.
+pub(super) fn deciding_pair(metric: &MetricResult) -> Option<u64> {
+    let (summary, verdict) = metric.of_pairs();
+    let is_decided = matches!(verdict, Some(Verdict::Regression | Verdict::NoRegression));
+    is_decided.then_some(summary.pairs)
 }
 
 /// The drawing. `None` if there are too few pairs.
-pub(super) fn draw(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Option<String> {
-    let history = history(pairs, spec);
-    let range = range(&history, spec.limit)?;
+pub(super) fn draw(
+    pairs: &[(Side, Pair<f64>)],
+    policy: &Policy,
+    metric: &MetricResult,
+) -> Option<String> {
+    let history = history(pairs, policy, metric);
+    let limit = metric.limit();
+    let range = range(&history, limit)?;
     let last = history.last().map_or(1, |summary| summary.pairs) as f64;
     let frame = ChartFrame {
         x: (1.0, last.max(2.0)),
@@ -44,13 +40,15 @@ pub(super) fn draw(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Option<Str
     };
     Some(chart::svg(chart::SIZE, &frame, |plane| {
         plane.level(0.0, INK);
-        let decided = spec.decided.unwrap_or(u64::MAX);
-        let until = history.partition_point(|summary| summary.pairs <= decided);
+        let decided = deciding_pair(metric);
+        let until = decided.map_or(history.len(), |decided| {
+            history.partition_point(|summary| summary.pairs <= decided)
+        });
         band(plane, &history[..until], 1.0);
         // Paler, since what came after the verdict did not count.
         band(plane, &history[until.saturating_sub(1)..], 0.35);
-        spec.limit.into_iter().for_each(|limit| plane.level(limit, LIMIT));
-        let Some(decided) = spec.decided else { return };
+        limit.into_iter().for_each(|limit| plane.level(limit, LIMIT));
+        let Some(decided) = decided else { return };
         let x = decided as f64;
         plane.path([(x, range.0), (x, range.1)], INK.stroke_width(3));
         let deciding = history.iter().find(|summary| summary.pairs == decided);
@@ -62,15 +60,16 @@ pub(super) fn draw(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Option<Str
 
 /// The summary after some of the pairs, the deciding one and the last one among
 /// them.
-fn history(pairs: &[(Side, Pair<f64>)], spec: &FunnelSpec) -> Vec<Summary> {
-    let mut running = Running::new(spec.estimator, spec.better, spec.levels);
+fn history(pairs: &[(Side, Pair<f64>)], policy: &Policy, metric: &MetricResult) -> Vec<Summary> {
+    let levels = Levels::new(policy.confidence, metric.shared_by);
+    let mut running = Running::new(policy.estimator, metric.better, levels);
     let nth = |at: usize| (pairs.len() as f64).powf(at as f64 / POINTS as f64).round() as u64;
-    let drawn: BTreeSet<u64> = (0..=POINTS).map(nth).chain(spec.decided).collect();
+    let drawn: BTreeSet<u64> = (0..=POINTS).map(nth).chain(deciding_pair(metric)).collect();
     let mut history = Vec::new();
     for (number, (_, pair)) in (1_u64..).zip(pairs) {
         running.push(pair.base, pair.head);
         if drawn.contains(&number) {
-            let held = spec.threshold.map(|threshold| running.held_against(threshold));
+            let held = metric.threshold.map(|threshold| running.held_against(threshold));
             history.push(held.unwrap_or_else(|| running.summary()));
         }
     }
@@ -112,6 +111,7 @@ fn band(plane: &Plane<'_>, history: &[Summary], strength: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cargo_cbdr::model::{Estimator, Metric};
 
     #[test]
     fn the_history_holds_the_deciding_pair_and_ends_with_the_last() {
@@ -120,21 +120,18 @@ mod tests {
             (Side::Base, Pair { base: 1.0 + 0.001 * f64::from(n % 3), head })
         };
         let pairs: Vec<_> = (0..10_000).map(pair).collect();
-        let spec = FunnelSpec {
-            estimator: Estimator::Mean,
-            better: Better::Lower,
-            levels: Levels::new(0.95, 1),
-            threshold: Some(0.02),
-            limit: Some(0.02),
-            decided: Some(4321),
-        };
-        let history = history(&pairs, &spec);
+        let policy = Policy { confidence: 0.95, estimator: Estimator::Mean, ..Policy::default() };
+        let decided = Summary { pairs: 4321, ..Summary::default() };
+        let verdict = Some(Verdict::NoRegression);
+        let metric = Metric::named("wall_time");
+        let metric = MetricResult::new(metric, Some(0.02), decided, verdict);
+        let history = history(&pairs, &policy, &metric);
         assert!(history.len() <= POINTS + 2, "{}", history.len());
         assert!(history.iter().any(|summary| summary.pairs == 4321));
         assert_eq!(history.last().unwrap().pairs, 10_000);
         assert_eq!(history[0].pairs, 1);
-        let svg = draw(&pairs, &spec).unwrap();
+        let svg = draw(&pairs, &policy, &metric).unwrap();
         assert!(svg.contains("#B92C3E"), "no threshold");
-        assert!(draw(&[], &spec).is_none());
+        assert!(draw(&[], &policy, &metric).is_none());
     }
 }

@@ -155,7 +155,7 @@ fn row(outcome: &Outcome, scale: &ChangeScale, row: &ResultRow<'_>, only: Option
                 span.ends { (cells.interval) " in " (cells.measured) }
                 @if let Some(before) = before {
                     span.ends {
-                        (before.name) " " (before.change) " " (before.interval) " in " (before.measured)
+                        (before.subject) " " (before.change) " " (before.interval) " in " (before.measured)
                     }
                 }
             }
@@ -192,9 +192,9 @@ fn bar(scale: &ChangeScale, row: &ResultRow<'_>) -> Markup {
 
 /// The numbers of a metric in a sentence, as they are shown of what is drawn.
 pub(super) fn described(row: &ResultRow<'_>) -> String {
-    let CellTexts { name, base, head, change, interval, threshold, .. } = &row.cells;
-    let threshold = threshold.as_ref().map_or(String::new(), |it| format!(", threshold {it}"));
-    format!("{name}: base {base}, head {head}, change {change}, interval {interval}{threshold}")
+    let CellTexts { metric, base, head, change, interval, .. } = &row.cells;
+    let threshold = row.cells.and_threshold();
+    format!("{metric}: base {base}, head {head}, change {change}, interval {interval}{threshold}")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The distributions of both sides in the same bins.
 
-use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::side::Pair;
+use cargo_cbdr::model::{Pair, Unit};
 use plotters::prelude::*;
 
 use super::chart::{self, BASE, ChartFrame, HEAD};

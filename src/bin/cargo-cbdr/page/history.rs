@@ -10,17 +10,21 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::chart::{self, BAND, BASE, ChartFrame, INK, LIMIT, Plane};
-use super::{document, named_rows, sentence};
+use super::{document, sentence, table};
 use crate::plot::axis::Axis;
+use crate::render;
 use crate::render::escape::line;
-use crate::render::history::{heading, signed, table};
+use crate::render::history::{heading, signed};
 use crate::ui::text;
 
 pub(crate) fn page(listing: &Listing) -> String {
+    let count = text::count(listing.commits.len() as u64, "commit");
+    let ends = [listing.commits.first(), listing.commits.last()];
+    let [first, last] = ends.map(|commit| commit.map_or("", |commit| abbreviated(&commit.id)));
     let body = html! {
         header.plain {
             h1 { "History" }
-            p.reason { (span(&listing.commits)) }
+            p.reason { (count) ", " (first) " to " (last) }
         }
         @for listed in &listing.series { (series(listed, &listing.commits)) }
         p.small {
@@ -34,19 +38,9 @@ pub(crate) fn page(listing: &Listing) -> String {
     document("cargo cbdr: history", &body)
 }
 
-/// The number of commits, and the first and the last one.
-fn span(commits: &[Commit]) -> String {
-    let name = |commit: Option<&Commit>| {
-        commit.map_or(String::new(), |commit| abbreviated(&commit.id).to_owned())
-    };
-    let count = text::count(commits.len() as u64, "commit");
-    format!("{count}, {} to {}", name(commits.first()), name(commits.last()))
-}
-
 fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
     let heading = heading(&listed.key);
     let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
-    let short = |at: usize| commits.get(at).map_or("", |commit| abbreviated(&commit.id));
     let drawing = drawing(listed, commits);
     html! {
         section {
@@ -57,12 +51,12 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
             }
             @if !listed.changes.is_empty() {
                 ol {
-                    @for (at, why) in &listed.changes { li { code { (short(*at)) } " " (line(why)) } }
+                    @for (at, why) in &listed.changes { li { code { (abbreviated(&commits[*at].id)) } " " (line(why)) } }
                 }
             }
             details.wide {
                 summary { (text::count(listed.values.len() as u64, "result")) }
-                (named_rows(&listed.metric.name, &table(listed, commits)))
+                (table(&listed.metric.name, &render::history::table(listed, commits)))
             }
         }
     }
@@ -71,13 +65,12 @@ fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
 /// What each dot shows, in the order in which they are drawn.
 fn titles(listed: &ListedSeries, commits: &[Commit]) -> Vec<String> {
     let title = |value: &ListedValue| {
-        let commit = commits.get(value.commit).map_or(String::new(), |commit| {
-            format!("{} {}: ", abbreviated(&commit.id), line(&commit.summary))
-        });
+        let Commit { id, summary, .. } = &commits[value.commit];
+        let commit = format!("{} {}", abbreviated(id), line(summary));
         let z =
             value.z(listed.metric.better).map_or(String::new(), |z| format!(", z {}", signed(z)));
         let outlier = if value.statistics.is_outlier { ", outlier" } else { "" };
-        format!("{commit}{}{z}{outlier}", text::value(value.value, &listed.metric.unit))
+        format!("{commit}: {}{z}{outlier}", text::value(value.value, &listed.metric.unit))
     };
     listed.values.iter().map(title).collect()
 }

@@ -1,18 +1,14 @@
 //! One metric of one benchmark: three charts and the numbers.
 
-use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::outcome::{Outcome, Verdict};
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::{MetricResult, Outcome, Pair, Side, Unit};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::stats::empirical::sorted;
-use cargo_cbdr::stats::estimator::Levels;
 use maud::{Markup, PreEscaped, html};
 
-use super::{answer, chart, funnel, glance, histogram, ratios, table};
+use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
 use crate::render::readable::{self, ResultRow};
-use crate::render::table::TextTable;
 use crate::ui::text;
 
 /// A drawing, and a remark on it. `None` if there is nothing to draw.
@@ -29,19 +25,8 @@ pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     // The heading above names the benchmark.
     let labels = readable::sides(benchmark);
-    let (of_pairs, verdict) = result.of_pairs();
-    let is_decided = matches!(verdict, Some(Verdict::Regression | Verdict::NoRegression));
-    let decided = is_decided.then_some(of_pairs.pairs);
-    let spec = funnel::FunnelSpec {
-        estimator: outcome.policy.estimator,
-        better: result.better,
-        levels: Levels::new(outcome.policy.confidence, result.shared_by),
-        threshold: result.threshold,
-        limit: result.limit(),
-        decided,
-    };
     let numbers_of = glance::described(row);
-    let closing = funnel::draw(&pairs, &spec).map(|drawing| (drawing, None));
+    let closing = funnel::draw(&pairs, &outcome.policy, result).map(|drawing| (drawing, None));
     html! {
         article {
             h3 {
@@ -49,19 +34,19 @@ pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<
                 (answer(row))
             }
             @if let Some(before) = before {
-                p.small { "Runs below: " (before.name) "; verdict: over " (row.cells.measured) }
+                p.small { "Runs below: " (before.subject) "; verdict: over " (row.cells.measured) }
             }
             div.figures {
                 (figure("Distributions", &numbers_of, histogram::draw(&values, &result.unit), html! {
                     (key(&labels, "")) "Every run, in the same bins."
                 }))
-                (figure("Interval over time", &numbers_of, closing, closing_in(outcome, &spec, pairs.len() as u64)))
-                (figure("Pair by pair", &numbers_of, ratios::draw(&pairs, spec.limit), html! {
+                (figure("Interval over time", &numbers_of, closing, closing_in(outcome, result, pairs.len() as u64)))
+                (figure("Pair by pair", &numbers_of, ratios::draw(&pairs, result.limit()), html! {
                     (key(&labels, " went first"))
                     "The change of each pair, in the order of measuring. Dots of the two colours \
                      apart would mean that the place in the pair matters."
                 }))
-                (numbers(row, &labels, &values, decided, pairs.len() as u64))
+                (numbers(row, &labels, &values, pairs.len() as u64))
             }
         }
     }
@@ -77,16 +62,17 @@ fn key(labels: &Pair<String>, what: &str) -> Markup {
     }
 }
 
-fn closing_in(outcome: &Outcome, spec: &funnel::FunnelSpec, pairs: u64) -> Markup {
-    let late = spec.decided.is_some_and(|decided| decided < pairs);
+fn closing_in(outcome: &Outcome, metric: &MetricResult, pairs: u64) -> Markup {
+    let decided = funnel::deciding_pair(metric);
+    let late = decided.is_some_and(|decided| decided < pairs);
     html! {
         span.key {
             span.swatch.band {} "interval and estimate "
-            @if spec.limit.is_some() { span.swatch.limit {} "threshold " }
-            @if spec.decided.is_some() { span.swatch.ink {} "decided" }
+            @if metric.threshold.is_some() { span.swatch.limit {} "threshold " }
+            @if decided.is_some() { span.swatch.ink {} "decided" }
         }
         "What was known after each pair; "
-        @if spec.limit.is_some() {
+        @if metric.threshold.is_some() {
             "the verdict is reached when the whole interval is on one side of the threshold."
             @if late { " What was measured after that did not count." }
         } @else {
@@ -120,56 +106,65 @@ fn numbers(
     row: &ResultRow<'_>,
     labels: &Pair<String>,
     values: &Pair<Vec<f64>>,
-    decided: Option<u64>,
     pairs: u64,
 ) -> Markup {
     let ResultRow { metric: result, cells, before, .. } = row;
-    let decided = decided.filter(|_| before.is_none());
+    let decided = funnel::deciding_pair(result).filter(|_| before.is_none());
     let estimate = match decided.is_some_and(|decided| decided < pairs) {
         true => "estimate, when decided",
         false if before.is_some() => "estimate, over layouts",
         false => "estimate",
     };
-    let names = ["runs", "mean", "median", "min", "max", "std dev"];
+    let estimates = [cells.base.clone(), cells.head.clone()];
     let spreads = values.as_ref().map(|values| spread(values, &result.unit));
     let spreads = spreads.base.into_iter().zip(spreads.head);
-    let mean_differs = readable::shows_mean(&[row]);
+    let spreads = spreads.map(|((name, base), (_, head))| (name, [base, head]));
     let against = [
         Some(("change", cells.change.clone())),
         Some(("interval", cells.interval.clone())),
         before.as_ref().map(|_| ("measured in", cells.measured.clone())),
-        before.as_ref().map(|it| (it.name.as_str(), format!("{} {}", it.change, it.interval))),
-        mean_differs.then(|| ("change of the mean", cells.mean.clone())),
-        cells.threshold.clone().map(|threshold| ("threshold", threshold)),
+        before.as_ref().map(|it| (it.subject.as_str(), format!("{} {}", it.change, it.interval))),
+        cells.shows_mean().then(|| ("change of the mean", cells.mean.clone())),
+        (!cells.threshold.is_empty()).then(|| ("threshold", cells.threshold.clone())),
         decided.map(|decided| {
             ("decided after", format!("{decided} of {}", text::count(pairs, "pair")))
         }),
     ];
-    let estimates = (estimate, (cells.base.clone(), cells.head.clone()));
-    let sides: Vec<_> = std::iter::once(estimates).chain(names.into_iter().zip(spreads)).collect();
-    let sides = TextTable::of(&sides)
-        .text("", |(name, _)| (*name).to_owned())
-        .numbers(&labels.base, |(_, (base, _))| base.clone())
-        .numbers(&labels.head, |(_, (_, head))| head.clone())
-        .build();
-    let against: Vec<_> = against.into_iter().flatten().collect();
-    let against = TextTable::of(&against)
-        .text("", |(name, _)| (*name).to_owned())
-        .numbers("", |(_, value)| value.clone())
-        .build();
-    let name = |name: &str| html! { (name) };
     html! {
         div.numbers {
             h4 { "Numbers" }
-            (table(None, "Both sides", &sides, name))
-            (table(None, "Head against base", &against, name))
+            table {
+                caption { "Both sides" }
+                thead {
+                    tr {
+                        td {}
+                        @for label in [&labels.base, &labels.head] { th.number scope="col" { (label) } }
+                    }
+                }
+                tbody {
+                    @for (name, sides) in std::iter::once((estimate, estimates)).chain(spreads) {
+                        tr {
+                            th scope="row" { (name) }
+                            @for value in sides { td.number { (value) } }
+                        }
+                    }
+                }
+            }
+            table {
+                caption { "Head against base" }
+                tbody {
+                    @for (name, value) in against.into_iter().flatten() {
+                        tr { th scope="row" { (name) } td.number { (value) } }
+                    }
+                }
+            }
         }
     }
 }
 
 /// What is shown of one side's runs: how many there are, their mean, median, minimum and
 /// maximum, and their standard deviation as a part of the mean.
-fn spread(values: &[f64], unit: &Unit) -> [String; 6] {
+fn spread(values: &[f64], unit: &Unit) -> [(&'static str, String); 6] {
     let sorted = sorted(values.iter().copied());
     let count = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / count;
@@ -178,11 +173,11 @@ fn spread(values: &[f64], unit: &Unit) -> [String; 6] {
     let or_dash = |value: f64, text: String| if value.is_finite() { text } else { "-".to_owned() };
     let value = |value: f64| or_dash(value, text::value(value, unit));
     [
-        sorted.len().to_string(),
-        value(mean),
-        value(at(&sorted, 0.5)),
-        value(at(&sorted, 0.0)),
-        value(at(&sorted, 1.0)),
-        or_dash(deviation, format!("{:.2}%", 100.0 * deviation)),
+        ("runs", sorted.len().to_string()),
+        ("mean", value(mean)),
+        ("median", value(at(&sorted, 0.5))),
+        ("min", value(at(&sorted, 0.0))),
+        ("max", value(at(&sorted, 1.0))),
+        ("std dev", or_dash(deviation, format!("{:.2}%", 100.0 * deviation))),
     ]
 }

@@ -12,9 +12,9 @@ mod ratios;
 use std::path::Path;
 
 use cargo_cbdr::exec::machine::Machine;
-use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost};
-use cargo_cbdr::model::outcome::{BenchmarkResult, Outcome, Status, Verdict};
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::{
+    BenchmarkResult, Cost, Explanation, FunctionCost, Outcome, Pair, Side, Status, Verdict,
+};
 use cargo_cbdr::samples::Recording;
 use cargo_cbdr::workspace::git::abbreviated;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -34,7 +34,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = include_str!("policy.txt");
 
 pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
-    let title = format!("cargo cbdr: {}", line(&result.title));
+    let title = format!("cargo cbdr: {}", line(&result.answer.title(result.outcome.verdict)));
     let body = html! {
         (verdict(result))
         (notices(&result.notices))
@@ -48,6 +48,7 @@ pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
 
 /// A whole page.
 fn document(title: &str, body: &Markup) -> String {
+    let now = crate::render::now().replace('T', " ").replace('Z', " UTC");
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -63,7 +64,7 @@ fn document(title: &str, body: &Markup) -> String {
             }
             body {
                 main { (body) }
-                footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now()) }
+                footer { "Made by cargo cbdr " (env!("CARGO_PKG_VERSION")) ", " (now) }
             }
         }
     };
@@ -143,7 +144,7 @@ fn explanations(outcome: &Outcome) -> Markup {
             section {
                 @for Explained { title, caption, table, rest } in explanation::tables(explanation) {
                     p { (sentence(&title)) }
-                    @if !table.rows.is_empty() { (named_rows(caption, &table)) }
+                    @if !table.rows.is_empty() { (self::table(caption, &table)) }
                     @if let Some(rest) = rest { p.small { (rest) } }
                 }
                 (flame_graph(explanation, Side::Head))
@@ -191,29 +192,17 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
     }
 }
 
-/// A table whose first column has names that are code.
-fn named_rows(caption: &str, table: &TextTable) -> Markup {
-    self::table(Some("glance"), caption, table, |name| html! { code { (line(name)) } })
-}
-
-/// A table whose first column has names, with a head if its columns have headings.
-fn table(
-    class: Option<&str>,
-    caption: &str,
-    table: &TextTable,
-    name: impl Fn(&str) -> Markup,
-) -> Markup {
+/// A table whose first column has names, as code.
+fn table(caption: &str, table: &TextTable) -> Markup {
     let is_number = |heading: &Heading| heading.align == Align::Right;
     html! {
-        table class=[class] {
+        table.glance {
             caption { (line(caption)) }
-            @if table.headings.iter().any(|heading| !heading.text.is_empty()) {
-                thead {
-                    tr {
-                        @for heading in &table.headings {
-                            @if heading.text.is_empty() { td {} }
-                            @else { th.number[is_number(heading)] scope="col" { (heading.text) } }
-                        }
+            thead {
+                tr {
+                    @for heading in &table.headings {
+                        @if heading.text.is_empty() { td {} }
+                        @else { th.number[is_number(heading)] scope="col" { (heading.text) } }
                     }
                 }
             }
@@ -221,9 +210,9 @@ fn table(
                 @for row in &table.rows {
                     tr {
                         @for (at, (heading, cell)) in table.headings.iter().zip(&row.cells).enumerate() {
-                            @if at == 0 { th scope="row" { (name(cell)) } }
+                            @if at == 0 { th scope="row" { code { (line(cell)) } } }
                             @else {
-                                td.number[is_number(heading)] data-name=[class.and(Some(&heading.text))] { (cell) }
+                                td.number[is_number(heading)] data-name=(heading.text) { (cell) }
                             }
                         }
                     }
@@ -232,6 +221,15 @@ fn table(
         }
     }
 }
+
+/// More benchmarks than these that passed are folded together.
+const TOGETHER: usize = 10;
+
+/// The most metrics that are drawn.
+const DRAWN: usize = 60;
+
+/// With more metrics that gate than these, benchmarks that passed are folded.
+const OPEN: usize = 4;
 
 /// The benchmarks, the worst first; many that passed are folded together.
 fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
@@ -242,23 +240,20 @@ fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
     let folds = outcome.gates().count() > OPEN;
     let is_quiet = |one: &&BenchmarkResult| folds && one.metrics.iter().all(|of| of.rank() > 1);
     let (quiet, loud): (Vec<_>, Vec<_>) = benchmarks.partition(is_quiet);
-    let section = |benchmark: &BenchmarkResult, is_folded: bool| {
-        section(benchmark, is_folded, &content(result, recording, benchmark))
+    let are_together = quiet.len() > TOGETHER;
+    let together = text::count(quiet.len() as u64, "benchmark");
+    let quiet = html! {
+        @for benchmark in quiet { (section(result, recording, benchmark, true)) }
     };
     html! {
-        @for benchmark in loud { (section(benchmark, false)) }
-        @if quiet.len() > TOGETHER {
-            details.together {
-                summary { (text::count(quiet.len() as u64, "benchmark")) " without a regression" }
-                @for benchmark in quiet { (section(benchmark, true)) }
-            }
+        @for benchmark in loud { (section(result, recording, benchmark, false)) }
+        @if are_together {
+            details.together { summary { (together) " without a regression" } (quiet) }
         } @else {
-            @for benchmark in quiet { (section(benchmark, true)) }
+            (quiet)
         }
-        @for (status, why) in readable::listed(&outcome.benchmarks) {
-            @if let Some(names) = readable::names(&outcome.benchmarks, status, |name| format!("`{name}`")) {
-                section { p { (why) ": " (sentence(&names)) } }
-            }
+        @for text in readable::listed(&outcome.benchmarks, |name| format!("`{name}`")) {
+            section { p { (sentence(&text)) } }
         }
         @if left > 0 {
             p.small {
@@ -270,12 +265,18 @@ fn sections(result: &Readable<'_>, recording: &Recording) -> Markup {
 }
 
 /// The section of a benchmark, which can be linked.
-fn section(benchmark: &BenchmarkResult, is_folded: bool, content: &Markup) -> Markup {
+fn section(
+    result: &Readable<'_>,
+    recording: &Recording,
+    benchmark: &BenchmarkResult,
+    is_folded: bool,
+) -> Markup {
     let name = html! {
         code { (line(&benchmark.name)) }
         @if benchmark.pairs > 0 { small { (text::count(benchmark.pairs, "pair")) } }
     };
     let anchor = glance::anchor(benchmark);
+    let content = content(result, recording, benchmark);
     html! {
         section data-kind=(glance::kinds(benchmark)) {
             @if is_folded {
@@ -292,30 +293,20 @@ fn section(benchmark: &BenchmarkResult, is_folded: bool, content: &Markup) -> Ma
     }
 }
 
-/// More benchmarks than these that passed are folded together.
-const TOGETHER: usize = 10;
-
-/// The most metrics that are drawn.
-const DRAWN: usize = 60;
-
-/// With more metrics that gate than these, benchmarks that passed are folded.
-const OPEN: usize = 4;
-
 /// The content of a benchmark's section. Of all metrics, the first ones are drawn.
 fn content(result: &Readable<'_>, recording: &Recording, benchmark: &BenchmarkResult) -> Markup {
     let outcome = result.outcome;
-    let rows = result.rows.iter().enumerate();
-    let own = rows.filter(|(_, row)| std::ptr::eq(row.benchmark, benchmark));
-    let (drawn, undrawn): (Vec<_>, Vec<_>) = own.partition(|(at, _)| *at < DRAWN);
+    let (drawn, undrawn) = result.rows.split_at(result.rows.len().min(DRAWN));
+    let is_own = |row: &&ResultRow<'_>| std::ptr::eq(row.benchmark, benchmark);
     let (gates, others): (Vec<_>, Vec<_>) =
-        drawn.into_iter().map(|(_, row)| row).partition(|row| row.metric.gates);
+        drawn.iter().filter(is_own).partition(|row| row.metric.gates);
     let (first, folded) = if gates.is_empty() { (others, Vec::new()) } else { (gates, others) };
     html! {
         @if benchmark.status != Status::Compared || benchmark.metrics.is_empty() {
             p { code { (line(&benchmark.name)) } " " (sentence(&readable::without_numbers(outcome, benchmark))) }
         }
         @for row in first { (metric::article(outcome, recording, row)) }
-        @for (_, row) in undrawn {
+        @for row in undrawn.iter().filter(is_own) {
             p { (line(&glance::described(row))) " " (answer(row)) }
         }
         @if !folded.is_empty() {
@@ -362,8 +353,4 @@ fn described(machine: &Machine) -> String {
         machine.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn now() -> String {
-    crate::render::now().replace('T', " ").replace('Z', " UTC")
 }

@@ -49,27 +49,21 @@ impl Bins {
             beyond: vec![(0, 0); labels.len()],
             totals: labels.iter().map(|values| values.len() as u64).collect(),
         };
+        // The last bin includes its upper edge, which rounding must not lose.
+        let (end, close) = (bins.edge(bins.len()), 1e-9 * width);
         for (label, values) in labels.iter().enumerate() {
             for &value in values {
-                bins.put(label, value);
+                if value < from - close {
+                    bins.beyond[label].0 += 1;
+                } else if value > end + close {
+                    bins.beyond[label].1 += 1;
+                } else {
+                    let bin = ((value - from) / width).max(0.0) as usize;
+                    bins.counts[label][bin.min(count as usize - 1)] += 1;
+                }
             }
         }
         Some(bins)
-    }
-
-    fn put(&mut self, label: usize, value: f64) {
-        let last = self.counts[label].len() - 1;
-        // The last bin includes its upper edge, which rounding must not lose.
-        let edge = self.from + self.width * (last + 1) as f64;
-        let close = 1e-9 * self.width;
-        if value < self.from - close {
-            self.beyond[label].0 += 1;
-        } else if value > edge + close {
-            self.beyond[label].1 += 1;
-        } else {
-            let bin = ((value - self.from) / self.width).max(0.0) as usize;
-            self.counts[label][bin.min(last)] += 1;
-        }
     }
 
     /// How many bins there are.

@@ -53,7 +53,6 @@ fn histogram(
     let bold = Style::new().bold();
     let all: Vec<&str> = recording.labels().collect();
     let order = order(recording, all.len());
-    let names: Vec<String> = order.iter().map(|&label| line(all[label])).collect();
     let values = |&label: &usize| recording.values(label, &metric.name).flatten().collect();
     let values: Vec<Vec<f64>> = order.iter().map(values).collect();
     writeln!(out, "{bold}{}{bold:#}", line(&metric.name))?;
@@ -63,14 +62,25 @@ fn histogram(
     let axis = Axis::new(&metric.unit, bins.edge(0), bins.edge(bins.len()), bins.width);
     let edges: Vec<String> = (0..bins.len()).map(|bin| axis.label(bins.edge(bin))).collect();
     let margin = edges.iter().map(|edge| width::columns(edge)).max().unwrap_or(0) + 2;
-    let columns = width.saturating_sub(margin) / names.len().max(1);
-    let shown: Vec<usize> = (0..names.len()).collect();
-    let (together, bar) = match columns > NARROW + 1 {
-        true => (shown.len().max(1), columns - 1),
+    let columns = width.saturating_sub(margin) / order.len();
+    let (together, columns) = match columns > NARROW + 1 {
+        true => (order.len(), columns - 1),
         false => (1, width.saturating_sub(margin + 1).max(1)),
     };
-    for labels in shown.chunks(together) {
-        block(out, &bins, &edges, &names, labels, bar, margin)?;
+    let largest = bins.largest();
+    let places: Vec<usize> = (0..order.len()).collect();
+    for places in places.chunks(together) {
+        let title = |&place: &usize| {
+            let title = format!("{} ({})", line(all[order[place]]), bins.totals[place]);
+            (place, cut(&title, columns))
+        };
+        writeln!(out, "{:margin$}{}", "", beside(places.iter().map(title), columns))?;
+        for (bin, edge) in edges.iter().enumerate() {
+            let bar = |&place: &usize| (place, bar(bins.share(place, bin) / largest, columns));
+            let bars = beside(places.iter().map(bar), columns);
+            let row = format!("{}  {bars}", width::right_aligned(edge, margin - 2));
+            writeln!(out, "{}", row.trim_end())?;
+        }
     }
     let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
     if beyond > 0 {
@@ -91,30 +101,6 @@ fn order(recording: &Recording, labels: usize) -> Vec<usize> {
         }
     }
     order
-}
-
-/// Prints some labels next to each other: the edges of the bins, and a bar for each label.
-fn block(
-    out: &mut dyn Write,
-    bins: &Bins,
-    edges: &[String],
-    names: &[String],
-    labels: &[usize],
-    columns: usize,
-    margin: usize,
-) -> io::Result<()> {
-    let titles = labels
-        .iter()
-        .map(|&label| (label, cut(&format!("{} ({})", names[label], bins.totals[label]), columns)));
-    writeln!(out, "{:margin$}{}", "", beside(titles, columns))?;
-    let largest = bins.largest();
-    for (bin, edge) in edges.iter().enumerate() {
-        let bar = |&label: &usize| (label, bar(bins.share(label, bin) / largest, columns));
-        let bars = beside(labels.iter().map(bar), columns);
-        let row = format!("{}  {bars}", width::right_aligned(edge, margin - 2));
-        writeln!(out, "{}", row.trim_end())?;
-    }
-    Ok(())
 }
 
 /// Texts in the colours of their labels, so many columns each and one between them.

@@ -3,14 +3,10 @@
 
 use std::fmt;
 
-use cargo_cbdr::model::layouts::Layouts;
-use cargo_cbdr::model::metric::{Better, Unit};
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{
-    BenchmarkResult, Doubt, MetricResult, Outcome, PairsResult, Removed, Status, StoppedBy,
-    Summary, Verdict,
+use cargo_cbdr::model::{
+    BenchmarkResult, Better, Doubt, Layouts, MetricResult, Notice, Outcome, PairsResult, Removed,
+    Status, StoppedBy, Summary, Unit, Verdict, time,
 };
-use cargo_cbdr::model::time;
 use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
@@ -43,6 +39,11 @@ impl Answer {
         format!("{}{}", self.sentence, self.removed)
     }
 
+    /// The verdict in a word or two, and how much was removed: a title.
+    pub(crate) fn title(&self, verdict: Option<Verdict>) -> String {
+        format!("{}{}", verdict.map_or(ESTIMATES, text::verdict), self.removed)
+    }
+
     /// Everything after the sentence, as a separate sentence; empty if there is nothing.
     pub(crate) fn rest(&self) -> String {
         [self.details.as_slice(), &self.besides].concat().join("; ")
@@ -66,19 +67,22 @@ impl fmt::Display for Answer {
 pub(crate) fn answer(outcome: &Outcome) -> Answer {
     const MOST: usize = 10;
     let mut answer = match outcome.verdict {
-        Some(Verdict::Regression) => regression(outcome),
+        Some(Verdict::Regression) => {
+            Answer { besides: beside_a_regression(outcome), ..regression(outcome) }
+        }
         Some(Verdict::NoRegression) => no_regression(outcome),
-        Some(Verdict::Inconclusive) => inconclusive(outcome),
+        Some(Verdict::Inconclusive) => {
+            let consequence = match outcome.policy.fail_on.contains(&Doubt::Inconclusive) {
+                true => "fails (exit code 102), because of `--fail-on inconclusive`",
+                false => "passes (exit code 0); `--fail-on inconclusive` would fail",
+            };
+            Answer { besides: vec![consequence.to_owned()], ..inconclusive(outcome) }
+        }
         Some(Verdict::Identical) => identical(outcome),
         Some(Verdict::NoBaseline) => no_baseline(outcome),
         Some(Verdict::DifferentOutput) => different_output(outcome),
         None => no_verdict(outcome),
     };
-    match outcome.verdict {
-        Some(Verdict::Regression) => answer.besides = beside_a_regression(outcome),
-        Some(Verdict::Inconclusive) => answer.besides.push(consequence(outcome).to_owned()),
-        _ => {}
-    }
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);
         answer.besides.push(format!("{count}: {names}"));
@@ -89,13 +93,6 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         answer.besides.push(format!("the branch changes what is run: {keys}"));
     }
     answer
-}
-
-/// The verdict in a word or two, and how much was removed: a title.
-pub(crate) fn title(outcome: &Outcome) -> String {
-    let verdict = outcome.verdict.map_or(ESTIMATES, text::verdict);
-    let removed = removed_count(&outcome.removed).map(|count| format!(", {count}"));
-    format!("{verdict}{}", removed.unwrap_or_default())
 }
 
 /// The sentence without a verdict.
@@ -145,11 +142,10 @@ fn regression(outcome: &Outcome) -> Answer {
         return some_regression(outcome, likeliest);
     }
     let is_slower = are_times(&worst);
-    let named = worst.iter().map(|one| named(outcome, *one, one.1.summary.change, is_slower));
+    let names = named(outcome, &worst, is_slower, |metric| metric.summary.change);
     let worse = format!("metrics{} are worse", of_one(outcome));
     let what = if is_slower { "benchmarks are slower" } else { &worse };
     let (all, _) = asked(outcome);
-    let names = text::first_few(named);
     Answer::new(format!("{} of {all} {what}: {names}", worst.len()), None)
 }
 
@@ -161,7 +157,9 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
     let unconfirmed = if is_unconfirmed(outcome) { "as built, " } else { "" };
     let is_interrupted = outcome.stopped_by == StoppedBy::Interrupt;
     let interrupted = is_interrupted.then(|| format!("{unconfirmed}{}", stopped(outcome)));
-    let not_measured = NotMeasured::of(outcome).map(|it| format!("{} ({})", it.count(), it.needed));
+    let not_measured = not_measured(outcome).map(|(benchmarks, needed)| {
+        format!("{} not measured ({needed})", text::count(benchmarks as u64, "benchmark"))
+    });
     // Without a benchmark, the sentence is about the first number of the suite.
     let said = usize::from(deciding(outcome).is_empty());
     let suite = deciding_suite(outcome).skip(said);
@@ -171,14 +169,6 @@ fn beside_a_regression(outcome: &Outcome) -> Vec<String> {
 
 /// The beginning of the sentence of what is undecided.
 pub(crate) const UNDECIDED: &str = "undecided";
-
-/// What an undecided result does, and what would do the opposite.
-fn consequence(outcome: &Outcome) -> &'static str {
-    match outcome.policy.fail_on.contains(&Doubt::Inconclusive) {
-        true => "fails (exit code 102), because of `--fail-on inconclusive`",
-        false => "passes (exit code 0); `--fail-on inconclusive` would fail",
-    }
-}
 
 /// Whether an interrupt left no time to measure the regressions over layouts.
 fn is_unconfirmed(outcome: &Outcome) -> bool {
@@ -251,8 +241,8 @@ fn only_pass(outcome: &Outcome, (benchmark, metric): Of<'_>) -> Answer {
 
 fn inconclusive(outcome: &Outcome) -> Answer {
     let open = deciding(outcome);
-    if let Some(not_measured) = NotMeasured::of(outcome) {
-        return in_part(outcome, &open, &not_measured);
+    if let Some(not_measured) = not_measured(outcome) {
+        return in_part(outcome, &open, not_measured);
     }
     match (open.as_slice(), deciding_suite(outcome).next()) {
         ([], Some(suite)) => only_open(outcome, suite),
@@ -285,49 +275,35 @@ fn only_open(outcome: &Outcome, only: Of<'_>) -> Answer {
 }
 
 /// The sentence if there was no time for some benchmarks.
-fn in_part(outcome: &Outcome, open: &[Of<'_>], not_measured: &NotMeasured) -> Answer {
+fn in_part(outcome: &Outcome, open: &[Of<'_>], (benchmarks, needed): (usize, String)) -> Answer {
     let (all, each) = asked(outcome);
-    let NotMeasured { benchmarks, needed } = not_measured;
     let (of, left) = match each {
-        "benchmark" => (all + benchmarks, format!("{benchmarks} not measured")),
-        _ => (all, not_measured.count()),
+        "benchmark" => (all + benchmarks, benchmarks.to_string()),
+        _ => (all, text::count(benchmarks as u64, "benchmark")),
     };
     let decided = format!("{} of {} decided", all - open.len(), text::count(of as u64, each));
     let undecided = if open.is_empty() { "" } else { &format!(", {} undecided", open.len()) };
-    let sentence = format!("{UNDECIDED}: {decided}{undecided}, {left}");
-    Answer::new(sentence, [needed.clone()].into_iter().chain(slower_as_built(outcome, open)))
+    let sentence = format!("{UNDECIDED}: {decided}{undecided}, {left} not measured");
+    Answer::new(sentence, [needed].into_iter().chain(slower_as_built(outcome, open)))
 }
 
-/// The benchmarks for which the time limit leaves no room, or whose machine is lost.
-struct NotMeasured {
-    benchmarks: usize,
-    /// `they need about 8m more; --time-limit 13m`
-    needed: String,
-}
-
-impl NotMeasured {
-    fn of(outcome: &Outcome) -> Option<Self> {
-        let is_one = |one: &&BenchmarkResult| one.status == Status::NotMeasured;
-        let all: Vec<&BenchmarkResult> = outcome.benchmarks.iter().filter(is_one).collect();
-        let seconds: Vec<f64> = all.iter().filter_map(|one| one.needed_seconds).collect();
-        let wanted = outcome.notices.iter().find_map(|notice| match notice {
-            Notice::NoTime(it) => Some(format!("; --time-limit {}", text::option(it.wanted))),
-            _ => None,
-        });
-        let they = if all.len() == 1 { "it needs" } else { "they need" };
-        let needed = match all.len() - seconds.len() {
-            0 => {
-                let time = text::roughly(seconds.iter().sum());
-                format!("{they} about {time} more{}", wanted.unwrap_or_default())
-            }
-            lost => format!("{lost} on machines that were lost"),
-        };
-        (!all.is_empty()).then_some(NotMeasured { benchmarks: all.len(), needed })
-    }
-
-    fn count(&self) -> String {
-        format!("{} not measured", text::count(self.benchmarks as u64, "benchmark"))
-    }
+/// The number of benchmarks for which the time limit leaves no room, or whose machine is lost, and
+/// `they need about 8m more; --time-limit 13m`.
+fn not_measured(outcome: &Outcome) -> Option<(usize, String)> {
+    let is_one = |one: &&BenchmarkResult| one.status == Status::NotMeasured;
+    let all: Vec<_> = outcome.benchmarks.iter().filter(is_one).collect();
+    let seconds: Vec<f64> = all.iter().filter_map(|one| one.needed_seconds).collect();
+    let wanted = outcome.notices.iter().find_map(|notice| match notice {
+        Notice::NoTime(it) => Some(format!("; --time-limit {}", text::option(it.wanted))),
+        _ => None,
+    });
+    let they = if all.len() == 1 { "it needs" } else { "they need" };
+    let time = text::roughly(seconds.iter().sum());
+    let needed = match all.len() - seconds.len() {
+        0 => format!("{they} about {time} more{}", wanted.unwrap_or_default()),
+        lost => format!("{lost} on machines that were lost"),
+    };
+    (!all.is_empty()).then_some((all.len(), needed))
 }
 
 /// What of these regressed as built, and was measured over too few layouts to confirm that.
@@ -337,12 +313,11 @@ fn slower_as_built(outcome: &Outcome, open: &[Of<'_>]) -> Option<String> {
     let slower: Vec<_> = slower.copied().collect();
     let label = slower.first()?.1.before?.label();
     let may = "which may be placement or noise";
-    let change = |metric: &MetricResult| metric.of_pairs().0.change;
     if outcome.gates().count() == 1 {
         return Some(format!("{label} {}, {may}", text::change(&slower[0].1.of_pairs().0)));
     }
-    let names = slower.iter().map(|one| named(outcome, *one, change(one.1), are_times(open)));
-    Some(format!("{} slower {label}, {may}: {}", slower.len(), text::first_few(names)))
+    let names = named(outcome, &slower, are_times(open), |metric| metric.of_pairs().0.change);
+    Some(format!("{} slower {label}, {may}: {names}", slower.len()))
 }
 
 /// Why a comparison reached no verdict.
@@ -435,8 +410,8 @@ fn faster(outcome: &Outcome, passed: &[Of<'_>]) -> Option<String> {
     better.sort_by(|(_, one), (_, other)| gain(other).total_cmp(&gain(one)));
     let is_faster = are_times(&better);
     let word = if is_faster { "faster" } else { "better" };
-    let named = better.iter().map(|one| named(outcome, *one, one.1.summary.change, is_faster));
-    (!better.is_empty()).then(|| format!("{} {word}: {}", better.len(), text::first_few(named)))
+    let names = named(outcome, &better, is_faster, |metric| metric.summary.change);
+    (!better.is_empty()).then(|| format!("{} {word}: {names}", better.len()))
 }
 
 /// The benchmark of all metrics, if it is the same one.
@@ -452,19 +427,23 @@ fn of_one(outcome: &Outcome) -> String {
     only.map_or(String::new(), |only| format!(" of {}", line(&only.name)))
 }
 
-/// `parse +19.6%`, or `max_rss of parse +19.6%`, or `max_rss +19.6%` if there is one benchmark.
+/// The first few of these: `parse +19.6%`, or `max_rss of parse +19.6%`, or `max_rss +19.6%` if
+/// there is one benchmark.
 fn named(
     outcome: &Outcome,
-    (benchmark, metric): Of<'_>,
-    change: Option<f64>,
+    metrics: &[Of<'_>],
     is_by_benchmark: bool,
+    change: impl Fn(&MetricResult) -> Option<f64>,
 ) -> String {
-    let (change, subject) = (risen(change), line(subject(benchmark)));
-    match is_by_benchmark {
-        true => format!("{subject} {change}"),
-        false if only_benchmark(outcome).is_some() => format!("{} {change}", line(&metric.name)),
-        false => format!("{} of {subject} {change}", line(&metric.name)),
-    }
+    let has_one = only_benchmark(outcome).is_some();
+    text::first_few(metrics.iter().map(|(benchmark, metric)| {
+        let (change, subject) = (risen(change(metric)), line(subject(benchmark)));
+        match is_by_benchmark {
+            true => format!("{subject} {change}"),
+            false if has_one => format!("{} {change}", line(&metric.name)),
+            false => format!("{} of {subject} {change}", line(&metric.name)),
+        }
+    }))
 }
 
 /// A change in percent, which there is not from zero.

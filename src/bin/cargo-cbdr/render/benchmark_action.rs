@@ -1,8 +1,7 @@
 //! github-action-benchmark's custom format: a list of values that all have the
 //! same better direction, which is set in the workflow.
 
-use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::model::outcome::Outcome;
+use cargo_cbdr::model::{Better, Outcome};
 use serde_json::{Value, json};
 
 use super::readable::ResultRow;

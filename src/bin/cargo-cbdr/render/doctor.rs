@@ -5,8 +5,7 @@ use std::io::Write;
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
-use cargo_cbdr::model::gate::THRESHOLD;
-use cargo_cbdr::model::metric::{Metric, Unit};
+use cargo_cbdr::model::{Metric, THRESHOLD, Unit};
 use serde_json::{Value, json};
 
 use crate::ui::{GOOD, STATUS_TEXT_COLUMN, WARNING, fold, text};
@@ -86,23 +85,15 @@ impl Sentences {
         sentences
     }
 
-    fn add(&mut self, about: &'static str, warns: bool, text: String) {
-        self.0.push(Sentence { about, text, warns });
-    }
-
-    fn fine(&mut self, about: &'static str, text: impl Into<String>) {
-        self.add(about, false, text.into());
-    }
-
-    fn warn(&mut self, about: &'static str, text: impl Into<String>) {
-        self.add(about, true, text.into());
+    fn add(&mut self, about: &'static str, warns: bool, text: impl Into<String>) {
+        self.0.push(Sentence { about, text: text.into(), warns });
     }
 
     /// A sentence about something that is on or off, if that is known.
     fn switch(&mut self, about: &'static str, is_on: Option<bool>, on: (bool, &str), off: &str) {
         match is_on {
-            Some(true) => self.add(about, on.0, on.1.to_owned()),
-            Some(false) => self.fine(about, off),
+            Some(true) => self.add(about, on.0, on.1),
+            Some(false) => self.add(about, false, off),
             None => {}
         }
     }
@@ -112,20 +103,20 @@ impl Sentences {
         let memory = machine.memory.map(|bytes| format!(", {} of memory", text::bytes(bytes)));
         let kernel = machine.kernel.as_ref().map(|kernel| format!(", Linux {kernel}"));
         let more = memory.into_iter().chain(kernel).collect::<String>();
-        self.fine("machine", name.to_owned() + &more);
+        self.add("machine", false, name.to_owned() + &more);
         match (machine.allowed, machine.online) {
             (Some(1), _) => {
                 let what =
                     "only one may be used, so anything else that runs interrupts the benchmark";
-                self.warn("processors", what);
+                self.add("processors", true, what);
             }
             (allowed, Some(online)) => {
                 let allowed = allowed.filter(|allowed| *allowed != online);
                 let used = allowed.map(|allowed| format!(", {allowed} of which may be used"));
                 let online = text::count(online, "processor");
-                self.fine("processors", online + &used.unwrap_or_default());
+                self.add("processors", false, online + &used.unwrap_or_default());
             }
-            (_, None) => self.fine("processors", "the system does not report how many"),
+            (_, None) => self.add("processors", false, "the system does not report how many"),
         }
         let on = "two share a core (SMT) and slow each other down: keep the second one idle, or \
                   `echo off | sudo tee /sys/devices/system/cpu/smt/control`";
@@ -136,11 +127,11 @@ impl Sentences {
                  is used up, as in a container with `--cpus`: some runs then take tens of \
                  milliseconds longer"
             );
-            self.warn("limits", what);
+            self.add("limits", true, what);
         }
         if let Some(limit) = machine.limits.memory {
             let limit = text::bytes(limit);
-            self.fine("limits", format!("the control group may use {limit} of memory"));
+            self.add("limits", false, format!("the control group may use {limit} of memory"));
         }
     }
 
@@ -167,7 +158,7 @@ impl Sentences {
         let machine = &checkup.machine;
         if machine.processor.is_virtual {
             let what = "this is a virtual machine: other work on its host adds to the noise";
-            self.fine("host", what);
+            self.add("host", false, what);
         }
         if let [Some(always), Some(now)] = checkup.stolen {
             let (during, since_boot) = (text::size(now), text::size(always));
@@ -205,7 +196,7 @@ impl Sentences {
     }
 
     fn metrics(&mut self, meters: &[(Metric, Option<Refusal>)]) {
-        self.fine("metrics", "times, memory, faults and switches of every run");
+        self.add("metrics", false, "times, memory, faults and switches of every run");
         // Metrics that are refused for the same reason share a sentence.
         let names = |reason: Option<&str>| {
             let same = meters.iter().filter(|(_, refusal)| why(refusal) == reason);
@@ -214,7 +205,7 @@ impl Sentences {
         };
         let measured = names(None);
         if !measured.is_empty() {
-            self.fine("metrics", format!("on request: {measured}"));
+            self.add("metrics", false, format!("on request: {measured}"));
         }
         let mut shown = Vec::new();
         for refusal in meters.iter().filter_map(|(_, refusal)| refusal.as_ref()) {
@@ -224,7 +215,7 @@ impl Sentences {
             }
             shown.push(why);
             let hint = refusal.hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
-            self.warn("metrics", format!("unavailable {}: {why}{hint}", names(Some(why))));
+            self.add("metrics", true, format!("unavailable {}: {why}{hint}", names(Some(why))));
         }
     }
 
@@ -233,11 +224,11 @@ impl Sentences {
         let Some(deviation) = noise.deviation else {
             let runs =
                 if noise.run_seconds > 0.0 { format!("runs of {run}: ") } else { String::new() };
-            return self.warn("noise", format!("{runs}too few pairs for an estimate"));
+            return self.add("noise", true, format!("{runs}too few pairs for an estimate"));
         };
         let (pairs, deviation) = (text::count(noise.pairs, "pair"), text::size(deviation));
         let numbers = format!("differ by {deviation} (standard deviation, {pairs})");
-        self.fine("noise", format!("runs of {run}: those of a pair {numbers}"));
+        self.add("noise", false, format!("runs of {run}: those of a pair {numbers}"));
         let of = |threshold: &LeastThreshold| {
             let least = text::size(threshold.least?);
             Some(format!("{least} in {}", text::roughly(threshold.seconds)))
@@ -266,7 +257,7 @@ impl Sentences {
         });
         let Some((least, seconds)) = best else {
             let why = "too little was measured for one: allow a longer `--time-limit`";
-            return self.warn("conclusion", why);
+            return self.add("conclusion", true, why);
         };
         let (shown, time) = (text::size(least), text::roughly(seconds));
         let fit = format!("fit for thresholds of {shown} or more, in {time} for each benchmark");

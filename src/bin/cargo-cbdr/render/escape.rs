@@ -56,6 +56,15 @@ pub(crate) fn prose(sentence: &str) -> String {
     escaped.collect()
 }
 
+/// HTML outside of an HTML block of Markdown, where punctuation would be emphasis, a link or a cell.
+pub(crate) fn plain(html: &str) -> String {
+    let escaped = html.chars().map(|c| match c {
+        '*' | '_' | '[' | ']' | '|' | '~' | '\\' => format!("&#{};", u32::from(c)),
+        c => c.to_string(),
+    });
+    escaped.collect()
+}
+
 /// Escapes text so that a service that renders Markdown finds no mention,
 /// reference or link in it, by a zero-width space after whatever begins one.
 fn unlinked(text: &str) -> String {
@@ -140,6 +149,16 @@ mod tests {
         for (sentence, expected) in table {
             assert_eq!(prose(sentence), expected);
         }
+    }
+
+    #[test]
+    fn outside_of_a_block_nothing_is_emphasis_a_link_or_a_cell() {
+        let escaped = plain(&prose("no `a*b*` here: [x](y), __z__, a|b, \\* and ~~c~~"));
+        assert_eq!(
+            escaped,
+            "no <code>a&#42;b&#42;</code> here: &#91;x&#93;(y), &#95;&#95;z&#95;&#95;, a&#124;b, \
+             &#92;&#42; and &#126;&#126;&#8203;c&#126;&#126;"
+        );
     }
 
     #[test]

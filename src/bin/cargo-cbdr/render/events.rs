@@ -15,21 +15,17 @@ use crate::ui::grouped;
 /// Prints an event, if it is part of the format. If the reader is gone, the comparison
 /// continues.
 pub(crate) fn print(event: &Event<'_>) {
-    match event {
-        Event::Sides(sides) => line("sides", json!(sides)),
-        Event::Fetching(what, remote) => {
-            line("fetching", json!({ "what": what, "remote": remote }));
-        }
-        Event::Waiting(holder) => line("waiting", json!({ "holder": holder })),
+    let (reason, about) = match event {
+        Event::Sides(sides) => ("sides", json!(sides)),
+        Event::Fetching(what, remote) => ("fetching", json!({ "what": what, "remote": remote })),
+        Event::Waiting(holder) => ("waiting", json!({ "holder": holder })),
         Event::CheckingOut(side, revision) => {
-            line("checking-out", json!({ "side": side.name(), "commit": revision.commit }));
+            ("checking-out", json!({ "side": side, "commit": revision.commit }))
         }
-        Event::Building(side, what) => {
-            line("building", json!({ "side": side.name(), "what": what }));
-        }
-        Event::Fresh(side, what) => line("fresh", json!({ "side": side.name(), "what": what })),
-        Event::Prepared { seconds, .. } => line("prepared", json!({ "seconds": seconds })),
-        Event::WarmingUp(benchmark) => line("warming-up", json!({ "benchmark": benchmark })),
+        Event::Building(side, what) => ("building", json!({ "side": side, "what": what })),
+        Event::Fresh(side, what) => ("fresh", json!({ "side": side, "what": what })),
+        Event::Prepared { seconds, .. } => ("prepared", json!({ "seconds": seconds })),
+        Event::WarmingUp(benchmark) => ("warming-up", json!({ "benchmark": benchmark })),
         Event::Sampling(plan) | Event::OverLayouts(plan) | Event::Longer(plan) => {
             let benchmarks: Vec<&str> = plan.benchmarks.iter().map(|one| &*one.name).collect();
             let metrics: Vec<&str> = plan.metrics.iter().map(|metric| &*metric.name).collect();
@@ -41,15 +37,14 @@ pub(crate) fn print(event: &Event<'_>) {
                 "layouts": plan.is_over_layouts,
                 "longer": plan.is_longer,
             });
-            line("sampling", about);
+            ("sampling", about)
         }
-        Event::Pair { rows, progress } => print_pair(rows, progress),
-        Event::Explaining { benchmark, .. } => {
-            line("explaining", json!({ "benchmark": benchmark }));
-        }
-        Event::Notice(notice) => line("notice", json!({ "text": grouped::text(notice) })),
-        _ => {}
-    }
+        Event::Pair { rows, progress } => return print_pair(rows, progress),
+        Event::Explaining { benchmark, .. } => ("explaining", json!({ "benchmark": benchmark })),
+        Event::Notice(notice) => ("notice", json!({ "text": grouped::text(notice) })),
+        _ => return,
+    };
+    line(reason, about);
 }
 
 /// Prints the pairs of benchmarks that are complete, and the metrics that they decide.
@@ -67,7 +62,7 @@ fn print_pair(rows: &[Row], progress: &Experiment) {
         let about = json!({
             "benchmark": benchmark,
             "pair": pair,
-            "first": first.name(),
+            "first": first,
             "base": values(row),
             "head": values(&rows[other]),
             "elapsed_seconds": progress.elapsed(),

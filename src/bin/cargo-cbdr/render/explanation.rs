@@ -1,8 +1,6 @@
 //! Why a benchmark regressed, as a table of functions, for all formats.
 
-use cargo_cbdr::model::explanation::{Cost, Explanation, FunctionCost, HotLines, LineCost};
-use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::side::{Pair, Side};
+use cargo_cbdr::model::{Cost, Explanation, FunctionCost, HotLines, LineCost, Pair, Side, Unit};
 
 use super::table::{Building, TextTable};
 use crate::ui::text;
@@ -30,72 +28,62 @@ pub(crate) fn tables(explanation: &Explanation) -> impl Iterator<Item = Explaine
 
 fn explained(explanation: &Explanation) -> Explained {
     let Explanation { benchmark, cost, functions, .. } = explanation;
-    let (unit, caption) = match cost {
-        Cost::Instructions(_) => {
-            (Unit::Count, "Instructions of each function: first those whose code differs.")
-        }
+    let (unit, noun, caption) = match cost {
+        Cost::Instructions(_) => (
+            Unit::Count,
+            "function",
+            "Instructions of each function: first those whose code differs.",
+        ),
         Cost::Seconds(_) => (
             Unit::Seconds,
+            "function",
             "Time of an iteration spent in each function, sampled by perf: first those whose \
              code differs.",
         ),
-        Cost::Bytes(_) => (Unit::Bytes, "Machine code of each crate whose size differs."),
+        Cost::Bytes(_) => (Unit::Bytes, "crate", "Machine code of each crate whose size differs."),
     };
-    let number = |value: f64| text::value(value, &unit);
-    let all = number(cost.values().base);
-    if functions.is_empty() {
-        let title = match cost {
-            Cost::Instructions(_) => format!(
-                "`{benchmark}` executes {all} instructions on both sides, and no function differs by \
-                 0.01% of them: they take longer, because of memory, caches or branch prediction, \
-                 or what differs is too small a part of the process"
-            ),
-            Cost::Seconds(_) => format!(
-                "the samples of perf show no function of `{benchmark}` whose time differs by more than \
-                 it varies from run to run"
-            ),
-            Cost::Bytes(_) => {
-                format!("the executable of `{benchmark}` does not name the crates of its code")
-            }
-        };
-        return Explained { title, caption, table: TextTable::default(), rest: None };
-    }
+    let all = text::value(cost.values().base, &unit);
     // The totals hold what differs from run to run.
     let sum = |side: Side| functions.iter().map(|function| function.cost.values()[side]).sum();
     let (before, after): (f64, f64) = (sum(Side::Base), sum(Side::Head));
-    let change = number((after - before).abs());
+    let change = text::value((after - before).abs(), &unit);
     let word = |less, more| if after < before { less } else { more };
-    let title = match cost {
-        Cost::Instructions(_) => {
+    let title = match (cost, functions.is_empty()) {
+        (Cost::Instructions(_), true) => format!(
+            "`{benchmark}` executes {all} instructions on both sides, and no function differs by \
+             0.01% of them: they take longer, because of memory, caches or branch prediction, \
+             or what differs is too small a part of the process"
+        ),
+        (Cost::Seconds(_), true) => format!(
+            "the samples of perf show no function of `{benchmark}` whose time differs by more than \
+             it varies from run to run"
+        ),
+        (Cost::Bytes(_), true) => {
+            format!("the executable of `{benchmark}` does not name the crates of its code")
+        }
+        (Cost::Instructions(_), false) => {
             let more = word("fewer", "more");
             let what = if change == "1" { "instruction" } else { "instructions" };
             format!("one run of `{benchmark}` executes {change} {more} {what} (base: {all})")
         }
-        Cost::Seconds(_) => format!(
+        (Cost::Seconds(_), false) => format!(
             "sampled by perf, these functions of `{benchmark}` take {change} {}, out of {all}",
             word("shorter", "longer")
         ),
-        Cost::Bytes(_) => {
+        (Cost::Bytes(_), false) => {
             let more = word("less", "more");
             format!("these crates have {change} {more} code in `{benchmark}`, out of {all}")
         }
     };
-    let is_code = matches!(cost, Cost::Bytes(_));
-    let shown = &functions[..functions.len().min(FUNCTIONS)];
-    let table =
-        TextTable::of(shown).text(if is_code { "crate" } else { "function" }, |of| {
-            match of.name.as_str() {
-                "" => "other languages".to_owned(),
-                name => name.to_owned(),
-            }
-        });
-    let table =
-        costs(table, &unit, |of| of.cost.values()).text("code", |of| code(of).to_owned()).build();
-    let rest = functions.len().saturating_sub(FUNCTIONS) as u64;
-    let rest = (rest > 0).then(|| {
-        format!("and {}", text::count(rest, if is_code { "more crate" } else { "more function" }))
+    let (shown, rest) = functions.split_at(functions.len().min(FUNCTIONS));
+    let table = TextTable::of(shown).text(noun, |of| match of.name.as_str() {
+        "" => "other languages".to_owned(),
+        name => name.to_owned(),
     });
-    Explained { title, caption, table, rest }
+    let table = costs(table, &unit, |of| of.cost.values()).text("code", |of| code(of).to_owned());
+    let more = text::count(rest.len() as u64, &format!("more {noun}"));
+    let rest = (!rest.is_empty()).then(|| format!("and {more}"));
+    Explained { title, caption, table: table.build(), rest }
 }
 
 /// The lines of a function that are executed more often.
@@ -123,14 +111,14 @@ fn lines(hot: &HotLines) -> Explained {
 /// Adds the columns of a cost on both sides.
 fn costs<'a, R>(
     table: Building<'a, R>,
-    unit: &'a Unit,
-    values: impl Fn(&R) -> Pair<f64> + Copy + 'a,
+    unit: &Unit,
+    values: impl Fn(&R) -> Pair<f64>,
 ) -> Building<'a, R> {
-    let number = move |value: f64| text::value(value, unit);
+    let number = |value: f64| text::value(value, unit);
     table
-        .numbers("base", move |of| number(values(of).base))
-        .numbers("head", move |of| number(values(of).head))
-        .numbers("change", move |of| {
+        .numbers("base", |of| number(values(of).base))
+        .numbers("head", |of| number(values(of).head))
+        .numbers("change", |of| {
             let Pair { base, head } = values(of);
             let sign = if head > base { '+' } else { '-' };
             format!("{sign}{}", number((head - base).abs()))

@@ -3,9 +3,7 @@
 
 use std::path::PathBuf;
 
-use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::model::outcome::Outcome;
-use cargo_cbdr::model::side::Side;
+use cargo_cbdr::model::{Better, Outcome, Side};
 use cargo_cbdr::settings::error::instead_of;
 use serde_json::Value;
 

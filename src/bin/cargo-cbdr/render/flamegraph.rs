@@ -4,8 +4,9 @@
 //! A picture has the widths of one side and the colours of the difference (Gregg 2014,
 //! *Differential flame graphs*): two pictures, so that what only one side executes is in one.
 
-use cargo_cbdr::model::explanation::{Cost, Explanation, StackCost, StackFrame};
-use cargo_cbdr::model::side::Side;
+use std::mem::discriminant;
+
+use cargo_cbdr::model::{Cost, Explanation, Pair, Side, StackCost, StackFrame};
 use inferno::flamegraph::color::{BasicPalette, Palette};
 use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
 
@@ -27,48 +28,20 @@ struct Scale {
 }
 
 impl Scale {
-    const INSTRUCTIONS: Scale =
-        Scale { parts: 1.0, shown: "instructions", title: "Instructions on the head" };
-
-    const TIME: Scale =
-        Scale { parts: 1e12, shown: "ps", title: "Time of an iteration on the head" };
-
-    fn of(explanation: &Explanation) -> Self {
-        // There are no call stacks of bytes.
-        if matches!(explanation.cost, Cost::Seconds(_)) { Scale::TIME } else { Scale::INSTRUCTIONS }
-    }
-
-    /// That of the first call stacks; those in another unit are left out.
-    fn of_all(explanations: &[Explanation]) -> Self {
-        let first = explanations.iter().find(|one| !one.stacks.is_empty());
-        first.map_or(Scale::INSTRUCTIONS, Scale::of)
+    fn of(cost: Cost) -> Self {
+        match cost {
+            Cost::Seconds(_) => {
+                Scale { parts: 1e12, shown: "ps", title: "Time of an iteration on the head" }
+            }
+            // There are no call stacks of bytes.
+            Cost::Instructions(_) | Cost::Bytes(_) => {
+                Scale { parts: 1.0, shown: "instructions", title: "Instructions on the head" }
+            }
+        }
     }
 
     fn weight(&self, stack: &StackCost, side: Side) -> u64 {
         (stack.cost[side] * self.parts).round() as u64
-    }
-
-    fn options(&self, side: Side) -> Options<'static> {
-        let mut options = Options::default();
-        options.colors = Palette::Basic(BasicPalette::Red);
-        options.count_name = self.shown.to_owned();
-        options.text_truncate_direction = TextTruncateDirection::Left;
-        // The difference is always that of the head to the base; the second number is the width.
-        options.negate_differentials = side == Side::Base;
-        options
-    }
-
-    /// The stacks of all benchmarks whose cost is in this unit, each below the benchmark's name.
-    fn together<'e>(
-        &self,
-        explanations: &'e [Explanation],
-    ) -> impl Iterator<Item = (Option<&'e str>, &'e StackCost)> {
-        let unit = self.shown;
-        let has_unit = move |one: &&Explanation| Scale::of(one).shown == unit;
-        explanations.iter().filter(has_unit).flat_map(|explanation| {
-            let root = Some(explanation.benchmark.as_str());
-            explanation.stacks.iter().map(move |stack| (root, stack))
-        })
     }
 
     /// The stacks with the costs of the other side and of this one, sorted.
@@ -87,17 +60,41 @@ impl Scale {
         lines.sort_unstable();
         lines
     }
+
+    fn options(&self, side: Side) -> Options<'static> {
+        let mut options = Options::default();
+        options.colors = Palette::Basic(BasicPalette::Red);
+        options.count_name = self.shown.to_owned();
+        options.text_truncate_direction = TextTruncateDirection::Left;
+        // The difference is always that of the head to the base; the second number is the width.
+        options.negate_differentials = side == Side::Base;
+        options
+    }
+}
+
+/// The stacks of all benchmarks, each below the benchmark's name, and their scale: that of the
+/// first ones. Those in another unit are left out.
+fn together(all: &[Explanation]) -> (Scale, impl Iterator<Item = (Option<&str>, &StackCost)>) {
+    let mut known = all.iter().filter(|one| !one.stacks.is_empty()).peekable();
+    let cost = known.peek().map_or(Cost::Instructions(Pair::default()), |first| first.cost);
+    let stacks = known.filter(move |one| discriminant(&one.cost) == discriminant(&cost)).flat_map(
+        |explanation| {
+            let root = Some(explanation.benchmark.as_str());
+            explanation.stacks.iter().map(move |stack| (root, stack))
+        },
+    );
+    (Scale::of(cost), stacks)
 }
 
 /// A file that a browser shows, in which one can zoom and search.
 pub(crate) fn file(explanations: &[Explanation]) -> String {
-    let scale = Scale::of_all(explanations);
+    let (scale, stacks) = together(explanations);
     let mut options = scale.options(Side::Head);
     options.title = scale.title.to_owned();
     options.subtitle =
         Some(format!("red: more than on the base, blue: less; {MARK}: the code differs"));
     options.min_width = LEAST_WIDTH;
-    let mut lines = scale.lines(scale.together(explanations), Side::Head, true);
+    let mut lines = scale.lines(stacks, Side::Head, true);
     if lines.is_empty() {
         lines.push("nothing has regressed, or its call stacks are not known 1 1".to_owned());
     }
@@ -107,23 +104,20 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
 /// The stacks of a side, for other programs: a line for each, with its instructions or
 /// picoseconds.
 pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
-    let mut text = String::new();
-    let scale = Scale::of_all(explanations);
-    for (root, stack) in scale.together(explanations) {
+    let (scale, stacks) = together(explanations);
+    let line = |(root, stack)| {
         let names = names(root, stack, |frame| frame.function.clone());
         let weight = scale.weight(stack, side);
-        if weight > 0 {
-            text += &format!("{names} {weight}\n");
-        }
-    }
-    text
+        (weight > 0).then(|| format!("{names} {weight}\n"))
+    };
+    stacks.filter_map(line).collect()
 }
 
 /// A picture in a page, this many pixels wide, with the widths of a side. Where that is narrow,
 /// functions have no paths. `None` where the stacks are not known.
 pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
     let paths = width >= WIDE;
-    let scale = Scale::of(explanation);
+    let scale = Scale::of(explanation.cost);
     let lines = scale.lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
     if lines.is_empty() {
         return None;
@@ -190,8 +184,6 @@ fn names(root: Option<&str>, stack: &StackCost, name: impl Fn(&StackFrame) -> St
 
 #[cfg(test)]
 mod tests {
-    use cargo_cbdr::model::side::Pair;
-
     use super::*;
 
     fn explanation(stacks: &[(&[&str], u64, u64)]) -> Explanation {

@@ -1,32 +1,12 @@
-//! The result as annotations of a GitHub workflow, and the summary of its job.
+//! The result as annotations of a GitHub workflow.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
-use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::model::outcome::{Doubt, Verdict};
+use cargo_cbdr::model::{Doubt, Notice, Verdict};
 
 use super::escape::{command_data, command_property};
-use super::markdown;
 use super::readable::{Readable, ResultRow};
 use crate::ui::{grouped, notices, text};
-
-/// Where the summary of the job is, if there is one.
-pub(super) fn summary() -> Option<PathBuf> {
-    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// Opens the summary of the job. Earlier steps may have written to it.
-pub(super) fn open_summary(path: &Path) -> io::Result<File> {
-    Ok(fs_err::OpenOptions::new().create(true).append(true).open(path)?.into_parts().0)
-}
-
-/// Appends to the summary of the job.
-pub(super) fn write_summary(mut file: &File, result: &Readable<'_>) -> io::Result<()> {
-    // With one write, since other steps may write, too.
-    file.write_all(format!("{}\n", markdown::summary(result)).as_bytes())
-}
 
 /// Writes an annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.
@@ -34,6 +14,10 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
     let outcome = result.outcome;
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
+    let mut annotate = |level: &str, title: &str, message: &str| {
+        let (title, message) = (command_property(title), command_data(message));
+        writeln!(out, "::{level} title={title}::{message}")
+    };
     let suite = outcome.suite_gates().map(|(of, metric)| ResultRow::of(of, metric));
     for row in result.rows.iter().filter(|row| row.metric.gates).cloned().chain(suite) {
         let level = match row.metric.verdict {
@@ -43,7 +27,7 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         };
         let verdict = row.metric.verdict.map(text::verdict).unwrap_or_default();
         let title = format!("{verdict}: {} of {}", row.metric.name, row.benchmark.name);
-        writeln!(out, "{}", annotation(level, &title, &row.sentence()))?;
+        annotate(level, &title, &row.sentence())?;
     }
     for notice in &outcome.notices {
         let (level, title) = match notice {
@@ -52,12 +36,11 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
             Notice::NoTime(_) => (doubt(Doubt::Inconclusive), "cargo cbdr: not measured"),
             _ => continue,
         };
-        writeln!(out, "{}", annotation(level, title, &grouped::text(notice)))?;
+        annotate(level, title, &grouped::text(notice))?;
     }
     if !outcome.removed.is_empty() {
-        let message = notices::removed(&outcome.removed);
-        let annotation = annotation(doubt(Doubt::Removed), "cargo cbdr: removed", &message);
-        writeln!(out, "{annotation}")?;
+        let removed = notices::removed(&outcome.removed);
+        annotate(doubt(Doubt::Removed), "cargo cbdr: removed", &removed)?;
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
@@ -66,10 +49,9 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         Some(Verdict::Regression) if outcome.likely_slower.is_some() => "error",
         _ => "notice",
     };
-    let title = format!("cargo cbdr: {}", result.title);
-    writeln!(out, "{}", annotation(level, &title, &result.answer.to_string()))
-}
-
-fn annotation(level: &str, title: &str, message: &str) -> String {
-    format!("::{level} title={}::{}", command_property(title), command_data(message))
+    annotate(
+        level,
+        &format!("cargo cbdr: {}", result.answer.title(outcome.verdict)),
+        &result.answer.to_string(),
+    )
 }

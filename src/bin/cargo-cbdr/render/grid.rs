@@ -172,8 +172,7 @@ mod tests {
             .replaces(4)
             .leaves(3)
             .numbers("change", |_| "+10.0%".to_owned())
-            .numbers("never", |_| "x".to_owned())
-            .shown_if(false)
+            .when(false, |table| table.numbers("never", |_| "x".to_owned()))
             .build();
         lines(most, &table)
     }

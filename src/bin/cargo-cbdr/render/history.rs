@@ -1,13 +1,12 @@
 //! The output of `history record`, `history check` and `history list`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use cargo_cbdr::flows::history::check::{BaselineRule, CheckReport, CheckedResult, MetricScore};
 use cargo_cbdr::flows::history::list::{ListedSeries, ListedValue, Listing};
 use cargo_cbdr::flows::history::note::ResultKey;
 use cargo_cbdr::flows::history::record::RecordReport;
-use cargo_cbdr::model::metric::Unit;
-use cargo_cbdr::model::outcome::Verdict;
+use cargo_cbdr::model::{Unit, Verdict};
 use cargo_cbdr::stats::lookback::best;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Commit;
@@ -18,24 +17,17 @@ use super::grid;
 use super::table::TextTable;
 use crate::ui::{fold, grouped, text, verdict_style};
 
-pub(crate) fn recorded(out: &mut dyn Write, report: &RecordReport) -> std::io::Result<()> {
-    for result in &report.results {
-        print_heading(out, &result.key)?;
-        if let Some(error) = &result.error {
-            print_failure(out, error)?;
-            continue;
-        }
+pub(crate) fn recorded(out: &mut dyn Write, report: &RecordReport) -> io::Result<()> {
+    report.results.iter().try_for_each(|result| {
         let table = TextTable::of(&result.metrics)
-            .text("metric", |of| of.metric().name)
+            .text("metric", |of| of.name.clone())
             .numbers("best", |of| {
                 let metric = of.metric();
                 value(best(&of.values, metric.better), &metric.unit, "-")
             })
-            .numbers("runs", |of| of.values.len().to_string())
-            .build();
-        grid::print(out, &table)?;
-    }
-    Ok(())
+            .numbers("runs", |of| of.values.len().to_string());
+        print_result(out, &result.key, result.error.as_deref(), &table.build())
+    })
 }
 
 /// What was recorded as one JSON object.
@@ -62,14 +54,23 @@ pub(crate) fn heading(key: &ResultKey) -> String {
     format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
 }
 
-/// Prints the subject of a result.
-fn print_heading(out: &mut dyn Write, key: &ResultKey) -> std::io::Result<()> {
+fn print_heading(out: &mut dyn Write, key: &ResultKey) -> io::Result<()> {
     heading(key).lines().try_for_each(|line| fold::print(out, line, 4))
 }
 
-fn print_failure(out: &mut dyn Write, error: &str) -> std::io::Result<()> {
+/// Prints the subject of a result, and its numbers or how it failed.
+fn print_result(
+    out: &mut dyn Write,
+    key: &ResultKey,
+    error: Option<&str>,
+    numbers: &TextTable,
+) -> io::Result<()> {
+    print_heading(out, key)?;
     let style = verdict_style(Verdict::Regression);
-    fold::print(out, &format!("  {style}failed{style:#}: {}", line(error)), 4)
+    match error {
+        Some(why) => fold::print(out, &format!("  {style}failed{style:#}: {}", line(why)), 4),
+        None => grid::print(out, numbers),
+    }
 }
 
 /// A value with its unit, or `none`.
@@ -78,13 +79,8 @@ fn value(value: Option<f64>, unit: &Unit, none: &str) -> String {
 }
 
 /// Prints whether the results fit the history.
-pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> std::io::Result<()> {
+pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> io::Result<()> {
     for result in &report.results {
-        print_heading(out, &result.key)?;
-        if let Some(error) = &result.error {
-            print_failure(out, error)?;
-            continue;
-        }
         let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.metric.name.clone())
             .numbers("value", |of| text::value(of.value, &of.metric.unit))
@@ -94,10 +90,9 @@ pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> std::io::Resul
             .numbers("commits", |of| of.past.commits.to_string())
             .numbers("outliers", |of| of.past.outliers.to_string())
             .text("verdict", |of| of.verdict.map_or("", text::verdict).to_owned())
-            .styled(|of| of.verdict.map(verdict_style))
-            .build();
-        grid::print(out, &table)?;
-        for score in result.metrics.iter().filter(|score| score.verdict.is_some()) {
+            .styled(|of| of.verdict.map(verdict_style));
+        print_result(out, &result.key, result.error.as_deref(), &table.build())?;
+        for score in result.metrics.iter().filter(|score| score.gates) {
             if let Some(reason) = &score.reason {
                 let reason = line(&format!("{}: {reason}", score.metric.name));
                 fold::print(out, &format!("  {reason}"), 4)?;
@@ -140,7 +135,7 @@ pub(crate) fn signed(z: f64) -> String {
 fn summary(report: &CheckReport) -> String {
     let results = report.results.iter();
     let scores = results.flat_map(|of| of.metrics.iter().map(move |score| (of, score)));
-    let mut gating = scores.filter(|(_, score)| score.verdict.is_some());
+    let mut gating = scores.filter(|(_, score)| score.gates);
     let off = |(result, score): (&CheckedResult, &MetricScore)| {
         let (metric, name) = (&score.metric.name, result.key.case.full_name());
         let (z, limit) = (z(score, "?"), report.z_threshold);
@@ -181,69 +176,52 @@ pub(crate) fn check_json(report: &CheckReport) -> Value {
         "window": report.window,
         "z_threshold": report.z_threshold,
         "min_history": report.min_history,
-        "results": report.results.iter().map(result_json).collect::<Vec<_>>(),
+        "results": report.results,
         "skipped": skipped,
     })
 }
 
-fn result_json(result: &CheckedResult) -> Value {
-    let metric = |score: &MetricScore| {
-        json!({
-            "name": score.metric.name,
-            "unit": score.metric.unit,
-            "better": score.metric.better,
-            "gates": score.verdict.is_some(),
-            "value": score.value,
-            "mean": score.past.mean,
-            "deviation": score.past.deviation,
-            "z": score.z,
-            "commits": score.past.commits,
-            "results": score.past.results,
-            "outliers": score.past.outliers,
-            "verdict": score.verdict,
-            "reason": score.reason,
-        })
-    };
-    json!({
-        "case": result.key.case,
-        "hardware": result.key.hardware,
-        "context": result.key.context,
-        "verdict": result.verdict(),
-        "error": result.error,
-        "metrics": result.metrics.iter().map(metric).collect::<Vec<_>>(),
-    })
-}
-
-pub(crate) fn print_list(listing: &Listing) -> std::io::Result<()> {
+pub(crate) fn print_list(listing: &Listing) -> io::Result<()> {
     let out = &mut anstream::stdout().lock();
     for series in &listing.series {
-        print_heading(out, &series.key)?;
-        writeln!(out, "  {}:", line(&series.metric.name))?;
+        let ListedSeries { key, metric, next, .. } = series;
+        print_heading(out, key)?;
+        writeln!(out, "  {}:", line(&metric.name))?;
         grid::print(out, &table(series, &listing.commits))?;
-        let unit = &series.metric.unit;
-        let mean = value(series.next.mean, unit, "?");
-        let deviation = value(series.next.deviation, unit, "?");
-        let commits = text::count(series.next.commits as u64, "commit");
+        let [mean, deviation] = [next.mean, next.deviation].map(|it| value(it, &metric.unit, "?"));
+        let commits = text::count(next.commits as u64, "commit");
         writeln!(out, "  next: {mean} ± {deviation}, from {commits}")?;
     }
     Ok(())
 }
 
-/// A listed series, commit by commit.
+/// A listed series, commit by commit: its annotations, results and failures.
 pub(crate) fn table(series: &ListedSeries, commits: &[Commit]) -> TextTable {
-    let rows = commits.iter().enumerate().flat_map(|(at, commit)| rows_of(series, at, commit));
+    let row = |at, result, mark, verdict| ListedRow { at, result, mark, verdict };
+    let changes = series.changes.iter().map(|(at, why)| {
+        row(*at, None, format!("change: {}", line(why)), Some(Verdict::Inconclusive))
+    });
+    let values = series.values.iter().map(|result| {
+        let mark = if result.statistics.is_outlier { "outlier" } else { "" };
+        row(result.commit, Some(result), mark.to_owned(), None)
+    });
+    let failures = series.failures.iter().map(|(at, why)| {
+        let mark = format!("failed: {}", text::cut(&line(why), 60));
+        row(*at, None, mark, Some(Verdict::Regression))
+    });
+    let mut rows: Vec<ListedRow<'_>> = changes.chain(values).chain(failures).collect();
+    rows.sort_by_key(|row| row.at);
     let unit = &series.metric.unit;
-    TextTable::of(&rows.collect::<Vec<_>>())
-        .text("commit", |of| abbreviated(&of.commit.id).to_owned())
+    let mean = |result: &ListedValue| result.statistics.mean_before;
+    TextTable::of(&rows)
+        .text("commit", |of| abbreviated(&commits[of.at].id).to_owned())
         .numbers("value", |of| value(of.result.map(|result| result.value), unit, ""))
-        .numbers("mean before", |of| {
-            value(of.result.and_then(|result| result.statistics.mean_before), unit, "")
-        })
+        .numbers("mean before", |of| value(of.result.and_then(mean), unit, ""))
         .numbers(Z, |of| {
             let z = of.result.and_then(|result| result.z(series.metric.better));
             z.map_or(String::new(), signed)
         })
-        .text("subject", |of| text::cut(&line(&of.commit.summary), 50))
+        .text("subject", |of| text::cut(&line(&commits[of.at].summary), 50))
         .text("", |of| of.mark.clone())
         .styled(|of| of.verdict.map(verdict_style))
         .build()
@@ -251,26 +229,9 @@ pub(crate) fn table(series: &ListedSeries, commits: &[Commit]) -> TextTable {
 
 /// A row of a listed series: an annotation, a result or a failure.
 struct ListedRow<'a> {
-    commit: &'a Commit,
+    /// The index of its commit.
+    at: usize,
     result: Option<&'a ListedValue>,
     mark: String,
     verdict: Option<Verdict>,
-}
-
-/// The rows of a commit: its annotations, results and failures.
-fn rows_of<'a>(series: &'a ListedSeries, number: usize, commit: &'a Commit) -> Vec<ListedRow<'a>> {
-    let row = |result, mark, verdict| ListedRow { commit, result, mark, verdict };
-    let changes =
-        series.changes.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
-            row(None, format!("change: {}", line(why)), Some(Verdict::Inconclusive))
-        });
-    let values = series.values.iter().filter(|result| result.commit == number).map(|result| {
-        let mark = if result.statistics.is_outlier { "outlier" } else { "" };
-        row(Some(result), mark.to_owned(), None)
-    });
-    let failures = series.failures.iter().filter(|(at, _)| *at == number).map(|(_, why)| {
-        let mark = format!("failed: {}", text::cut(&line(why), 60));
-        row(None, mark, Some(Verdict::Regression))
-    });
-    changes.chain(values).chain(failures).collect()
 }

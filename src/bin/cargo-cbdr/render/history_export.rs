@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
-use cargo_cbdr::flows::history::note::{CommitNote, NotedResult};
+use cargo_cbdr::flows::history::note::{CommitNote, NotedResult, ResultKey};
 use serde_json::{Value, json};
 
 use super::escape::line;
@@ -36,41 +36,43 @@ const COLUMNS: &str = "commit,time,id,repository,benchmark,package,subject,args,
 fn csv(notes: &BTreeMap<String, CommitNote>) -> io::Result<()> {
     let mut out = csv::Writer::from_writer(io::stdout().lock());
     out.write_record(COLUMNS.split(','))?;
-    for noted in notes.values().flat_map(|note| &note.results) {
-        let NotedResult { id, time, result } = noted;
+    for NotedResult { id, time, result } in notes.values().flat_map(|note| &note.results) {
+        let ResultKey { case, hardware, context } = &result.key;
         let of_result: [&str; 17] = [
             &result.commit,
             &rfc3339(*time),
             id,
             &result.repository,
-            &result.key.case.full_name(),
-            &result.key.case.package,
-            &result.key.case.subject,
-            &result.key.case.args.join(" "),
-            &result.key.hardware.cpu,
-            &result.key.hardware.cores.to_string(),
-            &result.key.hardware.memory_mib.to_string(),
-            &result.key.hardware.os,
-            &result.key.context.rustc,
-            &result.key.context.host,
-            &result.key.context.profile,
-            &result.key.context.features.join(" "),
+            &case.full_name(),
+            &case.package,
+            &case.subject,
+            &case.args.join(" "),
+            &hardware.cpu,
+            &hardware.cores.to_string(),
+            &hardware.memory_mib.to_string(),
+            &hardware.os,
+            &context.rustc,
+            &context.host,
+            &context.profile,
+            &context.features.join(" "),
             result.error.as_deref().unwrap_or_default(),
         ];
         let of_result = of_result.map(cell);
-        let mut write = |of_repetition: [&str; 5]| {
-            out.write_record(of_result.iter().map(String::as_str).chain(of_repetition))
-        };
-        if result.metrics.is_empty() {
-            write([""; 5])?;
-        }
-        for metric in &result.metrics {
-            let (name, unit) = (cell(&metric.name), cell(&metric.unit));
-            let better = metric.better.to_string();
-            for (repetition, value) in (1_u32..).zip(&metric.values) {
-                let (repetition, value) = (repetition.to_string(), value.to_string());
-                write([&name, &unit, &better, &repetition, &value])?;
-            }
+        let repetitions = result.metrics.iter().flat_map(|metric| {
+            let (name, unit, better) = (cell(&metric.name), cell(&metric.unit), metric.better);
+            (1_u32..).zip(&metric.values).map(move |(number, value)| {
+                [
+                    name.clone(),
+                    unit.clone(),
+                    better.to_string(),
+                    number.to_string(),
+                    value.to_string(),
+                ]
+            })
+        });
+        let without = result.metrics.is_empty().then(Default::default);
+        for of_repetition in repetitions.chain(without) {
+            out.write_record(of_result.iter().chain(&of_repetition))?;
         }
     }
     out.flush()

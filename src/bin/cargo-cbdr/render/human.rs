@@ -3,17 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use anstyle::Style;
-use cargo_cbdr::model::outcome::{
-    BenchmarkResult, MeanDifference, Method, MetricResult, Outcome, Status, Verdict,
-};
-use cargo_cbdr::model::side::Pair;
+use cargo_cbdr::model::{BenchmarkResult, Method, Outcome, Pair, Status, Verdict};
 
 use super::answer::{UNDECIDED, is_better};
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
-use super::readable::{self, Readable, ResultLine, ResultRow};
+use super::readable::{self, CellTexts, Readable, ResultRow};
 use super::table::{Building, TextTable};
 use crate::ui::verbosity::verbosity;
 use crate::ui::{fold, text, verdict_style};
@@ -123,8 +119,9 @@ fn is_shown(row: &ResultRow<'_>) -> bool {
 /// The metrics of a benchmark: those that gate, if any, those that were requested, and with
 /// `--verbose` the others.
 fn table(out: &mut dyn Write, all: &Readable<'_>, benchmark: &BenchmarkResult) -> io::Result<()> {
-    let Pair { base, head } = readable::sides(benchmark);
-    let limits = limits(all.of(benchmark));
+    let sides = readable::sides(benchmark);
+    let rows: Vec<&ResultRow<'_>> = all.of(benchmark).collect();
+    let limits = limits(&rows);
     let subject = match &benchmark.labels {
         Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
         None => line(&benchmark.name),
@@ -132,36 +129,29 @@ fn table(out: &mut dyn Write, all: &Readable<'_>, benchmark: &BenchmarkResult) -
     let pairs = text::count(benchmark.pairs, "pair");
     let subject = if benchmark.pairs > 0 { format!("{subject}: {pairs}") } else { subject };
     print_title(out, vec![subject, format!("{}s", all.estimate)], &limits)?;
-    let any_gates = benchmark.metrics.iter().any(|metric| metric.gates);
-    let shown: Vec<&ResultRow<'_>> =
-        all.of(benchmark).filter(|row| !any_gates || is_shown(row)).collect();
-    let has_layouts = readable::has_layouts(&all.of(benchmark).collect::<Vec<_>>());
+    let has_layouts = readable::has_layouts(&rows);
+    let any_gates = rows.iter().any(|row| row.metric.gates);
+    let (shown, hidden): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| !any_gates || is_shown(row));
+    let shows_mean = verbosity().is_verbose && shown.iter().any(|row| row.cells.shows_mean());
     let looked_at_once = matches!(benchmark.method, Some(Method::Paired | Method::Welch));
-    let rows = ResultLine::with_before(shown.iter().map(|row| ResultLine::of(row)));
-    let table = TextTable::of(&rows).text("metric", |line| line.cell(|cells| &cells.name));
-    let table = values(table, &Pair { base, head }, benchmark.method == Some(Method::Judge))
-        .text("measured", |line| line.cell(|cells| &cells.measured))
-        .shown_if(has_layouts)
-        .leaves(3)
-        .numbers("mean", |line| line.cell(|cells| &cells.mean))
-        .shown_if(verbosity().is_verbose && readable::shows_mean(&shown))
-        .leaves(5)
-        .numbers("difference", |line| line.of_row(|row| difference(row.metric)))
-        .shown_if(looked_at_once)
-        .leaves(6)
-        .numbers("threshold", |line| line.of_row(threshold))
-        .shown_if(limits.len() > 1)
-        .leaves(3)
-        .text("verdict", |line| line.cell(|cells| &cells.verdict))
-        .shown_if(any_gates)
-        .build();
-    grid::print(out, &table)?;
-    match benchmark.metrics.len() - shown.len() {
+    let lines = readable::lines(&shown);
+    let table = TextTable::of(&lines)
+        .text("metric", |of| if of.is_before { of.subject.clone() } else { of.metric.clone() });
+    let table = values(table, &sides, benchmark.method == Some(Method::Judge))
+        .when(has_layouts, |table| table.text("measured", |of| of.measured.clone()).leaves(3))
+        .when(shows_mean, |table| table.numbers("mean", |of| of.mean.clone()).leaves(5))
+        .when(looked_at_once, |table| {
+            table.numbers("difference", |of| of.difference.clone()).leaves(6)
+        })
+        .when(limits.len() > 1, |table| {
+            table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
+        })
+        .when(any_gates, |table| table.text("verdict", |of| of.verdict.clone()));
+    grid::print(out, &table.build())?;
+    match hidden.len() as u64 {
         0 => Ok(()),
-        hidden => {
-            let hidden = text::count(hidden as u64, "more metric");
-            writeln!(out, "  {hidden} with --verbose")
-        }
+        hidden => writeln!(out, "  {} with --verbose", text::count(hidden, "more metric")),
     }
 }
 
@@ -178,44 +168,27 @@ fn print_title(
 
 /// Adds the values of both sides, the change and its bounds. The judge's changes have none.
 fn values<'a>(
-    table: Building<'a, ResultLine<'a>>,
+    table: Building<'a, CellTexts>,
     Pair { base, head }: &Pair<String>,
     judges: bool,
-) -> Building<'a, ResultLine<'a>> {
+) -> Building<'a, CellTexts> {
     table
-        .numbers(base, |line| line.cell(|cells| &cells.base))
+        .numbers(base, |of| of.base.clone())
         .leaves(4)
-        .numbers(head, |line| line.cell(|cells| &cells.head))
+        .numbers(head, |of| of.head.clone())
         .leaves(4)
-        .numbers(&format!("{base} → {head}"), |line| line.cell(|cells| &cells.both))
+        .numbers(&format!("{base} → {head}"), |of| of.both.clone())
         .replaces(4)
         .leaves(2)
-        .numbers("change", |line| line.cell(|cells| &cells.change))
-        .intervals("interval", |line| line.cell(|cells| &cells.interval))
-        .shown_if(!judges)
-        .leaves(1)
-        .styled(style)
+        .numbers("change", |of| of.change.clone())
+        .when(!judges, |table| table.intervals("interval", |of| of.interval.clone()).leaves(1))
+        .styled(|of| of.style)
 }
 
 /// The different thresholds.
-fn limits<'r, 'a: 'r>(rows: impl Iterator<Item = &'r ResultRow<'a>>) -> BTreeSet<&'r str> {
-    rows.filter_map(|row| row.cells.threshold.as_deref()).collect()
-}
-
-fn threshold(row: &ResultRow<'_>) -> String {
-    row.cells.threshold.clone().unwrap_or_else(|| "-".to_owned())
-}
-
-/// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
-fn difference(metric: &MetricResult) -> String {
-    let Some(MeanDifference { lower, estimate, upper }) = metric.difference else {
-        return "-".to_owned();
-    };
-    let (numbers, symbol) = text::in_one_unit(&[estimate, lower, upper], &metric.unit, 4);
-    let sign = |number: &str| if number.starts_with('-') { "" } else { "+" };
-    let signed = |at: usize| format!("{}{}", sign(&numbers[at]), numbers[at]);
-    let [estimate, lower, upper] = [0, 1, 2].map(signed);
-    line(&format!("{estimate} {symbol} [{lower}, {upper}]"))
+fn limits<'r>(rows: &[&'r ResultRow<'_>]) -> BTreeSet<&'r str> {
+    let limits = rows.iter().map(|row| row.cells.threshold.as_str());
+    limits.filter(|limit| !limit.is_empty()).collect()
 }
 
 /// The lines of a terminal for everything around the rows of a table: the answer, headings and
@@ -236,10 +209,9 @@ const LEAST: usize = 5;
 /// for all that were not measured, and for all that are unaffected.
 fn overview(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     let benchmarks = result.outcome.benchmarks.as_slice();
-    let rows = rows(result);
-    let shown: Vec<&ResultRow<'_>> = rows.iter().filter_map(|line| line.row).collect();
-    let only_metric = readable::only_metric(&shown);
-    let limits = limits(shown.iter().copied());
+    let (rows, without) = rows(result);
+    let only_metric = readable::only_metric(&rows);
+    let limits = limits(&rows);
     let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
     title.extend(LISTED.into_iter().filter_map(|(status, word)| {
         let number = benchmarks.iter().filter(|one| one.status == status).count();
@@ -247,29 +219,24 @@ fn overview(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     }));
     title.extend(only_metric.map(|only| line(&readable::estimate_of(result.estimate, only))));
     print_title(out, title, &limits)?;
-    let has_layouts = readable::has_layouts(&shown);
-    let judges = shown.iter().any(|row| row.metric.judgement.is_some());
+    let has_layouts = readable::has_layouts(&rows);
+    let judges = rows.iter().any(|row| row.metric.judgement.is_some());
+    let names_metrics = !rows.is_empty() && only_metric.is_none();
     let room = fold::output_height().filter(|_| !verbosity().is_verbose);
-    let befores = shown.iter().filter(|row| row.before.is_some()).count();
-    let (rows, left_out) = fitting(rows, room.map(|all| all.saturating_sub(AROUND + befores)));
-    let rows = ResultLine::with_before(rows.into_iter());
-    let table = TextTable::of(&rows)
-        .text("benchmark", name)
-        .text("metric", |line| line.of_row(|row| row.cells.name.clone()))
-        .shown_if(!shown.is_empty() && only_metric.is_none())
-        .text("measured", |line| line.cell(|cells| &cells.measured))
-        .shown_if(has_layouts)
-        .leaves(5)
-        .numbers("pairs", |line| line.of_row(|row| row.metric.summary.pairs.to_string()))
-        .shown_if(!judges && !has_layouts)
-        .leaves(5);
+    let (lines, left_out) = fitting(rows, without, room.map(|all| all.saturating_sub(AROUND)));
+    let table = TextTable::of(&lines)
+        .text("benchmark", |of| of.subject.clone())
+        .when(names_metrics, |table| table.text("metric", |of| of.metric.clone()))
+        .when(has_layouts, |table| table.text("measured", |of| of.measured.clone()).leaves(5))
+        .when(!judges && !has_layouts, |table| {
+            table.numbers("pairs", |of| of.pairs.clone()).leaves(5)
+        });
     let table = values(table, &Pair { base: "base".to_owned(), head: "head".to_owned() }, judges)
-        .numbers("threshold", |line| line.of_row(threshold))
-        .shown_if(limits.len() > 1)
-        .leaves(3)
-        .text("verdict", |line| if line.is_before { String::new() } else { overview_verdict(line) })
-        .build();
-    grid::print(out, &table)?;
+        .when(limits.len() > 1, |table| {
+            table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
+        })
+        .text("verdict", |of| of.verdict.clone());
+    grid::print(out, &table.build())?;
     if let Some(left_out) = left_out {
         fold::print(out, &format!("  {left_out} (--verbose lists all)"), CONTINUED)?;
     }
@@ -281,30 +248,33 @@ fn overview(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
     })
 }
 
-/// The rows for which there is room, and what the others are: `not shown: 24 without a
+/// The lines for which there is room, and what the others are: `not shown: 24 without a
 /// regression`. The answer above the table should stay on the screen, so if there are too many
 /// rows, those that passed leave, then those that became better, then the undecided ones.
 /// Regressions never do.
 fn fitting(
-    rows: Vec<ResultLine<'_>>,
+    rows: Vec<&ResultRow<'_>>,
+    without: Vec<CellTexts>,
     room: Option<usize>,
-) -> (Vec<ResultLine<'_>>, Option<String>) {
-    let Some(room) = room.filter(|room| rows.len() > *room) else { return (rows, None) };
-    let rank = |line: &ResultLine<'_>| line.row.map(|row| row.metric.rank());
-    let is_plain = |line: &ResultLine<'_>| {
-        let is_remarkable = |row: &ResultRow<'_>| row.metric.warned || is_better(row.metric);
-        rank(line).is_none_or(|rank| rank > 1) && !line.row.is_some_and(is_remarkable)
+) -> (Vec<CellTexts>, Option<String>) {
+    let befores = rows.iter().filter(|row| row.before.is_some()).count();
+    let room = room.map(|all| all.saturating_sub(befores));
+    let Some(room) = room.filter(|room| rows.len() + without.len() > *room) else {
+        return (readable::lines(&rows).into_iter().chain(without).collect(), None);
+    };
+    let is_plain = |row: &&ResultRow<'_>| {
+        row.metric.rank() > 1 && !row.metric.warned && !is_better(row.metric)
     };
     let (plain, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_plain);
-    let regressions = rows.iter().filter(|row| rank(row) == Some(0)).count();
+    let regressions = rows.iter().filter(|row| row.metric.rank() == 0).count();
     let others = rows.split_off(rows.len().min(room.max(regressions).max(LEAST)));
-    let mut counts: Vec<(String, u64)> = Vec::new();
-    for row in others.into_iter().chain(plain) {
-        let word = overview_verdict(&row);
-        let word = match word.as_str() {
-            "" | UNGATED => "not gating".to_owned(),
-            "no regression" => "without a regression".to_owned(),
-            _ => word,
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    let left_out = others.into_iter().chain(plain).map(|row| &row.cells).chain(&without);
+    for cells in left_out {
+        let word = match cells.verdict.as_str() {
+            "" | UNGATED => "not gating",
+            "no regression" => "without a regression",
+            word => word,
         };
         match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, number)) => *number += 1,
@@ -312,44 +282,24 @@ fn fitting(
         }
     }
     let counts = counts.into_iter().map(|(word, number)| format!("{number} {word}"));
-    (rows, Some(format!("not shown: {}", text::list(counts))))
+    (readable::lines(&rows), Some(format!("not shown: {}", text::list(counts))))
 }
 
-/// The rows of what may be affected, the worst first: at least one for each benchmark.
-fn rows<'r>(result: &'r Readable<'_>) -> Vec<ResultLine<'r>> {
-    let mut shown: Vec<&ResultRow<'_>> = result.rows.iter().filter(|row| is_shown(row)).collect();
-    shown.retain(|row| !readable::is_listed(row.benchmark.status));
-    shown.sort_by(|one, other| {
-        let by_gain = || is_better(other.metric).cmp(&is_better(one.metric));
-        one.metric.by_severity(other.metric).then_with(by_gain)
-    });
-    let without = result.outcome.benchmarks.iter().filter(|benchmark| {
-        !readable::is_listed(benchmark.status) && !result.of(benchmark).any(is_shown)
-    });
-    let without = without.map(|benchmark| ResultLine { benchmark, row: None, is_before: false });
-    shown.into_iter().map(ResultLine::of).chain(without).collect()
-}
-
-/// The name of a line's benchmark, or of what was measured before.
-fn name(of: &ResultLine<'_>) -> String {
-    if of.is_before { of.cell(|cells| &cells.name) } else { line(&of.benchmark.name) }
-}
-
-fn style(of: &ResultLine<'_>) -> Option<Style> {
-    match of.is_before {
-        true => Some(Style::new().dimmed()),
-        false => of.row.and_then(|row| row.metric.verdict.map(verdict_style)),
-    }
-}
-
-/// The verdict of a row, or why it has none.
-fn overview_verdict(line: &ResultLine<'_>) -> String {
-    match (line.row, line.benchmark.status) {
-        (Some(row), _) => row.cells.verdict.clone(),
-        (None, Status::Compared) if line.benchmark.pairs == 0 => "not measured".to_owned(),
-        (None, Status::Compared) => UNGATED.to_owned(),
-        (None, status) => status.to_string(),
-    }
+/// The rows of what may be affected, the worst first, and the benchmarks without one.
+fn rows<'r>(result: &'r Readable<'_>) -> (Vec<&'r ResultRow<'r>>, Vec<CellTexts>) {
+    let is_listed = |benchmark: &BenchmarkResult| readable::is_listed(benchmark.status);
+    let shown = result.rows.iter().filter(|row| is_shown(row) && !is_listed(row.benchmark));
+    let benchmarks = result.outcome.benchmarks.iter();
+    let without =
+        benchmarks.filter(|one| !is_listed(one) && !result.of(one).any(is_shown)).map(|one| {
+            let verdict = match one.status {
+                Status::Compared if one.pairs == 0 => "not measured".to_owned(),
+                Status::Compared => UNGATED.to_owned(),
+                status => status.to_string(),
+            };
+            CellTexts::without_metric(one, verdict)
+        });
+    (shown.collect(), without.collect())
 }
 
 #[cfg(test)]
@@ -367,10 +317,10 @@ mod tests {
         metrics.extend(["f", "g"].map(|name| (name, time(0.0, good))));
         let outcome = outcome(bad, metrics);
         let readable = Readable::new(&outcome, &CommandLine::default());
-        let all = rows(&readable);
         let names = |room| {
-            let (rows, left_out) = fitting(all.clone(), room);
-            let names: Vec<&str> = rows.iter().map(|line| line.benchmark.name.as_str()).collect();
+            let (all, without) = rows(&readable);
+            let (lines, left_out) = fitting(all, without, room);
+            let names: Vec<&str> = lines.iter().map(|line| line.subject.as_str()).collect();
             (names.join(" "), left_out.unwrap_or_default())
         };
         let complete = ("slow worse a b c d e fast f g".to_owned(), String::new());

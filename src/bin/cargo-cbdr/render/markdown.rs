@@ -2,13 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use cargo_cbdr::model::notice::Weight;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Verdict};
+use cargo_cbdr::model::{BenchmarkResult, MetricResult, Verdict, Weight};
 
 use super::answer::is_better;
-use super::escape::{code, line, prose, quantity, xml};
+use super::escape::{code, line, plain, prose, quantity, xml};
 use super::explanation::{self, Explained};
-use super::readable::{self, CommitLink, Readable, ResultLine, ResultRow};
+use super::readable::{self, CellTexts, CommitLink, Readable, ResultRow};
 use super::scale;
 use super::table::{Align, TextTable};
 use crate::ui::text::{self, cut};
@@ -20,25 +19,15 @@ const MARKER: &str = "<!-- cargo-cbdr -->";
 /// The maximum length of a comment on GitHub, which counts characters; bytes are at least as many.
 const LONGEST: usize = 65_000;
 
-/// The maximum amount of everything.
-#[derive(Clone, Copy)]
-struct CommentLimits {
-    /// Rows of the tables, lines of the scale and notices.
-    rows: usize,
-    lines: usize,
-    notices: usize,
-    /// Characters of a name, and of a sentence or the command.
-    name: usize,
-    text: usize,
-}
+/// The shares of all that may be shown, to try in turn until the comment is short enough.
+const SHARES: [f64; 4] = [1.0, 0.5, 0.25, 0.1];
 
-/// The limits to try in turn, until the comment is short enough.
-const LIMITS: [CommentLimits; 4] = [
-    CommentLimits { rows: 100, lines: 40, notices: 40, name: 120, text: 1000 },
-    CommentLimits { rows: 50, lines: 20, notices: 20, name: 60, text: 600 },
-    CommentLimits { rows: 20, lines: 10, notices: 10, name: 30, text: 300 },
-    CommentLimits { rows: 5, lines: 5, notices: 5, name: 20, text: 150 },
-];
+/// The maximum number of rows of a table, of other lines, and of the characters of a name and of a
+/// sentence or the command.
+const ROWS: f64 = 100.0;
+const LINES: f64 = 40.0;
+const NAME: f64 = 120.0;
+const TEXT: f64 = 1000.0;
 
 /// Up to this many metrics are all shown.
 const FEW: usize = 5;
@@ -50,10 +39,10 @@ pub(crate) fn comment(result: &Readable<'_>) -> String {
 /// The comment without the marker.
 pub(super) fn summary(result: &Readable<'_>) -> String {
     let mut written = String::new();
-    for limits in LIMITS {
+    for share in SHARES {
         written.clear();
         // Writing to a string does not fail.
-        let _ = Comment { result, limits }.write(&mut written);
+        let _ = Comment { result, share }.write(&mut written);
         if written.len() <= LONGEST {
             break;
         }
@@ -61,10 +50,10 @@ pub(super) fn summary(result: &Readable<'_>) -> String {
     written
 }
 
-/// A comment within these limits.
+/// A comment with at most this share of the maximum amount of everything.
 struct Comment<'a> {
     result: &'a Readable<'a>,
-    limits: CommentLimits,
+    share: f64,
 }
 
 impl Comment<'_> {
@@ -118,23 +107,27 @@ impl Comment<'_> {
         self.details(out)
     }
 
+    fn most(&self, maximum: f64) -> usize {
+        (self.share * maximum) as usize
+    }
+
     /// A name of reasonable length, as code.
     fn name(&self, name: &str) -> String {
-        code(&cut(&line(name), self.limits.name))
+        code(&cut(&line(name), self.most(NAME)))
     }
 
     /// A sentence of reasonable length.
     fn prose(&self, sentence: &str) -> String {
-        prose(&cut(sentence, self.limits.text))
+        prose(&cut(sentence, self.most(TEXT)))
     }
 
     /// The intervals that decide, on one scale.
     fn scale(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
-        let gates = rows.iter().filter(|row| row.metric.gates).take(self.limits.lines);
+        let gates = rows.iter().filter(|row| row.metric.gates).take(self.most(LINES));
         let gates: Vec<&ResultRow<'_>> = gates.copied().collect();
         let only = readable::only_metric(&gates);
         let name = |row: &ResultRow<'_>| {
-            cut(&line(&row.full_name(self.result.outcome, only)), self.limits.name)
+            cut(&line(&row.full_name(self.result.outcome, only)), self.most(NAME))
         };
         let named: Vec<_> = gates.iter().map(|row| (name(row), row.metric)).collect();
         let lines = scale::lines(&named);
@@ -144,22 +137,18 @@ impl Comment<'_> {
         }
     }
 
-    /// The benchmarks without measurements.
+    /// The benchmarks without measurements, as a list in Markdown.
     fn benchmarks(&self, out: &mut String) -> fmt::Result {
         let outcome = self.result.outcome;
         let is_empty =
             |b: &&BenchmarkResult| b.metrics.is_empty() && !readable::is_listed(b.status);
-        let alone = outcome.benchmarks.iter().filter(is_empty).take(self.limits.rows);
+        let alone = outcome.benchmarks.iter().filter(is_empty).take(self.most(ROWS));
         let alone = alone.map(|benchmark| {
             let what = self.prose(&readable::without_numbers(outcome, benchmark));
-            format!("- {} {what}\n", self.name(&benchmark.name))
+            format!("{} {}", self.name(&benchmark.name), plain(&what))
         });
-        let listed =
-            readable::listed(&outcome.benchmarks).into_iter().filter_map(|(status, why)| {
-                let names = readable::names(&outcome.benchmarks, status, |name| self.name(name));
-                Some(format!("- {why}: {}\n", names?))
-            });
-        let items: String = alone.chain(listed).collect();
+        let listed = readable::listed(&outcome.benchmarks, |name| self.name(name));
+        let items: String = alone.chain(listed).map(|item| format!("- {item}\n")).collect();
         if items.is_empty() { Ok(()) } else { writeln!(out, "{items}") }
     }
 
@@ -183,40 +172,34 @@ impl Comment<'_> {
     }
 
     fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
-        let has_layouts = readable::has_layouts(rows);
         // If all rows have the same metric, it is named once.
         let only = readable::only_metric(rows);
         if let Some(only) = only {
             let estimate = self.prose(&readable::estimate_heading(self.result.estimate, only));
             writeln!(out, "<p>{estimate}:</p>\n")?;
         }
-        let strong = |line: &ResultLine<'_>, text: String| {
-            let gates = line.row.is_some_and(|row| row.metric.gates);
-            if gates && !line.is_before && !text.is_empty() { format!("**{text}**") } else { text }
+        let strong = |of: &CellTexts, text: &str| match of.gates && !text.is_empty() {
+            true => format!("**{text}**"),
+            false => text.to_owned(),
         };
-        let within = rows.iter().take(self.limits.rows);
-        let table = TextTable::of(&ResultLine::with_before(within.map(|row| ResultLine::of(row))))
-            .text("benchmark", |line| match line.is_before {
-                true => line.cell(|cells| &cells.name),
-                false => self.name(&line.benchmark.name),
+        let lines = readable::lines(&rows[..rows.len().min(self.most(ROWS))]);
+        let table = TextTable::of(&lines)
+            .text("benchmark", |of| match of.is_before {
+                true => of.subject.clone(),
+                false => self.name(&of.subject),
             })
-            .text("metric", |line| {
-                line.row.map_or(String::new(), |row| self.name(&row.metric.name))
+            .when(only.is_none(), |table| table.text("metric", |of| self.name(&of.metric)))
+            .numbers("base", |of| quantity(&of.base))
+            .numbers("head", |of| quantity(&of.head))
+            .numbers("change", |of| strong(of, &of.change))
+            .intervals("interval", |of| of.interval.clone())
+            .when(readable::has_layouts(rows), |table| {
+                table.text("measured", |of| of.measured.clone())
             })
-            .shown_if(only.is_none())
-            .numbers("base", |line| quantity(&line.cell(|cells| &cells.base)))
-            .numbers("head", |line| quantity(&line.cell(|cells| &cells.head)))
-            .numbers("change", |line| strong(line, line.cell(|cells| &cells.change)))
-            .intervals("interval", |line| line.cell(|cells| &cells.interval))
-            .text("measured", |line| line.cell(|cells| &cells.measured))
-            .shown_if(has_layouts)
-            .numbers("threshold", |line| {
-                line.of_row(|row| row.cells.threshold.clone().unwrap_or_default())
-            })
-            .text("verdict", |line| strong(line, line.cell(|cells| &cells.verdict)))
-            .build();
-        draw(out, &table)?;
-        if let Some(left @ 1..) = rows.len().checked_sub(self.limits.rows) {
+            .numbers("threshold", |of| of.threshold.clone())
+            .text("verdict", |of| strong(of, &of.verdict));
+        draw(out, &table.build())?;
+        if let Some(left @ 1..) = rows.len().checked_sub(self.most(ROWS)) {
             let metrics = text::count(left as u64, "more metric");
             writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
         }
@@ -234,7 +217,7 @@ impl Comment<'_> {
         let noticed: String =
             counts.map(|(number, kind)| format!(", {}", text::count(number, kind))).collect();
         writeln!(out, "<details><summary>How cargo cbdr measured this{noticed}</summary>\n<ul>")?;
-        for notice in notices.iter().take(self.limits.notices) {
+        for notice in notices.iter().take(self.most(LINES)) {
             let sign = if notice.weight == Weight::Warning { "⚠️ " } else { "" };
             writeln!(out, "<li>{sign}{}: {}</li>", notice.kind(), self.prose(&notice.text))?;
         }
@@ -245,7 +228,7 @@ impl Comment<'_> {
             writeln!(out, "<li>{name}: {hash} {}</li>", self.prose(&revision.subject))?;
         }
         for (name, value) in self.result.facts_and_command() {
-            let value = xml(&cut(&line(value), self.limits.text));
+            let value = xml(&cut(&line(value), self.most(TEXT)));
             writeln!(out, "<li>{name}: <code>{value}</code></li>")?;
         }
         writeln!(out, "</ul></details>")
@@ -344,6 +327,18 @@ mod tests {
         let compared = BenchmarkResult::new("a", Status::Compared);
         outcome.benchmarks.push(BenchmarkResult { metrics, ..compared });
         assert_eq!(written(&outcome).matches("1 undecided").count(), 1);
+    }
+
+    #[test]
+    fn what_is_listed_is_neither_emphasis_nor_a_link() {
+        let mut outcome = outcome(Verdict::NoBaseline, Vec::new());
+        outcome.benchmarks = vec![BenchmarkResult::new("a_*b*", Status::New)];
+        let why = "there is no `x_*y*` in [z](https://a.b)".to_owned();
+        outcome.notices = vec![Notice::NoBaseline { benchmark: "a_*b*".to_owned(), why }];
+        let text = written(&outcome);
+        let expected = "- `a_*b*` has no baseline: there is no <code>x&#95;&#42;y&#42;</code> in \
+                        &#91;z&#93;(https:&#8203;//a.b)\n";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

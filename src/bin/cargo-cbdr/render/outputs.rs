@@ -1,14 +1,13 @@
 //! The files to which a result is written, besides standard output.
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::samples::Recording;
 
 use super::export::ExportKind;
-use super::github;
+use super::markdown;
 use super::readable::Readable;
 use crate::cli::Format;
 use crate::output::{self, OutputFile};
@@ -20,7 +19,7 @@ use crate::ui::{Failure, about};
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     /// The summary of a GitHub job.
-    summary: Option<File>,
+    summary: Option<fs_err::File>,
     page: Option<OutputFile>,
     exports: Vec<(ExportKind, OutputFile)>,
 }
@@ -42,7 +41,9 @@ impl Outputs {
         wanted: WantedOutputs<'_>,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let summary = (format == Format::Github).then(github::summary).flatten();
+        let summary = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from);
+        let summary =
+            summary.filter(|path| format == Format::Github && !path.as_os_str().is_empty());
         let exports = wanted.exports.iter().map(|(_, path)| path.clone());
         let mut paths: Vec<PathBuf> = exports.chain(summary.clone()).collect();
         paths.extend(wanted.page.map(Path::to_owned));
@@ -54,7 +55,10 @@ impl Outputs {
         let open =
             |(kind, path): &(ExportKind, PathBuf)| Ok((*kind, OutputFile::new(path, interrupt)?));
         Ok(Outputs {
-            summary: summary.map(|path| github::open_summary(&path)).transpose()?,
+            // Earlier steps may have written to it.
+            summary: summary
+                .map(|path| fs_err::OpenOptions::new().create(true).append(true).open(path))
+                .transpose()?,
             page: wanted.page.map(|path| OutputFile::new(path, interrupt)).transpose()?,
             exports: wanted.exports.iter().map(open).collect::<Result<_, Failure>>()?,
         })
@@ -62,7 +66,10 @@ impl Outputs {
 
     /// Writes all of them, even if one fails.
     pub(crate) fn write(self, result: &Readable<'_>, recording: &Recording) -> io::Result<()> {
-        let summary = self.summary.map(|file| github::write_summary(&file, result));
+        // With one write, since other steps may write, too.
+        let summary = self
+            .summary
+            .map(|mut file| file.write_all(format!("{}\n", markdown::summary(result)).as_bytes()));
         let page = self.page.map(|file| file.write(&page::page(result, recording)));
         let exports = self.exports.into_iter();
         let exports = exports.map(|(kind, file)| file.write(&kind.content(result.outcome)));

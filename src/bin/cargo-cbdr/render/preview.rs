@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cargo_cbdr::model::shard::Shard;
+use cargo_cbdr::model::{Shard, Waiver};
 use cargo_cbdr::settings::origin::{Layer, ResolvedSetting};
 use cargo_cbdr::workspace::{Preview, PreviewedBenchmark, PreviewedShard};
 use serde_json::{Map, Value, json};
@@ -65,27 +65,31 @@ fn machines(shards: &[PreviewedShard]) -> TextTable {
 }
 
 fn benchmarks(preview: &Preview) -> TextTable {
+    let words = |words: Option<&Vec<String>>| words.map(|words| words.join(" "));
+    let has_commands = preview.benchmarks.iter().any(|of| of.command.is_some());
     TextTable::of(&preview.benchmarks)
         .text("program", |of| of.name.clone())
         .text("package", |of| of.package.clone())
-        .text("built by", |of| command(of.build.head.as_ref()))
+        .text("built by", |of| words(of.build.head.as_ref()).unwrap_or("-".to_owned()))
         .leaves(1)
-        .text("runs", |of| of.command.as_ref().map_or(String::new(), |words| command(Some(words))))
-        .shown_if(preview.benchmarks.iter().any(|of| of.command.is_some()))
+        .when(has_commands, |table| {
+            table.text("runs", |of| words(of.command.as_ref()).unwrap_or_default())
+        })
         .text("baseline", |of| {
-            of.is_new.clone().map_or("yes".to_owned(), |why| format!("no: {why}"))
+            of.is_new.as_ref().map_or("yes".to_owned(), |why| format!("no: {why}"))
         })
         .build()
-}
-
-fn command(words: Option<&Vec<String>>) -> String {
-    words.map_or("-".to_owned(), |words| words.join(" "))
 }
 
 fn gates(preview: &Preview) -> TextTable {
     let benchmarks = preview.benchmarks.iter();
     let gates: Vec<_> =
         benchmarks.flat_map(|of| of.gates.iter().map(move |gate| (of, gate))).collect();
+    let waiver = |waiver: &Waiver| {
+        let of = waiver.benchmark.as_ref().map_or(String::new(), |it| format!(" of {it}"));
+        let ceiling = text::limit(waiver.ceiling);
+        format!("{ceiling}{of} until {}: {}", waiver.expires, waiver.reason)
+    };
     TextTable::of(&gates)
         .text("program", |(of, _)| of.name.clone())
         .text("decides", |(of, gate)| match of.gates_are_default {
@@ -96,16 +100,12 @@ fn gates(preview: &Preview) -> TextTable {
             Some(_) => "auto".to_owned(),
             None => text::limit(gate.threshold),
         })
-        .numbers("warning", |(_, gate)| gate.warn.map_or(String::new(), text::limit))
-        .shown_if(gates.iter().any(|(_, gate)| gate.warn.is_some()))
-        .text("waiver", |(_, gate)| {
-            gate.waiver.as_ref().map_or(String::new(), |waiver| {
-                let of = waiver.benchmark.as_ref().map_or(String::new(), |it| format!(" of {it}"));
-                let ceiling = text::limit(waiver.ceiling);
-                format!("{ceiling}{of} until {}: {}", waiver.expires, waiver.reason)
-            })
+        .when(gates.iter().any(|(_, gate)| gate.warn.is_some()), |table| {
+            table.numbers("warning", |(_, gate)| gate.warn.map(text::limit).unwrap_or_default())
         })
-        .shown_if(gates.iter().any(|(_, gate)| gate.waiver.is_some()))
+        .when(gates.iter().any(|(_, gate)| gate.waiver.is_some()), |table| {
+            table.text("waiver", |(_, gate)| gate.waiver.as_ref().map(waiver).unwrap_or_default())
+        })
         .build()
 }
 
@@ -133,20 +133,18 @@ fn settings(preview: &Preview) -> TextTable {
             value => value.to_string(),
         })
         .text("from", |(_, setting)| origin(setting))
-        .text("only for", |(of, _)| of.unwrap_or_default().to_owned())
-        .shown_if(rows.iter().any(|(of, _)| of.is_some()))
+        .when(rows.iter().any(|(of, _)| of.is_some()), |table| {
+            table.text("only for", |(of, _)| of.unwrap_or_default().to_owned())
+        })
         .build()
 }
 
 fn origin(setting: &ResolvedSetting) -> String {
-    let table = match setting.layer {
-        Layer::Flag => return "flag".to_owned(),
-        Layer::Default => return "default".to_owned(),
-        Layer::Benchmark => "benchmark's table",
-        Layer::Package => "package's table",
-        Layer::Workspace => "workspace's table",
-    };
-    setting.side.map_or(table.to_owned(), |side| format!("{table}, {side}"))
+    match (setting.layer, setting.side) {
+        (layer @ (Layer::Flag | Layer::Default), _) => layer.to_string(),
+        (layer, None) => format!("{layer}'s table"),
+        (layer, Some(side)) => format!("{layer}'s table, {side}"),
+    }
 }
 
 /// The same as one JSON object.

@@ -3,22 +3,21 @@
 
 use std::ffi::OsString;
 
+use anstyle::Style;
 use cargo_cbdr::model::{
-    BenchmarkResult, Estimator, Method, MetricResult, Notice, Outcome, Pair, Revision, Sides,
-    Status, Summary,
+    BenchmarkResult, Estimator, MeanDifference, Method, MetricResult, Notice, Outcome, Pair,
+    Revision, Sides, Status, Summary,
 };
 
 use super::answer::{self, Answer, is_better, is_time};
 use super::escape::line;
 use crate::ui::grouped::{self, NoticeLine};
-use crate::ui::text;
+use crate::ui::{text, verdict_style};
 
 /// A result, with all that formats for people show of it.
 pub(crate) struct Readable<'a> {
     /// As measured.
     pub(crate) outcome: &'a Outcome,
-    /// The verdict in a word or two, and how much was removed.
-    pub(crate) title: String,
     pub(crate) answer: Answer,
     /// The confidence of the bounds, and for how many looks: `95% at every look`.
     pub(crate) confidence: String,
@@ -31,7 +30,7 @@ pub(crate) struct Readable<'a> {
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The command that reproduces the result.
     pub(crate) command: String,
-    /// All metrics, those that matter most first.
+    /// All metrics, those that matter most first: of those that pass, what became better.
     pub(crate) rows: Vec<ResultRow<'a>>,
     /// All benchmarks together, in a sentence.
     pub(crate) suite: Option<String>,
@@ -41,10 +40,12 @@ impl<'a> Readable<'a> {
     pub(crate) fn new(outcome: &'a Outcome, called: &CommandLine) -> Self {
         let mut rows: Vec<ResultRow<'_>> =
             outcome.metrics().map(|(benchmark, metric)| ResultRow::of(benchmark, metric)).collect();
-        rows.sort_by(|one, other| one.metric.by_severity(other.metric));
+        rows.sort_by(|one, other| {
+            let by_gain = || is_better(other.metric).cmp(&is_better(one.metric));
+            one.metric.by_severity(other.metric).then_with(by_gain)
+        });
         Readable {
             outcome,
-            title: answer::title(outcome),
             answer: answer::answer(outcome),
             confidence: confidence(outcome),
             estimate: estimate(outcome),
@@ -94,14 +95,19 @@ impl<'a> ResultRow<'a> {
     pub(crate) fn of(benchmark: &'a BenchmarkResult, metric: &'a MetricResult) -> Self {
         let before = metric.layouts.filter(|over| over.number > 0).and(metric.before.as_ref());
         let before = before.map(|before| CellTexts {
-            name: before.label().to_owned(),
+            subject: before.label().to_owned(),
+            is_before: true,
+            style: Some(Style::new().dimmed()),
+            gates: false,
             measured: text::count(before.summary.pairs, "pair"),
             mean: String::new(),
-            threshold: None,
+            difference: String::new(),
+            threshold: String::new(),
             verdict: String::new(),
-            ..cells(metric, &before.summary)
+            ..CellTexts::of(benchmark, metric, &before.summary)
         });
-        ResultRow { benchmark, metric, cells: cells(metric, &metric.summary), before }
+        let cells = CellTexts::of(benchmark, metric, &metric.summary);
+        ResultRow { benchmark, metric, cells, before }
     }
 
     /// Whether it gates, or the user asked to show it.
@@ -132,8 +138,7 @@ impl<'a> ResultRow<'a> {
         }
         let summary = &metric.summary;
         let change = text::change(summary);
-        let threshold = self.cells.threshold.as_ref();
-        let threshold = threshold.map_or(String::new(), |limit| format!(", threshold {limit}"));
+        let threshold = self.cells.and_threshold();
         if metric.judgement.is_some() {
             // Only the estimates decide.
             return format!(
@@ -155,59 +160,24 @@ impl<'a> ResultRow<'a> {
     /// What was measured before: ` (as built +35.3% [+26.9%, +44.3%] in 6 pairs)`.
     fn before_in_brackets(&self) -> String {
         self.before.as_ref().map_or(String::new(), |before| {
-            let CellTexts { name, change, interval, measured, .. } = before;
-            format!(" ({name} {change} {interval} in {measured})")
+            let CellTexts { subject, change, interval, measured, .. } = before;
+            format!(" ({subject} {change} {interval} in {measured})")
         })
     }
 }
 
-/// A line of a table: a row, or what was measured before the test that decided it.
-#[derive(Clone, Copy)]
-pub(crate) struct ResultLine<'r> {
-    pub(crate) benchmark: &'r BenchmarkResult,
-    /// `None` for a benchmark without a metric to show.
-    pub(crate) row: Option<&'r ResultRow<'r>>,
-    pub(crate) is_before: bool,
-}
-
-impl<'r> ResultLine<'r> {
-    pub(crate) fn of(row: &'r ResultRow<'r>) -> Self {
-        ResultLine { benchmark: row.benchmark, row: Some(row), is_before: false }
-    }
-
-    /// Each of the lines, and below it what was measured before.
-    pub(crate) fn with_before(lines: impl Iterator<Item = Self>) -> Vec<Self> {
-        let lines = lines.flat_map(|line| {
-            let has_before = line.row.is_some_and(|row| row.before.is_some());
-            let before = has_before.then_some(ResultLine { is_before: true, ..line });
-            std::iter::once(line).chain(before)
-        });
-        lines.collect()
-    }
-
-    /// A cell, or `-` of a benchmark without a metric.
-    pub(crate) fn cell(&self, cell: impl Fn(&CellTexts) -> &String) -> String {
-        let cells = self.row.and_then(|row| match self.is_before {
-            true => row.before.as_ref(),
-            false => Some(&row.cells),
-        });
-        cells.map_or_else(|| "-".to_owned(), |cells| cell(cells).clone())
-    }
-
-    /// A cell that only a row has.
-    pub(crate) fn of_row(&self, cell: impl Fn(&ResultRow<'_>) -> String) -> String {
-        match (self.is_before, self.row) {
-            (true, _) => String::new(),
-            (false, row) => row.map_or_else(|| "-".to_owned(), cell),
-        }
-    }
-}
-
-/// What tables show of a metric; `-` if there is no such number. From zero there is no change in
-/// percent.
-#[derive(Clone)]
+/// What a line of a table shows of a metric; `-` if there is no such number. From zero there is no
+/// change in percent.
+#[derive(Clone, Default)]
 pub(crate) struct CellTexts {
-    pub(crate) name: String,
+    /// The benchmark; of what was measured before, in which executables.
+    pub(crate) subject: String,
+    pub(crate) metric: String,
+    /// Whether it was measured before the test that decided.
+    pub(crate) is_before: bool,
+    /// Its colour in a terminal.
+    pub(crate) style: Option<Style>,
+    pub(crate) gates: bool,
     pub(crate) base: String,
     pub(crate) head: String,
     /// Both estimates in one cell: `47.4 → 55.1 ms`.
@@ -216,55 +186,112 @@ pub(crate) struct CellTexts {
     pub(crate) interval: String,
     /// The change of the plain mean.
     pub(crate) mean: String,
+    /// The difference of the means and its bounds: `+3.669 ms [+3.071, +4.266]`.
+    pub(crate) difference: String,
     /// In what it was measured: `14 pairs`, `8 layouts`.
     pub(crate) measured: String,
-    pub(crate) threshold: Option<String>,
-    /// Empty if the metric does not gate.
+    pub(crate) pairs: String,
+    /// Empty if there is none, as the verdict is if the metric does not gate.
+    pub(crate) threshold: String,
     pub(crate) verdict: String,
 }
 
-fn cells(result: &MetricResult, summary: &Summary) -> CellTexts {
-    let dash = || "-".to_owned();
-    let [base, head] = match (summary.base, summary.head) {
-        (Some(base), Some(head)) => text::values([base, head], &result.unit),
-        (base, head) => {
-            [base, head].map(|one| one.map_or_else(dash, |value| text::value(value, &result.unit)))
+impl CellTexts {
+    fn of(benchmark: &BenchmarkResult, result: &MetricResult, summary: &Summary) -> Self {
+        let [base, head] = match (summary.base, summary.head) {
+            (Some(base), Some(head)) => text::values([base, head], &result.unit),
+            (base, head) => [base, head]
+                .map(|one| one.map_or_else(dash, |value| text::value(value, &result.unit))),
+        };
+        let verdict = match (result.judgement, result.verdict, result.status) {
+            (Some(judgement), ..) => judgement.to_string(),
+            (_, Some(_), _) if is_better(result) && is_time(result) => "faster".to_owned(),
+            (_, Some(_), _) if is_better(result) => "better".to_owned(),
+            (_, Some(verdict), _) => text::verdict(verdict).to_owned(),
+            (_, None, Status::Compared) => String::new(),
+            (_, None, status) => status.to_string(),
+        };
+        let [change, interval, mean] = match (summary.base, summary.head) {
+            (None, _) | (_, None) if summary.change.is_none() => std::array::from_fn(|_| dash()),
+            (Some(0.0), Some(0.0)) => std::array::from_fn(|_| dash()),
+            (Some(0.0), _) => ["from zero".to_owned(), dash(), dash()],
+            _ => [
+                summary.change.map_or_else(dash, text::percent),
+                match result.judgement {
+                    Some(_) => dash(),
+                    None => text::interval(summary.lower, summary.upper),
+                },
+                result.mean.and_then(|mean| mean.change).map_or_else(dash, text::percent),
+            ],
+        };
+        let both = match (summary.base, summary.head) {
+            (Some(base), Some(head)) => text::step(base, head, &result.unit),
+            _ => format!("{base} → {head}"),
+        };
+        let measured = match result.layouts.filter(|over| over.number > 0) {
+            Some(over) => text::layouts(over.number, over.placing),
+            // Of samples that are not judged pair by pair, the interval is that of a single look.
+            None if summary.pairs == 0 && summary.lower < summary.upper => "one look".to_owned(),
+            None if summary.pairs == 0 && summary.base.is_some() => "exact".to_owned(),
+            None => text::count(summary.pairs, "pair"),
+        };
+        CellTexts {
+            subject: line(&benchmark.name),
+            metric: line(&result.name),
+            gates: result.gates,
+            base,
+            head,
+            both,
+            change,
+            interval,
+            mean,
+            difference: difference(result).unwrap_or_else(dash),
+            measured,
+            pairs: summary.pairs.to_string(),
+            threshold: result.limit().map(text::limit).unwrap_or_default(),
+            verdict,
+            style: result.verdict.map(verdict_style),
+            is_before: false,
         }
-    };
-    let verdict = match (result.judgement, result.verdict, result.status) {
-        (Some(judgement), ..) => judgement.to_string(),
-        (_, Some(_), _) if is_better(result) && is_time(result) => "faster".to_owned(),
-        (_, Some(_), _) if is_better(result) => "better".to_owned(),
-        (_, Some(verdict), _) => text::verdict(verdict).to_owned(),
-        (_, None, Status::Compared) => String::new(),
-        (_, None, status) => status.to_string(),
-    };
-    let [change, interval, mean] = match (summary.base, summary.head) {
-        (None, _) | (_, None) if summary.change.is_none() => std::array::from_fn(|_| dash()),
-        (Some(0.0), Some(0.0)) => std::array::from_fn(|_| dash()),
-        (Some(0.0), _) => ["from zero".to_owned(), dash(), dash()],
-        _ => [
-            summary.change.map_or_else(dash, text::percent),
-            match result.judgement {
-                Some(_) => dash(),
-                None => text::interval(summary.lower, summary.upper),
-            },
-            result.mean.and_then(|mean| mean.change).map_or_else(dash, text::percent),
-        ],
-    };
-    let both = summary.base.zip(summary.head);
-    let both = both.map(|(base, head)| text::step(base, head, &result.unit));
-    let both = both.unwrap_or_else(|| format!("{base} → {head}"));
-    let measured = match result.layouts.filter(|over| over.number > 0) {
-        Some(over) => text::layouts(over.number, over.placing),
-        // Of samples that are not judged pair by pair, the interval is that of a single look.
-        None if summary.pairs == 0 && summary.lower < summary.upper => "one look".to_owned(),
-        None if summary.pairs == 0 && summary.base.is_some() => "exact".to_owned(),
-        None => text::count(summary.pairs, "pair"),
-    };
-    let threshold = result.limit().map(text::limit);
-    let name = line(&result.name);
-    CellTexts { name, base, head, both, change, interval, mean, measured, threshold, verdict }
+    }
+
+    /// Of a benchmark without a metric to show.
+    pub(super) fn without_metric(benchmark: &BenchmarkResult, verdict: String) -> Self {
+        let mut cells =
+            CellTexts { subject: line(&benchmark.name), verdict, ..CellTexts::default() };
+        let CellTexts { metric, base, head, both, change, interval, measured, pairs, .. } =
+            &mut cells;
+        for cell in [metric, base, head, both, change, interval, measured, pairs] {
+            *cell = dash();
+        }
+        cells
+    }
+
+    /// `, threshold +2%`, or nothing.
+    pub(crate) fn and_threshold(&self) -> String {
+        match self.threshold.as_str() {
+            "" => String::new(),
+            threshold => format!(", threshold {threshold}"),
+        }
+    }
+
+    /// Whether its plain mean differs from the estimator.
+    pub(crate) fn shows_mean(&self) -> bool {
+        self.mean != "-" && self.mean != self.change
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn difference(metric: &MetricResult) -> Option<String> {
+    let MeanDifference { lower, estimate, upper } = metric.difference?;
+    let (numbers, symbol) = text::in_one_unit(&[estimate, lower, upper], &metric.unit, 4);
+    let sign = |number: &str| if number.starts_with('-') { "" } else { "+" };
+    let signed = |at: usize| format!("{}{}", sign(&numbers[at]), numbers[at]);
+    let [estimate, lower, upper] = [0, 1, 2].map(signed);
+    Some(line(&format!("{estimate} {symbol} [{lower}, {upper}]")))
 }
 
 /// One of the two commits.
@@ -278,12 +305,7 @@ pub(crate) struct CommitLink<'a> {
 fn commits(outcome: &Outcome) -> Vec<CommitLink<'_>> {
     let Some(sides) = &outcome.sides else { return Vec::new() };
     let both = [("base commit", &sides.base), ("head commit", &sides.head)];
-    let commit = |(name, revision): (&'static str, _)| CommitLink {
-        name,
-        revision,
-        url: url(sides, revision),
-    };
-    both.map(commit).into()
+    both.map(|(name, revision)| CommitLink { name, revision, url: url(sides, revision) }).into()
 }
 
 /// The address of a commit, if the repository is known to be on GitHub.
@@ -410,16 +432,21 @@ pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) ->
     what.to_owned()
 }
 
-/// The benchmarks that are only named, since they have no numbers: their status, and why.
-pub(crate) fn listed(benchmarks: &[BenchmarkResult]) -> [(Status, &'static str); 2] {
+/// The benchmarks that are only named, each as `shown`, since they have no numbers: a sentence for
+/// each reason.
+pub(crate) fn listed(
+    benchmarks: &[BenchmarkResult],
+    shown: impl Fn(&str) -> String,
+) -> impl Iterator<Item = String> {
     let is_lost =
         |one: &BenchmarkResult| one.status == Status::NotMeasured && one.needed_seconds.is_none();
-    let why = match benchmarks.iter().any(is_lost) {
-        true => "not measured, because a machine was lost or the time limit leaves no room",
-        false => "not measured, because the time limit leaves no room",
-    };
-    let unaffected = "unaffected, because none of the code that changed runs there";
-    [(Status::NotMeasured, why), (Status::Unaffected, unaffected)]
+    let lost = if benchmarks.iter().any(is_lost) { "a machine was lost or " } else { "" };
+    let not_measured = format!("not measured, because {lost}the time limit leaves no room");
+    let unaffected = "unaffected, because none of the code that changed runs there".to_owned();
+    let all = [(Status::NotMeasured, not_measured), (Status::Unaffected, unaffected)];
+    all.into_iter().filter_map(move |(status, why)| {
+        Some(format!("{why}: {}", names(benchmarks, status, &shown)?))
+    })
 }
 
 /// Whether benchmarks of a status are only named.
@@ -458,9 +485,12 @@ fn number(row: &ResultRow<'_>, is_only: bool) -> String {
     let name = row.benchmark.name.trim_start_matches("suite ");
     let metric = if is_only { String::new() } else { format!(" of {}", line(&row.metric.name)) };
     let before = row.before_in_brackets();
-    let CellTexts { threshold, verdict, measured, .. } = &row.cells;
-    let threshold = threshold.as_ref().map(|limit| format!(", threshold {limit}: {verdict}"));
-    let (changed, threshold) = (text::changed(&row.metric.summary), threshold.unwrap_or_default());
+    let CellTexts { verdict, measured, .. } = &row.cells;
+    let threshold = match row.cells.and_threshold().as_str() {
+        "" => String::new(),
+        threshold => format!("{threshold}: {verdict}"),
+    };
+    let changed = text::changed(&row.metric.summary);
     format!("{name}{metric} {changed} in {measured}{before}{threshold}")
 }
 
@@ -474,13 +504,12 @@ pub(crate) fn estimate(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// The lines of a table: each row, and below it what was measured before.
+pub(super) fn lines(rows: &[&ResultRow<'_>]) -> Vec<CellTexts> {
+    rows.iter().flat_map(|row| std::iter::once(&row.cells).chain(&row.before)).cloned().collect()
+}
+
 /// Whether another test than that of the pairs decided one of these.
 pub(super) fn has_layouts(rows: &[&ResultRow<'_>]) -> bool {
     rows.iter().any(|row| row.before.is_some())
-}
-
-/// Whether the plain mean of one of these differs from the estimator.
-pub(crate) fn shows_mean(rows: &[&ResultRow<'_>]) -> bool {
-    rows.iter()
-        .any(|row| row.metric.mean.is_some_and(|mean| mean.change != row.metric.summary.change))
 }

@@ -1,5 +1,4 @@
-//! Tables of results: columns that know how to fill their cells, and rows. Each format draws them
-//! in its own way.
+//! Tables of results: columns with their headings, and rows. Each format draws them in its own way.
 
 use anstyle::Style;
 
@@ -42,7 +41,8 @@ pub(crate) struct TableRow {
 impl TextTable {
     /// A table without columns yet, of these rows.
     pub(crate) fn of<R>(rows: &[R]) -> Building<'_, R> {
-        Building { rows, style: Box::new(|_| None), columns: Vec::new() }
+        let empty = vec![TableRow::default(); rows.len()];
+        Building { rows, table: TextTable { headings: Vec::new(), rows: empty } }
     }
 
     /// Replaces each cell by what `changed` returns for it and the number of its column.
@@ -56,73 +56,62 @@ impl TextTable {
     }
 }
 
-type StyleOf<'a, R> = Box<dyn Fn(&R) -> Option<Style> + 'a>;
-type TextOf<'a, R> = Box<dyn Fn(&R) -> String + 'a>;
-
 /// A table that gets its columns, each with how to fill its cells.
 pub(crate) struct Building<'a, R> {
     rows: &'a [R],
-    style: StyleOf<'a, R>,
-    columns: Vec<Column<'a, R>>,
+    table: TextTable,
 }
 
-struct Column<'a, R> {
-    heading: Heading,
-    is_shown: bool,
-    cell: TextOf<'a, R>,
-}
-
-impl<'a, R> Building<'a, R> {
-    pub(crate) fn text(self, heading: &str, cell: impl Fn(&R) -> String + 'a) -> Self {
-        self.column(Align::Left, heading, Box::new(cell))
+impl<R> Building<'_, R> {
+    pub(crate) fn text(self, heading: &str, cell: impl Fn(&R) -> String) -> Self {
+        self.column(Align::Left, heading, cell)
     }
 
-    pub(crate) fn numbers(self, heading: &str, cell: impl Fn(&R) -> String + 'a) -> Self {
-        self.column(Align::Right, heading, Box::new(cell))
+    pub(crate) fn numbers(self, heading: &str, cell: impl Fn(&R) -> String) -> Self {
+        self.column(Align::Right, heading, cell)
     }
 
-    pub(crate) fn intervals(self, heading: &str, cell: impl Fn(&R) -> String + 'a) -> Self {
-        self.column(Align::Center, heading, Box::new(cell))
+    pub(crate) fn intervals(self, heading: &str, cell: impl Fn(&R) -> String) -> Self {
+        self.column(Align::Center, heading, cell)
     }
 
-    fn column(mut self, align: Align, text: &str, cell: TextOf<'a, R>) -> Self {
-        let heading = Heading { text: text.to_owned(), align, leaves: 0, replaces: 0 };
-        self.columns.push(Column { heading, is_shown: true, cell });
+    fn column(mut self, align: Align, text: &str, cell: impl Fn(&R) -> String) -> Self {
+        self.table.headings.push(Heading { text: text.to_owned(), align, leaves: 0, replaces: 0 });
+        for (of, row) in self.rows.iter().zip(&mut self.table.rows) {
+            row.cells.push(cell(of));
+        }
         self
     }
 
-    /// Leaves out the latest column unless `is_shown`.
-    pub(crate) fn shown_if(self, is_shown: bool) -> Self {
-        self.with_latest(|column| column.is_shown = is_shown)
+    /// Adds columns only if `is_shown`.
+    pub(crate) fn when(self, is_shown: bool, columns: impl FnOnce(Self) -> Self) -> Self {
+        if is_shown { columns(self) } else { self }
     }
 
     /// Drops the latest column from a table that is too wide, the largest number first.
-    pub(crate) fn leaves(self, leaves: u8) -> Self {
-        self.with_latest(|column| column.heading.leaves = leaves)
-    }
-
-    /// Shows the latest column only instead of those that are dropped with this number.
-    pub(crate) fn replaces(self, replaces: u8) -> Self {
-        self.with_latest(|column| column.heading.replaces = replaces)
-    }
-
-    fn with_latest(mut self, change: impl FnOnce(&mut Column<'a, R>)) -> Self {
-        self.columns.last_mut().map(change);
+    pub(crate) fn leaves(mut self, leaves: u8) -> Self {
+        if let Some(latest) = self.table.headings.last_mut() {
+            latest.leaves = leaves;
+        }
         self
     }
 
-    pub(crate) fn styled(self, style: impl Fn(&R) -> Option<Style> + 'a) -> Self {
-        Building { style: Box::new(style), ..self }
+    /// Shows the latest column only instead of those that are dropped with this number.
+    pub(crate) fn replaces(mut self, replaces: u8) -> Self {
+        if let Some(latest) = self.table.headings.last_mut() {
+            latest.replaces = replaces;
+        }
+        self
+    }
+
+    pub(crate) fn styled(mut self, style: impl Fn(&R) -> Option<Style>) -> Self {
+        for (of, row) in self.rows.iter().zip(&mut self.table.rows) {
+            row.style = style(of);
+        }
+        self
     }
 
     pub(crate) fn build(self) -> TextTable {
-        let Building { rows, style, columns } = self;
-        let columns: Vec<_> = columns.into_iter().filter(|column| column.is_shown).collect();
-        let row = |row: &R| TableRow {
-            cells: columns.iter().map(|column| (column.cell)(row)).collect(),
-            style: style(row),
-        };
-        let rows = rows.iter().map(row).collect();
-        TextTable { rows, headings: columns.into_iter().map(|column| column.heading).collect() }
+        self.table
     }
 }
