@@ -15,8 +15,9 @@ use crate::engine::layouts::combined;
 use crate::engine::plan::Plan;
 use crate::engine::suite::SuiteTest;
 use crate::model::{
-    AllottedBenchmark, BenchmarkResult, Better, Division, Gate, Layouts, MetricResult, Notice,
-    Outcome, Row, Shard, Side, Status, StoppedBy, Suite, SuitePairs, Summary, Verdict, Weight,
+    AllottedBenchmark, BenchmarkResult, Better, Division, Gate, Layouts, Limits, MetricResult,
+    Notice, Outcome, Row, Shard, Side, Status, StoppedBy, Suite, SuitePairs, Summary, Verdict,
+    Weight,
 };
 use crate::stats::estimator::TAIL;
 use crate::stats::family::{Family, SharedTest, alarms};
@@ -26,7 +27,7 @@ use crate::stats::family::{Family, SharedTest, alarms};
 pub struct OwnPart {
     pub(super) division: Division,
     pub(super) outcome: Outcome,
-    layouts: Layouts,
+    pub(super) layouts: Layouts,
     /// The metrics that were requested without a gate.
     shown: BTreeSet<String>,
     /// For each metric of the outcome, what its JSON does not have.
@@ -113,15 +114,16 @@ pub(super) fn join(parts: Parts<'_>, missing: &[u64]) -> Outcome {
             notices.push(notice);
         }
     }
+    let (stopped_by, limits) = end(parts, &benchmarks, &suite.numbers, verdict);
     Outcome {
         verdict: Some(verdict),
-        stopped_by: stopped_by(parts, benchmarks.iter().chain(&suite.numbers)),
+        stopped_by,
         elapsed_seconds: longest(|one| one.elapsed_seconds),
         prepare_seconds: longest(|one| one.prepare_seconds),
         seed: own.outcome.seed.filter(|seed| outcomes().all(|one| one.seed == Some(*seed))),
         shard: Some(None),
         explanations: outcomes().flat_map(|one| one.explanations.clone()).collect(),
-        limits: first.companion.limits(),
+        limits,
         policy,
         benchmarks,
         suite: (!suite.numbers.is_empty()).then_some(suite),
@@ -330,21 +332,43 @@ fn likely_slower(parts: Parts<'_>, benchmarks: &[BenchmarkResult]) -> Option<Str
     likeliest.or_else(|| parts.iter().find_map(|(_, own)| own.outcome.likely_slower.clone()))
 }
 
-/// Why sampling stopped, of all machines.
-fn stopped_by<'a>(
+/// What ends the sampling of benchmarks with something undecided, the strongest last.
+const ENDS: [StoppedBy; 3] = [StoppedBy::MaxPairs, StoppedBy::TimeLimit, StoppedBy::Interrupt];
+
+/// Why sampling stopped: for the strongest reason of the machines with something undecided. The
+/// limits are those of such a machine, since machines may have limits of their own.
+fn end(
     parts: Parts<'_>,
-    mut results: impl Iterator<Item = &'a BenchmarkResult>,
-) -> StoppedBy {
-    let is_open = |one: &BenchmarkResult| {
+    benchmarks: &[BenchmarkResult],
+    suite: &[BenchmarkResult],
+    verdict: Verdict,
+) -> (StoppedBy, Limits) {
+    let is_open = |one: &&BenchmarkResult| {
         let mut metrics = one.metrics.iter();
         one.status == Status::NotMeasured
             || metrics.any(|metric| metric.verdict == Some(Verdict::Inconclusive))
     };
-    if !results.any(is_open) {
-        return StoppedBy::Verdict;
-    }
-    let mut ends = parts.iter().map(|(_, own)| own.outcome.stopped_by);
-    ends.find(|end| *end == StoppedBy::MaxPairs).unwrap_or(StoppedBy::TimeLimit)
+    let open: BTreeSet<&str> =
+        benchmarks.iter().filter(is_open).map(|one| one.name.as_str()).collect();
+    // Every machine has measured a part of the suite.
+    let is_suite_open = suite.iter().any(|number| is_open(&number));
+    let has_open = |(part, own): &&(&ShardPart, &OwnPart)| {
+        let is_its = |one: &AllottedBenchmark| one.shard == part.shard.shard.number;
+        let mut its = own.division.benchmarks.iter().filter(|one| is_its(one));
+        is_suite_open || its.any(|one| open.contains(one.benchmark.as_str()))
+    };
+    let end = |part: &ShardPart| (part.companion.stopped_by, part.companion.limits());
+    let ends = parts.iter().filter(has_open).map(|(part, _)| end(part));
+    let place = |stopped_by| ENDS.iter().position(|end| *end == stopped_by);
+    let ends = ends.filter(|(stopped_by, _)| place(*stopped_by).is_some());
+    let last = ends.max_by_key(|(stopped_by, limits)| (place(*stopped_by), limits.time));
+    last.unwrap_or_else(|| {
+        let limits = parts.iter().map(|(part, _)| part.companion.limits());
+        // What was not measured had no time, or was lost with its machine.
+        let is_open = verdict == Verdict::Inconclusive;
+        let stopped_by = if is_open { StoppedBy::TimeLimit } else { StoppedBy::Verdict };
+        (stopped_by, limits.max_by_key(|limits| limits.time).unwrap_or_default())
+    })
 }
 
 /// The notice about benchmarks that the change does not affect.

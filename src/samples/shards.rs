@@ -144,7 +144,7 @@ fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
 
 /// What must be equal in all shards, each with its name, in the order in which
 /// it is checked.
-fn shared(companion: &Companion) -> [(&'static str, Value); 14] {
+fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
     let Companion { base, head, own, .. } = companion;
     let allotted = own.as_ref().map(|own| (&own.division.benchmarks, own.division.suite));
     // Each machine has those of its own benchmarks; together they are in the division.
@@ -165,6 +165,7 @@ fn shared(companion: &Companion) -> [(&'static str, Value); 14] {
         ("divisions of the benchmarks, or thresholds", json!(allotted)),
         ("metrics or thresholds", gates),
         ("units", units),
+        ("values of `layouts`", json!(own.as_ref().map(|own| own.layouts.to_string()))),
         ("values of `fail-on`", json!(companion.fail_on)),
         ("removed benchmarks or metrics", json!(companion.removed)),
         ("notices of the tables", json!(companion.settings_notices)),

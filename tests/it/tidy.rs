@@ -72,7 +72,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("exec", 6_534),
     ("flows", 7_178),
     ("model", 1_883),
-    ("samples", 2_230),
+    ("samples", 2_250),
     ("settings", 1_777),
     ("stats", 2_330),
     ("workspace", 11_523),

@@ -204,3 +204,42 @@ fn what_was_stopped_is_left_out_if_it_is_old_or_was_measured_again() {
         assert_eq!(with(file, &|part| part.companion.head.commit = "older".to_owned()), old);
     }
 }
+
+#[test]
+fn it_stopped_as_the_machine_that_left_something_undecided() {
+    use StoppedBy::{Interrupt, MaxPairs, TimeLimit};
+    // The first benchmark is the first machine's, the second one the second's.
+    let joined = |own: [Verdict; 2], ends: [(StoppedBy, f64); 2]| {
+        let [first, second] = own.map(|verdict| Some((verdict, 0)));
+        let mut parts = parts([first, second, None, None], 0.0);
+        for (part, (stopped_by, seconds)) in parts.iter_mut().zip(ends) {
+            let mut text = json!(part.companion);
+            text["stopped_by"] = json!(stopped_by);
+            text["time_limit_seconds"] = json!(seconds);
+            part.companion = serde_json::from_value(text).unwrap();
+        }
+        let outcome = combine(parts, false).unwrap();
+        (outcome.stopped_by, outcome.limits.time.as_secs())
+    };
+    let limits = |first, second| [(first, 60.0), (second, 300.0)];
+    let table = [
+        ([OPEN, PASSED], limits(Interrupt, TimeLimit), (Interrupt, 60)),
+        ([PASSED, OPEN], limits(Interrupt, MaxPairs), (MaxPairs, 300)),
+        ([PASSED, OPEN], limits(MaxPairs, TimeLimit), (TimeLimit, 300)),
+        ([OPEN, PASSED], limits(TimeLimit, MaxPairs), (TimeLimit, 60)),
+        ([OPEN, OPEN], limits(TimeLimit, MaxPairs), (TimeLimit, 60)),
+        ([OPEN, OPEN], limits(TimeLimit, Interrupt), (Interrupt, 300)),
+        ([PASSED, PASSED], limits(Interrupt, TimeLimit), (StoppedBy::Verdict, 300)),
+    ];
+    for (own, ends, expected) in table {
+        assert_eq!(joined(own, ends), expected, "{own:?} {ends:?}");
+    }
+}
+
+#[test]
+fn machines_that_tested_alarms_differently_are_not_joined() {
+    let mut parts = parts([Some((PASSED, 0)); 4], 0.0);
+    parts[1].companion.own.as_mut().unwrap().layouts = Layouts::Off;
+    let error = combine(parts, false).unwrap_err().to_string();
+    assert_eq!(error, "1.csv and 2.csv have different values of `layouts`: auto and off");
+}
