@@ -153,11 +153,7 @@ fn row(outcome: &Outcome, scale: &ChangeScale, row: &ResultRow<'_>, only: Option
             td.scale {
                 (bar(scale, row))
                 span.ends { (cells.interval) " in " (cells.measured) }
-                @if let Some(before) = before {
-                    span.ends {
-                        (before.subject) " " (before.change) " " (before.interval) " in " (before.measured)
-                    }
-                }
+                @if let Some(before) = before { span.ends { (before.measurement()) } }
             }
             td { (answer(row)) }
         }

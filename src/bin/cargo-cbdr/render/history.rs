@@ -138,18 +138,15 @@ fn summary(report: &CheckReport) -> String {
     let mut gating = scores.filter(|(_, score)| score.gates);
     let off = |(result, score): (&CheckedResult, &MetricScore)| {
         let (metric, name) = (&score.metric.name, result.key.case.full_name());
-        let (z, limit) = (z(score, "?"), report.z_threshold);
+        let (z, limit) = (self::z(score, "?"), report.z_threshold);
         format!("{metric} of {name} is {z} standard deviations from the mean (allowed: -{limit})")
     };
     let failed = report.results.iter().filter(|result| result.error.is_some()).count();
+    let z = |score: &MetricScore| score.z.unwrap_or(0.0);
     match report.verdict {
-        Verdict::Regression => {
-            let is_worse = |score: &MetricScore| score.verdict == Some(Verdict::Regression);
-            gating.find(|(_, score)| is_worse(score)).map(off).unwrap_or_default()
-        }
-        Verdict::NoRegression => {
-            let z = |score: &MetricScore| score.z.unwrap_or(0.0);
-            gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1))).map(off).unwrap_or_default()
+        Verdict::Regression | Verdict::NoRegression => {
+            let worst = gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1)));
+            worst.map(off).unwrap_or_default()
         }
         _ if failed > 0 => {
             format!("{} failed when it was recorded", text::count(failed as u64, "benchmark"))
