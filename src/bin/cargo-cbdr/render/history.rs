@@ -40,8 +40,8 @@ pub(crate) fn recorded_json(report: &RecordReport) -> Value {
     })
 }
 
-/// The subject of a result, in two lines.
-pub(crate) fn heading(key: &ResultKey) -> String {
+/// The subject of a result, and how and where it was measured.
+pub(crate) fn heading(key: &ResultKey) -> [String; 2] {
     let ResultKey { case, context, hardware } = key;
     let args: String = case.args.iter().map(|arg| format!(" {arg}")).collect();
     let subject = format!("{}{args} ({} of {})", case.full_name(), case.subject, case.package);
@@ -51,11 +51,13 @@ pub(crate) fn heading(key: &ResultKey) -> String {
     parts.extend(context.features.iter().chain(&context.flags).cloned());
     parts.extend([hardware.cpu.clone(), cores, memory, hardware.os.clone()]);
     parts.retain(|part| !part.is_empty());
-    format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
+    [line(&subject), line(&parts.join(", "))]
 }
 
 fn print_heading(out: &mut dyn Write, key: &ResultKey) -> io::Result<()> {
-    heading(key).lines().try_for_each(|line| fold::print(out, line, 4))
+    let [subject, measured] = heading(key);
+    fold::print(out, &subject, 4)?;
+    fold::print(out, &format!("  {measured}"), 4)
 }
 
 /// Prints the subject of a result, and its numbers or how it failed.
