@@ -83,9 +83,7 @@ pub(super) struct ChartFrame<'f> {
 /// What a chart is drawn on, by the values of its frame.
 pub(super) struct Plane<'a> {
     area: Area<'a>,
-    x: (f64, f64),
-    y: (f64, f64),
-    logarithmic: bool,
+    frame: &'a ChartFrame<'a>,
     left: f64,
     right: f64,
     top: f64,
@@ -95,12 +93,14 @@ pub(super) struct Plane<'a> {
 impl<'a> Plane<'a> {
     /// The position of a point. A point outside the frame is at its edge.
     pub(super) fn at(&self, x: f64, y: f64) -> (i32, i32) {
-        let scale = |x: f64| if self.logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
-        let part = (scale(x) - scale(self.x.0)) / (scale(self.x.1) - scale(self.x.0));
-        let across = self.left + part.clamp(0.0, 1.0) * (self.right - self.left);
-        let part = ((y - self.y.0) / (self.y.1 - self.y.0)).clamp(0.0, 1.0);
-        let down = self.bottom - part * (self.bottom - self.top);
-        (across.round() as i32, down.round() as i32)
+        let ChartFrame { x: across, y: up, logarithmic, .. } = self.frame;
+        let scale = |x: f64| if *logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
+        let part =
+            |value: f64, (from, to): (f64, f64)| ((value - from) / (to - from)).clamp(0.0, 1.0);
+        let across = part(scale(x), (scale(across.0), scale(across.1)));
+        let right = self.left + across * (self.right - self.left);
+        let down = self.bottom - part(y, *up) * (self.bottom - self.top);
+        (right.round() as i32, down.round() as i32)
     }
 
     pub(super) fn draw<E>(&self, element: &E)
@@ -120,9 +120,10 @@ impl<'a> Plane<'a> {
 
     /// Draws a line from left to right at `y`, if that is in the frame.
     pub(super) fn level(&self, y: f64, colour: RGBColor) {
-        if (self.y.0..=self.y.1).contains(&y) {
+        let ChartFrame { x: (left, right), y: (low, high), .. } = *self.frame;
+        if (low..=high).contains(&y) {
             let width = if colour == LIMIT { 4 } else { 2 };
-            self.path([(self.x.0, y), (self.x.1, y)], colour.stroke_width(width));
+            self.path([(left, y), (right, y)], colour.stroke_width(width));
         }
     }
 
@@ -136,7 +137,7 @@ impl<'a> Plane<'a> {
 
 impl ChartFrame<'_> {
     /// Draws the grid and its numbers.
-    fn drawn_on<'a>(&self, area: Area<'a>) -> Plane<'a> {
+    fn drawn_on<'a>(&'a self, area: Area<'a>) -> Plane<'a> {
         let (width, height) = area.dim_in_pixel();
         let (width, height) = (f64::from(width), f64::from(height));
         let rows = ticks(self.y, 5);
@@ -144,9 +145,7 @@ impl ChartFrame<'_> {
         let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
         let plane = Plane {
             area,
-            x: self.x,
-            y: self.y,
-            logarithmic: self.logarithmic,
+            frame: self,
             left: 24.0 + 0.56 * f64::from(LETTERS) * widest as f64,
             right: width - 36.0,
             top: 56.0,

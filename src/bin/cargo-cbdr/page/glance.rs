@@ -48,19 +48,18 @@ pub(super) fn kinds(benchmark: &BenchmarkResult) -> String {
 
 /// All metrics in a table, the worst first, with what they can be filtered by.
 pub(super) fn glance(result: &Readable<'_>) -> Markup {
-    let all: Vec<&ResultRow<'_>> = result.rows.iter().collect();
-    let any_gates = all.iter().any(|row| row.metric.gates);
-    let scaled = all.iter().filter(|row| !any_gates || row.metric.gates);
+    let rows = result.rows.iter();
+    let any_gates = rows.clone().any(|row| row.metric.gates);
+    let scaled = rows.clone().filter(|row| !any_gates || row.metric.gates);
     let scale = ChangeScale::of(&scaled.map(|row| row.metric).collect::<Vec<_>>());
-    let (shown, folded): (Vec<&ResultRow<'_>>, Vec<_>) =
-        all.iter().partition(|row| !any_gates || row.is_requested());
+    let (shown, folded): (Vec<_>, Vec<_>) = rows.partition(|row| !any_gates || row.is_requested());
     let is_long = shown.len() > MANY;
     let only = readable::only_metric(&shown);
     let row = |of: &ResultRow<'_>, only| row(result.outcome, &scale, of, only);
     let is_named = only.is_some() && result.outcome.benchmarks.len() > 1;
     let subject = if is_named { "benchmark" } else { "metric" };
     html! {
-        @if !all.is_empty() {
+        @if !result.rows.is_empty() {
             section {
                 h2 { "At a glance" }
                 @if is_long { (filter(&shown)) }
@@ -153,11 +152,7 @@ fn row(outcome: &Outcome, scale: &ChangeScale, row: &ResultRow<'_>, only: Option
             td.scale {
                 (bar(scale, row))
                 span.ends { (cells.interval) " in " (cells.measured) }
-                @if let Some(before) = before {
-                    span.ends {
-                        (before.subject) " " (before.change) " " (before.interval) " in " (before.measured)
-                    }
-                }
+                @if let Some(before) = before { span.ends { (before.measurement()) } }
             }
             td { (answer(row)) }
         }

@@ -41,12 +41,5 @@ pub(super) fn draw(values: &Pair<Vec<f64>>, unit: &Unit) -> Figure {
             }
         }
     });
-    let drawing = chart::titled(&drawing, "rect", &titles);
-    let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
-    let axis = Axis::new(unit, range.0, range.1, bins.width);
-    let missing = (beyond > 0).then(|| {
-        let (from, to) = (axis.label(range.0), axis.label(range.1));
-        format!("{} outside {from} to {to} not drawn", text::count(beyond, "run"))
-    });
-    Some((drawing, missing))
+    Some((chart::titled(&drawing, "rect", &titles), bins.not_drawn(unit)))
 }

@@ -39,13 +39,12 @@ pub(crate) fn page(listing: &Listing) -> String {
 }
 
 fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
-    let heading = heading(&listed.key);
-    let (name, about) = heading.split_once('\n').unwrap_or((&heading, ""));
+    let [name, about] = heading(&listed.key);
     let drawing = drawing(listed, commits);
     html! {
         section {
-            h2 { (sentence(name)) " " small { (line(&listed.metric.name)) } }
-            p.small { (line(about.trim())) }
+            h2 { (sentence(&name)) " " small { (line(&listed.metric.name)) } }
+            p.small { (about) }
             div.wide {
                 (PreEscaped(chart::titled(&drawing, "circle", &titles(listed, commits))))
             }

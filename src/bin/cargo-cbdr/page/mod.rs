@@ -159,9 +159,6 @@ fn explanations(outcome: &Outcome) -> Markup {
     }
 }
 
-/// The widths of the pictures for wide and narrow windows, in pixels.
-const FLAME_GRAPHS: [(&str, usize); 2] = [("wide", 1100), ("narrow", 350)];
-
 /// The call stacks of a side.
 fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
     let what = if matches!(explanation.cost, Cost::Seconds(_)) { "Time" } else { "Instructions" };
@@ -170,19 +167,15 @@ fn flame_graph(explanation: &Explanation, side: Side) -> Markup {
         (head - base).abs()
     };
     let largest = explanation.functions.iter().max_by(|a, b| change(a).total_cmp(&change(b)));
-    let drawn =
-        FLAME_GRAPHS.map(|(class, width)| (class, flamegraph::picture(explanation, side, width)));
     html! {
-        @if drawn.iter().all(|(_, picture)| picture.is_some()) {
+        @if let Some(picture) = flamegraph::picture(explanation, side) {
             figure.flames {
-                @for (class, picture) in drawn {
-                    div class=(class) { (PreEscaped(picture.unwrap_or_default())) }
-                }
+                div.wide { (PreEscaped(picture)) }
                 figcaption {
                     (what) " on the " (side.name()) " by call stack: each function stands on its caller. "
                     "Red: more on the head, blue: less. "
                     (flamegraph::MARK) " marks functions whose code differs."
-                    // In a narrow picture there may be no room for its name.
+                    // In the picture there may be no room for its name.
                     @if let Some(largest) = largest {
                         " The largest change is that of " code { (line(&largest.name)) } "."
                     }

@@ -31,12 +31,6 @@ struct Dot {
     most: Option<(f64, f64)>,
 }
 
-impl Dot {
-    fn title(&self) -> String {
-        format!("pair {}: {}", self.number, text::percent(self.change))
-    }
-}
-
 /// The drawing, and a remark if not every pair has a dot in it.
 pub(super) fn draw(pairs: &[(Side, Pair<f64>)], threshold: Option<f64>) -> Figure {
     let change = |(number, &(first, pair)): (usize, &(Side, Pair<f64>))| {
@@ -73,7 +67,8 @@ pub(super) fn draw(pairs: &[(Side, Pair<f64>)], threshold: Option<f64>) -> Figur
         threshold.into_iter().for_each(|threshold| plane.level(threshold, LIMIT));
     });
     let titled = if dots.len() <= TITLED { dots.as_slice() } else { &[] };
-    let titles: Vec<String> = titled.iter().map(Dot::title).collect();
+    let title = |dot: &Dot| format!("pair {}: {}", dot.number, text::percent(dot.change));
+    let titles: Vec<String> = titled.iter().map(title).collect();
     let drawing = chart::titled(&drawing, "circle", &titles);
     let mut remarks = Vec::new();
     if size > 1 {

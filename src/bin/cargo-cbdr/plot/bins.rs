@@ -1,6 +1,10 @@
 //! Samples of several labels, counted in the same bins.
 
+use cargo_cbdr::model::Unit;
 use cargo_cbdr::stats::empirical::{nearest, sorted};
+
+use super::axis::Axis;
+use crate::ui::text;
 
 /// The largest share of the values that may lie beyond the range at either end. If there are
 /// more, the range grows.
@@ -14,9 +18,7 @@ pub(crate) struct Bins {
     pub(crate) width: f64,
     /// The counts of each label.
     pub(crate) counts: Vec<Vec<u64>>,
-    /// How many values of each label lie below and above all bins.
-    pub(crate) beyond: Vec<(u64, u64)>,
-    /// How many values each label has.
+    /// How many values each label has, with those below and above all bins.
     pub(crate) totals: Vec<u64>,
 }
 
@@ -27,43 +29,38 @@ impl Bins {
     /// The width is that of Freedman and Diaconis 1981 (twice the interquartile range by the
     /// cube root of the number) for the label that needs the smallest one.
     pub(crate) fn new(labels: &[Vec<f64>], most: usize) -> Option<Self> {
-        let (from, to) = range(&sorted(labels.iter().flatten().copied()))?;
+        let (least, greatest) = range(&sorted(labels.iter().flatten().copied()))?;
         let wanted = labels.iter().filter_map(|of| wanted(of)).fold(f64::INFINITY, f64::min);
-        let span = to - from;
-        let count = if span <= 0.0 {
-            1.0
-        } else if wanted.is_finite() {
-            (span / wanted).ceil().clamp(6.0_f64.min(most as f64), most as f64)
+        let span = greatest - least;
+        let (count, width) = if span <= 0.0 {
+            (1, if least == 0.0 { 1.0 } else { 0.01 * least.abs() })
         } else {
-            most as f64
+            let count = if wanted.is_finite() { (span / wanted).ceil() } else { most as f64 };
+            let count = count.clamp(6.0_f64.min(most as f64), most as f64);
+            (count as usize, span / count)
         };
         // A single value gets a bin around it.
-        let (from, width) = match span > 0.0 {
-            true => (from, span / count),
-            false => (from - 0.5 * unit(from), unit(from)),
-        };
-        let mut bins = Bins {
-            from,
-            width,
-            counts: vec![vec![0; count as usize]; labels.len()],
-            beyond: vec![(0, 0); labels.len()],
-            totals: labels.iter().map(|values| values.len() as u64).collect(),
-        };
-        // The last bin includes its upper edge, which rounding must not lose.
-        let (end, close) = (bins.edge(bins.len()), 1e-9 * width);
-        for (label, values) in labels.iter().enumerate() {
-            for &value in values {
-                if value < from - close {
-                    bins.beyond[label].0 += 1;
-                } else if value > end + close {
-                    bins.beyond[label].1 += 1;
-                } else {
-                    let bin = ((value - from) / width).max(0.0) as usize;
-                    bins.counts[label][bin.min(count as usize - 1)] += 1;
-                }
+        let from = if span > 0.0 { least } else { least - 0.5 * width };
+        let counts = labels.iter().map(|values| {
+            let mut counts = vec![0; count];
+            for value in values.iter().filter(|value| (least..=greatest).contains(*value)) {
+                // The last bin includes its upper edge.
+                counts[(((value - from) / width) as usize).min(count - 1)] += 1;
             }
-        }
-        Some(bins)
+            counts
+        });
+        let totals = labels.iter().map(|values| values.len() as u64).collect();
+        Some(Bins { from, width, counts: counts.collect(), totals })
+    }
+
+    /// The values below and above all bins, if there are any, with the edges in a unit:
+    /// `not drawn: 3 runs outside 1.0 to 2.0 ms`.
+    pub(crate) fn not_drawn(&self, unit: &Unit) -> Option<String> {
+        let beyond = self.totals.iter().sum::<u64>() - self.counts.iter().flatten().sum::<u64>();
+        let (from, to) = (self.from, self.edge(self.len()));
+        let axis = Axis::new(unit, from, to, self.width);
+        let (runs, from, to) = (text::count(beyond, "run"), axis.label(from), axis.label(to));
+        (beyond > 0).then(|| format!("not drawn: {runs} outside {from} to {to}"))
     }
 
     /// How many bins there are.
@@ -95,11 +92,6 @@ fn wanted(values: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| 2.0 * spread / (sorted.len() as f64).cbrt())
 }
 
-/// The width of the only bin of one value.
-fn unit(value: f64) -> f64 {
-    if value == 0.0 { 1.0 } else { 0.01 * value.abs() }
-}
-
 /// The range of the bins: all values, unless a few at the ends are so far off that the
 /// others would share few bins.
 fn range(sorted: &[f64]) -> Option<(f64, f64)> {
@@ -128,12 +120,13 @@ mod tests {
         let base: Vec<f64> = (0..1000).map(|n| f64::from(n * 7919 % 1000)).collect();
         let head = vec![0.0, 999.0, 500.0, 5e6];
         let bins = Bins::new(&[base, head], 20).unwrap();
-        for label in 0..2 {
-            let counted: u64 = bins.counts[label].iter().sum();
-            let (below, above) = bins.beyond[label];
-            assert_eq!(counted + below + above, bins.totals[label]);
-        }
-        assert_eq!(bins.beyond[1], (0, 1));
+        let counted = bins.counts.iter().map(|counts| counts.iter().sum::<u64>());
+        assert_eq!(
+            (counted.collect::<Vec<_>>(), bins.totals.clone()),
+            (vec![1000, 3], vec![1000, 4])
+        );
+        let not_drawn = bins.not_drawn(&Unit::Count).unwrap();
+        assert!(not_drawn.starts_with("not drawn: 1 run outside 0"), "{not_drawn}");
         assert!(bins.len() <= 20 && bins.edge(bins.len()) < 5000.0);
     }
 
@@ -158,7 +151,7 @@ mod tests {
     #[test]
     fn few_values_are_all_shown() {
         let bins = Bins::new(&[vec![1.0, 1.1, 90.0]], 20).unwrap();
-        assert_eq!(bins.beyond, [(0, 0)]);
+        assert_eq!(bins.not_drawn(&Unit::Count), None);
         assert_eq!(bins.counts[0].iter().sum::<u64>(), 3);
     }
 }

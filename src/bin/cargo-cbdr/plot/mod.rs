@@ -11,7 +11,7 @@ use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::samples::Recording;
 
 use crate::render::escape::line;
-use crate::ui::{text, width};
+use crate::ui::width;
 use axis::Axis;
 use bins::Bins;
 
@@ -82,13 +82,10 @@ fn histogram(
             writeln!(out, "{}", row.trim_end())?;
         }
     }
-    let beyond: u64 = bins.beyond.iter().map(|(below, above)| below + above).sum();
-    if beyond > 0 {
-        let end = axis.label(bins.edge(bins.len()));
-        let runs = text::count(beyond, "run");
-        writeln!(out, "{:margin$}not drawn: {runs} outside {} to {end}", "", edges[0])?;
+    match bins.not_drawn(&metric.unit) {
+        Some(missing) => writeln!(out, "{:margin$}{missing}", ""),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The numbers of the labels, each base before the label that is compared with it.

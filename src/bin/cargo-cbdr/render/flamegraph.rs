@@ -13,8 +13,8 @@ use inferno::flamegraph::{Options, TextTruncateDirection, from_lines};
 /// What marks a function whose code differs.
 pub(crate) const MARK: char = '*';
 
-/// From this width on, in pixels, there is room for the paths of functions.
-const WIDE: usize = 600;
+/// The width of a picture in a page, pixels.
+const WIDTH: usize = 1100;
 
 /// The least width of a function that is drawn, as a percentage of the whole.
 const LEAST_WIDTH: f64 = 0.1;
@@ -45,18 +45,16 @@ impl Scale {
     }
 
     /// The stacks with the costs of the other side and of this one, sorted.
-    fn lines<'e>(
-        &self,
-        stacks: impl Iterator<Item = (Option<&'e str>, &'e StackCost)>,
-        side: Side,
-        paths: bool,
-    ) -> Vec<String> {
-        let line = |(root, stack): (Option<&str>, &StackCost)| {
-            let names = names(root, stack, |frame| marked(frame, paths));
+    fn lines(&self, stacks: &[StackCost], side: Side) -> Vec<String> {
+        let line = |stack: &StackCost| {
+            let names = names(stack, |frame| match frame.differs {
+                true => format!("{MARK} {}", frame.function),
+                false => frame.function.clone(),
+            });
             let [other, own] = [side.other(), side].map(|side| self.weight(stack, side));
             (own > 0).then(|| format!("{names} {other} {own}"))
         };
-        let mut lines: Vec<String> = stacks.filter_map(line).collect();
+        let mut lines: Vec<String> = stacks.iter().filter_map(line).collect();
         lines.sort_unstable();
         lines
     }
@@ -74,16 +72,18 @@ impl Scale {
 
 /// The stacks of all benchmarks, each below the benchmark's name, and their scale: that of the
 /// first ones. Those in another unit are left out.
-fn together(all: &[Explanation]) -> (Scale, impl Iterator<Item = (Option<&str>, &StackCost)>) {
-    let mut known = all.iter().filter(|one| !one.stacks.is_empty()).peekable();
+fn together(explanations: &[Explanation]) -> (Scale, Vec<StackCost>) {
+    let mut known = explanations.iter().filter(|one| !one.stacks.is_empty()).peekable();
     let cost = known.peek().map_or(Cost::Instructions(Pair::default()), |first| first.cost);
-    let stacks = known.filter(move |one| discriminant(&one.cost) == discriminant(&cost)).flat_map(
-        |explanation| {
-            let root = Some(explanation.benchmark.as_str());
-            explanation.stacks.iter().map(move |stack| (root, stack))
-        },
-    );
-    (Scale::of(cost), stacks)
+    let stacks =
+        known.filter(|one| discriminant(&one.cost) == discriminant(&cost)).flat_map(|of| {
+            let root = StackFrame { function: of.benchmark.clone(), differs: false };
+            of.stacks.iter().map(move |StackCost { frames, cost }| StackCost {
+                frames: std::iter::once(&root).chain(frames).cloned().collect(),
+                cost: *cost,
+            })
+        });
+    (Scale::of(cost), stacks.collect())
 }
 
 /// A file that a browser shows, in which one can zoom and search.
@@ -94,7 +94,7 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
     options.subtitle =
         Some(format!("red: more than on the base, blue: less; {MARK}: the code differs"));
     options.min_width = LEAST_WIDTH;
-    let mut lines = scale.lines(stacks, Side::Head, true);
+    let mut lines = scale.lines(&stacks, Side::Head);
     if lines.is_empty() {
         lines.push("nothing has regressed, or its call stacks are not known 1 1".to_owned());
     }
@@ -105,28 +105,26 @@ pub(crate) fn file(explanations: &[Explanation]) -> String {
 /// picoseconds.
 pub(crate) fn folded(explanations: &[Explanation], side: Side) -> String {
     let (scale, stacks) = together(explanations);
-    let line = |(root, stack)| {
-        let names = names(root, stack, |frame| frame.function.clone());
+    let line = |stack: &StackCost| {
+        let names = names(stack, |frame| frame.function.clone());
         let weight = scale.weight(stack, side);
         (weight > 0).then(|| format!("{names} {weight}\n"))
     };
-    stacks.filter_map(line).collect()
+    stacks.iter().filter_map(line).collect()
 }
 
-/// A picture in a page, this many pixels wide, with the widths of a side. Where that is narrow,
-/// functions have no paths. `None` where the stacks are not known.
-pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Option<String> {
-    let paths = width >= WIDE;
+/// A picture in a page, with the widths of a side. `None` where the stacks are not known.
+pub(crate) fn picture(explanation: &Explanation, side: Side) -> Option<String> {
     let scale = Scale::of(explanation.cost);
-    let lines = scale.lines(explanation.stacks.iter().map(|stack| (None, stack)), side, paths);
+    let lines = scale.lines(&explanation.stacks, side);
     if lines.is_empty() {
         return None;
     }
     let mut options = scale.options(side);
     options.title = String::new();
-    options.image_width = Some(width);
+    options.image_width = Some(WIDTH);
     // A pixel.
-    options.min_width = 100.0 / width as f64;
+    options.min_width = 100.0 / WIDTH as f64;
     // That of a letter, and of the margins that inferno does not count.
     options.font_width = 0.66;
     options.no_javascript = true;
@@ -140,7 +138,7 @@ pub(crate) fn picture(explanation: &Explanation, side: Side, width: usize) -> Op
     let (above, below) = (3 * options.font_size, 2 * options.font_size + 10 + options.frame_height);
     let height = height.checked_sub(above + below)?;
     Some(format!(
-        "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 {above} {width} {height}\"><svg{frames}"
+        "<svg width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 {above} {WIDTH} {height}\"><svg{frames}"
     ))
 }
 
@@ -155,31 +153,10 @@ fn draw(options: &mut Options<'_>, lines: &[String]) -> String {
     String::from_utf8(svg).unwrap_or_default()
 }
 
-/// A function in a picture, with its path or without.
-fn marked(frame: &StackFrame, path: bool) -> String {
-    let name = if path { &frame.function } else { without_path(&frame.function) };
-    if frame.differs { format!("{MARK} {name}") } else { name.to_owned() }
-}
-
-/// The last part of a function's name; of a closure, also the function in which it stands.
-fn without_path(function: &str) -> &str {
-    let (mut depth, mut starts) = (0_i32, vec![0]);
-    for (at, letter) in function.char_indices() {
-        match letter {
-            '<' => depth += 1,
-            '>' => depth -= 1,
-            ':' if depth == 0 && function[..at].ends_with(':') => starts.push(at + 1),
-            _ => {}
-        }
-    }
-    let last = |start: &usize| !function[*start..].starts_with("{{");
-    &function[starts.into_iter().rfind(last).unwrap_or(0)..]
-}
-
-fn names(root: Option<&str>, stack: &StackCost, name: impl Fn(&StackFrame) -> String) -> String {
-    let names = root.map(str::to_owned).into_iter().chain(stack.frames.iter().map(name));
+fn names(stack: &StackCost, name: impl Fn(&StackFrame) -> String) -> String {
     // A semicolon separates functions.
-    names.map(|name| name.replace(';', ",")).collect::<Vec<_>>().join(";")
+    let names = stack.frames.iter().map(|frame| name(frame).replace(';', ","));
+    names.collect::<Vec<_>>().join(";")
 }
 
 #[cfg(test)]
@@ -220,12 +197,12 @@ mod tests {
 
     #[test]
     fn a_picture_has_the_widths_of_one_side_and_the_colours_of_the_difference() {
-        let head = picture(&parser(), Side::Head, 1000).unwrap();
+        let head = picture(&parser(), Side::Head).unwrap();
         // 400 more in itself; what is called is counted in its width.
         assert!(head.contains("* parse (1,200 instructions, 99.17%; +33.06%)"), "{head}");
         assert!(head.contains("&lt;[u8, 4]&gt;::eq (300 instructions"), "{head}");
         assert!(!head.contains("gone"), "{head}");
-        let base = picture(&parser(), Side::Base, 1000).unwrap();
+        let base = picture(&parser(), Side::Base).unwrap();
         assert!(base.contains("* parse (500 instructions, 90.91%; +72.73%)"), "{base}");
         assert!(base.contains("gone (40 instructions, 7.27%; -7.27%)"), "{base}");
     }
@@ -236,7 +213,7 @@ mod tests {
         timed.cost = Cost::Seconds(Pair { base: 40e-9, head: 52.5e-9 });
         let frames = parser().stacks[1].frames.clone();
         timed.stacks = vec![StackCost { frames, cost: Pair { base: 40e-9, head: 52.5e-9 } }];
-        let drawn = picture(&timed, Side::Head, 1000).unwrap();
+        let drawn = picture(&timed, Side::Head).unwrap();
         assert!(drawn.contains("* parse (52,500 ps, 100.00%; +23.81%)"), "{drawn}");
         assert_eq!(folded(&[timed.clone()], Side::Base), "words;main;parse 40000\n");
         // Not in one picture with instructions.
@@ -246,30 +223,16 @@ mod tests {
 
     #[test]
     fn a_picture_in_a_page_has_nothing_but_frames() {
-        let picture = picture(&parser(), Side::Head, 350).unwrap();
+        let picture = picture(&parser(), Side::Head).unwrap();
         // Three levels, 16 pixels each.
         assert!(
-            picture.starts_with("<svg width=\"350\" height=\"48\" viewBox=\"0 36 350 48\"><svg")
+            picture.starts_with("<svg width=\"1100\" height=\"48\" viewBox=\"0 36 1100 48\"><svg")
         );
         for foreign in ["<script", "<style", "id=", "Search"] {
             assert!(!picture.contains(foreign), "{foreign}: {picture}");
         }
         assert_eq!(picture.matches("<svg").count(), picture.matches("</svg>").count());
-        assert_eq!(super::picture(&explanation(&[]), Side::Head, 350), None);
-    }
-
-    #[test]
-    fn a_narrow_picture_has_names_without_paths() {
-        for (name, short) in [
-            ("main", "main"),
-            ("words::parse", "parse"),
-            ("<a::B<c::D> as e::F>::g", "g"),
-            ("a::b::{{closure}}", "b::{{closure}}"),
-            ("a::b::{{closure}}::{{closure}}", "b::{{closure}}::{{closure}}"),
-            ("core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "drop_in_place<alloc::vec::Vec<u8>>"),
-        ] {
-            assert_eq!(without_path(name), short);
-        }
+        assert_eq!(super::picture(&explanation(&[]), Side::Head), None);
     }
 
     #[test]

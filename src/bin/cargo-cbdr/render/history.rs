@@ -40,8 +40,8 @@ pub(crate) fn recorded_json(report: &RecordReport) -> Value {
     })
 }
 
-/// The subject of a result, in two lines.
-pub(crate) fn heading(key: &ResultKey) -> String {
+/// The subject of a result, and how and where it was measured.
+pub(crate) fn heading(key: &ResultKey) -> [String; 2] {
     let ResultKey { case, context, hardware } = key;
     let args: String = case.args.iter().map(|arg| format!(" {arg}")).collect();
     let subject = format!("{}{args} ({} of {})", case.full_name(), case.subject, case.package);
@@ -51,11 +51,13 @@ pub(crate) fn heading(key: &ResultKey) -> String {
     parts.extend(context.features.iter().chain(&context.flags).cloned());
     parts.extend([hardware.cpu.clone(), cores, memory, hardware.os.clone()]);
     parts.retain(|part| !part.is_empty());
-    format!("{}\n  {}", line(&subject), line(&parts.join(", ")))
+    [line(&subject), line(&parts.join(", "))]
 }
 
 fn print_heading(out: &mut dyn Write, key: &ResultKey) -> io::Result<()> {
-    heading(key).lines().try_for_each(|line| fold::print(out, line, 4))
+    let [subject, measured] = heading(key);
+    fold::print(out, &subject, 4)?;
+    fold::print(out, &format!("  {measured}"), 4)
 }
 
 /// Prints the subject of a result, and its numbers or how it failed.
@@ -138,18 +140,15 @@ fn summary(report: &CheckReport) -> String {
     let mut gating = scores.filter(|(_, score)| score.gates);
     let off = |(result, score): (&CheckedResult, &MetricScore)| {
         let (metric, name) = (&score.metric.name, result.key.case.full_name());
-        let (z, limit) = (z(score, "?"), report.z_threshold);
+        let (z, limit) = (self::z(score, "?"), report.z_threshold);
         format!("{metric} of {name} is {z} standard deviations from the mean (allowed: -{limit})")
     };
     let failed = report.results.iter().filter(|result| result.error.is_some()).count();
+    let z = |score: &MetricScore| score.z.unwrap_or(0.0);
     match report.verdict {
-        Verdict::Regression => {
-            let is_worse = |score: &MetricScore| score.verdict == Some(Verdict::Regression);
-            gating.find(|(_, score)| is_worse(score)).map(off).unwrap_or_default()
-        }
-        Verdict::NoRegression => {
-            let z = |score: &MetricScore| score.z.unwrap_or(0.0);
-            gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1))).map(off).unwrap_or_default()
+        Verdict::Regression | Verdict::NoRegression => {
+            let worst = gating.min_by(|one, other| z(one.1).total_cmp(&z(other.1)));
+            worst.map(off).unwrap_or_default()
         }
         _ if failed > 0 => {
             format!("{} failed when it was recorded", text::count(failed as u64, "benchmark"))

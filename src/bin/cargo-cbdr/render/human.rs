@@ -55,23 +55,16 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
     if let Some(suite) = &result.suite {
         fold::print(out, &format!("  {suite}"), 2 * CONTINUED)?;
     }
-    explanations(out, outcome)?;
-    match outcome.rows.is_some() || outcome.pairs() > 0 {
-        true => writeln!(out, "  confidence {}", result.confidence),
-        false => Ok(()),
-    }
-}
-
-fn explanations(out: &mut dyn Write, outcome: &Outcome) -> io::Result<()> {
     for explained in outcome.explanations.iter().flat_map(explanation::tables) {
         let Explained { title, table, rest, .. } = explained;
         fold::print(out, &line(&title), CONTINUED)?;
         grid::print(out, &table)?;
-        if let Some(rest) = rest {
-            writeln!(out, "  {rest}")?;
-        }
+        rest.into_iter().try_for_each(|rest| writeln!(out, "  {rest}"))?;
     }
-    Ok(())
+    match outcome.rows.is_some() || outcome.pairs() > 0 {
+        true => writeln!(out, "  confidence {}", result.confidence),
+        false => Ok(()),
+    }
 }
 
 /// Prints how often each verdict came out of many comparisons.

@@ -44,13 +44,10 @@ impl Outputs {
         let summary = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from);
         let summary =
             summary.filter(|path| format == Format::Github && !path.as_os_str().is_empty());
-        let exports = wanted.exports.iter().map(|(_, path)| path.clone());
-        let mut paths: Vec<PathBuf> = exports.chain(summary.clone()).collect();
-        paths.extend(wanted.page.map(Path::to_owned));
-        if let Some(samples) = wanted.samples {
-            // This comes first, so that an error about two equal paths names the other output.
-            paths.splice(0..0, output::files_of_rows(samples)?);
-        }
+        // The samples come first, so that an error about two equal paths names the other output.
+        let mut paths = wanted.samples.map_or(Ok(Vec::new()), output::files_of_rows)?;
+        paths.extend(wanted.exports.iter().map(|(_, path)| path.clone()));
+        paths.extend(summary.clone().into_iter().chain(wanted.page.map(Path::to_owned)));
         output::distinct(&paths, wanted.inputs)?;
         let open =
             |(kind, path): &(ExportKind, PathBuf)| Ok((*kind, OutputFile::new(path, interrupt)?));

@@ -109,23 +109,17 @@ fn gates(preview: &Preview) -> TextTable {
         .build()
 }
 
-/// A setting, and the program that it is of, unless all have it.
-type SettingRow<'a> = (Option<&'a str>, &'a ResolvedSetting);
-
+/// The settings, each with the program that it is of, unless all have it.
 fn settings(preview: &Preview) -> TextTable {
-    let mut rows: Vec<SettingRow<'_>> = preview.settings.iter().map(|one| (None, one)).collect();
+    let benchmarks = &preview.benchmarks;
     let are_shared = |setting: &ResolvedSetting| {
-        preview.benchmarks.iter().all(|of| of.settings.contains(setting))
+        benchmarks.iter().all(|benchmark| benchmark.settings.contains(setting))
     };
-    for (number, benchmark) in preview.benchmarks.iter().enumerate() {
-        for setting in &benchmark.settings {
-            match are_shared(setting) {
-                true if number == 0 => rows.push((None, setting)),
-                true => {}
-                false => rows.push((Some(&benchmark.name), setting)),
-            }
-        }
-    }
+    let first = benchmarks.iter().take(1).flat_map(|of| &of.settings);
+    let shared = preview.settings.iter().chain(first.filter(|one| are_shared(one)));
+    let own = benchmarks.iter().flat_map(|of| of.settings.iter().map(move |one| (Some(of), one)));
+    let own = own.filter(|(_, one)| !are_shared(one));
+    let rows: Vec<_> = shared.map(|one| (None, one)).chain(own).collect();
     TextTable::of(&rows)
         .text("setting", |(_, setting)| setting.key.clone())
         .text("value", |(_, setting)| match &setting.value {
@@ -134,7 +128,7 @@ fn settings(preview: &Preview) -> TextTable {
         })
         .text("from", |(_, setting)| origin(setting))
         .when(rows.iter().any(|(of, _)| of.is_some()), |table| {
-            table.text("only for", |(of, _)| of.unwrap_or_default().to_owned())
+            table.text("only for", |(of, _)| of.map_or(String::new(), |of| of.name.clone()))
         })
         .build()
 }

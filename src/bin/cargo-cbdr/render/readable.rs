@@ -159,10 +159,7 @@ impl<'a> ResultRow<'a> {
 
     /// What was measured before: ` (as built +35.3% [+26.9%, +44.3%] in 6 pairs)`.
     fn before_in_brackets(&self) -> String {
-        self.before.as_ref().map_or(String::new(), |before| {
-            let CellTexts { subject, change, interval, measured, .. } = before;
-            format!(" ({subject} {change} {interval} in {measured})")
-        })
+        self.before.as_ref().map_or(String::new(), |before| format!(" ({})", before.measurement()))
     }
 }
 
@@ -265,6 +262,12 @@ impl CellTexts {
             *cell = dash();
         }
         cells
+    }
+
+    /// `as built +35.3% [+26.9%, +44.3%] in 6 pairs`.
+    pub(crate) fn measurement(&self) -> String {
+        let CellTexts { subject, change, interval, measured, .. } = self;
+        format!("{subject} {change} {interval} in {measured}")
     }
 
     /// `, threshold +2%`, or nothing.
@@ -415,19 +418,18 @@ pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) ->
         Notice::NoBaseline { benchmark: of, why } if *of == benchmark.name => Some(why),
         _ => None,
     });
-    let what = match (benchmark.status, why) {
-        (Status::New, Some(why)) => return format!("has no baseline: {why}"),
-        (Status::New, None) => "is new: there is no baseline",
-        (Status::Compared, _) => "is the same program on both sides",
-        (Status::Removed, _) => "is no longer on the head",
-        (Status::Unaffected, _) => "is unaffected",
-        (Status::NotMeasured, _) => match benchmark.needed_seconds.map(text::seconds) {
-            Some(time) => {
-                return format!("was not measured: the time limit leaves no room for {time}");
-            }
-            None => "was not measured: its machine was lost",
-        },
-        (Status::DifferentOutput, _) => "does not print the same on both sides",
+    let what = match (benchmark.status, why, benchmark.needed_seconds) {
+        (Status::New, Some(why), _) => return format!("has no baseline: {why}"),
+        (Status::NotMeasured, _, Some(needed)) => {
+            let time = text::seconds(needed);
+            return format!("was not measured: the time limit leaves no room for {time}");
+        }
+        (Status::NotMeasured, ..) => "was not measured: its machine was lost",
+        (Status::New, ..) => "is new: there is no baseline",
+        (Status::Compared, ..) => "is the same program on both sides",
+        (Status::Removed, ..) => "is no longer on the head",
+        (Status::Unaffected, ..) => "is unaffected",
+        (Status::DifferentOutput, ..) => "does not print the same on both sides",
     };
     what.to_owned()
 }
