@@ -22,7 +22,7 @@ use crate::exec::system::digest;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::Artifact;
-use crate::workspace::cargo::{self, BuildMessages, Built};
+use crate::workspace::cargo;
 
 /// The builds of the targets of one side.
 #[derive(Default)]
@@ -229,11 +229,6 @@ impl PackageTarget {
     fn label(&self, setup: &SideSetup) -> String {
         let PackageTarget { folder, target } = self;
         format!("{}:{}:{}", setup.inside(folder).display(), target.kind.name(), target.name)
-    }
-
-    /// What a call of cargo that printed this has built of it.
-    fn built(&self, messages: &BuildMessages) -> Result<Built, cargo::Error> {
-        messages.built(&self.target, &self.folder)
     }
 }
 

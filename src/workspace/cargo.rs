@@ -12,7 +12,7 @@ use cargo_metadata::diagnostic::DiagnosticLevel;
 use cargo_metadata::{Artifact, CrateType, Message, Metadata, MetadataCommand};
 use serde_json::Value;
 
-pub(crate) use invocation::RecordedCall;
+pub(crate) use invocation::recorded_invocation;
 pub use invocation::{Invocation, invocation_from_log, record_invocation};
 
 use crate::model::target::{BuildOptions, Package, Target, TargetKind};
@@ -149,15 +149,6 @@ impl BuildOptions {
     }
 }
 
-/// The form in which cargo forwards the compiler's diagnostics.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Diagnostics {
-    /// As text for people, on standard error.
-    Rendered,
-    /// As JSON, on standard output: see [`BuildMessages::errors`].
-    Json,
-}
-
 /// A call of cargo for targets of one kind, in the folder of their package.
 #[derive(Debug)]
 pub(crate) struct TargetCall<'a> {
@@ -182,16 +173,15 @@ pub(crate) struct Linker {
 }
 
 impl TargetCall<'_> {
-    /// The arguments that build the targets.
-    pub(crate) fn build_args(&self, diagnostics: Diagnostics) -> Vec<OsString> {
+    /// The arguments that build the targets. Cargo prints its messages in this `format`: with
+    /// `json-render-diagnostics`, the compiler's are text for people, on standard error; with
+    /// `json`, they are in its own, on standard output: see [`BuildMessages::errors`].
+    pub(crate) fn build_args(&self, format: &str) -> Vec<OsString> {
         let mut args = self.plain_args();
         // Then the first error does not keep cargo from building the other targets.
         args.extend((self.kind == TargetKind::Bench).then(|| "--no-fail-fast".into()));
         args.extend(self.place_args());
-        args.push(match diagnostics {
-            Diagnostics::Rendered => "--message-format=json-render-diagnostics".into(),
-            Diagnostics::Json => "--message-format=json".into(),
-        });
+        args.push(format!("--message-format={format}").into());
         args
     }
 

@@ -119,13 +119,13 @@ pub(super) fn run_again(
     let folders = [tools.scratch.path(), &temporary];
     let blame = match folders.into_iter().find(|path| is_full(path)) {
         Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
-        None => match tool {
-            Tool::Cargo => {
-                let errors = BuildMessages::read(stdout.as_bytes())?.errors();
-                of_cargo(exit, &errors, &stderr, tree)
-            }
-            Tool::BuildCommand => of_command(exit, &stderr, tree),
-        },
+        None => {
+            let errors = match tool {
+                Tool::Cargo => BuildMessages::read(stdout.as_bytes())?.errors(),
+                Tool::BuildCommand => Vec::new(),
+            };
+            of_tool(tool, exit, &errors, &stderr, tree)
+        }
     };
     Err(match blame {
         Blame::Code => WorkspaceError::Build { side, command: shown, exit }.into(),
@@ -135,19 +135,14 @@ pub(super) fn run_again(
     })
 }
 
-fn of_cargo(exit: Exit, errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
-    match exit {
-        CARGO_FAILED => of_output(errors, stderr, tree),
-        _ => Blame::Machine(first_error(stderr)),
-    }
-}
-
-/// If it was killed, if a shell could not find or start it (126, 127), or if it died
+/// If a command was killed, if a shell could not find or start it (126, 127), or if it died
 /// of a signal below a shell, that is not the fault of the code.
-fn of_command(exit: Exit, stderr: &str, tree: &Path) -> Blame {
-    match exit {
-        NOT_BUILDABLE => Blame::Code,
-        Exit::Code(1..=124) => of_output(&[], stderr, tree),
+fn of_tool(tool: Tool, exit: Exit, errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
+    match (tool, exit) {
+        (Tool::BuildCommand, NOT_BUILDABLE) => Blame::Code,
+        (Tool::Cargo, CARGO_FAILED) | (Tool::BuildCommand, Exit::Code(1..=124)) => {
+            of_output(errors, stderr, tree)
+        }
         _ => Blame::Machine(first_error(stderr)),
     }
 }
@@ -275,7 +270,7 @@ mod tests {
 
     /// Of a build by cargo that printed this to standard error.
     fn text(stderr: &str) -> Blame {
-        of_cargo(CARGO_FAILED, &[], stderr, Path::new(TREE))
+        of_tool(Tool::Cargo, CARGO_FAILED, &[], stderr, Path::new(TREE))
     }
 
     fn machine(line: &str) -> Blame {
@@ -309,7 +304,7 @@ mod tests {
 
     fn messages(messages: &str) -> Blame {
         let summary = "error: could not compile `m` (lib) due to 1 previous error\n";
-        of_cargo(CARGO_FAILED, &compiler_errors(messages), summary, Path::new(TREE))
+        of_tool(Tool::Cargo, CARGO_FAILED, &compiler_errors(messages), summary, Path::new(TREE))
     }
 
     #[test]
@@ -345,10 +340,19 @@ mod tests {
         let errors = compiler_errors(&mismatched);
         let killed = "error: could not compile `m` (lib)\n\nCaused by:\n  process didn't exit \
                       successfully: `rustc` (signal: 9, SIGKILL: kill)\n";
-        assert!(matches!(of_cargo(CARGO_FAILED, &errors, killed, tree), Blame::Machine(_)));
-        assert!(matches!(of_cargo(Exit::Signal(9), &errors, "", tree), Blame::Machine(_)));
+        assert!(matches!(
+            of_tool(Tool::Cargo, CARGO_FAILED, &errors, killed, tree),
+            Blame::Machine(_)
+        ));
+        assert!(matches!(
+            of_tool(Tool::Cargo, Exit::Signal(9), &errors, "", tree),
+            Blame::Machine(_)
+        ));
         // Rustup's code.
-        assert!(matches!(of_cargo(Exit::Code(1), &errors, "", tree), Blame::Machine(_)));
+        assert!(matches!(
+            of_tool(Tool::Cargo, Exit::Code(1), &errors, "", tree),
+            Blame::Machine(_)
+        ));
     }
 
     #[test]
@@ -407,7 +411,9 @@ mod tests {
 
     #[test]
     fn any_command_is_heard_as_compilers_are() {
-        let of = |code, stderr| of_command(Exit::Code(code), stderr, Path::new(TREE));
+        let of = |code, stderr| {
+            of_tool(Tool::BuildCommand, Exit::Code(code), &[], stderr, Path::new(TREE))
+        };
         let compile = "   Compiling m v0.1.0 (/cache/base/tree)\n\
             error[E0308]: mismatched types\n --> src/lib.rs:1:1\n  |\n\n\
             error: could not compile `m` (lib) due to 1 previous error\n";

@@ -66,18 +66,13 @@ fn for_children(env: &Environment, executable: Option<&Path>) -> Vec<(OsString, 
     let rustup = var(env, "RUSTUP_HOME").map(Path::new);
     let ours = executable.and_then(Path::parent);
     let foreign: Vec<&Path> = [toolchain, rustup, ours].into_iter().flatten().collect();
-    let mut kept = Vec::with_capacity(env.len());
-    for (name, value) in env {
-        if is_dropped(name, cargo.is_some()) {
-            continue;
-        }
-        if cargo.is_some() && name.to_str().is_some_and(|name| lists(LIBRARY_PATHS, name)) {
-            let own = without_folders(value, &foreign);
-            kept.extend(own.map(|own| (name.clone(), own)));
-        } else {
-            kept.push((name.clone(), value.clone()));
-        }
-    }
+    let is_kept = |(name, _): &&(OsString, OsString)| !is_dropped(name, cargo.is_some());
+    let kept = env.iter().filter(is_kept).filter_map(|(name, value)| {
+        let is_path = cargo.is_some() && name.to_str().is_some_and(|one| lists(LIBRARY_PATHS, one));
+        let value = if is_path { without_folders(value, &foreign)? } else { value.clone() };
+        Some((name.clone(), value))
+    });
+    let mut kept: Vec<_> = kept.collect();
     kept.sort();
     kept
 }

@@ -280,11 +280,14 @@ fn places_by_locals(
 /// When one can't be read, or is not the one that cargo built.
 fn executables(programs: &Pair<Program>) -> Result<Pair<ElfExecutable>, String> {
     Pair::try_both(|side| {
-        let Program { executable, executable_sha256, .. } = &programs[side];
-        let path = executable.as_ref().ok_or("cargo did not build it")?;
-        let executable = ElfExecutable::read(&read(path, executable_sha256.as_deref())?);
+        let executable = ElfExecutable::read(&content_of_executable(&programs[side])?);
         executable.ok_or_else(|| "its executable has an unknown format".to_owned())
     })
+}
+
+fn content_of_executable(program: &Program) -> Result<Vec<u8>, String> {
+    let path = program.executable.as_ref().ok_or("cargo did not build it")?;
+    read(path, program.executable_sha256.as_deref())
 }
 
 /// The object files of both sides, as linkers know their functions, and the names in those

@@ -19,7 +19,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
-use tar::{Archive, Builder};
+use tar::{Archive, Builder, Entries};
 
 use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
@@ -40,7 +40,7 @@ use crate::model::outcome::Removed;
 use crate::model::revision::Sides;
 use crate::model::shard::{Divisible, ShardBy};
 use crate::model::side::{Pair, Side};
-use crate::settings::options::{self, Benchmark, Subject};
+use crate::settings::options::{self, Benchmark};
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
 use crate::workspace::functions::ChangedFunctions;
@@ -124,9 +124,8 @@ pub(crate) struct Pack {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct PackedBenchmark {
-    name: String,
-    package: String,
-    subject: Subject,
+    /// What is serialized of it.
+    benchmark: Benchmark,
     is_found: bool,
     table: Table,
     learnt: Vec<LearntThreshold>,
@@ -141,8 +140,7 @@ impl Pack {
     pub(crate) fn of(preparation: &Preparation, request: &Request, notices: &[Notice]) -> Self {
         let own = environment::of(request);
         let benchmarks = preparation.benchmarks.iter().map(|prepared| {
-            let Benchmark { name, package, subject, is_found, table, learnt, .. } =
-                &prepared.benchmark;
+            let benchmark = prepared.benchmark.clone();
             let mut state = prepared.state.clone();
             for program in state.programs_mut() {
                 program.command.env.retain(|variable| !own.contains(variable));
@@ -155,12 +153,10 @@ impl Pack {
                 }
             }
             PackedBenchmark {
-                name: name.clone(),
-                package: package.clone(),
-                subject: subject.clone(),
-                is_found: *is_found,
-                table: table.clone(),
-                learnt: learnt.clone(),
+                is_found: benchmark.is_found,
+                table: benchmark.table.clone(),
+                learnt: benchmark.learnt.clone(),
+                benchmark,
                 state,
                 same_run: prepared.same_run.clone(),
                 libraries: prepared.libraries.clone(),
@@ -279,14 +275,14 @@ impl Pack {
     ) -> Result<Preparation, Error> {
         let start = Instant::now();
         let mut archive = Archive::new(GzDecoder::new(open(file)?));
-        let mut archive = files::Reader::new(file, &mut archive)?;
-        let pack = Pack::read(file, &mut archive)?;
+        let mut entries = archive.entries().map_err(|error| PackError::damaged(file, error))?;
+        let pack = Pack::read(file, &mut entries)?;
         let cache = pack.place()?;
         let purpose = format!("measuring {}", file.display());
         let (lock, scratch) = lock_cache(&cache, &purpose, interrupt, reporter)?;
         // Of whichever comparison was here before.
         cache.remove_worktrees()?;
-        archive.unpack(cache.path(), interrupt)?;
+        files::unpack(file, entries, cache.path(), interrupt)?;
         reporter.event(Event::Sides(&pack.sides));
         pack.notices.into_iter().for_each(|notice| reporter.notice(notice));
         let own = environment::of(request);
@@ -310,9 +306,9 @@ impl Pack {
     }
 
     /// Reads what the files of a pack are.
-    fn read<R: Read>(file: &Path, archive: &mut files::Reader<'_, R>) -> Result<Self, Error> {
-        let mut pack: Pack = serde_json::from_slice(&archive.first()?)
-            .map_err(|error| PackError::damaged(file, error.into()))?;
+    fn read(file: &Path, entries: &mut Entries<'_, impl Read>) -> Result<Self, Error> {
+        let pack = files::first(entries).and_then(|about| Ok(serde_json::from_slice(&about)?));
+        let mut pack: Pack = pack.map_err(|error| PackError::damaged(file, error))?;
         let sides = &mut pack.sides;
         sides.repository.clone_from(&pack.repository);
         Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects.clone();
@@ -330,7 +326,8 @@ impl Pack {
     /// If it is no intact pack of this version and this kind of machine.
     pub(crate) fn preview(file: &Path, request: &Request) -> Result<Preview, Error> {
         let mut archive = Archive::new(GzDecoder::new(open(file)?));
-        let pack = Pack::read(file, &mut files::Reader::new(file, &mut archive)?)?;
+        let entries = archive.entries().map_err(|error| PackError::damaged(file, error));
+        let pack = Pack::read(file, &mut entries?)?;
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
@@ -394,12 +391,13 @@ impl Pack {
             PackError::Place { root: self.root.clone(), what, source }
         };
         let place = self.root.ancestors().nth(2).map(Path::to_owned);
-        let cache = Cache::open(place).map_err(|error| failed(Some(error.into())))?;
         let name = self.root.file_name().unwrap_or_default();
-        let part =
-            cache.part(name, &self.repository).map_err(|error| failed(Some(error.into())))?;
-        // A link on the way leads elsewhere.
-        if part.path() == self.root { Ok(part) } else { Err(failed(None).into()) }
+        match Cache::open(place).and_then(|cache| cache.part(name, &self.repository)) {
+            Ok(part) if part.path() == self.root => Ok(part),
+            // A link on the way leads elsewhere.
+            Ok(_) => Err(failed(None).into()),
+            Err(error) => Err(failed(Some(error.into())).into()),
+        }
     }
 }
 
@@ -424,8 +422,7 @@ fn prepared(
 impl PackedBenchmark {
     /// The benchmark as it is run with the flags of a request.
     fn prepared(self, request: &Request, own: &[(OsString, OsString)]) -> Result<Prepared, Error> {
-        let PackedBenchmark { name, package, subject, is_found, table, learnt, mut state, .. } =
-            self;
+        let PackedBenchmark { benchmark, is_found, table, learnt, mut state, .. } = self;
         for program in state.programs_mut() {
             let packed = std::mem::replace(&mut program.command.env, own.to_vec());
             for (name, value) in packed {
@@ -434,6 +431,7 @@ impl PackedBenchmark {
             }
         }
         let table = request.flags.clone().over(table);
+        let Benchmark { name, package, subject, .. } = benchmark;
         let benchmark = options::with_settings(name, package, subject, &table)?;
         Ok(Prepared {
             benchmark: Benchmark { is_found, learnt, ..benchmark },

@@ -3,6 +3,7 @@
 //! cargo could not detect that something has.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -279,8 +280,13 @@ fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
 /// To be called before the side's worktree is written to.
 pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Error> {
     for entry in std::fs::read_dir(side_folder).into_iter().flatten().flatten() {
-        let is_target = entry.file_name().as_encoded_bytes().starts_with(b"live-");
-        if is_target && is_later(&entry.path(), now)? {
+        if !entry.file_name().as_encoded_bytes().starts_with(b"live-") {
+            continue;
+        }
+        // The compiler's incremental state depends on content.
+        let mut found = walk(&entry.path(), is_incremental)?.into_iter();
+        let is_later = |about: Metadata| about.modified().is_ok_and(|modified| modified > now);
+        if found.any(|(_, about)| about.is_file() && is_later(about)) {
             remove(&entry.path())?;
         }
     }
@@ -291,15 +297,6 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
 /// itself. In `build`, packages may have that name.
 pub(super) fn is_incremental(path: &Path) -> bool {
     path.ends_with("incremental") && path.iter().all(|part| part != "build")
-}
-
-/// Whether a folder has a file that is newer than `now`. The compiler's incremental
-/// state does not count, since it depends on content.
-fn is_later(folder: &Path, now: SystemTime) -> Result<bool, Error> {
-    let found = walk(folder, is_incremental)?;
-    Ok(found
-        .iter()
-        .any(|(_, about)| about.is_file() && about.modified().is_ok_and(|modified| modified > now)))
 }
 
 #[cfg(test)]

@@ -15,9 +15,7 @@ use crate::exec::process::{Command, Sink};
 use crate::exec::system::{digest, digest_file, mode, permissions};
 use crate::model::target::BuildOptions;
 use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable, artifact};
-use crate::workspace::cargo::{
-    self, BuildMessages, Built, Diagnostics, Invocation, Linker, RecordedCall, TargetCall,
-};
+use crate::workspace::cargo::{self, BuildMessages, Built, Invocation, Linker, TargetCall};
 use crate::workspace::checkout::Worktree;
 use crate::workspace::context::PrepareContext;
 use crate::workspace::diagnose::{self, Tool};
@@ -247,7 +245,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let messages = tempfile::NamedTempFile::new_in(scratch);
         let messages = messages.map_err(Error::io("create a file in", scratch))?;
         let folder = &targets[0].folder;
-        let command = self.cargo(self.call(targets).build_args(Diagnostics::Rendered), folder);
+        let command = self.cargo(self.call(targets).build_args("json-render-diagnostics"), folder);
         let shown = command.shown();
         let exit = tools.stream(command, Sink::File(messages.path().to_owned()))?;
         if exit.success() {
@@ -261,7 +259,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             fs_err::File::open(messages.path()).map_err(Error::io("read", messages.path()))?;
         let messages = BuildMessages::read(BufReader::new(read))?;
         match exit.success() {
-            true => targets.iter().map(|target| Ok(target.built(&messages)?)).collect(),
+            true => targets.iter().map(|one| Ok(self.built(one, &messages, record)?)).collect(),
             false => self.build_each_again(targets, record, &messages),
         }
     }
@@ -274,16 +272,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         record: &mut TargetRecord,
         messages: &BuildMessages,
     ) -> Result<Vec<Built>, FailedBuild> {
-        let (mut made, mut missing) = (Vec::new(), Vec::new());
-        for target in targets {
-            match target.built(messages) {
-                Ok(built) => {
-                    self.note_new(target, &built, record)?;
-                    made.push(target);
-                }
-                Err(_) => missing.push(target),
-            }
-        }
+        let was_built = |target: &&PackageTarget| self.built(target, messages, record).is_ok();
+        let (made, missing): (Vec<_>, Vec<_>) = targets.iter().partition(was_built);
         self.context.event(Event::Diagnosing(self.setup.side()));
         let (mut built, mut reasons) = (BTreeMap::new(), Vec::<BrokenTarget>::new());
         let unmade = missing.len();
@@ -293,11 +283,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             } else if reasons.iter().any(|reason| reason.explains(target)) {
                 continue;
             }
-            let one = self.build_again(target).and_then(|one| {
-                self.note_new(target, &one, record)?;
-                Ok(one)
-            });
-            match one {
+            match self.build_again(target, record) {
                 Ok(one) => drop(built.insert(target, one)),
                 Err(error) => {
                     // What is the machine's fault would end all others, too.
@@ -322,31 +308,36 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         format!("{} {:?}", target.label(self.setup), self.options.of_one_unit)
     }
 
-    /// Notes the digest of an executable that was just built: the next call of cargo finds it
-    /// up to date.
-    fn note_new(
+    /// What a call of cargo that printed `messages` has built of a target. The digest of an
+    /// executable that is new is noted, since the next call finds it up to date.
+    fn built(
         &self,
         target: &PackageTarget,
-        built: &Built,
+        messages: &BuildMessages,
         record: &mut TargetRecord,
-    ) -> Result<(), Error> {
+    ) -> Result<Built, Error> {
+        let built = messages.built(&target.target, &target.folder)?;
         if !built.is_fresh {
-            record.executables.insert(self.recorded_name(target), digest_of(built)?);
+            record.executables.insert(self.recorded_name(target), digest_of(&built)?);
         }
-        Ok(())
+        Ok(built)
     }
 
     /// Builds a target on its own after a call failed, to find out whether it is the reason.
-    fn build_again(&mut self, wanted: &PackageTarget) -> Result<Built, Error> {
+    fn build_again(
+        &self,
+        wanted: &PackageTarget,
+        record: &mut TargetRecord,
+    ) -> Result<Built, Error> {
         let folder = &wanted.folder;
         let call = self.call(std::slice::from_ref(wanted));
         // Folders and linker are of no use outside of this comparison, and would hide what failed.
         let shown = self.cargo(call.plain_args(), folder);
-        let again = self.cargo(call.build_args(Diagnostics::Json), folder);
+        let again = self.cargo(call.build_args("json"), folder);
         let Worktree { side, path, .. } = &self.setup.worktree;
         let tools = &self.context.tools;
         let printed = diagnose::run_again(tools, shown.shown(), again, Tool::Cargo, *side, path)?;
-        Ok(wanted.built(&BuildMessages::read(printed.as_bytes())?)?)
+        self.built(wanted, &BuildMessages::read(printed.as_bytes())?, record)
     }
 
     /// The call of cargo for targets of one kind of one package, of which there is at least one.
@@ -384,35 +375,31 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         remove(&file)?;
         let mut runner = self.context.request.capture.clone();
         runner.push(file.clone().into());
-        let command = self.cargo(call.run_args(Some(&runner)), folder);
-        let (shown, env) = (command.shown(), command.env.clone());
-        let captured = while_not_executable(executable, || tools.capture(command))?;
-        let failed = |command: String, Captured { exit, stderr, .. }: Captured| {
+        let run = |args| {
+            let command = self.cargo(args, folder);
+            let shown = command.shown();
+            let captured = while_not_executable(executable, || tools.capture(command))?;
+            Ok::<_, Error>((shown, captured))
+        };
+        let failed = |(command, Captured { exit, stderr, .. })| {
             Error::from(ExecError::Tool { command, folder: folder.clone(), exit, stderr })
         };
+        let ran = run(call.run_args(Some(&runner)))?;
         if let Ok(text) = std::fs::read_to_string(&file) {
-            let recorded: Option<RecordedCall> = serde_json::from_str(&text).ok();
-            let found = recorded.and_then(|recorded| recorded.invocation(executable, &env));
-            return found.ok_or_else(|| failed(shown, captured));
+            let env = self.cargo(Vec::new(), folder).env;
+            let found = cargo::recorded_invocation(&text, executable, &env);
+            return found.ok_or_else(|| failed(ran));
         }
         let mut args = call.run_args(None);
         args.insert(1, "-vv".into());
-        let command = self.cargo(args, folder);
-        let shown = command.shown();
         let before = self.outline()?;
-        let captured = while_not_executable(executable, || tools.capture(command))?;
-        self.remove_new(&before)?;
-        let found = cargo::invocation_from_log(&captured.stderr, executable);
-        found.ok_or_else(|| failed(shown, captured))
-    }
-
-    /// Removes what a run has added to the worktree since `before`, so that the runs of
-    /// both sides find the same.
-    fn remove_new(&self, before: &Outline) -> Result<(), Error> {
+        let ran = run(args)?;
+        // The runs of both sides find the same.
         for path in self.outline()?.keys().filter(|path| !before.contains_key(*path)) {
             remove(&self.setup.worktree.path.join(path))?;
         }
-        Ok(())
+        let found = cargo::invocation_from_log(&ran.1.stderr, executable);
+        found.ok_or_else(|| failed(ran))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Published builds: what a run of one side needs, with a checksum for every
 //! file.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,7 +121,7 @@ pub(crate) fn publish(
         .tempdir_in(&builds)
         .map_err(FileError::new("create a folder in", &builds))?;
     let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
-    let mut files = Vec::new();
+    let mut files = BTreeMap::new();
     for path in contents.files.iter().filter_map(relative) {
         let (from, to) = (root.join(&path), staging.path().join("files").join(&path));
         make_dir(to.parent().unwrap_or(staging.path()))?;
@@ -128,7 +129,7 @@ pub(crate) fn publish(
         let sha256 = digest_file(&to).map_err(FileError::new("read", &to))?;
         let about = to.metadata().map_err(FileError::new("look at", &to))?;
         let executable = may_execute(&about);
-        files.push(PublishedFile { path, sha256, executable });
+        files.insert(path, PublishedFile { sha256, executable });
     }
     let folders: Vec<_> = contents.folders.iter().filter_map(relative).collect();
     for folder in &folders {
@@ -143,13 +144,14 @@ pub(crate) fn publish(
             *link = Err(why);
         }
     }
-    let manifest = Manifest { key: key.text.clone(), files, folders, executables, inputs };
-    write_record(&staging.path().join(MANIFEST), &manifest)?;
-    let path = builds.join(key.name());
-    std::fs::rename(staging.path(), &path).map_err(FileError::new("publish", &path))?;
+    let (path, key) = (builds.join(key.name()), key.text.clone());
+    let artifact = Artifact { path, key, files, folders, executables, inputs };
+    write_record(&staging.path().join(MANIFEST), &artifact)?;
+    let failed = FileError::new("publish", &artifact.path);
+    std::fs::rename(staging.path(), &artifact.path).map_err(failed)?;
     // There is nothing under that name that has to be removed.
     let _ = staging.keep();
-    Ok(Artifact { path, manifest })
+    Ok(artifact)
 }
 
 /// Gives a file back what archives and caches of CI services may lose.
@@ -162,26 +164,22 @@ fn make_executable(path: &Path) -> io::Result<()> {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Manifest {
-    key: String,
-    files: Vec<PublishedFile>,
-    folders: Vec<PathBuf>,
-    executables: Vec<Executable>,
-    inputs: Inputs,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
 struct PublishedFile {
-    path: PathBuf,
     sha256: String,
     executable: bool,
 }
 
 /// A published build.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Artifact {
+    /// Its folder.
+    #[serde(skip)]
     path: PathBuf,
-    manifest: Manifest,
+    key: String,
+    files: BTreeMap<PathBuf, PublishedFile>,
+    folders: Vec<PathBuf>,
+    executables: Vec<Executable>,
+    inputs: Inputs,
 }
 
 impl Artifact {
@@ -189,26 +187,26 @@ impl Artifact {
     /// the manifest (such as a benchmark's output of an earlier run). `None` if it
     /// is another one or not intact.
     fn read(path: &Path, key: &ArtifactKey, env: &Environment) -> Result<Option<Self>, Error> {
-        let Some(manifest) = read_record::<Manifest>(&path.join(MANIFEST))? else {
+        let Some(artifact) = read_record::<Artifact>(&path.join(MANIFEST))? else {
             return Ok(None);
         };
-        let artifact = Artifact { path: path.to_owned(), manifest };
-        let Manifest { key: of, files, folders, executables, inputs } = &artifact.manifest;
+        let artifact = Artifact { path: path.to_owned(), ..artifact };
+        let Artifact { files, folders, executables, inputs, .. } = &artifact;
         let is_whole = |run: &Executable| {
-            files.iter().any(|file| file.path == run.path)
+            files.contains_key(&run.path)
                 // A removal may have been cut short.
                 && run.link.as_ref().map_or(true, |link| link.is_whole(&artifact.links()))
         };
-        if *of != key.text || !executables.iter().all(is_whole) || !inputs.is_unchanged(env)? {
-            return Ok(None);
-        }
-        let mut named = files.iter().map(|file| &file.path).chain(folders);
-        if !named.all(|path| artifact.holds(path)) {
+        if artifact.key != key.text
+            || !executables.iter().all(is_whole)
+            || !inputs.is_unchanged(env)?
+            || !files.keys().chain(folders).all(|path| artifact.holds(path))
+        {
             return Ok(None);
         }
         let root = artifact.files();
-        for file in files {
-            let path = root.join(&file.path);
+        for (path, file) in files {
+            let path = root.join(path);
             let sha256 = unless_damaged(digest_file(&path), &path)?;
             if sha256.as_ref() != Some(&file.sha256) {
                 return Ok(None);
@@ -217,11 +215,10 @@ impl Artifact {
                 make_executable(&path).map_err(FileError::new("change the mode of", &path))?;
             }
         }
-        let is_known = |path: &Path| files.iter().any(|file| file.path.starts_with(path));
+        let is_known = |path: &Path| files.keys().any(|file| file.starts_with(path));
         remove_unknown(&root, |_| false, is_known)?;
         for folder in folders {
-            let folder = root.join(folder);
-            std::fs::create_dir_all(&folder).map_err(FileError::new("create", &folder))?;
+            make_dir(&root.join(folder))?;
         }
         Ok(Some(artifact))
     }
@@ -260,17 +257,16 @@ impl Artifact {
 
     /// The paths of its files below [`Artifact::files`].
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.manifest.files.iter().map(|file| file.path.as_path())
+        self.files.keys().map(PathBuf::as_path)
     }
 
     /// The digest of one of its files.
     pub(crate) fn digest(&self, file: &Path) -> Option<&str> {
-        let found = self.manifest.files.iter().find(|known| known.path == file);
-        found.map(|file| file.sha256.as_str())
+        self.files.get(file).map(|file| file.sha256.as_str())
     }
 
     /// The executable of a benchmark target.
     pub(crate) fn executable(&self, target: &str) -> Option<&Executable> {
-        self.manifest.executables.iter().find(|executable| executable.target == target)
+        self.executables.iter().find(|executable| executable.target == target)
     }
 }

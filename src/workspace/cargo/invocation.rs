@@ -42,30 +42,30 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// What the recording runner was called with.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct RecordedCall {
-    argv: Vec<String>,
-    env: Vec<(String, String)>,
-}
+/// What the recording runner was called with: its arguments, and its environment.
+type RecordedCall = (Vec<String>, Vec<(String, String)>);
 
-impl RecordedCall {
-    /// The invocation of `executable` by a cargo whose own environment was `env`.
-    pub(crate) fn invocation(self, executable: &Path, env: &Environment) -> Option<Invocation> {
-        let (program, after) = self.argv.split_first()?;
-        if Path::new(program) != executable {
-            return None;
-        }
-        // For cargo, rustup prepends its own folder to a PATH that lacks it. If
-        // that were kept, runs would use the PATH at the time of the build.
-        let inherited = |(name, value): &(String, String)| {
-            // As the runner wrote it, which is not always UTF-8.
-            let had = var(env, name).map(OsStr::to_string_lossy);
-            had.is_some_and(|had| *value == had || (name == "PATH" && value.ends_with(&*had)))
-        };
-        let env = self.env.into_iter().filter(|pair| !inherited(pair)).collect();
-        Some(Invocation { before: Vec::new(), after: after.to_vec(), env })
+/// Finds the invocation of `executable` in what the recording runner has written, which was called
+/// by a cargo whose own environment was `env`.
+pub(crate) fn recorded_invocation(
+    text: &str,
+    executable: &Path,
+    env: &Environment,
+) -> Option<Invocation> {
+    let (argv, of_run): RecordedCall = serde_json::from_str(text).ok()?;
+    let (program, after) = argv.split_first()?;
+    if Path::new(program) != executable {
+        return None;
     }
+    // For cargo, rustup prepends its own folder to a PATH that lacks it. If
+    // that were kept, runs would use the PATH at the time of the build.
+    let inherited = |(name, value): &(String, String)| {
+        // As the runner wrote it, which is not always UTF-8.
+        let had = var(env, name).map(OsStr::to_string_lossy);
+        had.is_some_and(|had| *value == had || (name == "PATH" && value.ends_with(&*had)))
+    };
+    let env = of_run.into_iter().filter(|pair| !inherited(pair)).collect();
+    Some(Invocation { before: Vec::new(), after: after.to_vec(), env })
 }
 
 /// The recording runner: writes its arguments and environment into the file that its first
@@ -80,6 +80,6 @@ pub fn record_invocation(
     let note = args.next().ok_or(std::io::ErrorKind::InvalidInput)?;
     let text = |word: OsString| word.to_string_lossy().into_owned();
     let env = vars.map(|(name, value)| (text(name), text(value))).collect();
-    let call = RecordedCall { argv: args.map(text).collect(), env };
+    let call: RecordedCall = (args.map(text).collect(), env);
     std::fs::write(note, serde_json::to_vec(&call)?)
 }

@@ -22,7 +22,7 @@ use super::labelled::{Change, archive, labelled};
 use super::object_file::{
     Elf, ElfSection, is_among, is_loaded, members, name_of, object_file, shown,
 };
-use super::{RUSTCS, hash, kept_files, links, read, with_base_paths};
+use super::{RUSTCS, content_of_executable, hash, kept_files, links, read, with_base_paths};
 use crate::exec::program::{AlignedLink, Program, Relink};
 use crate::model::side::{Pair, Side};
 
@@ -102,12 +102,10 @@ impl Alignment {
         let plain = |content: &[u8]| with_base_paths(content.to_vec(), programs);
         let sections = files.as_ref().map(|files| sections_of(files, plain));
         let both = matched(&sections);
-        let sizes = Pair::try_both(|side| {
-            let Program { executable, executable_sha256, .. } = &programs[side];
-            let path = executable.as_ref().ok_or("cargo did not build it")?;
-            Ok::<_, String>(sizes(&read(path, executable_sha256.as_deref())?))
-        })?;
-        Ok(Alignment { files, sections, both, shared: Vec::new(), addresses: addresses(&sizes) })
+        let executables = Pair::try_both(|side| content_of_executable(&programs[side]))?;
+        let loaded = executables.map(|content| loaded_bytes(&content));
+        let addresses = addresses(loaded.base.max(loaded.head));
+        Ok(Alignment { files, sections, both, shared: Vec::new(), addresses })
     }
 
     /// Writes the copies of a side's files, and the order, into a folder.
@@ -259,7 +257,7 @@ fn kind(section: &ElfSection<'_, '_>) -> Option<Option<usize>> {
     if !is_loaded(section) || !is_plain || others.iter().any(|flag| flags.contains(*flag)) {
         return None;
     }
-    let kind = PLACES.iter().position(|(name, _)| is_among(section, &[name]))?;
+    let kind = PLACES.iter().position(|(name, _)| is_among(section, name))?;
     let is_merged = flags.contains(elf::SHF_MERGE);
     match is_merged && PLACES[kind].0 != ".rodata" {
         true => None,
@@ -322,37 +320,19 @@ fn matched(sections: &Pair<Vec<Section>>) -> Vec<Pair<usize>> {
     of_head.into_iter().map(|(base, head)| Pair { base, head }).collect()
 }
 
-/// The lengths of the parts of an executable as built: constants, code, and all that can be
-/// written.
-fn sizes(content: &[u8]) -> [u64; 3] {
-    let mut sizes = [0; 3];
-    let Ok(file) = Elf::parse(content) else { return sizes };
-    for section in file.sections().filter(is_loaded) {
-        let flags = section.elf_section_header().sh_flags(LittleEndian);
-        let part = match (flags.contains(elf::SHF_EXECINSTR), flags.contains(elf::SHF_WRITE)) {
-            (true, _) => 1,
-            (_, true) => 2,
-            _ => 0,
-        };
-        sizes[part] += section.size();
-    }
-    sizes
+/// How much of an executable's file is loaded.
+fn loaded_bytes(content: &[u8]) -> u64 {
+    let Ok(file) = Elf::parse(content) else { return 0 };
+    let loaded = file.sections().filter(is_loaded).filter_map(|section| section.data().ok());
+    loaded.map(|data| data.len() as u64).sum()
 }
 
-/// Addresses with room for the sections of both sides.
-fn addresses(sizes: &Pair<[u64; 3]>) -> Vec<(&'static str, u64)> {
-    let room = |part: usize| {
-        let most = sizes.base[part].max(sizes.head[part]);
-        (most + most / 4 + 16 * PAGE).next_multiple_of(PAGE)
-    };
-    let [constants, code, data] = [room(0), room(1), room(2)];
+/// Addresses with room for sections of executables of which so much is loaded. What is zero takes
+/// no room, since it is last.
+fn addresses(loaded: u64) -> Vec<(&'static str, u64)> {
+    let room = (loaded + loaded / 4 + 16 * PAGE).next_multiple_of(PAGE);
     let names = [".rodata", MERGED, ".text", ".data.rel.ro", ".got", ".data", ".bss"];
-    let rooms = [constants, constants, code, data, data, data];
-    let starts = rooms.iter().scan(FIRST, |at, room| {
-        *at += room;
-        Some(*at)
-    });
-    names.into_iter().zip(std::iter::once(FIRST).chain(starts)).collect()
+    names.into_iter().zip((FIRST..).step_by(room as usize)).collect()
 }
 
 /// What is where in a linked executable.

@@ -27,26 +27,13 @@ const POSITION: Range<usize> = 16..24;
 const SOURCE: &str = ".rs";
 
 /// Prefixes of sections that programs run or read although nothing refers to them.
-const ROOTS: [&str; 7] =
-    [".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors", ".init", ".fini"];
+const ROOTS: &str = ".init_array .fini_array .preinit_array .ctors .dtors .init .fini";
 
 /// Prefixes of sections that compilers make, which programs read only where something refers to
 /// them. What is in another one was put there on purpose: a linker script may collect it under a
 /// name that no object file defines.
-const COMPILERS: [&str; 12] = [
-    ".text",
-    ".rodata",
-    ".data",
-    ".bss",
-    ".tdata",
-    ".tbss",
-    ".ldata",
-    ".lbss",
-    ".lrodata",
-    ".eh_frame",
-    ".gcc_except_table",
-    ".note",
-];
+const COMPILERS: &str = ".text .rodata .data .bss .tdata .tbss .ldata .lbss .lrodata .eh_frame \
+    .gcc_except_table .note";
 
 /// The prefix of constants that rustc shares among object files.
 const NUMBERED: &str = "anon.";
@@ -272,7 +259,7 @@ impl<'d> ObjectFile<'d> {
         let roots = self.file.sections().filter(|section| {
             let first = self.functions.get(&section.index()).map(|all| all[0].0);
             let begins_outside = is_code(section) && first != Some(0);
-            let is_special = is_loaded(section) && !is_among(section, &COMPILERS);
+            let is_special = is_loaded(section) && !is_among(section, COMPILERS);
             section.size() > 0 && (is_root(section) || is_special || begins_outside)
         });
         roots.map(|section| (section.name().unwrap_or_default().to_owned(), self.whole(&section)))
@@ -520,13 +507,13 @@ fn behind(r_type: elf::RelocationType) -> i64 {
 pub(super) fn is_root(section: &ElfSection<'_, '_>) -> bool {
     let name = section.name().unwrap_or_default();
     let is_word = name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
-    is_loaded(section) && (is_word || is_among(section, &ROOTS))
+    is_loaded(section) && (is_word || is_among(section, ROOTS))
 }
 
 /// Whether a section has one of these names, or one that begins with it and a point.
-pub(super) fn is_among(section: &ElfSection<'_, '_>, prefixes: &[&str]) -> bool {
+pub(super) fn is_among(section: &ElfSection<'_, '_>, prefixes: &str) -> bool {
     let name = section.name().unwrap_or_default();
-    prefixes.iter().any(|prefix| {
+    prefixes.split(' ').any(|prefix| {
         name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
 }

@@ -50,21 +50,10 @@ impl Configuration {
         env: &Environment,
     ) -> Result<Self, Error> {
         let mut found = Configuration::default();
-        for folder in folders {
-            for path in folder.ancestors().filter_map(config_in) {
-                found.add(&path)?;
-            }
-        }
-        if let Some(home) = cargo_home(env) {
-            // Cargo uses the first of these two.
-            let names = ["config", "config.toml"].map(|name| home.join(name));
-            if let Some(path) = names.iter().find(|path| path.is_file()) {
-                found.add(path)?;
-            }
-        }
-        for path in outer {
-            found.add(path)?;
-        }
+        let around = folders.into_iter().flat_map(Path::ancestors);
+        let around = around.map(|folder| folder.join(".cargo")).chain(cargo_home(env));
+        let own = around.filter_map(|folder| config_in(&folder));
+        own.chain(outer.iter().cloned()).try_for_each(|path| found.add(&path))?;
         Ok(found)
     }
 
@@ -137,7 +126,8 @@ pub(crate) fn outer_configs(root: &Path, seen_from: &Path, env: &Environment) ->
     let is_home = |folder: &Path| home.as_ref().is_some_and(|home| folder.join(".cargo") == *home);
     let folders = root.ancestors().skip(1);
     let folders = folders.filter(|folder| !seen_from.starts_with(folder) && !is_home(folder));
-    let mut found: Vec<_> = folders.filter_map(config_in).collect();
+    let found = folders.filter_map(|folder| config_in(&folder.join(".cargo")));
+    let mut found: Vec<_> = found.collect();
     found.reverse();
     found
 }
@@ -179,11 +169,9 @@ fn add_strings(item: &Item, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The configuration file of a folder: `.cargo/config`, which wins over
-/// `.cargo/config.toml`.
+/// The configuration file in a folder of cargo's: `config`, which wins over `config.toml`.
 fn config_in(folder: &Path) -> Option<PathBuf> {
-    let names = ["config", "config.toml"].map(|name| folder.join(".cargo").join(name));
-    names.into_iter().find(|path| path.is_file())
+    ["config", "config.toml"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Inputs {
                 FileRole::Source => {
                     // Cargo notices by itself that a file is gone. One that was not known for
                     // certain may be another one now.
-                    let found = unless_damaged(look(&file.path), &file.path)?;
+                    let found = file.look()?;
                     found.is_some_and(|(digest, latest)| digest != file.digest && latest <= built)
                 }
             };
@@ -145,8 +145,11 @@ impl InputFile {
         if self.digest.is_empty() {
             return Ok(false);
         }
-        let found = unless_damaged(look(&self.path), &self.path)?;
-        Ok(found.is_some_and(|(digest, _)| digest == self.digest))
+        Ok(self.look()?.is_some_and(|(digest, _)| digest == self.digest))
+    }
+
+    fn look(&self) -> Result<Option<(String, SystemTime)>, FileError> {
+        unless_damaged(look(&self.path), &self.path)
     }
 }
 

@@ -44,7 +44,8 @@ impl ToolchainFingerprint {
         let features = machine::processor_features();
         let features = features.map_err(Error::io("read", Path::new("/proc/cpuinfo")))?;
         let text = format!("{features}\n{}\n{:?}\n", untracked(env), cargo_home(env));
-        let search = search_path(env);
+        let search = var(env, "PATH").into_iter().flat_map(std::env::split_paths);
+        let search: Vec<PathBuf> = search.filter(|folder| folder.is_absolute()).collect();
         let mut programs = BTreeSet::new();
         for name in USUAL.split(' ') {
             // All of that name: the first may be a wrapper of the second.
@@ -133,11 +134,6 @@ impl Digests {
 fn is_settled(stamp: Stamp) -> bool {
     let changed = UNIX_EPOCH + Duration::from_secs(stamp.changed.0.try_into().unwrap_or(0));
     changed + SETTLED < SystemTime::now()
-}
-
-fn search_path(env: &Environment) -> Vec<PathBuf> {
-    let folders = var(env, "PATH").into_iter().flat_map(std::env::split_paths);
-    folders.filter(|folder| folder.is_absolute()).collect()
 }
 
 /// Whether a variable is known to name a program: `CC_x86_64-unknown-linux-gnu`,

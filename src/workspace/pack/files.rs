@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use tar::{Archive, Builder, Entries, Entry, EntryType, Header};
+use tar::{Builder, Entries, EntryType, Header};
 
 use super::PackError;
 use crate::error::Error;
@@ -123,72 +123,58 @@ fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
     header
 }
 
-/// Reads an archive.
-pub(super) struct Reader<'a, R: Read> {
-    /// The pack, for errors.
-    file: &'a Path,
-    entries: Entries<'a, R>,
+/// The content of the first entry.
+pub(super) fn first(entries: &mut Entries<'_, impl Read>) -> io::Result<Vec<u8>> {
+    let mut about = Vec::new();
+    entries.next().ok_or(io::ErrorKind::UnexpectedEof)??.read_to_end(&mut about)?;
+    Ok(about)
 }
 
-impl<'a, R: Read> Reader<'a, R> {
-    pub(super) fn new(file: &'a Path, archive: &'a mut Archive<R>) -> Result<Self, Error> {
-        let entries = archive.entries().map_err(|error| PackError::damaged(file, error))?;
-        Ok(Reader { file, entries })
-    }
-
-    fn next(&mut self) -> Result<Option<Entry<'a, R>>, PackError> {
-        self.entries.next().transpose().map_err(|error| PackError::damaged(self.file, error))
-    }
-
-    /// The content of the first entry.
-    pub(super) fn first(&mut self) -> Result<Vec<u8>, PackError> {
-        let missing = || PackError::damaged(self.file, io::ErrorKind::UnexpectedEof.into());
-        let mut first = self.next()?.ok_or_else(missing)?;
-        let mut about = Vec::new();
-        first.read_to_end(&mut about).map_err(|error| PackError::damaged(self.file, error))?;
-        Ok(about)
-    }
-
-    /// Writes all other entries below `root`, in place of what is there.
-    ///
-    /// # Errors
-    /// If one of them would be elsewhere, or can't be written.
-    pub(super) fn unpack(mut self, root: &Path, interrupt: &Interrupt) -> Result<(), Error> {
-        let mut artifacts = BTreeSet::new();
-        while let Some(mut entry) = self.next()? {
-            interrupt.check()?;
-            let path = entry.path().map_err(|error| PackError::damaged(self.file, error))?;
-            let path = path.into_owned();
-            let outside = || PackError::Outside { file: self.file.to_owned(), path: path.clone() };
-            if !is_packed(&path) || !is_inside(root, &path) {
-                return Err(outside().into());
-            }
-            let artifact: PathBuf = path.components().take(2).collect();
-            if path.starts_with("builds") && artifacts.insert(artifact.clone()) {
-                remove(&root.join(artifact))?;
-            }
-            let full = root.join(&path);
-            let failed = || Error::io("write", &full);
-            make_private_dir(full.parent().unwrap_or(root)).map_err(failed())?;
-            match entry.header().entry_type() {
-                EntryType::Directory => make_private_dir(&full).map_err(failed())?,
-                EntryType::Regular => {
-                    let mode = entry.header().mode().map_err(failed())?;
-                    let mut file = File::create_new(&full).map_err(failed())?;
-                    io::copy(&mut entry, &mut file).map_err(failed())?;
-                    file.set_permissions(permissions(mode & 0o755)).map_err(failed())?;
-                }
-                EntryType::Symlink => {
-                    let to = entry.link_name().map_err(failed())?.unwrap_or_default();
-                    if !stays_inside(root, &path, &to) {
-                        return Err(outside().into());
-                    }
-                    remove(&full)?;
-                    link(&to, &full).map_err(failed())?;
-                }
-                _ => return Err(outside().into()),
-            }
+/// Writes the entries of a pack, the `file`, below `root`, in place of what is there.
+///
+/// # Errors
+/// If one of them would be elsewhere, or can't be written.
+pub(super) fn unpack(
+    file: &Path,
+    entries: Entries<'_, impl Read>,
+    root: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    let damaged = |error| PackError::damaged(file, error);
+    let mut artifacts = BTreeSet::new();
+    for entry in entries {
+        interrupt.check()?;
+        let mut entry = entry.map_err(damaged)?;
+        let path = entry.path().map_err(damaged)?.into_owned();
+        let outside = || PackError::Outside { file: file.to_owned(), path: path.clone() };
+        if !is_packed(&path) || !is_inside(root, &path) {
+            return Err(outside().into());
         }
-        Ok(())
+        let artifact: PathBuf = path.components().take(2).collect();
+        if path.starts_with("builds") && artifacts.insert(artifact.clone()) {
+            remove(&root.join(artifact))?;
+        }
+        let full = root.join(&path);
+        let failed = || Error::io("write", &full);
+        make_private_dir(full.parent().unwrap_or(root)).map_err(failed())?;
+        match entry.header().entry_type() {
+            EntryType::Directory => make_private_dir(&full).map_err(failed())?,
+            EntryType::Regular => {
+                let mode = entry.header().mode().map_err(failed())?;
+                let mut file = File::create_new(&full).map_err(failed())?;
+                io::copy(&mut entry, &mut file).map_err(failed())?;
+                file.set_permissions(permissions(mode & 0o755)).map_err(failed())?;
+            }
+            EntryType::Symlink => {
+                let to = entry.link_name().map_err(failed())?.unwrap_or_default();
+                if !stays_inside(root, &path, &to) {
+                    return Err(outside().into());
+                }
+                remove(&full)?;
+                link(&to, &full).map_err(failed())?;
+            }
+            _ => return Err(outside().into()),
+        }
     }
+    Ok(())
 }

@@ -15,18 +15,8 @@ const NAMES: [(&str, &[u8]); 2] =
     [("RUST_ALLOC", b"__rust_alloc"), ("RUST_DEALLOC", b"__rust_dealloc")];
 
 /// How the compiler is called.
-const FLAGS: [&str; 10] = [
-    "--edition=2018",
-    "--crate-name=cbdr_heap",
-    "--crate-type=lib",
-    "--emit=obj",
-    "--cap-lints=allow",
-    "-Copt-level=2",
-    "-Cpanic=abort",
-    "-Ccodegen-units=1",
-    "-Cdebuginfo=0",
-    "-Cstrip=none",
-];
+const FLAGS: &str = "--edition=2018 --crate-name=cbdr_heap --crate-type=lib --emit=obj \
+    --cap-lints=allow -Copt-level=2 -Cpanic=abort -Ccodegen-units=1 -Cdebuginfo=0 -Cstrip=none";
 
 impl Link {
     /// The object for this executable, whose kept files are in the folder `links`. `objects` is the
@@ -45,7 +35,7 @@ impl Link {
             let name = self.name_of(links, end);
             source.replace(word, name.as_deref().unwrap_or(&format!("cbdr_no_{word}")))
         });
-        let key = digest(format!("{version}\n{target:?}\n{FLAGS:?}\n{source}").as_bytes());
+        let key = digest(format!("{version}\n{target:?}\n{FLAGS}\n{source}").as_bytes());
         let object = objects.join(format!("{}.o", &key[..32]));
         if object.is_file() {
             return Some(object);
@@ -53,7 +43,7 @@ impl Link {
         let staging = tempfile::tempdir_in(objects).ok()?;
         let [from, to] = ["heap.rs", "heap.o"].map(|name| staging.path().join(name));
         std::fs::write(&from, source).ok()?;
-        let mut args: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
+        let mut args: Vec<OsString> = FLAGS.split(' ').map(OsString::from).collect();
         args.extend(target.map(|target| format!("--target={target}").into()));
         args.extend(["-o".into(), to.clone().into(), from.into()]);
         let made = rustc(args).then(|| std::fs::read(to).ok()).flatten()?;

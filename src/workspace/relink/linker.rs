@@ -118,13 +118,10 @@ fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<Pat
     // A record of another format is made anew: cargo links again.
     let folder = place.join(&digest(format!("{FOLDER} {linker}").as_bytes())[..8]);
     let path = folder.join(name);
-    let quoted = |word: &str| {
-        let quoted = shlex::try_quote(word).map(|word| word.into_owned());
-        quoted.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-    };
-    let recorder = recorder.iter().map(|word| word.to_str().ok_or(io::ErrorKind::InvalidInput));
-    let recorder = recorder.map(|word| quoted(word?)).collect::<io::Result<Vec<_>>>()?.join(" ");
-    let text = script(&quoted(linker)?, &recorder);
+    let recorder: Option<Vec<&str>> = recorder.iter().map(|word| word.to_str()).collect();
+    let recorder = shlex::try_join(recorder.ok_or(io::ErrorKind::InvalidInput)?);
+    let linker = shlex::try_quote(linker).map_err(io::Error::other)?;
+    let text = script(&linker, &recorder.map_err(io::Error::other)?);
     let is_executable = path.metadata().is_ok_and(|about| may_execute(&about));
     if is_executable && std::fs::read_to_string(&path).is_ok_and(|known| known == text) {
         return Ok(path);
