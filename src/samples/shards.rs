@@ -410,7 +410,6 @@ impl AskedMetric {
             mean: result.mean.map(|summary| in_unit(summary, &self.mean)),
             // Findings about noise are about one machine: its own report has them.
             findings: Vec::new(),
-            earlier: None,
             ..result
         }
     }

@@ -256,26 +256,6 @@ fn what_matters_about_the_noise_is_said_of_gating_metrics_at_the_end() {
 }
 
 #[test]
-fn an_estimator_that_would_have_needed_less_than_half_is_named() {
-    // Outliers on both sides: they cost the mean many pairs, the median none.
-    let heavy = |side: Side, run: u64| {
-        let outlier = if (run * 2_654_435_761) % 97 < 12 { 3.0 } else { 1.0 };
-        jitter(run) * outlier * if side == Side::Head { 0.97 } else { 1.0 }
-    };
-    let by_mean = Plan { estimator: Estimator::Mean, ..plan(&[("wall_time", 0.02)]) };
-    let (sampled, _) = feed(&by_mean, heavy);
-    let result = &sampled.benchmarks[0].metrics[0];
-    assert_eq!(result.verdict, Some(Verdict::NoRegression));
-    let (estimator, needed) = result.earlier.unwrap();
-    assert_eq!(estimator, Estimator::Median);
-    assert!(2 * needed < sampled.pairs(), "{needed} of {}", sampled.pairs());
-    // Of a metric that does not gate nothing is asked.
-    assert_eq!(sampled.benchmarks[0].metrics[1].earlier, None);
-    let (quick, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
-    assert_eq!(quick.benchmarks[0].metrics[0].earlier, None);
-}
-
-#[test]
 fn all_tests_of_all_benchmarks_share_the_error() {
     let gating = [("wall_time", 0.02), ("max_rss", 0.02)];
     let plan = (0..10).fold(empty(), |plan, _| with_program(plan, &gating));
