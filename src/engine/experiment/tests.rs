@@ -11,7 +11,7 @@ use crate::model::{
     BenchmarkResult, Better, Estimator, Finding, Metric, MetricId, Summary, Unit, Verdict,
 };
 use crate::stats::estimator::{Levels, ROUNDING};
-use crate::stats::noise::TestNoise;
+use crate::stats::tests::TestNoise;
 
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
