@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::model::{Estimator, Gate, Metric, Side};
     use crate::stats::estimator::Levels;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     /// A test with 40 pairs of this change, with normal noise of this standard deviation.
     fn test(name: &str, gate: Option<f64>, change: f64, noise: f64) -> MetricTest {

@@ -67,8 +67,9 @@ pub struct Experiment {
     latest: Option<usize>,
     /// The tests that the latest pair decided, or that were set aside after it.
     ended: Vec<(BenchmarkId, usize)>,
-    /// The numbers of the suite that the latest pair showed to be regressions.
-    suite_found: Vec<usize>,
+    /// The numbers of the suite that the latest pair showed to be regressions, after which sampling
+    /// was not resumed.
+    pub(super) suite_found: Vec<usize>,
     /// The part of the time limit that is reserved for what follows, seconds.
     reserved: f64,
     /// Whether all groups need the minimum number of pairs for a verdict: longer runs pass after a
@@ -94,8 +95,10 @@ impl Experiment {
             plan.groups.iter().flat_map(|group| BenchmarkState::all(&plan, group)).collect();
         let suite: Vec<SuiteTest> =
             plan.suite.iter().map(|number| SuiteTest::new(&plan, number)).collect();
+        let to_pass = plan.pairs_to_pass_per_least();
         let groups = plan.groups.iter().enumerate();
-        let groups = groups.map(|(number, group)| GroupState::new(&plan, number, group)).collect();
+        let groups = groups.map(|(number, group)| GroupState::new(&plan, number, group, to_pass));
+        let groups = groups.collect();
         let is_allowed = plan.max_pairs.is_none_or(|most| most >= plan.least_pairs());
         let mut family = plan.family();
         family.weigh(0.0, benchmarks.iter().map(BenchmarkState::evidence).sum());
@@ -182,6 +185,15 @@ impl Experiment {
         if self.plan.is_longer {
             self.set_aside(&|test, _| passes(test));
         }
+    }
+
+    /// Adds a pair of a group that was measured elsewhere, at an unknown time.
+    pub(crate) fn push_recorded(&mut self, group: usize, first: Side, rows: [Row; 2]) {
+        self.latest = Some(group);
+        let (pair_seed, left, begin) = (0, Duration::ZERO, self.elapsed);
+        let (wanted, measured) = (self.wanted(group), Some(rows.to_vec()));
+        let turn = Turn { group, wanted, first, pair_seed, measured, left, begin };
+        self.push(&turn, &rows, self.start + self.elapsed);
     }
 
     /// A turn was stopped at the time `now`, since there was no time left for it: its group takes
@@ -311,19 +323,9 @@ impl Experiment {
         self.ended.retain(|(id, test)| !may(latest, &benchmarks[id.0].tests[*test].1));
     }
 
-    /// The numbers of the suite that the latest pair showed to be regressions.
-    pub(crate) fn suite_found(&self) -> &[usize] {
-        &self.suite_found
-    }
-
     /// The numbers of the suite.
     pub(crate) fn suite(&self) -> &[SuiteTest] {
         &self.suite
-    }
-
-    /// Continues although the latest pair showed that the suite is a regression.
-    pub(crate) fn resume_suite(&mut self) {
-        self.suite_found.clear();
     }
 
     /// How long the minimum number of pairs of all open groups takes, seconds, whether they have it
@@ -344,6 +346,11 @@ impl Experiment {
     /// Whether a verdict is missing.
     pub(crate) fn is_open(&self) -> bool {
         self.open_groups().next().is_some()
+    }
+
+    /// Whether a verdict of a group is missing.
+    pub(crate) fn is_group_open(&self, group: usize) -> bool {
+        self.groups.get(group).is_some_and(|group| group.is_open)
     }
 
     /// Whether there is a complete pair.

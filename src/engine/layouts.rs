@@ -251,7 +251,6 @@ pub(crate) fn combined(
         waiver: as_built.waiver.clone(),
         learnt: as_built.learnt,
         findings: as_built.findings.clone(),
-        earlier: None,
         alarm_among: over.alarm_among,
         ..decided.clone()
     }

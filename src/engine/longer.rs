@@ -195,7 +195,7 @@ mod tests {
     use crate::engine::plan::TriedPair;
     use crate::model::{Estimator, Metric, MetricId, Row, Side, Status, Summary};
     use crate::stats::estimator::Levels;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     #[test]
     fn the_more_benchmarks_the_shorter_are_the_longest_runs() {

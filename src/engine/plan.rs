@@ -1,5 +1,6 @@
 //! What an experiment samples, and when it stops.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -269,16 +270,19 @@ impl Plan {
         let gating = benchmarks.iter().flat_map(PlannedBenchmark::gating);
         let gating = gating.map(|(_, metric, _)| metric);
         let gating = gating.chain(self.suite_gates().map(|number| &number.metric));
-        gating.filter_map(move |metric| estimator(metric, self.estimator).least_pairs(levels))
+        // Each once: it takes long to compute.
+        let estimators: HashSet<Estimator> =
+            gating.map(|metric| estimator(metric, self.estimator)).collect();
+        estimators.into_iter().filter_map(move |estimator| estimator.least_pairs(levels))
     }
 
     /// How many times the least number of pairs for any verdict an all-clear needs, at least 1.
     pub(crate) fn pairs_to_pass_per_least(&self) -> f64 {
         let (levels, least) = (self.levels(), self.least_pairs());
         let gating = self.benchmarks.iter().flat_map(PlannedBenchmark::gating);
-        let most = gating.filter_map(|(_, metric, _)| {
-            estimator(metric, self.estimator).least_pairs_to_pass(levels.clear)
-        });
+        let estimators: HashSet<Estimator> =
+            gating.map(|(_, metric, _)| estimator(metric, self.estimator)).collect();
+        let most = estimators.into_iter().filter_map(|one| one.least_pairs_to_pass(levels.clear));
         most.max().map_or(1.0, |most| (most as f64 / least as f64).max(1.0))
     }
 

@@ -69,9 +69,6 @@ fn remarks_on(result: &MetricResult) -> Vec<Remark> {
         remarks.push(Remark::Ties { ties: result.ties, pairs });
     }
     remarks.extend(result.findings.iter().copied().map(Remark::Noise));
-    if let Some((estimator, needed)) = result.earlier {
-        remarks.push(Remark::Earlier { estimator, needed, pairs });
-    }
     remarks
 }
 

@@ -163,9 +163,9 @@ impl Stages {
                     && (self.depends_on_layout)(test.metric())
             };
             self.as_built.resume(&tests_again);
-            let mut suite = self.as_built.suite_found().iter();
+            let mut suite = self.as_built.suite_found.iter();
             if suite.all(|number| self.tests_suite_again(*number)) {
-                self.as_built.resume_suite();
+                self.as_built.suite_found.clear();
             }
             if let Some(next) = self.alarm_first(now) {
                 return Ok(next);
@@ -405,7 +405,7 @@ impl Stages {
                 self.as_built.push(turn, rows, now);
                 if self.plan.layouts == Layouts::Auto && self.can_be_placed[turn.group] {
                     self.raise();
-                    let mut again = self.as_built.suite_found().to_vec();
+                    let mut again = self.as_built.suite_found.clone();
                     again.retain(|number| self.tests_suite_again(*number));
                     self.suite_waiting.extend(again);
                 }
@@ -422,12 +422,6 @@ impl Stages {
                 self.is_confirmed |= test.experiment.has_just_found();
             }
         }
-    }
-
-    /// A pair as built was stopped at the time `now`, since the time that is left for those was over.
-    /// What is reserved for layouts is still there.
-    pub(crate) fn ran_out(&mut self, turn: &Turn, now: f64) {
-        self.as_built.ran_out(turn, now);
     }
 
     /// Adds the alarms of the latest pair as built to those that wait.

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::engine::experiment::Experiment;
     use crate::model::{Estimator, Sampled, StoppedBy, Verdict};
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn asked(number: SuiteNumber, threshold: f64) -> Option<SuiteGate> {
         Some(SuiteGate { number, threshold })

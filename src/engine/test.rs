@@ -9,14 +9,6 @@ use crate::stats::estimator::{Decision, Levels, ROUNDING, Running};
 use crate::stats::forecast::{Forecast, pairs_to_verdict};
 use crate::stats::shape::NoiseShape;
 
-/// After this many pairs without a verdict, the other estimators are dropped, since
-/// together they cost several times as much as the one that decides.
-const MOST_PAIRS_OF_OTHERS: u64 = 100_000;
-
-/// With fewer pairs than this, an estimator that needs half of them is not worth a
-/// notice.
-const LEAST_PAIRS_OF_NOTICE: u64 = 30;
-
 /// The test for a warning is given up after this many times the pairs of the verdict.
 const WARNING_PATIENCE: u64 = 4;
 
@@ -52,9 +44,9 @@ pub(crate) struct MetricTest {
     warning: Warning,
     /// The number of pairs that are slower by more than the threshold.
     slower: u64,
-    /// Other estimators, with the number of pairs that each needed for a verdict: the
-    /// mean, which is always shown, and all of them if the metric gates.
-    others: Vec<(Running, Option<u64>)>,
+    /// The mean, which is always shown, if it is not what decides. Of minima it would be something
+    /// else.
+    mean: Option<Running>,
 }
 
 impl MetricTest {
@@ -74,14 +66,7 @@ impl MetricTest {
             limits.flatten().for_each(|limit| running.track(limit));
             running
         };
-        // `Min` gets minima, from which the others would estimate something else.
-        let comparable = |other: &Estimator| {
-            (gate.is_some() || *other == Estimator::Mean)
-                && *other != estimator
-                && ![estimator, *other].contains(&Estimator::Min)
-        };
-        let others = Estimator::ALL.into_iter().filter(comparable);
-        let others = others.map(|estimator| (running(estimator), None)).collect();
+        let has_mean = ![Estimator::Mean, Estimator::Min].contains(&estimator);
         MetricTest {
             running: running(estimator),
             metric,
@@ -91,7 +76,7 @@ impl MetricTest {
             is_set_aside: false,
             warning: Warning::No,
             slower: 0,
-            others,
+            mean: has_mean.then(|| running(Estimator::Mean)),
         }
     }
 
@@ -118,7 +103,7 @@ impl MetricTest {
         let verdict = threshold.map(|_| self.verdict.unwrap_or(Verdict::Inconclusive));
         MetricResult {
             warned: self.warning == Warning::Given,
-            mean: self.mean(),
+            mean: self.mean().map(Running::summary),
             shared_by: self.running.levels().tests(),
             overruled: self.running.overruled(),
             ties: threshold.map_or(0, |threshold| self.running.ties(threshold)),
@@ -128,13 +113,14 @@ impl MetricTest {
         }
     }
 
-    fn mean(&self) -> Option<Summary> {
-        let mut all = self.others.iter().map(|(other, _)| other).chain([&self.running]);
-        all.find(|running| running.estimator() == Estimator::Mean).map(Running::summary)
+    fn mean(&self) -> Option<&Running> {
+        match self.running.estimator() {
+            Estimator::Mean => Some(&self.running),
+            _ => self.mean.as_ref(),
+        }
     }
 
-    /// The result at the end of sampling: also with findings about the noise, and
-    /// with another estimator that would have needed less than half of the pairs.
+    /// The result at the end of sampling: also with findings about the noise.
     pub(crate) fn end(&self) -> MetricResult {
         let mut findings = self.gate.as_ref().map(|_| self.shape.findings()).unwrap_or_default();
         let threshold = self.threshold().unwrap_or(0.0);
@@ -143,11 +129,7 @@ impl MetricTest {
             Finding::Coarse { step } => STEPS_PER_THRESHOLD * step >= threshold,
             finding => finding.matters_to(self.running.estimator()),
         });
-        let needed = |(other, pairs): &(Running, Option<u64>)| Some((other.estimator(), (*pairs)?));
-        let least = self.others.iter().filter_map(needed).min_by_key(|&(_, pairs)| pairs);
-        let worth = self.running.pairs() >= LEAST_PAIRS_OF_NOTICE;
-        let earlier = least.filter(|&(_, pairs)| worth && 2 * pairs < self.running.pairs());
-        MetricResult { findings, earlier, ..self.result() }
+        MetricResult { findings, ..self.result() }
     }
 
     /// Raises the level of an alarm, if the test is undecided. Returns the verdict, if that
@@ -155,7 +137,7 @@ impl MetricTest {
     pub(crate) fn relax(&mut self, levels: Levels) -> Option<Verdict> {
         let gate = self.gate.as_ref().filter(|_| self.verdict.is_none() && !self.is_set_aside)?;
         self.running.relax(levels);
-        self.others.iter_mut().for_each(|(other, _)| other.relax(levels));
+        self.mean.iter_mut().for_each(|mean| mean.relax(levels));
         self.verdict = self.running.decide(gate.limit()).map(|decision| Some(decision).into());
         self.verdict
     }
@@ -231,7 +213,7 @@ impl MetricTest {
         }
         self.running.push(base, head);
         self.shape.push(base, head, first == Side::Base);
-        self.push_to_others(base, head);
+        self.mean.iter_mut().for_each(|mean| mean.push(base, head));
         let Some(gate) = &self.gate else {
             return;
         };
@@ -269,25 +251,6 @@ impl MetricTest {
             None if self.running.pairs() < WARNING_PATIENCE * from => return,
             _ => Warning::No,
         };
-    }
-
-    fn push_to_others(&mut self, base: f64, head: f64) {
-        let pairs = self.running.pairs();
-        let is_mean = |running: &Running| running.estimator() == Estimator::Mean;
-        if pairs == MOST_PAIRS_OF_OTHERS {
-            self.others.retain(|(other, needed)| is_mean(other) || needed.is_some());
-        }
-        let limit = self.threshold();
-        // Exact enough to recognise half of the pairs.
-        let looks = pairs.is_multiple_of((pairs / 128).max(1));
-        for (other, needed) in &mut self.others {
-            if needed.is_none() || is_mean(other) {
-                other.push(base, head);
-            }
-            if let (None, true, Some(threshold)) = (&needed, looks, limit) {
-                *needed = other.decide(threshold).map(|_| other.pairs());
-            }
-        }
     }
 
     /// How far from the threshold a change has to be for a verdict within `pairs` pairs.

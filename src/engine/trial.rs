@@ -205,7 +205,7 @@ fn deviation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     const GATE: TrialGate = TrialGate { threshold: 0.02, least: 14 };
 

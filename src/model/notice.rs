@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Better, Dialect, Estimator, Finding, Learnt, OverLayouts, Pair, PairsResult, Removed, Side,
-    Summary, Verdict, Waived, Waiver,
+    Better, Dialect, Finding, Learnt, OverLayouts, Pair, PairsResult, Removed, Side, Summary,
+    Verdict, Waived, Waiver,
 };
 
 /// A function that is not the same on both sides.
@@ -223,15 +223,12 @@ pub enum Weight {
     Warning,
     /// Information; nothing is wrong.
     Note,
-    /// A detail, shown with `--verbose`.
-    Detail,
 }
 
 impl Notice {
     /// How much it matters.
     pub fn weight(&self) -> Weight {
         match self {
-            Notice::Metric { remark: Remark::Earlier { .. }, .. } => Weight::Detail,
             Notice::OfShard { weight, .. } => *weight,
             Notice::NothingToCompare { .. }
             | Notice::Identical { .. }
@@ -356,14 +353,6 @@ pub enum Remark {
     Ties { ties: u64, pairs: u64 },
     /// The noise has a property that matters.
     Noise(Finding),
-    /// Another estimator would have needed less than half of the pairs.
-    Earlier {
-        estimator: Estimator,
-        /// The pairs that it would have needed.
-        needed: u64,
-        /// The pairs that were measured.
-        pairs: u64,
-    },
 }
 
 /// A change in runs of a certain length.

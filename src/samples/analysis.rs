@@ -2,88 +2,35 @@
 
 use std::io::Read;
 
-use super::comparison::LabelComparison;
-use super::labels::{Labels, PairRole};
+use super::labels::{Labels, RecordedPairs};
+use super::one_look::{LabelSums, judged, measured};
 use super::rows::{self, RowSink};
-use super::{Error, Flow, Position, Spec};
-use crate::engine::family::{likeliest, step_down};
+use super::{Error, Flow, Position, Recording, Spec};
 use crate::engine::remarks::remarks;
-use crate::engine::test::MetricTest;
+use crate::engine::{Experiment, Plan};
 use crate::model::{
-    BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Policy, Status, StoppedBy, Unit,
-    Verdict,
+    BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Pair, Policy, Sampled, Side,
+    Status, StoppedBy, Verdict,
 };
 use crate::stats::estimator::Levels;
-use crate::stats::family::Family;
-use crate::stats::moments::Moments;
+use crate::stats::fixed::TwoSamples;
+use crate::stats::moments::PairMoments;
 
-/// The sums of one metric of one label.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MetricSums {
-    /// Of the values, or of their logarithms if these are needed.
-    pub(super) moments: Moments,
-    pub(super) least: f64,
-    /// Whether a value has no logarithm although logarithms are needed.
-    pub(super) undefined: bool,
-}
-
-impl MetricSums {
-    fn new() -> Self {
-        MetricSums { moments: Moments::default(), least: f64::INFINITY, undefined: false }
-    }
-
-    fn push(&mut self, value: f64, logarithms: bool) {
-        self.least = self.least.min(value);
-        if !logarithms {
-            self.moments.push(value);
-        } else if value > 0.0 {
-            self.moments.push(value.ln());
-        } else {
-            self.undefined = true;
-        }
-    }
-
-    pub(super) fn estimate(&self, estimator: Estimator) -> Option<f64> {
-        match estimator {
-            Estimator::Min => Some(self.least).filter(|least| least.is_finite()),
-            // A zero makes the geometric mean zero.
-            Estimator::GeometricMean if self.undefined => Some(0.0),
-            Estimator::GeometricMean => self.moments.mean().map(f64::exp),
-            _ => self.moments.mean(),
-        }
-    }
-}
-
-/// The statistics of the rows of one label.
-#[derive(Clone, Debug)]
-struct LabelSums {
-    /// For each metric.
-    sums: Vec<MetricSums>,
-    first: Vec<Option<f64>>,
-}
+/// If one side comes first in at least this many pairs and in all of them, that is no accident: the
+/// coins of one comparison in 2048 would do that.
+const PAIRS_IN_ORDER: usize = 12;
 
 /// The state of an analysis while rows are read.
 #[derive(Debug)]
 pub struct Analysis {
     spec: Spec,
+    /// How many files have not begun yet.
     files: usize,
-    /// The number of files begun so far.
-    begun: usize,
-    metrics: Vec<Metric>,
-    labels: Labels,
-    /// For each label, by its number.
-    sums: Vec<LabelSums>,
-    /// For each two labels that are compared, in the order of `labels.pairs`.
-    comparisons: Vec<LabelComparison>,
-    /// The tests, once their number is known.
-    family: Option<Family>,
-    /// The number of comparisons, if known beforehand.
-    expected: Option<usize>,
-    rows: u64,
-    /// The numbers of the metrics in the columns of the current file.
-    columns: Vec<usize>,
-    /// The current row, in the order of the metrics.
-    values: Vec<Option<f64>>,
+    recording: Recording,
+    /// The names of the comparisons, if they are known beforehand.
+    expected: Option<Vec<String>>,
+    /// The tests of the pairs, once their number is known.
+    tests: Option<Experiment>,
     /// Whether every test is decided.
     closed: bool,
 }
@@ -92,18 +39,11 @@ impl Analysis {
     /// A new analysis of `files` files.
     pub fn new(spec: Spec, files: usize) -> Self {
         Analysis {
-            labels: Labels::new(spec.base.clone()),
+            recording: Recording::new(spec.base.clone(), spec.units.clone()),
             spec,
             files,
-            begun: 0,
-            metrics: Vec::new(),
-            sums: Vec::new(),
-            comparisons: Vec::new(),
-            family: None,
             expected: None,
-            rows: 0,
-            columns: Vec::new(),
-            values: Vec::new(),
+            tests: None,
             closed: false,
         }
     }
@@ -127,9 +67,7 @@ impl Analysis {
         for (name, mut file) in files {
             rows::read(&mut file, name, &mut labels)?;
         }
-        let comparisons = labels.pairs.len();
-        self.family = Some(self.family_of(comparisons));
-        self.expected = Some(comparisons);
+        self.expected = Some(labels.pairs.into_iter().map(|pair| pair.name).collect());
         Ok(())
     }
 
@@ -152,32 +90,34 @@ impl Analysis {
     /// # Errors
     /// If the rows contain nothing to compare, or not what was requested.
     pub fn check(&self) -> Result<(), Error> {
-        let names = || self.labels.names().map(str::to_owned).collect();
-        if self.rows == 0 {
+        let Recording { labels, values, metrics, .. } = &self.recording;
+        let names = || labels.names().map(str::to_owned).collect();
+        if self.recording.rows() == 0 {
             return Err(Error::NoRow);
         }
         if let Some(base) = &self.spec.base
-            && self.labels.names().all(|label| label != base)
+            && labels.names().all(|label| label != base)
         {
             return Err(Error::NoBase { base: base.clone(), labels: names() });
         }
         // After the named base, whose absence explains more.
-        if let [only] = self.labels.all.as_slice() {
+        if let [only] = labels.all.as_slice() {
             return Err(Error::OneLabel(only.name.clone()));
         }
-        if self.comparisons.is_empty() {
+        if labels.pairs.is_empty() {
             return Err(Error::NoPair(names()));
         }
-        for (number, metric) in self.metrics.iter().enumerate() {
-            let labels = self.labels.all.iter().zip(&self.sums);
-            let mut compared = labels.filter(|(label, _)| !label.pairs.is_empty());
-            let lacking = compared.find(|(_, sums)| sums.sums[number].least == f64::INFINITY);
-            if let Some((label, _)) = lacking.filter(|_| self.spec.gate(&metric.name).is_some()) {
+        let gating = metrics.iter().enumerate();
+        for (number, metric) in gating.filter(|(_, one)| self.spec.gate(&one.name).is_some()) {
+            let mut compared =
+                labels.all.iter().zip(values).filter(|(label, _)| !label.pairs.is_empty());
+            let lacking = compared.find(|(_, of)| of[number].iter().all(|value| value.is_nan()));
+            if let Some((label, _)) = lacking {
                 let (label, metric) = (label.name.clone(), metric.name.clone());
                 return Err(Error::NoValue { label, metric });
             }
         }
-        match self.labels.pairs.iter().find(|pair| pair.broken.is_some()) {
+        match labels.pairs.iter().find(|pair| pair.broken.is_some()) {
             Some(pair) if self.spec.chosen && self.spec.needs_pairs() => Err(Error::NeedsPairs {
                 estimator: self.spec.policy.estimator,
                 why: format!("the rows of {} do not form pairs", pair.name),
@@ -188,13 +128,23 @@ impl Analysis {
 
     /// The result of the rows so far.
     pub fn outcome(&self, stopped_by: StoppedBy) -> Outcome {
-        let levels = self.family_of(self.expected.unwrap_or(self.comparisons.len())).levels();
+        let tested = self.needs_first_pass().then(|| match &self.tests {
+            Some(tests) => tests.finish(stopped_by),
+            // Too early for this verdict: not all labels may be known.
+            None => Sampled { likely_slower: None, ..self.tests().finish(stopped_by) },
+        });
+        let sums = self.recording.values.iter().map(|metrics| {
+            let logarithms = self.spec.policy.estimator.takes_logarithms();
+            metrics.iter().map(|values| LabelSums::of(values, logarithms)).collect()
+        });
+        let sums: Vec<Vec<LabelSums>> = sums.collect();
+        let all = 0..self.recording.comparisons().len();
         let mut benchmarks: Vec<BenchmarkResult> =
-            (0..self.comparisons.len()).map(|number| self.result(number, levels)).collect();
+            all.map(|number| self.result(number, tested.as_ref(), &sums)).collect();
         for (name, needed) in &self.spec.not_measured {
             benchmarks.push(BenchmarkResult::not_measured(name, *needed));
         }
-        let likely_slower = self.likely_slower();
+        let likely_slower = tested.and_then(|tested| tested.likely_slower);
         let verdict = Verdict::of_benchmarks(&benchmarks, likely_slower.as_deref());
         let has = |method| benchmarks.iter().any(|benchmark| benchmark.method == Some(method));
         let mean_stands_in = self.spec.needs_pairs() && !has(Method::Sequential);
@@ -209,43 +159,83 @@ impl Analysis {
             verdict: self.spec.gates.as_ref().map(|_| verdict),
             policy,
             stopped_by: if self.closed { StoppedBy::Verdict } else { stopped_by },
-            rows: Some(self.rows),
+            rows: Some(self.recording.rows()),
             ..Outcome::default()
         }
     }
 
     /// The result of two labels: for all metrics, or, if nothing gates, for those that
-    /// were named.
-    fn result(&self, number: usize, levels: Levels) -> BenchmarkResult {
-        let (pair, comparison) = (&self.labels.pairs[number], &self.comparisons[number]);
-        let sums = pair.labels.map(|label| self.sums[label].sums.as_slice());
-        let mut metrics = comparison.results(&self.spec, &self.metrics, levels, sums);
+    /// were named. `sums` are those of each label.
+    fn result(
+        &self,
+        number: usize,
+        tested: Option<&Sampled>,
+        sums: &[Vec<LabelSums>],
+    ) -> BenchmarkResult {
+        let Recording { labels, metrics, .. } = &self.recording;
+        let pair = &labels.pairs[number];
+        let method = match tested {
+            _ if self.spec.judges => Method::Judge,
+            _ if pair.broken.is_some() => Method::Welch,
+            Some(_) => Method::Sequential,
+            None => Method::Paired,
+        };
+        let without_test = |(column, metric): (usize, &Metric)| {
+            let sums = pair.labels.map(|label| &sums[label][column]);
+            let measured = |samples: TwoSamples<'_>| {
+                measured(&self.spec, metric, self.levels(), sums, samples)
+            };
+            match method {
+                Method::Judge => judged(&self.spec, metric, sums),
+                Method::Welch => {
+                    measured(TwoSamples::Apart(&sums.base.moments, &sums.head.moments))
+                }
+                _ => measured(TwoSamples::Paired(&self.moments(pair, metric))),
+            }
+        };
+        let mut metrics = match tested.filter(|_| method == Method::Sequential) {
+            Some(tested) => tested.benchmarks[number].metrics.clone(),
+            None => metrics.iter().enumerate().map(without_test).collect(),
+        };
         let named = &self.spec.named;
         if self.spec.gates.is_none() && !named.is_empty() {
             metrics.retain(|metric| named.contains(&metric.name));
         }
         BenchmarkResult {
-            pairs: comparison.pairs,
-            labels: Some(pair.labels.map(|label| self.labels.all[label].name.clone())),
-            method: Some(comparison.method(&self.spec)),
+            pairs: if self.spec.judges { 0 } else { pair.pairs.len() as u64 },
+            labels: Some(pair.labels.map(|label| labels.all[label].name.clone())),
+            method: Some(method),
             metrics,
             ..BenchmarkResult::new(&pair.name, Status::Compared)
         }
     }
 
+    /// The sums of the pairs of a metric, or of their logarithms.
+    fn moments(&self, recorded: &RecordedPairs, metric: &Metric) -> PairMoments {
+        let pairs = self.recording.pairs(recorded, &metric.name);
+        let logarithms = self.spec.policy.estimator.takes_logarithms();
+        let values = pairs.map(|(_, Pair { base, head })| match logarithms {
+            true => (base.ln(), head.ln()),
+            false => (base, head),
+        });
+        // A value without logarithm makes the label's own sums undefined.
+        values.filter(|(base, head)| base.is_finite() && head.is_finite()).collect()
+    }
+
     fn notices(&self, benchmarks: &[BenchmarkResult]) -> Vec<Notice> {
+        let labels = &self.recording.labels;
         let mut notices = Vec::new();
-        let alone = self.labels.unpaired();
+        let alone = labels.unpaired();
         notices.extend(alone.map(|label| Notice::Alone { label: label.to_owned() }));
         if self.needs_first_pass() {
-            notices.extend(self.labels.pairs.iter().filter_map(|pair| {
+            notices.extend(labels.pairs.iter().filter_map(|pair| {
                 Some(Notice::Unpaired { line: pair.broken?, benchmark: pair.name.clone() })
             }));
-            let pairs = self.labels.pairs.iter().zip(&self.comparisons);
-            notices.extend(pairs.filter_map(|(pair, comparison)| {
-                let first = &self.labels.all[pair.labels[comparison.always_first()?]];
+            notices.extend(labels.pairs.iter().filter_map(|pair| {
+                let first = &labels.all[pair.labels[always_first(pair)?]];
                 let (benchmark, first) = (pair.name.clone(), first.name.clone());
-                Some(Notice::FixedOrder { benchmark, first, pairs: comparison.pairs })
+                let pairs = pair.pairs.len() as u64;
+                Some(Notice::FixedOrder { benchmark, first, pairs })
             }));
         }
         notices.extend(remarks(benchmarks));
@@ -256,120 +246,69 @@ impl Analysis {
         notices
     }
 
-    /// The tests of this many comparisons.
-    fn family_of(&self, comparisons: usize) -> Family {
+    /// The number of tests that share the error.
+    fn sharing(&self) -> usize {
+        let own = self.recording.comparisons().len();
         let gates = self.spec.gates.as_ref().map_or(0, Vec::len);
-        Family::new(self.spec.policy.confidence, gates * comparisons)
+        gates * self.expected.as_ref().map_or(own, Vec::len)
     }
 
-    /// See [`Outcome::likely_slower`].
-    fn likely_slower(&self) -> Option<String> {
-        let tests =
-            self.labels.pairs.iter().zip(&self.comparisons).flat_map(|(pair, comparison)| {
-                comparison.tests().iter().map(|test| (pair.name.as_str(), test))
-            });
-        likeliest(self.family.as_ref()?, tests).map(str::to_owned)
+    /// The levels for a single look.
+    fn levels(&self) -> Levels {
+        Levels::new(self.spec.policy.confidence, self.sharing()).whole()
     }
 
-    /// Updates the tests after a pair of comparison `number`, whose evidence was `before`.
-    fn weigh(&mut self, number: usize, before: f64) {
-        let Some(family) = &mut self.family else { return };
-        family.weigh(before, self.comparisons[number].evidence());
-        // Only then can the number of regressions have grown, and there may be many tests.
-        if self.comparisons[number].tests().iter().any(MetricTest::is_regression) {
-            let tests = self.comparisons.iter_mut().flat_map(LabelComparison::tests_mut);
-            step_down(family, &mut tests.collect::<Vec<_>>());
+    /// The tests of all comparisons, with the pairs so far.
+    fn tests(&self) -> Experiment {
+        let Policy { confidence, estimator, .. } = self.spec.policy;
+        let comparisons = self.recording.comparisons();
+        let own = || comparisons.iter().map(|one| one.name.clone()).collect();
+        let mut plan = Plan::new(confidence, estimator, 0);
+        plan.of_tests = Some(self.sharing());
+        for name in self.expected.clone().unwrap_or_else(own) {
+            plan.add_group(0, true, 0.0);
+            let gates = self.spec.gates.clone().unwrap_or_default();
+            plan.add_benchmark(&name, self.recording.metrics(), gates);
         }
-    }
-
-    /// Adds the comparisons of a new label.
-    fn add_comparisons(&mut self, label: &[u8], place: impl Fn() -> Position) -> Result<(), Error> {
-        if self.family.is_some() && self.expected.is_none() {
-            let label = String::from_utf8_lossy(label).into_owned();
-            return Err(Error::Late { place: place(), label });
-        }
-        for pair in &self.labels.pairs[self.comparisons.len()..] {
-            let half = pair.half.map(|side| self.sums[pair.labels[side]].first.clone());
-            self.comparisons.push(LabelComparison::new(
-                &self.spec,
-                &self.metrics,
-                self.family.as_ref().map(Family::levels),
-                half.unwrap_or_default(),
-                pair.broken.is_some(),
-            ));
-            if let (Some(family), Some(new)) = (&mut self.family, self.comparisons.last()) {
-                family.weigh(0.0, new.evidence());
+        let mut tests = Experiment::new(plan, 0.0);
+        for (number, recorded) in comparisons.iter().enumerate() {
+            for pair in 0..recorded.pairs.len() {
+                let (first, rows) = self.recording.pair(number, pair);
+                tests.push_recorded(number, first, rows);
             }
         }
-        Ok(())
+        tests
     }
 
-    fn take(&mut self, number: usize, line: u64) {
-        let logarithms = self.spec.policy.estimator.takes_logarithms();
-        let label = &mut self.sums[number];
-        if self.labels.count(number) {
-            label.first.clone_from(&self.values);
-        }
-        for (sums, value) in label.sums.iter_mut().zip(&self.values) {
-            if let Some(value) = value {
-                sums.push(*value, logarithms);
-            }
-        }
-        self.rows += 1;
-        let mut taken = Vec::new();
-        for &(pair, side) in &self.labels.all[number].pairs {
-            let comparison = &mut self.comparisons[pair];
-            if !comparison.takes_pairs() {
-                continue;
-            }
-            match self.labels.pairs[pair].take(side, line) {
-                PairRole::First => comparison.take_first(&self.values),
-                PairRole::Second(first) => {
-                    let before = comparison.evidence();
-                    comparison.take_second(first, &self.values);
-                    taken.push((pair, before));
-                }
-                PairRole::Unpaired => comparison.give_up_pairs(),
-            }
-        }
-        // Without a first pass, pairs are kept until the first verdict is possible: as late as
-        // possible, so that as many labels as possible have appeared and share the error.
-        if !taken.is_empty() && self.needs_first_pass() {
-            if self.family.is_none() && self.should_test() {
-                self.finish_family();
-            } else {
-                taken.into_iter().for_each(|(number, before)| self.weigh(number, before));
-            }
-            self.closed = self.is_closed();
-        }
-    }
-
-    /// Fixes the error probabilities, now that a verdict is possible.
-    fn finish_family(&mut self) {
-        let mut family = self.family_of(self.comparisons.len());
-        let levels = family.levels();
-        for comparison in &mut self.comparisons {
-            comparison.begin_tests(&self.spec, &self.metrics, levels);
-            family.weigh(0.0, comparison.evidence());
-        }
-        let tests = self.comparisons.iter_mut().flat_map(LabelComparison::tests_mut);
-        step_down(&mut family, &mut tests.collect::<Vec<_>>());
-        self.family = Some(family);
-    }
-
-    /// Whether every test is decided and no more tests can be added.
-    fn is_closed(&self) -> bool {
-        let complete = self.expected.is_none_or(|number| number == self.comparisons.len());
-        complete && self.family.is_some() && !self.comparisons.iter().any(LabelComparison::is_open)
-    }
-
-    /// Whether a verdict is possible with the pairs that are kept.
+    /// Whether a verdict is possible with the pairs so far. Without a first pass, the tests begin
+    /// as late as possible, so that as many labels as possible have appeared and share the error.
     fn should_test(&self) -> bool {
         let Policy { estimator, confidence, .. } = self.spec.policy;
         let least = estimator.least_pairs(Levels::new(confidence, 1));
-        let most = self.comparisons.iter().map(LabelComparison::waiting).max();
-        most.zip(least).is_some_and(|(most, least)| most >= least)
+        let most = self.recording.comparisons().iter().map(|one| one.pairs.len() as u64).max();
+        self.needs_first_pass() && most.zip(least).is_some_and(|(most, least)| most >= least)
     }
+
+    /// Tests the latest pairs of some comparisons.
+    fn push(&mut self, comparisons: &[usize]) {
+        if self.tests.is_none() && self.should_test() {
+            self.tests = Some(self.tests());
+        } else if let Some(tests) = &mut self.tests {
+            for comparison in comparisons.iter().copied() {
+                let latest = self.recording.comparisons()[comparison].pairs.len() - 1;
+                let (first, rows) = self.recording.pair(comparison, latest);
+                tests.push_recorded(comparison, first, rows);
+            }
+        }
+        self.closed = self.tests.as_ref().is_some_and(|tests| !tests.is_open());
+    }
+}
+
+/// The side that came first in each of many pairs, if there is one: its order was not random.
+fn always_first(RecordedPairs { pairs, .. }: &RecordedPairs) -> Option<Side> {
+    let (first, _) = *pairs.first()?;
+    (pairs.len() >= PAIRS_IN_ORDER && pairs.iter().all(|(other, _)| *other == first))
+        .then_some(first)
 }
 
 impl RowSink for Labels {
@@ -393,56 +332,47 @@ struct FileReading<'a, 'b> {
 
 impl RowSink for FileReading<'_, '_> {
     fn header(&mut self, names: &[String]) -> Result<Vec<bool>, Error> {
-        let Analysis { spec, metrics, labels, sums, comparisons, columns, family, .. } =
-            &mut *self.analysis;
-        *columns =
-            rows::columns(metrics, names.iter().map(|name| Metric::named(name).with(&spec.units)));
-        spec.let_stand_in(metrics);
-        labels.check_number(metrics.len())?;
-        labels.next_file();
-        sums.iter_mut().for_each(|label| label.sums.resize(metrics.len(), MetricSums::new()));
-        let levels = family.as_ref().map(Family::levels);
-        for comparison in comparisons {
-            let before = comparison.evidence();
-            comparison.widen(spec, metrics, levels);
-            if let Some(family) = family {
-                family.weigh(before, comparison.evidence());
-            }
-        }
-        self.analysis.values = vec![None; metrics.len()];
-        self.analysis.begun += 1;
-        let Analysis { spec, metrics, files, begun, .. } = &*self.analysis;
+        let analysis = &mut *self.analysis;
+        let known = analysis.recording.metrics().len();
+        let mut may_be_negative = analysis.recording.header(names)?;
+        let metrics = analysis.recording.metrics();
+        analysis.spec.let_stand_in(metrics);
+        analysis.recording.labels.check_number(metrics.len())?;
+        analysis.files = analysis.files.saturating_sub(1);
+        let spec = &analysis.spec;
         let gates = spec.gates.iter().flatten().map(|gate| &gate.metric);
         let is_known = |name: &String| metrics.iter().any(|metric| metric.name == *name);
         let missing = gates.chain(&spec.named).find(|name| !is_known(name));
-        if let Some(missing) = missing.filter(|_| files == begun) {
+        if let Some(missing) = missing.filter(|_| analysis.files == 0) {
             let metrics = metrics.iter().map(|metric| metric.name.clone()).collect();
             return Err(Error::NoMetric { metric: missing.clone(), metrics });
         }
         let logarithms = spec.policy.estimator.takes_logarithms();
-        let may_be_negative = |name: &String| {
-            Metric::named(name).unit == Unit::Unknown && spec.gate(name).is_none() && !logarithms
-        };
-        Ok(names.iter().map(may_be_negative).collect())
+        for (name, may_be_negative) in names.iter().zip(&mut may_be_negative) {
+            *may_be_negative &= spec.gate(name).is_none() && !logarithms;
+        }
+        let knows_number = analysis.expected.is_some() || analysis.tests.is_some();
+        if knows_number && metrics.len() > known {
+            analysis.tests = Some(analysis.tests());
+        }
+        Ok(may_be_negative)
     }
 
     fn row(&mut self, label: &[u8], cells: &[Option<f64>], line: u64) -> Result<Flow, Error> {
-        let analysis = &mut *self.analysis;
-        let number = analysis.labels.number(label, line);
-        if number == analysis.sums.len() {
-            analysis.labels.check_number(analysis.metrics.len())?;
-            let sums = vec![MetricSums::new(); analysis.metrics.len()];
-            analysis.sums.push(LabelSums { sums, first: Vec::new() });
-            if analysis.labels.pairs.len() > analysis.comparisons.len() {
-                analysis
-                    .add_comparisons(label, || Position { file: self.file.to_owned(), line })?;
-            }
+        let Analysis { recording, tests, expected, .. } = &mut *self.analysis;
+        let known = recording.comparisons().len();
+        let is_open = |comparison| tests.as_ref().is_none_or(|of| of.is_group_open(comparison));
+        let completed = recording.take(label, cells, line, is_open);
+        recording.labels.check_number(recording.metrics().len())?;
+        if recording.comparisons().len() > known && tests.is_some() && expected.is_none() {
+            let place = Position { file: self.file.to_owned(), line };
+            let label = String::from_utf8_lossy(label).into_owned();
+            return Err(Error::Late { place, label });
         }
-        for (column, cell) in analysis.columns.iter().zip(cells) {
-            analysis.values[*column] = *cell;
+        if !completed.is_empty() {
+            self.analysis.push(&completed);
         }
-        analysis.take(number, line);
-        Ok(if analysis.closed { Flow::Stop } else { Flow::Go })
+        Ok(if self.analysis.closed { Flow::Stop } else { Flow::Go })
     }
 
     fn wait(&mut self) -> Flow {

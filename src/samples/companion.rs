@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::divided::OwnPart;
+use super::{Error, Misfit};
 use crate::model::{
     BenchmarkResult, Doubt, Estimator, Gate, Layouts, Limits, Metric, MetricResult, Outcome,
     Policy, Quantity, Removed, Revision, Shard, ShardBy, StoppedBy, Units,
@@ -149,18 +150,19 @@ impl Companion {
         PathBuf::from(name)
     }
 
-    /// Reads the file next to the samples of a shard.
+    /// Reads the file next to the samples of a shard, which are called `name` in messages.
     ///
     /// # Errors
-    /// See [`NotAShard`].
-    pub fn of_shard(samples: &Path) -> Result<(Self, SeededShard), NotAShard> {
+    /// If it can't be read, or if there is none of a shard.
+    pub fn of_shard(samples: &Path, name: &str) -> Result<(Self, SeededShard), Error> {
         let path = Companion::path(samples);
-        let text = text_of(&path)?;
-        let because = |why: String| NotAShard::Because(format!("{why} `{}`", path.display()));
-        let text = text.ok_or_else(|| because("there is no".to_owned()))?;
-        let companion: Companion =
-            serde_json::from_slice(&text).map_err(|error| because(format!("{error} in")))?;
-        let not_as_one = || NotAShard::Because("it was not measured as one".to_owned());
+        let because = |why: String| Misfit::NoShard { file: name.to_owned(), why };
+        let read = |source| Error::Read { file: name.to_owned(), source };
+        let text = text_of(&path).map_err(read)?;
+        let text = text.ok_or_else(|| because(format!("there is no `{}`", path.display())))?;
+        let companion: Companion = serde_json::from_slice(&text)
+            .map_err(|error| because(format!("{error} in `{}`", path.display())))?;
+        let not_as_one = || because("it was not measured as one".to_owned());
         let shard = companion.shard.ok_or_else(not_as_one)?;
         Ok((companion, shard))
     }
@@ -182,17 +184,6 @@ impl Companion {
         let time = Duration::try_from_secs_f64(self.time_limit_seconds).unwrap_or(Duration::MAX);
         Limits { time, pairs: self.max_pairs }
     }
-}
-
-/// Why a file of samples can't be read as a shard.
-#[derive(Debug, thiserror::Error)]
-pub enum NotAShard {
-    /// A file can't be read.
-    #[error(transparent)]
-    Unreadable(#[from] io::Error),
-    /// It is not one, worded as the end of a sentence.
-    #[error("{0}")]
-    Because(String),
 }
 
 /// What the file next to a file of samples says about them; nothing if there is no such file.

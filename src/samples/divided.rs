@@ -145,15 +145,12 @@ fn all_results(parts: Parts<'_>, missing: &[u64]) -> Vec<BenchmarkResult> {
     }
     let (ShardPart { companion, .. }, own) = parts[0];
     let allotted = &own.division.benchmarks;
-    // Also what a shard that is there does not report.
-    let is_lost = |one: &&AllottedBenchmark| {
-        missing.contains(&one.shard) || !all.contains_key(&one.benchmark)
-    };
-    let lost: Vec<_> = allotted.iter().filter(is_lost).collect();
-    for lost in lost {
-        let name = &lost.benchmark;
-        let result = BenchmarkResult::new(name, Status::NotMeasured);
-        all.entry(name.clone()).or_insert(result).status = Status::NotMeasured;
+    for AllottedBenchmark { benchmark, shard, .. } in allotted {
+        // Also what a shard that is there does not report.
+        if missing.contains(shard) || !all.contains_key(benchmark) {
+            let result = BenchmarkResult::new(benchmark, Status::NotMeasured);
+            all.entry(benchmark.clone()).or_insert(result).status = Status::NotMeasured;
+        }
     }
     let places: BTreeMap<&str, usize> =
         allotted.iter().enumerate().map(|(place, one)| (one.benchmark.as_str(), place)).collect();

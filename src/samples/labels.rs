@@ -32,40 +32,39 @@ enum RowsSeen {
 /// Two labels that are compared. Their rows form pairs as long as every two of
 /// them have one of each label.
 #[derive(Clone, Debug)]
-pub(super) struct LabelPair {
-    pub(super) name: String,
+pub struct RecordedPairs {
+    /// The benchmark, or both labels.
+    pub(crate) name: String,
     /// The numbers of the labels.
-    pub(super) labels: Pair<usize>,
-    /// The side of a row whose other side is still missing.
-    pub(super) half: Option<Side>,
+    pub labels: Pair<usize>,
+    /// The pairs in order: which side came first, and the row of each label. Empty
+    /// unless all rows form pairs.
+    pub(crate) pairs: Vec<(Side, Pair<usize>)>,
+    /// The row whose other side is still missing, with its side.
+    half: Option<(Side, usize)>,
     /// The first line where the rows do not form pairs.
     pub(super) broken: Option<u64>,
 }
 
-/// What a row means for the pairs of two labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PairRole {
-    /// It is the first of a pair.
-    First,
-    /// It completes a pair whose first row was of this side.
-    Second(Side),
-    /// It belongs to no pair, nor does any later row.
-    Unpaired,
-}
-
-impl LabelPair {
-    /// Adds a row of one of its labels.
-    pub(super) fn take(&mut self, side: Side, line: u64) -> PairRole {
+impl RecordedPairs {
+    /// Adds a row of one of its labels. Returns whether that completes a pair.
+    pub(super) fn take(&mut self, side: Side, row: usize, line: u64) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
         match self.half.take() {
-            _ if self.broken.is_some() => PairRole::Unpaired,
             None => {
-                self.half = Some(side);
-                PairRole::First
+                self.half = Some((side, row));
+                false
             }
-            Some(first) if first != side => PairRole::Second(first),
+            Some((first, earlier)) if first != side => {
+                self.pairs.push((first, Pair::both(|of| if of == first { earlier } else { row })));
+                true
+            }
             Some(_) => {
                 self.broken = Some(line);
-                PairRole::Unpaired
+                self.pairs.clear();
+                false
             }
         }
     }
@@ -82,7 +81,7 @@ pub(super) struct Labels {
     /// The label that all others are compared with, if named.
     base: Option<String>,
     pub(super) all: Vec<Label>,
-    pub(super) pairs: Vec<LabelPair>,
+    pub(super) pairs: Vec<RecordedPairs>,
     numbers: HashMap<Vec<u8>, usize>,
     /// The latest label that does not name a side of a benchmark.
     plain: Option<usize>,
@@ -141,26 +140,24 @@ impl Labels {
     fn join(&mut self, benchmark: Option<&str>, labels: Pair<usize>, line: u64) {
         let Pair { base, head } = labels.map(|number| &self.all[number].name);
         let name = benchmark.map_or_else(|| format!("{head} vs {base}"), str::to_owned);
-        let mut pair = LabelPair { name, labels, half: None, broken: None };
+        let mut pair = RecordedPairs { name, labels, pairs: vec![], half: None, broken: None };
         for side in Side::BOTH {
             let label = &mut self.all[labels[side]];
             label.pairs.push((self.pairs.len(), side));
             // The rows of the earlier label before the later one appeared.
             match label.seen {
                 RowsSeen::None => {}
-                RowsSeen::One => pair.half = Some(side),
+                RowsSeen::One => pair.half = Some((side, 0)),
                 RowsSeen::Several => pair.broken = Some(line),
             }
         }
         self.pairs.push(pair);
     }
 
-    /// Counts a row of a label, and returns whether it is the first.
-    pub(super) fn count(&mut self, number: usize) -> bool {
+    /// Counts a row of a label.
+    pub(super) fn count(&mut self, number: usize) {
         let seen = &mut self.all[number].seen;
-        let is_first = *seen == RowsSeen::None;
-        *seen = if is_first { RowsSeen::One } else { RowsSeen::Several };
-        is_first
+        *seen = if *seen == RowsSeen::None { RowsSeen::One } else { RowsSeen::Several };
     }
 
     /// Begins another file: pairs do not span files.

@@ -1,8 +1,8 @@
 //! From samples to verdicts: how `analyze` evaluates rows of runs.
 //!
-//! Rows arrive one by one and are not kept. As long as every two rows of two labels
+//! Rows arrive one by one, in a [`Recording`]. As long as every two rows of two labels
 //! have one of each, they form pairs, and with a threshold they go to the same
-//! [`MetricTest`](crate::engine::test::MetricTest) as in a running comparison: same
+//! [`Experiment`](crate::engine::Experiment) as in a running comparison: same
 //! sums, same decisions, same numbers. Otherwise, the result is that of Welch and
 //! Fieller, for a single look at the samples.
 //!
@@ -10,20 +10,21 @@
 
 mod analysis;
 mod companion;
-mod comparison;
 pub mod csv;
 mod divided;
 mod error;
 mod labels;
+mod one_look;
 mod recording;
 mod rows;
 mod shards;
 
 pub use analysis::Analysis;
-pub use companion::{Companion, Described, NotAShard, SeededShard};
+pub use companion::{Companion, Described, SeededShard};
 pub use divided::OwnPart;
 pub use error::{Error, Misfit, Position};
-pub use recording::{RecordedPairs, Recording};
+pub use labels::RecordedPairs;
+pub use recording::Recording;
 pub use rows::Flow;
 pub use shards::{ShardPart, combine};
 

@@ -2,38 +2,22 @@
 
 use std::io::Read;
 
-use super::labels::{Labels, PairRole, side_of};
+use super::labels::{Labels, RecordedPairs, side_of};
 use super::rows::{self, RowSink, columns};
 use super::{Error, Flow};
-use crate::model::{Metric, Pair, Side, Unit, Units};
+use crate::model::{BenchmarkId, Metric, MetricId, Pair, Row, Side, Unit, Units};
 
 /// All rows of all labels, in memory: 8 bytes per value.
 #[derive(Debug, Default)]
 pub struct Recording {
     units: Units,
-    metrics: Vec<Metric>,
-    labels: Labels,
+    pub(super) metrics: Vec<Metric>,
+    pub(super) labels: Labels,
     /// For each label and metric, the values in the order of the label's rows. NaN
-    /// is an empty cell, and never leaves this module.
-    values: Vec<Vec<Vec<f64>>>,
-    /// For each two labels that are compared, in the order of `labels.pairs`.
-    comparisons: Vec<RecordedPairs>,
+    /// is an empty cell, and never leaves [`samples`](super).
+    pub(super) values: Vec<Vec<Vec<f64>>>,
     /// The numbers of the metrics in the columns of the current file.
     columns: Vec<usize>,
-}
-
-/// The pairs of two labels that are compared.
-#[derive(Clone, Debug)]
-pub struct RecordedPairs {
-    /// The benchmark, named as in an analysis.
-    pub(crate) name: String,
-    /// The numbers of the labels.
-    pub labels: Pair<usize>,
-    /// The pairs in order: which side came first, and the row of each label. Empty
-    /// unless all rows form pairs.
-    pub(crate) pairs: Vec<(Side, Pair<usize>)>,
-    /// The row whose other side is still missing.
-    half: usize,
 }
 
 impl Recording {
@@ -63,17 +47,21 @@ impl Recording {
 
     /// Adds a run: its values, in the order of the metrics given to `begin`.
     pub fn push(&mut self, label: &str, cells: &[Option<f64>]) {
-        self.take(label.as_bytes(), cells);
+        self.take(label.as_bytes(), cells, 0, |_| true);
     }
 
-    fn take(&mut self, label: &[u8], cells: &[Option<f64>]) {
-        let number = self.labels.number(label, 0);
+    /// Adds a row, and returns of which comparisons it completes a pair. It belongs to no pair of
+    /// those that are not open any more.
+    pub(super) fn take(
+        &mut self,
+        label: &[u8],
+        cells: &[Option<f64>],
+        line: u64,
+        is_open: impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
+        let number = self.labels.number(label, line);
         if number == self.values.len() {
             self.values.push(vec![Vec::new(); self.metrics.len()]);
-        }
-        for pair in &self.labels.pairs[self.comparisons.len()..] {
-            let (name, labels) = (pair.name.clone(), pair.labels);
-            self.comparisons.push(RecordedPairs { name, labels, pairs: Vec::new(), half: 0 });
         }
         let values = &mut self.values[number];
         let row = rows_of(values);
@@ -82,17 +70,13 @@ impl Recording {
             values[column][row] = cell.unwrap_or(f64::NAN);
         }
         self.labels.count(number);
+        let mut completed = Vec::new();
         for &(pair, side) in &self.labels.all[number].pairs {
-            let comparison = &mut self.comparisons[pair];
-            match self.labels.pairs[pair].take(side, 0) {
-                PairRole::First => comparison.half = row,
-                PairRole::Second(first) => {
-                    let rows = Pair::both(|of| if of == first { comparison.half } else { row });
-                    comparison.pairs.push((first, rows));
-                }
-                PairRole::Unpaired => comparison.pairs.clear(),
+            if is_open(pair) && self.labels.pairs[pair].take(side, row, line) {
+                completed.push(pair);
             }
         }
+        completed
     }
 
     /// The metrics.
@@ -127,7 +111,7 @@ impl Recording {
 
     /// The pairs of the labels that are compared.
     pub fn comparisons(&self) -> &[RecordedPairs] {
-        &self.comparisons
+        &self.labels.pairs
     }
 
     /// The first benchmark with a row that belongs to no pair.
@@ -138,11 +122,25 @@ impl Recording {
 
     /// The pairs of a benchmark: those of this name, or the only ones if their labels name none.
     pub fn comparison(&self, benchmark: &str) -> Option<&RecordedPairs> {
-        let is_it = |one: &&RecordedPairs| match self.comparisons.len() {
+        let is_it = |one: &&RecordedPairs| match self.comparisons().len() {
             1 if side_of(&self.labels.all[one.labels.head].name).is_none() => true,
             _ => one.name == benchmark,
         };
-        self.comparisons.iter().find(is_it)
+        self.comparisons().iter().find(is_it)
+    }
+
+    /// A pair of a comparison: which side came first, and both rows, with the metrics and the
+    /// comparisons by their numbers.
+    pub(super) fn pair(&self, comparison: usize, pair: usize) -> (Side, [Row; 2]) {
+        let RecordedPairs { labels, pairs, .. } = &self.labels.pairs[comparison];
+        let (first, rows) = pairs[pair];
+        let row = |side| {
+            let values = self.values[labels[side]].iter().enumerate();
+            let values = values.map(|(metric, values)| (MetricId(metric), values[rows[side]]));
+            let values = values.filter(|(_, value)| !value.is_nan()).collect();
+            Row { benchmark: BenchmarkId(comparison), side, values }
+        };
+        (first, Side::BOTH.map(row))
     }
 
     /// The values of a metric in the rows of a label.
@@ -183,8 +181,8 @@ impl RowSink for Recording {
         Ok(metrics.iter().map(|name| Metric::named(name).unit == Unit::Unknown).collect())
     }
 
-    fn row(&mut self, label: &[u8], values: &[Option<f64>], _: u64) -> Result<Flow, Error> {
-        self.take(label, values);
+    fn row(&mut self, label: &[u8], values: &[Option<f64>], line: u64) -> Result<Flow, Error> {
+        self.take(label, values, line, |_| true);
         self.labels.check_number(self.metrics.len())?;
         Ok(Flow::Go)
     }

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::companion::{BenchmarkGate, Companion, SeededShard};
 use super::divided::join;
 use super::error::{Error, Misfit};
-use super::recording::{RecordedPairs, Recording};
+use super::labels::RecordedPairs;
+use super::recording::Recording;
 use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
 use crate::engine::test::{MetricTest, estimator};
@@ -56,18 +57,18 @@ impl ShardPart {
 pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome, Error> {
     parts.sort_by_key(|part| part.shard.shard);
     let left_out = leave_out_old(&mut parts);
+    let Some(first) = parts.first() else { return Err(Error::NoRow) };
     let nothing = nothing(&parts)?;
-    check_alike(&parts)?;
-    let missing = missing(&parts);
+    check_alike(first, &parts)?;
+    let of = first.shard.shard.of;
+    let is_missing = |number: &u64| parts.iter().all(|part| part.shard.shard.number != *number);
+    let missing: Vec<u64> = (1..=of).filter(is_missing).collect();
     if !missing.is_empty() && !allow_missing {
-        let of = parts.first().map_or(0, |part| part.shard.shard.of);
-        let own = parts.first().and_then(|part| part.companion.own.as_ref());
-        let all = own.into_iter().flat_map(|own| &own.division.benchmarks);
+        let all = first.companion.own.iter().flat_map(|own| &own.division.benchmarks);
         let lost = all.filter(|one| missing.contains(&one.shard));
         let benchmarks = lost.map(|one| one.benchmark.clone()).collect();
         return Err(Misfit::Missing { numbers: missing, of, benchmarks }.into());
     }
-    let Some(first) = parts.first() else { return Err(Error::NoRow) };
     let mut outcome = match nothing {
         Some(stopped_by) => Outcome {
             verdict: stopped_by.without_runs(),
@@ -142,53 +143,55 @@ fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
     notices
 }
 
-/// What must be equal in all shards, each with its name, in the order in which
-/// it is checked.
-fn shared(companion: &Companion) -> [(&'static str, Value); 15] {
-    let Companion { base, head, own, .. } = companion;
-    let allotted = own.as_ref().map(|own| (&own.division.benchmarks, own.division.suite));
-    // Each machine has those of its own benchmarks; together they are in the division.
-    let (gates, units) = match own {
-        Some(_) => (Value::Null, Value::Null),
-        None => (json!(companion.gates), json!(companion.units)),
-    };
-    let toolchain = companion.toolchain.as_deref().unwrap_or("none");
-    [
-        ("base commits", json!(base.commit)),
-        ("base trees", json!(base.tree)),
-        ("head commits", json!(head.commit)),
-        ("head trees", json!(head.tree)),
-        ("toolchains", json!(toolchain)),
-        ("benchmarks or options", json!(companion.programs)),
-        ("estimators", json!(companion.estimator)),
-        ("confidences", json!(companion.confidence)),
-        ("divisions of the benchmarks, or thresholds", json!(allotted)),
-        ("metrics or thresholds", gates),
-        ("units", units),
-        ("values of `layouts`", json!(own.as_ref().map(|own| own.layouts.to_string()))),
-        ("values of `fail-on`", json!(companion.fail_on)),
-        ("removed benchmarks or metrics", json!(companion.removed)),
-        ("notices of the tables", json!(companion.settings_notices)),
-    ]
+/// What must be equal in all shards, and where it is in their companions, in the order in which it
+/// is checked.
+const SHARED: [(&str, &str); 17] = [
+    ("numbers of shards", "/shard/of"),
+    ("base commits", "/base/commit"),
+    ("base trees", "/base/tree"),
+    ("head commits", "/head/commit"),
+    ("head trees", "/head/tree"),
+    ("toolchains", "/toolchain"),
+    ("benchmarks or options", "/programs"),
+    ("estimators", "/estimator"),
+    ("confidences", "/confidence"),
+    ("divisions of the benchmarks, or thresholds", "/own/division/benchmarks"),
+    ("divisions of the benchmarks, or thresholds", "/own/division/suite"),
+    ("metrics or thresholds", "/gates"),
+    ("units", "/units"),
+    ("values of `layouts`", "/own/layouts"),
+    ("values of `fail-on`", "/fail_on"),
+    ("removed benchmarks or metrics", "/removed"),
+    ("notices of the tables", "/told"),
+];
+
+/// A companion with what must be equal in all shards.
+fn shared(companion: &Companion) -> Value {
+    let mut value = json!(companion);
+    if companion.own.is_some() {
+        // Each machine has those of its own benchmarks; together they are in the division.
+        (value["gates"], value["units"]) = (Value::Null, Value::Null);
+    }
+    value
 }
 
 /// Checks that the shards belong to one comparison, each of them once.
-fn check_alike(parts: &[ShardPart]) -> Result<(), Misfit> {
-    let Some(first) = parts.first() else { return Ok(()) };
+fn check_alike(first: &ShardPart, parts: &[ShardPart]) -> Result<(), Misfit> {
+    let here = shared(&first.companion);
     for part in &parts[1..] {
         let differ = |what: &'static str, values: [String; 2]| {
             Err(Misfit::Differ { what, files: [first.file.clone(), part.file.clone()], values })
         };
-        let numbers = [first, part].map(|part| part.shard.shard.of);
-        if numbers[0] != numbers[1] {
-            return differ("numbers of shards", numbers.map(|number| number.to_string()));
-        }
-        for ((what, here), (_, there)) in
-            shared(&first.companion).into_iter().zip(shared(&part.companion))
-        {
-            if here != there {
-                let text = |value: Value| value.as_str().map_or(value.to_string(), str::to_owned);
-                return differ(what, [here, there].map(text));
+        let there = shared(&part.companion);
+        for (what, place) in SHARED {
+            let values = [&here, &there].map(|of| of.pointer(place).unwrap_or(&Value::Null));
+            if values[0] != values[1] {
+                let text = |value: &Value| match value {
+                    Value::Null => "none".to_owned(),
+                    Value::String(text) => text.clone(),
+                    value => value.to_string(),
+                };
+                return differ(what, values.map(text));
             }
         }
         let exact = [first, part].map(|part| {
@@ -229,13 +232,6 @@ fn check_copies(parts: &[ShardPart]) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// The numbers of the missing shards.
-fn missing(parts: &[ShardPart]) -> Vec<u64> {
-    let of = parts.first().map_or(0, |part| part.shard.shard.of);
-    let is_there = |number: &u64| parts.iter().any(|part| part.shard.shard.number == *number);
-    (1..=of).filter(|number| !is_there(number)).collect()
-}
-
 /// Why none of the shards measured anything; an error if only some did not.
 fn nothing(parts: &[ShardPart]) -> Result<Option<StoppedBy>, Misfit> {
     let first = parts.first().and_then(ShardPart::nothing);
@@ -263,16 +259,21 @@ fn check_rows(part: &ShardPart) -> Result<(), Misfit> {
 fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {
     let policy = companion.policy();
     let mut family = Family::new(policy.confidence, companion.gates.len());
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut benchmarks: Vec<BenchmarkResult> = Vec::new();
+    // The metrics that are sampled, each with the number of its benchmark.
+    let mut tested: Vec<(usize, TestedMetric)> = Vec::new();
     for BenchmarkGate { benchmark, .. } in &companion.gates {
-        if asked.iter().all(|known| known.result.name != *benchmark) {
-            asked.push(ask(parts, benchmark, companion, family.levels()));
+        if benchmarks.iter().all(|known| known.name != *benchmark) {
+            let (result, metrics) = tested_metrics(parts, benchmark, companion, family.levels());
+            tested.extend(metrics.into_iter().map(|metric| (benchmarks.len(), metric)));
+            benchmarks.push(result);
         }
     }
-    step_down(&mut family, &mut asked.iter_mut().flat_map(Asked::tests_mut).collect::<Vec<_>>());
-    family.weigh(0.0, asked.iter().flat_map(Asked::tests).map(|(_, test)| test.evidence()).sum());
-    let likely_slower = likeliest(&family, asked.iter().flat_map(Asked::tests)).map(str::to_owned);
-    let mut benchmarks: Vec<BenchmarkResult> = asked.into_iter().map(Asked::end).collect();
+    step_down(&mut family, &mut tested.iter_mut().map(|(_, it)| &mut it.test).collect::<Vec<_>>());
+    family.weigh(0.0, tested.iter().map(|(_, it)| it.test.evidence()).sum());
+    let named = tested.iter().map(|(of, it)| (benchmarks[*of].name.as_str(), &it.test));
+    let likely_slower = likeliest(&family, named).map(str::to_owned);
+    tested.iter().for_each(|(of, metric)| benchmarks[*of].metrics.push(metric.end()));
     for exact in &companion.exact {
         let known = benchmarks.iter().position(|known| known.name == exact.benchmark);
         let at = known.unwrap_or_else(|| {
@@ -313,38 +314,20 @@ fn called(revision: &Revision) -> String {
     }
 }
 
-/// A benchmark whose metrics are sampled.
-struct Asked {
-    /// Its result, still without metrics.
-    result: BenchmarkResult,
-    metrics: Vec<AskedMetric>,
-}
-
-impl Asked {
-    /// The tests, each with the benchmark's name.
-    fn tests(&self) -> impl Iterator<Item = (&str, &MetricTest)> {
-        self.metrics.iter().map(|metric| (self.result.name.as_str(), &metric.test))
-    }
-
-    fn tests_mut(&mut self) -> impl Iterator<Item = &mut MetricTest> {
-        self.metrics.iter_mut().map(|metric| &mut metric.test)
-    }
-
-    fn end(mut self) -> BenchmarkResult {
-        self.result.metrics = self.metrics.iter().map(AskedMetric::end).collect();
-        self.result
-    }
-}
-
-/// Adds the pairs of a benchmark to tests.
-fn ask(parts: &[ShardPart], name: &str, companion: &Companion, levels: Levels) -> Asked {
+/// The result of a benchmark, still without metrics, and the tests of these.
+fn tested_metrics(
+    parts: &[ShardPart],
+    name: &str,
+    companion: &Companion,
+    levels: Levels,
+) -> (BenchmarkResult, Vec<TestedMetric>) {
     let (mut result, mut metrics) = (empty(name, companion), Vec::new());
     let recordings = parts.iter().map(|part| &part.recording);
     let recorded: Vec<_> = recordings.filter_map(|of| Some((of, of.comparison(name)?))).collect();
     result.pairs = recorded.iter().map(|(_, comparison)| comparison.pairs.len() as u64).sum();
     let Some((recording, _)) = recorded.first() else {
         result.status = Status::NotMeasured;
-        return Asked { result, metrics };
+        return (result, metrics);
     };
     for metric in recording.metrics() {
         let pairs = |(recording, comparison): &(&Recording, &RecordedPairs)| {
@@ -353,23 +336,23 @@ fn ask(parts: &[ShardPart], name: &str, companion: &Companion, levels: Levels) -
         let machines: Machines = recorded.iter().map(pairs).collect();
         let mut gates = companion.gates.iter().filter(|of| of.benchmark == name);
         let gate = gates.find(|of| of.gate.metric == metric.name).map(|of| &of.gate);
-        metrics.push(AskedMetric::new(metric, gate, &machines, companion.estimator, levels));
+        metrics.push(TestedMetric::new(metric, gate, &machines, companion.estimator, levels));
     }
-    Asked { result, metrics }
+    (result, metrics)
 }
 
 /// The pairs of a metric on each machine, each with the side that came first.
 type Machines = Vec<Vec<(Side, Pair<f64>)>>;
 
 /// One metric, up to its verdict or its last pair.
-struct AskedMetric {
+struct TestedMetric {
     test: MetricTest,
     /// Weighted pairs are not in the metric's unit, so the estimates use plain ones.
     plain: Running,
     mean: Running,
 }
 
-impl AskedMetric {
+impl TestedMetric {
     fn new(
         metric: &Metric,
         gate: Option<&Gate>,
@@ -396,7 +379,7 @@ impl AskedMetric {
                 break;
             }
         }
-        AskedMetric { test, plain, mean }
+        TestedMetric { test, plain, mean }
     }
 
     fn end(&self) -> MetricResult {
@@ -410,7 +393,6 @@ impl AskedMetric {
             mean: result.mean.map(|summary| in_unit(summary, &self.mean)),
             // Findings about noise are about one machine: its own report has them.
             findings: Vec::new(),
-            earlier: None,
             ..result
         }
     }

@@ -311,7 +311,7 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     const AIMS: [Aim; 2] = [Aim::Above, Aim::Below];
 

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::model::{Better, Estimator};
     use crate::stats::estimator::{Decision, Levels};
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn running(estimator: Estimator) -> Running {
         let levels = Levels::new(0.95, 1);

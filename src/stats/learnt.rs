@@ -91,7 +91,7 @@ pub(crate) fn reach(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn learner(pairs: f64) -> Learner {
         let levels = Levels::new(0.95, 1);

@@ -181,7 +181,7 @@ pub fn point_statistics(points: &[Point], changes: &[u64], window: usize) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn line(values: &[f64]) -> Vec<Point> {
         let point = |(place, value): (usize, &f64)| Point { place: place as u64, value: *value };

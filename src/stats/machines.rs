@@ -78,7 +78,7 @@ fn variance(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn machine(noise: &mut TestNoise, pairs: usize, level: f64, spread: f64) -> Vec<(f64, f64)> {
         let mut time = || level * (spread * noise.normal()).exp();

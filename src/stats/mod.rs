@@ -76,7 +76,7 @@ fn first(range: std::ops::Range<u64>, fulfils: impl Fn(u64) -> bool) -> u64 {
 }
 
 #[cfg(test)]
-pub(crate) mod noise;
+pub(crate) mod tests;
 #[cfg(test)]
 #[path = "../../examples/error-rates/two_point.rs"]
 mod two_point;

@@ -114,7 +114,7 @@ impl FromIterator<(f64, f64)> for PairMoments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn close(a: f64, b: f64, tolerance: f64) -> bool {
         (a - b).abs() <= tolerance * a.abs().max(b.abs())

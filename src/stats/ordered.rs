@@ -83,7 +83,7 @@ impl Ordered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     #[test]
     fn ordered_values_are_as_in_a_sorted_list() {

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::model::{Better, Estimator};
     use crate::stats::estimator::{Decision, Levels, Running};
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     const BENCHMARKS: usize = 10;
 

@@ -153,7 +153,7 @@ fn least(level: f64, can: impl Fn(u64) -> bool) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
     use crate::stats::two_point;
 
     const LEVELS: [f64; 6] = [0.2, 0.05, 0.0125, 0.001, 1e-4, 1e-7];

@@ -34,9 +34,10 @@ pub(super) struct GroupState {
 }
 
 impl GroupState {
-    pub(super) fn new(plan: &Plan, number: usize, group: &Group) -> Self {
+    /// An all-clear needs `to_pass` times the least number of pairs.
+    pub(super) fn new(plan: &Plan, number: usize, group: &Group, to_pass: f64) -> Self {
         let least = plan.least_pairs_in(group).filter(|_| plan.decides);
-        let to_pass = |least: u64| plan.pairs_to_pass_per_least() * least as f64;
+        let to_pass = |least: u64| to_pass * least as f64;
         GroupState {
             schedule: Schedule::new(plan.seed, number as u64),
             is_open: true,

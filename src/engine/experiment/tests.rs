@@ -11,7 +11,7 @@ use crate::model::{
     BenchmarkResult, Better, Estimator, Finding, Metric, MetricId, Summary, Unit, Verdict,
 };
 use crate::stats::estimator::{Levels, ROUNDING};
-use crate::stats::noise::TestNoise;
+use crate::stats::tests::TestNoise;
 
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
@@ -253,26 +253,6 @@ fn what_matters_about_the_noise_is_said_of_gating_metrics_at_the_end() {
         |finding: &Finding| matches!(finding, Finding::Slot { effect, .. } if *effect > 0.04);
     assert!(metrics[0].findings.iter().any(slot), "{:?}", metrics[0].findings);
     assert_eq!((metrics[0].summary.pairs, metrics[1].findings.len()), (60, 0));
-}
-
-#[test]
-fn an_estimator_that_would_have_needed_less_than_half_is_named() {
-    // Outliers on both sides: they cost the mean many pairs, the median none.
-    let heavy = |side: Side, run: u64| {
-        let outlier = if (run * 2_654_435_761) % 97 < 12 { 3.0 } else { 1.0 };
-        jitter(run) * outlier * if side == Side::Head { 0.97 } else { 1.0 }
-    };
-    let by_mean = Plan { estimator: Estimator::Mean, ..plan(&[("wall_time", 0.02)]) };
-    let (sampled, _) = feed(&by_mean, heavy);
-    let result = &sampled.benchmarks[0].metrics[0];
-    assert_eq!(result.verdict, Some(Verdict::NoRegression));
-    let (estimator, needed) = result.earlier.unwrap();
-    assert_eq!(estimator, Estimator::Median);
-    assert!(2 * needed < sampled.pairs(), "{needed} of {}", sampled.pairs());
-    // Of a metric that does not gate nothing is asked.
-    assert_eq!(sampled.benchmarks[0].metrics[1].earlier, None);
-    let (quick, _) = feed(&plan(&[("wall_time", 0.02)]), slower(1.2));
-    assert_eq!(quick.benchmarks[0].metrics[0].earlier, None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::engine::layouts::median_rows;
 use crate::model::{Estimator, Pair, Side, SuiteGate, SuiteNumber, Verdict};
-use crate::stats::noise::TestNoise;
+use crate::stats::tests::TestNoise;
 
 const THRESHOLD: f64 = 0.02;
 

@@ -236,7 +236,7 @@ fn run(
             Ok(rows) => rows,
             // There may be time that is reserved for layouts.
             Err(Stop::OutOfTime) if stage == Stage::AsBuilt => {
-                stages.ran_out(&turn, clock());
+                stages.experiment(stage).ran_out(&turn, clock());
                 continue;
             }
             Err(Stop::OutOfTime) => break Ok(StoppedBy::TimeLimit),

@@ -6,9 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{Judgement, Method, Status, Verdict};
-use crate::model::{
-    Better, Estimator, Finding, Gate, Learnt, Metric, OverLayouts, Pair, Unit, Waived,
-};
+use crate::model::{Better, Finding, Gate, Learnt, Metric, OverLayouts, Pair, Unit, Waived};
 
 /// The estimates from the pairs so far. Nothing in it is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -142,10 +140,6 @@ pub struct MetricResult {
     /// undecided: 0 if not even alone.
     #[serde(skip)]
     pub(crate) alarm_among: usize,
-    /// Another estimator that would have needed less than half of the pairs for
-    /// its verdict, and the number of pairs.
-    #[serde(skip)]
-    pub(crate) earlier: Option<(Estimator, u64)>,
 }
 
 fn alone() -> usize {

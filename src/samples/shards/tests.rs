@@ -154,7 +154,10 @@ fn parts_of_different_things_are_refused() {
     };
     let other = two(&|part| part.companion.head.commit = "b".to_owned());
     assert_eq!(other.to_string(), "1.csv and 2.csv have different head commits: a and b");
-    assert!(matches!(two(&|part| part.shard.shard.of = 3), Misfit::Differ { .. }));
+    assert!(matches!(
+        two(&|part| part.companion.shard.as_mut().unwrap().shard.of = 3),
+        Misfit::Differ { .. }
+    ));
     assert!(matches!(two(&|part| part.shard.shard.number = 1), Misfit::Twice { .. }));
     assert!(matches!(two(&|part| part.shard.seed = 1), Misfit::Copy { .. }));
     assert!(matches!(misfit(vec![part(1, 2, &a), part(2, 2, &a)]), Misfit::Copy { .. }));

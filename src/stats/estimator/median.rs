@@ -80,8 +80,8 @@ impl MedianOfRatios {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
     use crate::stats::sequential::{ln_needed, ln_sign_evidence};
+    use crate::stats::tests::TestNoise;
 
     #[test]
     fn the_ends_part_what_is_refuted_from_what_is_not() {

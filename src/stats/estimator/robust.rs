@@ -483,7 +483,7 @@ fn shrunk(change: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn filled(direction: Better, pairs: &[(f64, f64)]) -> Robust {
         let mut sums = Robust::new(direction, 0.05);

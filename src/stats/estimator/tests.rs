@@ -1,8 +1,8 @@
 //! What all estimators promise alike.
 
 use super::{Better, Decision, Estimator, Levels, Running};
-use crate::stats::noise::TestNoise;
 use crate::stats::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
+use crate::stats::tests::TestNoise;
 
 use Better::{Higher, Lower};
 

@@ -45,7 +45,7 @@ pub(crate) fn outliers(values: &[f64], window: usize) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     /// The rule as Conbench has it: a row for each value, a step where there is one, a
     /// window of rows.

@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn normal_noise_is_rejected_as_rarely_as_said() {
-        let mut noise = crate::stats::noise::TestNoise::seeded(31);
+        let mut noise = crate::stats::tests::TestNoise::seeded(31);
         for (count, rounds) in [(12, 8000), (60, 3000)] {
             let mut rejected = || {
                 let order = sorted((0..count).map(|_| noise.normal()));

@@ -31,7 +31,7 @@ pub(super) fn step(logarithms: impl Iterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::noise::TestNoise;
+    use crate::stats::tests::TestNoise;
 
     fn of(values: impl Iterator<Item = f64>) -> Option<f64> {
         step(values.map(f64::ln))

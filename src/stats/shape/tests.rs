@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::Estimator;
-use crate::stats::noise::TestNoise;
+use crate::stats::tests::TestNoise;
 
 /// Which run is simulated.
 struct SimulatedRun {

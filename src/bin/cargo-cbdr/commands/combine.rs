@@ -6,9 +6,7 @@ use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::notice::Notice;
-use cargo_cbdr::samples::{
-    self, Companion, Misfit, NotAShard, Recording, SeededShard, ShardPart, Spec,
-};
+use cargo_cbdr::samples::{self, Companion, Misfit, Recording, ShardPart, Spec};
 
 use super::analyze;
 use crate::cli::Analyze;
@@ -32,7 +30,7 @@ pub(super) fn run(
         if path.is_dir() {
             left_out.extend(parts_in(path, &mut parts)?);
         } else {
-            parts.push(part(path)?);
+            parts.push(part(path).map_err(Error::from)?);
         }
     }
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
@@ -61,40 +59,32 @@ fn parts_in(folder: &Path, parts: &mut Vec<ShardPart>) -> Result<Vec<String>, Fa
         if !samples.ends_with(".csv") || is_beside {
             continue;
         }
-        match Companion::of_shard(&path) {
-            Ok((companion, shard)) => parts.push(read(&path, companion, shard)?),
-            Err(NotAShard::Unreadable(error)) => return Err(error.into()),
-            Err(NotAShard::Because(why)) => {
-                left_out.push(format!("{} is left out: {why}", text::path(&path)))
+        match part(&path) {
+            Ok(part) => parts.push(part),
+            Err(samples::Error::Shards(Misfit::NoShard { file, why })) => {
+                left_out.push(format!("{file} is left out: {why}"))
             }
+            Err(error) => return Err(Error::from(error).into()),
         }
     }
     match parts.len() > known {
         true => Ok(left_out),
-        false => Err(no_shard(folder, "it contains none".to_owned())),
+        false => {
+            let (file, why) = (text::path(folder), "it contains none".to_owned());
+            Err(Error::from(samples::Error::from(Misfit::NoShard { file, why })).into())
+        }
     }
 }
 
 /// Reads a shard and its companion.
-fn part(path: &Path) -> Result<ShardPart, Failure> {
-    let (companion, shard) = Companion::of_shard(path).map_err(|error| match error {
-        NotAShard::Unreadable(error) => error.into(),
-        NotAShard::Because(why) => no_shard(path, why),
-    })?;
-    read(path, companion, shard)
-}
-
-fn no_shard(path: &Path, why: String) -> Failure {
-    let misfit = Misfit::NoShard { file: text::path(path), why };
-    Failure::from(Error::from(samples::Error::from(misfit)))
-}
-
-fn read(path: &Path, companion: Companion, shard: SeededShard) -> Result<ShardPart, Failure> {
+fn part(path: &Path) -> Result<ShardPart, samples::Error> {
     let file = text::path(path);
+    let (companion, shard) = Companion::of_shard(path, &file)?;
     let mut recording = Recording::new(None, companion.units.clone());
-    let text = fs_err::read(path)?;
+    let read = |source| samples::Error::Read { file: file.clone(), source };
+    let text = std::fs::read(path).map_err(read)?;
     if !text.trim_ascii().is_empty() {
-        recording.read(&mut text.as_slice(), &file).map_err(Error::from)?;
+        recording.read(&mut text.as_slice(), &file)?;
     }
     Ok(ShardPart { file, shard, companion, recording })
 }

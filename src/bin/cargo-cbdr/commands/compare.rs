@@ -78,7 +78,7 @@ fn put_aside(samples: &Path, ui: &mut Ui) -> std::io::Result<()> {
     if !partial.is_file() {
         return Ok(());
     }
-    if Companion::of_shard(&partial).is_err() {
+    if Companion::of_shard(&partial, "").is_err() {
         let what = "an earlier run of this shard was killed before it could describe them";
         ui.status("Dropping", &format!("the pairs in {}: {what}", text::path(&partial)));
         return Ok(());

@@ -6,7 +6,6 @@ use cargo_cbdr::model::notice::{Notice, Weight};
 
 use super::notices::sentence;
 use super::text::{first_few, line};
-use super::verbosity::verbosity;
 
 /// A line, and its weight.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,14 +84,10 @@ pub(crate) fn text(notice: &Notice) -> String {
     sentence(notice, &Subjects::of(&[notice]))
 }
 
-/// The notices, warnings first, and those with an equal sentence together. Details are left out
-/// without `--verbose`.
+/// The notices, warnings first, and those with an equal sentence together.
 pub(crate) fn lines<'a>(notices: impl IntoIterator<Item = &'a Notice>) -> Vec<NoticeLine> {
     let mut groups: Vec<(Option<String>, Vec<&Notice>)> = Vec::new();
     for notice in notices {
-        if notice.weight() == Weight::Detail && !verbosity().is_verbose {
-            continue;
-        }
         let common = notice.subject().map(|_| sentence(notice, &Subjects::unnamed()));
         match groups.iter_mut().find(|(other, _)| common.is_some() && *other == common) {
             Some((_, group)) => group.push(notice),
@@ -149,16 +144,5 @@ mod tests {
         assert_eq!(alone[1].text, "`b1` is new: the base does not have it");
         let several = lines(&[outliers("parse", "wall_time"), outliers("parse", "cpu_time")]);
         assert!(several[0].text.starts_with("`wall_time` of `parse` and `cpu_time` of `parse`: "));
-    }
-
-    #[test]
-    fn details_are_for_verbose() {
-        let remark = Remark::Earlier {
-            estimator: cargo_cbdr::model::estimator::Estimator::Median,
-            needed: 3,
-            pairs: 9,
-        };
-        let (benchmark, metric) = ("parse".to_owned(), "wall_time".to_owned());
-        assert_eq!(lines(&[Notice::Metric { benchmark, metric, remark }]), []);
     }
 }

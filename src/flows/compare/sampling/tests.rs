@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::Recorder;
 use crate::flows::error::FlowError;
 use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Unit};
-use crate::stats::noise::TestNoise;
+use crate::stats::tests::TestNoise;
 
 const LIMIT: f64 = 100.0;
 

@@ -82,10 +82,6 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             of.alone(format!(" ({ties} of {pairs})"))
         ),
         Remark::Noise(found) => finding(found, of),
-        Remark::Earlier { estimator, needed, pairs } => format!(
-            "`--estimator {estimator}` would have needed less than half of the pairs{}",
-            of.alone(format!(" ({needed} of {pairs})"))
-        ),
     }
 }
 
