@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Instant;
 
-pub(crate) use hooks::Hook;
+pub(crate) use hooks::{Hook, RunHooks};
 pub(crate) use output::{Outputs, check_output};
 pub(crate) use repetitions::tune_repetitions;
 pub(crate) use run::{FailedRun, Runs};
@@ -92,10 +92,10 @@ impl From<RunError> for Stop {
     }
 }
 
-impl Stop {
+impl From<Stop> for Error {
     /// The error for a caller that set no deadline.
-    pub(crate) fn into_error(self) -> Error {
-        match self {
+    fn from(stop: Stop) -> Self {
+        match stop {
             Stop::OutOfTime | Stop::Interrupted => RunError::Interrupted.into(),
             Stop::Error(error) => error,
         }

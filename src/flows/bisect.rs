@@ -29,7 +29,9 @@ use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::words::words;
-use crate::model::{BenchmarkResult, Doubt, Outcome, Removed, Revision, Side, StoppedBy, Verdict};
+use crate::model::{
+    BenchmarkResult, Doubt, Outcome, Policy, Removed, Revision, Side, StoppedBy, Verdict,
+};
 use crate::settings::values::Confidence;
 use crate::settings::{self, Written, options};
 use crate::workspace::error::WorkspaceError;
@@ -190,14 +192,12 @@ pub fn bisect(
     let mut bisection = Bisection {
         request,
         seed: options.seed,
-        expected: 1 + halvings(nodes.len()),
-        total_level: 1.0 - policy.confidence,
-        has_suite: policy.suite.is_some(),
         search: Search::new(nodes.iter().map(|node| node.parents.clone()).collect()),
         nodes,
         steps,
         saved,
         path,
+        policy,
         context,
     };
     let last = bisection.try_commit(bisection.nodes.len() - 1, on_event)?;
@@ -206,9 +206,8 @@ pub fn bisect(
         StepOutcome::Good => Verdict::NoRegression,
         StepOutcome::Inconclusive => Verdict::Inconclusive,
         StepOutcome::Unusable => {
-            return Err(
-                FlowError::Bisect { which: "bad", why: last.why.unwrap_or_default() }.into()
-            );
+            let why = last.why.unwrap_or_default();
+            return Err(FlowError::Bisect { which: "bad", why }.into());
         }
     };
     let mut guilty = Vec::new();
@@ -227,8 +226,8 @@ pub fn bisect(
         bad,
         guilty,
         steps: bisection.steps,
-        confidence: policy.confidence,
-        fail_on: policy.fail_on,
+        confidence: bisection.policy.confidence,
+        fail_on: bisection.policy.fail_on,
     })
 }
 
@@ -258,12 +257,7 @@ struct Bisection<'a> {
     /// They are stored, so that an interrupted search can continue.
     saved: Memo,
     path: PathBuf,
-    /// The error probability of the answer.
-    total_level: f64,
-    /// The expected number of comparisons that share it.
-    expected: u32,
-    /// Whether all benchmarks together decide, too.
-    has_suite: bool,
+    policy: Policy,
     context: Context<'a>,
 }
 
@@ -281,16 +275,16 @@ impl Bisection<'_> {
         let suspects = self.search.suspects().len();
         on_event(BisectEvent::Trying { commit, suspects, tries_left: halvings(suspects) });
         let measured = self.steps.iter().filter(|step| step.measured.is_some()).count();
-        let level = level(self.total_level, 1 + measured as u32, self.expected);
-        let mut request = self.request.clone();
-        request.head = Some(commit.id.clone());
+        let (total, expected) = (1.0 - self.policy.confidence, 1 + halvings(self.nodes.len()));
+        let level = level(total, 1 + measured as u32, expected);
+        let mut request = Request { head: Some(commit.id.clone()), ..self.request.clone() };
         request.flags.confidence = Some(Written::new(Confidence(1.0 - level)));
         let seed = (self.seed + self.steps.len() as u64) % (1 << 53);
         // The bad commit is the first one that is tried. What else regressed in between, and was
         // mended again, is not what is searched for.
         let bad = self.steps.first();
         let only = bad.map(|bad| bad.gates.clone());
-        let only = only.filter(|gates| !gates.is_empty() && !self.has_suite);
+        let only = only.filter(|gates| !gates.is_empty() && self.policy.suite.is_none());
         let bad = bad.map(|bad| bad.regressed.clone());
         let options = Options { request, fail_fast: true, only, seed, ..Options::default() };
         let compared = compare(&options, self.context, &mut |event| {
@@ -339,26 +333,23 @@ fn step(
     if compared.stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());
     }
-    let mut why = None;
     let is_bad = |removed: &&Removed| bad.is_some_and(|bad| bad.contains(&removed.benchmark));
     let unmeasured = compared.removed.iter().find(is_bad);
-    let outcome = match compared.verdict {
-        Some(Verdict::Regression) => StepOutcome::Bad,
-        Some(Verdict::NoRegression | Verdict::Identical) if unmeasured.is_some() => {
-            why = unmeasured.map(|removed| format!("it does not measure {removed}"));
-            StepOutcome::Inconclusive
+    let (outcome, why) = match (compared.verdict, unmeasured) {
+        (Some(Verdict::Regression), _) => (StepOutcome::Bad, None),
+        (Some(Verdict::NoRegression | Verdict::Identical), Some(removed)) => {
+            (StepOutcome::Inconclusive, Some(format!("it does not measure {removed}")))
         }
-        Some(Verdict::NoRegression) => StepOutcome::Good,
-        Some(Verdict::Inconclusive) | None => StepOutcome::Inconclusive,
-        Some(Verdict::DifferentOutput) => {
-            why = Some("it prints something different from the good commit".to_owned());
-            StepOutcome::Inconclusive
+        (Some(Verdict::NoRegression), None) => (StepOutcome::Good, None),
+        (Some(Verdict::Identical), None) => {
+            (StepOutcome::Good, Some("the same program as the good commit's".to_owned()))
         }
-        Some(Verdict::Identical) => {
-            why = Some("the same program as the good commit's".to_owned());
-            StepOutcome::Good
+        (Some(Verdict::DifferentOutput), _) => {
+            let why = "it prints something different from the good commit".to_owned();
+            (StepOutcome::Inconclusive, Some(why))
         }
-        Some(Verdict::NoBaseline) => {
+        (Some(Verdict::Inconclusive) | None, _) => (StepOutcome::Inconclusive, None),
+        (Some(Verdict::NoBaseline), _) => {
             let why = "it has no such benchmark, or does not build".to_owned();
             return Err(FlowError::Bisect { which: "good", why }.into());
         }
@@ -386,24 +377,19 @@ fn step(
 /// Whether a comparison failed because of its commit, so that other commits can
 /// still be tried.
 fn lies_in_the_commit(error: &Error) -> bool {
-    if let Some(error) = error.as_kind() {
-        return matches!(
-            error,
+    use settings::Error::{Bad, Disagree};
+    let is_of_tables = |error: &settings::Error| !matches!(error, Bad { .. } | Disagree(_));
+    matches!(
+        error.as_kind(),
+        Some(
             WorkspaceError::Build { side: Side::Head, .. }
                 | WorkspaceError::Manifests { side: Side::Head, .. }
                 | WorkspaceError::NotCommitted { side: Side::Head, .. }
-        );
-    }
-    if let Some(error) = error.as_kind() {
-        return matches!(error, ExecError::Benchmark { side: Side::Head, .. });
-    }
-    if let Some(error) = error.as_kind() {
-        return matches!(error, FlowError::NoBenchmark { .. } | FlowError::AllRemoved(_));
-    }
-    if let Some(error) = error.as_kind() {
-        return !matches!(error, settings::Error::Bad { .. } | settings::Error::Disagree(_));
-    }
-    matches!(error.as_kind(), Some(cargo::Error::NoExecutable(_)))
+        )
+    ) || matches!(error.as_kind(), Some(ExecError::Benchmark { side: Side::Head, .. }))
+        || matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. } | FlowError::AllRemoved(_)))
+        || matches!(error.as_kind(), Some(cargo::Error::NoExecutable(_)))
+        || error.as_kind().is_some_and(is_of_tables)
 }
 
 #[cfg(test)]

@@ -178,10 +178,8 @@ struct NoiseTest {
 
 impl NoiseTest {
     fn new(options: &DoctorOptions, number: u64, rounds: u64) -> Self {
-        let mut argv = options.work.clone();
-        argv.push(rounds.to_string().into());
         let command = Command {
-            argv,
+            argv: options.work.iter().cloned().chain([rounds.to_string().into()]).collect(),
             env: options.env.clone(),
             cwd: PathBuf::from("/"),
             stdout: Sink::Null,
@@ -212,13 +210,10 @@ impl NoiseTest {
         for side in [first, first.other()] {
             let outcome = context.helper.run(&self.command, context.interrupt)?;
             if !outcome.exit.success() {
-                return Err(FlowError::Command {
-                    label: "the work of doctor".to_owned(),
-                    fault: RunFault::Exit(outcome.exit),
-                    command: self.command.shown(),
-                    stderr: String::new(),
-                }
-                .into());
+                let (label, fault) =
+                    ("the work of doctor".to_owned(), RunFault::Exit(outcome.exit));
+                let (command, stderr) = (self.command.shown(), String::new());
+                return Err(FlowError::Command { label, fault, command, stderr }.into());
             }
             walls[side] = outcome.wall;
             processor_times.extend([outcome.usage.user, outcome.usage.sys]);

@@ -82,15 +82,8 @@ pub(crate) enum FlowError {
     Unstorable(String),
     #[error("no result of {rev} ({}){place} is stored", abbreviated(.commit))]
     NoResult { rev: String, commit: String, place: &'static str, others: usize },
-    #[error("could not {verb} the notes {preposition} `{remote}`: `{command}` {exit}")]
-    Remote {
-        verb: &'static str,
-        preposition: &'static str,
-        remote: String,
-        command: String,
-        exit: Exit,
-        stderr: String,
-    },
+    #[error("could not {what} `{remote}`: `{command}` {exit}")]
+    Remote { what: &'static str, remote: String, command: String, exit: Exit, stderr: String },
     #[error("the {which} commit can't be compared: {why}")]
     Bisect { which: &'static str, why: String },
     #[error("`{0}` is not a remote (a name or an address)")]
@@ -118,7 +111,13 @@ impl Advise for FlowError {
                     "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
                 ));
             }
-            Self::NoFilter(_) => return Help::hint(filtering_harnesses()),
+            Self::NoFilter(_) => {
+                let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());
+                return Help::hint(format!(
+                    "leave out `--filter`: the harnesses that support filters are {}",
+                    settings::error::list(filtering)
+                ));
+            }
             Self::Command { fault, stderr, .. } => {
                 return Help::of(
                     fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned),
@@ -191,16 +190,6 @@ impl Advise for FlowError {
             _ => None,
         }
     }
-}
-
-fn filtering_harnesses() -> String {
-    let filtering = Dialect::ALL.into_iter().filter(|dialect| dialect.filters());
-    let names: Vec<&str> = filtering.map(Dialect::name).collect();
-    let (last, others) = names.split_last().unwrap_or((&"none", &[]));
-    format!(
-        "leave out `--filter`: only the harnesses {} and {last} support filters",
-        others.join(", ")
-    )
 }
 
 /// Pairs may take longer than they did when they were timed, by this factor.
@@ -340,8 +329,7 @@ mod tests {
             no_result(0),
             no_result(1),
             FlowError::Remote {
-                verb: "push",
-                preposition: "to",
+                what: "push the notes to",
                 remote: text(),
                 command: text(),
                 exit,

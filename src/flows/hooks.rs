@@ -1,24 +1,22 @@
 //! The user's commands around all runs.
 
 use crate::error::Error;
-use crate::exec::execution::{Context, Hook};
+use crate::exec::execution::{Context, Hook, RunHooks};
 use crate::exec::process::Interrupt;
 use crate::flows::error::FlowError;
+use crate::settings::options::Benchmark;
 
-/// Calls a function with programs, between the user's set-up and cleanup commands, which `hook`
-/// runs for one program. Cleanup happens even after an error or an interrupt, for all programs
-/// even if it fails for one.
-pub(super) fn with_hooks<P, T>(
-    programs: &mut [P],
-    hook: impl Fn(&P, Hook, Context<'_>) -> Result<(), Error>,
+/// Calls a function between the user's set-up and cleanup commands of these benchmarks. Cleanup
+/// happens even after an error or an interrupt, for all of them even if it fails for one.
+pub(super) fn with_hooks<T>(
+    hooks: &[(RunHooks, &Benchmark)],
     context: Context<'_>,
-    run: impl FnOnce(&mut [P]) -> Result<T, Error>,
+    run: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let mut set_up = programs.iter().map(|program| hook(program, Hook::Setup, context));
-    let ran = set_up.try_for_each(|ran| ran).and_then(|()| run(programs));
+    let each = |hook, context| hooks.iter().map(move |(own, of)| own.run(hook, of, context));
+    let ran = each(Hook::Setup, context).collect::<Result<(), Error>>().and_then(|()| run());
     let never = Interrupt::never().map_err(FlowError::Listen)?;
-    let context = Context { interrupt: &never, ..context };
-    let cleaned = programs.iter().map(|program| hook(program, Hook::Cleanup, context));
+    let cleaned = each(Hook::Cleanup, Context { interrupt: &never, ..context });
     let cleaned = cleaned.fold(Ok(()), Result::and);
     let ran = ran?;
     cleaned?;

@@ -101,13 +101,10 @@ pub struct Proposal {
 impl Proposal {
     /// The request of a trial: for this benchmark alone, or for all that can be chosen.
     pub fn request(&self, request: &Request) -> Request {
-        if let Some(flags) = &self.open {
-            return Request { flags: flags.clone(), ..request.clone() };
-        }
-        let package = self.chosen.as_ref().map(|chosen| chosen.package.clone());
-        let mut flags = self.table.clone();
-        flags.package = package.or(flags.package);
-        Request { flags, ..request.clone() }
+        let chosen = self.chosen.as_ref().map(|chosen| chosen.package.clone());
+        let table = self.open.as_ref().unwrap_or(&self.table).clone();
+        let package = chosen.filter(|_| self.open.is_none()).or(table.package.clone());
+        Request { flags: Table { package, ..table }, ..request.clone() }
     }
 
     /// Puts the choice of a trial into the table. No target is named if the choice is
@@ -161,18 +158,15 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
     let chosen = choose(&workspace, &request.folder, flags);
     let (chosen, others) =
         chosen.map_err(|error| workspace::with_folder_hint(error, &workspace, &root))?;
-    let named = chosen.as_ref().map(|chosen| chosen.package.clone());
-    let named = named.or(flags.package.clone());
-    let package = match &named {
+    let named = chosen.as_ref().map(|chosen| &chosen.package).or(flags.package.as_ref());
+    let package = match named {
         Some(name) => workspace.package(name),
         None => workspace.package_around(&request.folder).or(workspace.packages.first()),
     };
-    let owner = match package {
-        Some(package) if package.folder == workspace.root => TableOwner::Package,
-        _ => TableOwner::Workspace,
-    };
-    let mut table = flags.clone();
-    table.package = named.filter(|_| owner == TableOwner::Workspace);
+    let is_at_root = package.is_some_and(|package| package.folder == workspace.root);
+    let owner = if is_at_root { TableOwner::Package } else { TableOwner::Workspace };
+    let package_key = named.filter(|_| !is_at_root).cloned();
+    let mut table = Table { package: package_key, ..flags.clone() };
     if let Some(Candidate { target, .. }) = &chosen {
         let name = Some(target.name.clone());
         match target.kind {
@@ -193,21 +187,19 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
     let find = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
     let root = find(&root)?;
     let folder = find(&workspace.root)?;
-    let folder = folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned();
-    let root_package = workspace.packages.iter().find(|package| package.folder == workspace.root);
-    let root_package = root_package.map(|package| package.name.clone());
-    let open = (!others.is_empty()).then(|| flags.clone());
+    let mut packages = workspace.packages.iter();
+    let root_package = packages.find(|package| package.folder == workspace.root);
     Ok(Proposal {
         manifest,
+        folder: folder.strip_prefix(&root).unwrap_or(Path::new("")).to_owned(),
         root,
-        folder,
         owner,
         existing,
         chosen,
+        open: (!others.is_empty()).then(|| flags.clone()),
         others,
         table,
-        open,
-        root_package,
+        root_package: root_package.map(|package| package.name.clone()),
     })
 }
 
@@ -224,13 +216,12 @@ fn choose(
     }
     let here = workspace.package_around(folder);
     let choice = Choice { packages: &workspace.packages, here, root: &workspace.root };
-    let benches = |package: &&Package| -> Vec<Candidate> {
-        package.benches().map(|target| Candidate::new(package, target)).collect()
-    };
-    let mut candidates: Vec<Candidate> = match flags.targets() {
-        0 => choice.packages_with_benches(flags)?.iter().flat_map(benches).collect(),
-        _ => Vec::new(),
-    };
+    let mut candidates = Vec::new();
+    if flags.targets() == 0 {
+        for package in choice.packages_with_benches(flags)? {
+            candidates.extend(package.benches().map(|target| Candidate::new(package, target)));
+        }
+    }
     if candidates.is_empty() {
         let benchmark = options::benchmark(None, flags, choice)?;
         let Subject::Target(target, _) = benchmark.subject else { return Ok((None, candidates)) };

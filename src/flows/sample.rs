@@ -108,10 +108,8 @@ pub fn sample<E: From<Error>>(
         for (number, label) in labels.iter().enumerate() {
             on_event(Event::WarmingUp(label))?;
             for _ in 0..sampling.warmup {
-                match run(number, None) {
-                    Ok(_) => {}
-                    Err(Stop::Interrupted | Stop::OutOfTime) => return Ok(StoppedBy::Interrupt),
-                    Err(Stop::Error(error)) => return Err(error.into()),
+                if let Err(stop) = run(number, None) {
+                    return Ok(end(stop)?);
                 }
             }
         }
@@ -135,9 +133,7 @@ pub fn sample<E: From<Error>>(
         for number in order.order(round) {
             match run(number, deadline) {
                 Ok(values) => runs.push((labels[number], values)),
-                Err(Stop::OutOfTime) => break 'rounds StoppedBy::TimeLimit,
-                Err(Stop::Interrupted) => break 'rounds StoppedBy::Interrupt,
-                Err(Stop::Error(error)) => return Err(error.into()),
+                Err(stop) => break 'rounds end(stop)?,
             }
         }
         round += 1;
@@ -150,6 +146,18 @@ pub fn sample<E: From<Error>>(
         }
     }
     Ok(stopped_by)
+}
+
+/// Why sampling ends where a run was stopped.
+///
+/// # Errors
+/// If the run failed.
+fn end(stop: Stop) -> Result<StoppedBy, Error> {
+    match stop {
+        Stop::OutOfTime => Ok(StoppedBy::TimeLimit),
+        Stop::Interrupted => Ok(StoppedBy::Interrupt),
+        Stop::Error(error) => Err(error),
+    }
 }
 
 /// The meters of the requested metrics.

@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_544),
     ("error", 125),
     ("exec", 6_534),
-    ("flows", 7_178),
+    ("flows", 6_662),
     ("model", 1_872),
     ("samples", 2_016),
     ("settings", 1_777),

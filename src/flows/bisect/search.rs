@@ -36,24 +36,23 @@ impl Search {
     /// The commits that may have introduced the regression: the earliest bad one and
     /// its ancestors, without the good ones and their ancestors.
     pub(super) fn suspects(&self) -> BTreeSet<usize> {
-        let mut cleared: BTreeSet<usize> = BTreeSet::new();
-        for (commit, outcome) in self.outcomes.iter().enumerate() {
-            if *outcome == Some(StepOutcome::Good) {
-                cleared.extend(self.with_ancestors(commit));
-            }
-        }
-        self.with_ancestors(self.bad).difference(&cleared).copied().collect()
+        let outcomes = self.outcomes.iter().enumerate();
+        let good = outcomes.filter(|(_, outcome)| **outcome == Some(StepOutcome::Good));
+        let cleared = self.with_ancestors(good.map(|(commit, _)| commit));
+        let bad = self.with_ancestors([self.bad]);
+        (0..self.parents.len()).filter(|&commit| bad[commit] && !cleared[commit]).collect()
     }
 
-    fn with_ancestors(&self, commit: usize) -> BTreeSet<usize> {
-        let mut ancestors = BTreeSet::new();
-        let mut left = vec![commit];
+    /// Whether each commit is one of these or of their ancestors.
+    fn with_ancestors(&self, commits: impl IntoIterator<Item = usize>) -> Vec<bool> {
+        let mut found = vec![false; self.parents.len()];
+        let mut left: Vec<usize> = commits.into_iter().collect();
         while let Some(commit) = left.pop() {
-            if ancestors.insert(commit) {
+            if !std::mem::replace(&mut found[commit], true) {
                 left.extend(&self.parents[commit]);
             }
         }
-        ancestors
+        found
     }
 
     /// The commit to try next: the one that halves the suspects. After some were
@@ -78,32 +77,18 @@ impl Search {
     /// How many suspects each suspect clears if it is good.
     fn weights(&self, suspects: &BTreeSet<usize>) -> Vec<usize> {
         let mut weights = vec![0; self.parents.len()];
-        // Long histories have many merges, so the walks share their marks: each commit
-        // holds the start of the last walk that came by.
-        let mut seen = vec![usize::MAX; self.parents.len()];
         for &commit in suspects {
             let parents = self.parents[commit].iter().filter(|parent| suspects.contains(parent));
             weights[commit] = match parents.copied().collect::<Vec<_>>().as_slice() {
                 [] => 1,
                 [only] => 1 + weights[*only],
-                _ => self.count(commit, suspects, &mut seen),
+                _ => {
+                    let cleared = self.with_ancestors([commit]);
+                    suspects.iter().filter(|&&suspect| cleared[suspect]).count()
+                }
             };
         }
         weights
-    }
-
-    /// How many suspects there are among a commit and its ancestors.
-    fn count(&self, commit: usize, suspects: &BTreeSet<usize>, seen: &mut [usize]) -> usize {
-        let mut count = 0;
-        let mut left = vec![commit];
-        while let Some(next) = left.pop() {
-            if seen[next] != commit {
-                seen[next] = commit;
-                count += usize::from(suspects.contains(&next));
-                left.extend(&self.parents[next]);
-            }
-        }
-        count
     }
 }
 
@@ -186,7 +171,7 @@ mod tests {
             vec![vec![], vec![0], vec![1], vec![1], vec![3], vec![4], vec![2, 5], vec![6]];
         let children_of = |guilty: usize| {
             let search = Search::new(parents.clone());
-            (0..8).filter(|&at| search.with_ancestors(at).contains(&guilty)).collect::<Vec<_>>()
+            (0..8).filter(|&at| search.with_ancestors([at])[guilty]).collect::<Vec<_>>()
         };
         for guilty in 0..8 {
             let bad = children_of(guilty);

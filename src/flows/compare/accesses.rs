@@ -71,19 +71,26 @@ impl<'a> Folders<'a> {
     pub(super) fn check(&self, watched: Pair<&Watched>) -> Result<BTreeSet<String>, String> {
         let mut opened = BTreeSet::new();
         for side in Side::BOTH {
-            if let Some(unseen) = &watched[side].unseen {
+            let Watched { unseen, accessed, executed, .. } = watched[side];
+            if let Some(unseen) = unseen {
                 return Err(unseen.clone());
             }
             self.check_package(watched[side])?;
-            for (path, access) in &watched[side].accessed {
+            for (path, access) in accessed {
                 self.check_access(side, path, *access)?;
                 let inside = path.strip_prefix(&self.trees[side]).ok();
-                if *access > Access::Passed {
-                    opened.extend(inside.map(|inside| inside.display().to_string()));
-                }
+                let inside = inside.filter(|_| *access > Access::Passed);
+                opened.extend(inside.map(|inside| inside.display().to_string()));
             }
-            for program in &watched[side].executed {
-                self.check_program(side, program)?;
+            let is_own = |path: &PathBuf| self.equal.as_ref().is_some_and(|own| own[side] == *path);
+            for program in executed.iter().filter(|program| !is_own(program)) {
+                if !program.is_file() {
+                    return Err(format!(
+                        "it runs `{}`, a program without a file",
+                        program.display()
+                    ));
+                }
+                self.check_access(side, program, Access::Used)?;
             }
         }
         // The same program, run in the same way, goes elsewhere: what it finds there may depend
@@ -121,18 +128,6 @@ impl<'a> Folders<'a> {
             )),
             None => Ok(()),
         }
-    }
-
-    /// Checks that a program that was started is the same on both sides.
-    fn check_program(&self, side: Side, program: &Path) -> Result<(), String> {
-        let shown = program.display();
-        if self.equal.as_ref().is_some_and(|equal| equal[side] == program) {
-            return Ok(());
-        }
-        if !program.is_file() {
-            return Err(format!("it runs `{shown}`, a program without a file"));
-        }
-        self.check_access(side, program, Access::Used)
     }
 
     /// Checks an access in a worktree to `path`, which is `name` there and has a counterpart.
@@ -185,18 +180,13 @@ impl<'a> Folders<'a> {
             return Ok(());
         }
         let of_build = self.built.as_ref().map(Option::as_deref);
-        let (own, other) = (of_build[side], of_build[side.other()]);
-        let inside = own.and_then(|own| path.strip_prefix(own).ok());
-        match inside.zip(other) {
-            Some((inside, other)) => {
-                match is_same(path, &other.join(inside), access, Some(&self.homes)) {
-                    true => Ok(()),
-                    false => {
-                        Err(format!("it opens `{}`, which was built and differs", shown(inside)))
-                    }
-                }
-            }
-            None => Err(format!("it opens `{}`, which belongs to no worktree", shown(path))),
+        let inside = of_build[side].and_then(|own| path.strip_prefix(own).ok());
+        let Some((inside, other)) = inside.zip(of_build[side.other()]) else {
+            return Err(format!("it opens `{}`, which belongs to no worktree", shown(path)));
+        };
+        match is_same(path, &other.join(inside), access, Some(&self.homes)) {
+            true => Ok(()),
+            false => Err(format!("it opens `{}`, which was built and differs", shown(inside))),
         }
     }
 }

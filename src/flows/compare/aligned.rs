@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
+use super::Session;
 use super::layouts::depends_on_layout;
-use super::program::link_fault;
-use super::{ComparedProgram, Session};
+use super::program::{ComparedProgram, link_fault};
 use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown};
@@ -36,14 +36,13 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
         match aligned(program, plan, number) {
             Ok(share) => program.aligned = Some(share),
             Err(why) => {
-                program.try_sides(SideProgram::unalign)?;
+                program.each_side().try_for_each(SideProgram::unalign)?;
                 let why = match why {
                     Unknown::Because(why) => why,
                     Unknown::Stopped(Stop::Error(error)) => link_fault(&error),
-                    Unknown::Stopped(stop) => return Err(stop.into_error()),
+                    Unknown::Stopped(stop) => return Err(stop.into()),
                 };
-                let benchmark = program.execution.benchmark.name.clone();
-                reporter.notice(Notice::NotAligned { benchmark, why });
+                reporter.notice(Notice::NotAligned { benchmark: program.name(), why });
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::harnesses::coarse;
-use super::program::ComparedProgram;
+use super::program::{ComparedProgram, Readings};
 use crate::error::Error;
 use crate::exec::execution::gates;
 use crate::exec::meter;
@@ -14,7 +14,6 @@ use crate::model::{
     Pair, Reading, Removed, RunNotice, SameReason, Side, Status, Summary, Values, Verdict,
     is_of_allocations,
 };
-use crate::settings::options::Benchmark;
 
 /// Most programs allocate more often.
 const FEW: f64 = 100.0;
@@ -24,24 +23,19 @@ const FEW: f64 = 100.0;
 pub(super) struct Discovery {
     /// The name of the program.
     pub(super) program: String,
-    /// Its index in the preparation.
-    pub(super) number: usize,
     /// The benchmarks that both sides have.
     pub(super) benchmarks: Vec<Discovered>,
-    /// The names of benchmarks that are unaffected by the change, and how that is known.
-    pub(super) unaffected: Vec<(String, SameReason)>,
+    /// The benchmarks that are unaffected by the change.
+    pub(super) unaffected: Vec<BenchmarkResult>,
     /// For each benchmark, the functions that it enters and that differ between the sides, if
     /// known.
     pub(super) entered: BTreeMap<String, BTreeSet<String>>,
-    /// The names of benchmarks for which there is no time, and how long the least number of pairs
-    /// takes, seconds.
-    pub(super) not_measured: Vec<(String, f64)>,
+    /// The benchmarks for which there is no time.
+    pub(super) not_measured: Vec<BenchmarkResult>,
     /// Benchmarks, and then metrics.
     one_sided: Vec<Unmatched>,
     /// Notices about benchmarks that are measured too coarsely, or perhaps not at all.
-    coarse: Vec<Notice>,
-    /// The names of all benchmarks, as the harness knows them.
-    inner_names: Vec<String>,
+    own_notices: Vec<Notice>,
     /// The number of benchmarks that a run of each side reports.
     pub(super) reported: Pair<usize>,
     /// Metrics of the program that are known without a run, such as its size.
@@ -50,8 +44,6 @@ pub(super) struct Discovery {
     pub(super) pair_seconds: f64,
     /// The results of the benchmarks, once they are sampled.
     pub(super) results: Vec<BenchmarkResult>,
-    /// Whether neither side has a benchmark although one was expected.
-    is_lacking: bool,
 }
 
 /// A benchmark that both sides have.
@@ -86,7 +78,7 @@ impl Discovery {
     /// If there is no benchmark, or a requested metric is not measured.
     pub(super) fn of(
         program: &ComparedProgram<'_>,
-        (readings, pair_seconds): (Option<&Pair<Vec<Reading>>>, f64),
+        (readings, pair_seconds): (Option<&Readings>, f64),
         several: bool,
         filter: Option<&str>,
     ) -> Result<Self, Error> {
@@ -109,11 +101,8 @@ impl Discovery {
             Some(name) => name.clone(),
             None => benchmark.name.clone(),
         };
-        let inner = readings.head.iter().chain(&readings.base);
         let mut discovery = Discovery {
             program: benchmark.name.clone(),
-            number: program.number,
-            inner_names: inner.filter_map(|reading| reading.benchmark.clone()).collect(),
             reported: readings.as_ref().map(Vec::len),
             exact: if program.is_left_out() { Vec::new() } else { program.exact()? },
             pair_seconds,
@@ -122,29 +111,17 @@ impl Discovery {
         for side in [Side::Head, Side::Base] {
             for reading in &readings[side] {
                 let mut others = readings[side.other()].iter();
-                match others.find(|other| other.benchmark == reading.benchmark) {
-                    Some(base) if side == Side::Head => {
-                        let both = Pair { base, head: reading };
-                        discovery.add_compared(benchmark, name_of(reading), both, harness);
-                    }
-                    Some(_) => {}
-                    None => discovery.one_sided.push(Unmatched {
-                        threshold: gates_of(benchmark, reading, &name_of(reading))
-                            .first()
-                            .map(Gate::limit),
-                        benchmark: name_of(reading),
-                        inner: reading.benchmark.clone(),
-                        metric: None,
-                        side,
-                    }),
-                }
+                let other = others.find(|other| other.benchmark == reading.benchmark);
+                discovery.add(program, name_of(reading), (side, reading), other);
             }
         }
         discovery.one_sided.sort_by_key(|only| only.metric.is_some());
         discovery.check(program, &readings)?;
         // Every bench target uses libtest unless its manifest disables that.
-        discovery.is_lacking =
-            discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest;
+        if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
+            let (benchmark, why) = (benchmark.name.clone(), "it has no benchmarks".to_owned());
+            discovery.own_notices.push(Notice::LeftOut { benchmark, why });
+        }
         Ok(discovery)
     }
 
@@ -184,68 +161,60 @@ impl Discovery {
     }
 
     /// Removes the benchmarks of these names, which are unaffected.
-    pub(super) fn leave_out(&mut self, mut unaffected: BTreeMap<String, SameReason>) {
-        self.benchmarks.retain(|one| match unaffected.remove_entry(&one.name) {
-            Some(left_out) => {
-                self.unaffected.push(left_out);
-                false
-            }
-            None => true,
-        });
+    pub(super) fn leave_out(&mut self, unaffected: &BTreeMap<String, SameReason>) {
+        let own = self.benchmarks.extract_if(.., |one| unaffected.contains_key(&one.name));
+        self.unaffected.extend(own.map(|Discovered { name, .. }| {
+            BenchmarkResult::same(&name, Status::Unaffected, unaffected[&name].clone())
+        }));
     }
 
     /// Removes benchmarks for which there is no time. `needed` are the seconds that each of them
     /// needs, and nothing for those that are measured.
     pub(super) fn leave_unmeasured(&mut self, needed: &[Option<f64>]) {
-        let mut needed = needed.iter();
-        self.benchmarks.retain(|one| match needed.next() {
-            Some(Some(seconds)) => {
-                self.not_measured.push((one.name.clone(), *seconds));
-                false
-            }
-            _ => true,
+        let mut needed = needed.iter().copied();
+        self.benchmarks.retain(|one| {
+            let seconds = needed.next().flatten();
+            let result = seconds.map(|seconds| BenchmarkResult::not_measured(&one.name, seconds));
+            self.not_measured.extend(result);
+            seconds.is_none()
         });
     }
 
-    /// Adds a benchmark that both sides have.
-    fn add_compared(
+    /// Adds what a side reports of a benchmark: what the other one lacks, and, once, what both have.
+    fn add(
         &mut self,
-        benchmark: &Benchmark,
+        program: &ComparedProgram<'_>,
         name: String,
-        readings: Pair<&Reading>,
-        dialect: Dialect,
+        (side, reading): (Side, &Reading),
+        other: Option<&Reading>,
     ) {
-        let metric = |name: &str| Metric::named(name).with(&benchmark.units);
-        let has = |side: Side, metric: &str| readings[side].values.get(metric).is_some();
-        for side in [Side::Head, Side::Base] {
-            let gates = gates_of(benchmark, readings[side], &name);
-            for only in readings[side].values.metrics() {
-                if !has(side.other(), &only) {
-                    let gate = gates.iter().find(|gate| gate.metric == only);
-                    self.one_sided.push(Unmatched {
-                        benchmark: name.clone(),
-                        inner: readings[side].benchmark.clone(),
-                        metric: Some(metric(&only)),
-                        side,
-                        threshold: gate.map(Gate::limit),
-                    });
-                }
-            }
+        let (benchmark, inner) = (program.benchmark(), reading.benchmark.clone());
+        let gates = |metrics: &[String]| {
+            gates(benchmark, metrics, &[&name, inner.as_ref().unwrap_or(&name)])
+        };
+        let named = |metric: &String| Metric::named(metric).with(&benchmark.units);
+        let mut metrics = reading.values.metrics();
+        let own = gates(&metrics);
+        let only = |metric: Option<&String>| {
+            let gate = own.iter().find(|gate| metric.is_none_or(|name| gate.metric == *name));
+            let (threshold, metric) = (gate.map(Gate::limit), metric.map(named));
+            Unmatched { benchmark: name.clone(), inner: inner.clone(), metric, side, threshold }
+        };
+        let Some(other) = other else { return self.one_sided.push(only(None)) };
+        let has = |metric: &String| other.values.get(metric).is_some();
+        self.one_sided
+            .extend(metrics.iter().filter(|name| !has(name)).map(|name| only(Some(name))));
+        if side == Side::Base {
+            return;
         }
-        let mut both = readings.head.values.metrics();
-        both.retain(|metric| has(Side::Base, metric));
-        let inner = readings.head.benchmark.clone();
-        let gates = gates(benchmark, &both, &[&name, inner.as_ref().unwrap_or(&name)]);
+        metrics.retain(has);
+        let gates = gates(&metrics);
         let timed = gates.iter().find(|gate| gate.metric == DEFAULT_METRIC);
-        let coarse = |gate: &Gate| coarse(&name, readings.base, gate.limit(), dialect);
-        self.coarse.extend(timed.and_then(coarse));
-        self.coarse.extend(few_allocations(&name, readings));
-        self.benchmarks.push(Discovered {
-            gates,
-            metrics: both.iter().map(|name| metric(name)).collect(),
-            inner,
-            name,
-        });
+        let coarse = |gate: &Gate| coarse(&name, other, gate.limit(), program.dialect());
+        self.own_notices.extend(timed.and_then(coarse));
+        self.own_notices.extend(few_allocations(&name, [other, reading]));
+        let metrics = metrics.iter().map(named).collect();
+        self.benchmarks.push(Discovered { gates, metrics, inner, name });
     }
 
     /// The metrics of the program itself that gate.
@@ -303,9 +272,9 @@ impl Discovery {
 
     /// The names of the benchmarks, in the outputs and as the harness knows them.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
-        let compared = self.benchmarks.iter().map(|benchmark| &benchmark.name);
-        let one_sided = self.one_sided.iter().map(|only| &only.benchmark);
-        compared.chain(one_sided).chain(&self.inner_names)
+        let both = self.benchmarks.iter().map(|one| (&one.name, &one.inner));
+        let one_sided = self.one_sided.iter().map(|only| (&only.benchmark, &only.inner));
+        both.chain(one_sided).flat_map(|(name, inner)| std::iter::once(name).chain(inner))
     }
 
     /// What the user should know about it.
@@ -322,12 +291,7 @@ impl Discovery {
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
-        let lacking = self.is_lacking.then(|| Notice::LeftOut {
-            benchmark: self.program.clone(),
-            why: "it has no benchmarks".to_owned(),
-        });
-        let coarse = self.coarse.iter().cloned();
-        one_sided.chain(removed).chain(lacking).chain(coarse).collect()
+        one_sided.chain(removed).chain(self.own_notices.clone()).collect()
     }
 
     /// What gates on the base but is not measured on the head.
@@ -345,19 +309,26 @@ impl Discovery {
         self.one_sided.iter().any(|only| only.side == Side::Head && only.threshold.is_some())
     }
 
-    /// The results of the benchmarks that only one side has, without estimates.
-    pub(super) fn one_sided_results(&self) -> impl Iterator<Item = BenchmarkResult> {
-        let benchmarks = self.one_sided.iter().filter(|only| only.metric.is_none());
-        benchmarks.map(|only| BenchmarkResult::new(&only.benchmark, only.status()))
+    /// The results of all its benchmarks. The metrics that are `shown` were requested without a
+    /// gate.
+    pub(super) fn all_results(&self, shown: &[String]) -> Vec<BenchmarkResult> {
+        let measured = self.results.iter().map(|result| BenchmarkResult {
+            shown: shown.to_vec(),
+            ..self.with_one_sided(result.clone())
+        });
+        let one_sided = self.one_sided.iter().filter(|only| only.metric.is_none());
+        let one_sided = one_sided.map(|it| BenchmarkResult::new(&it.benchmark, it.status()));
+        let left_out = self.unaffected.iter().chain(&self.not_measured).cloned();
+        measured.chain(left_out).chain(one_sided).collect()
     }
 
     /// A result, extended by the metrics that only one side has, without estimates.
-    pub(super) fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
+    fn with_one_sided(&self, mut result: BenchmarkResult) -> BenchmarkResult {
         let own = self.one_sided.iter().filter(|only| only.benchmark == result.name);
         result.metrics.extend(own.filter_map(|only| {
             let threshold = only.threshold.filter(|_| only.is_removed());
-            let result =
-                MetricResult::new(only.metric.clone()?, threshold, Summary::default(), None);
+            let metric = only.metric.clone()?;
+            let result = MetricResult::new(metric, threshold, Summary::default(), None);
             Some(MetricResult { status: only.status(), ..result })
         }));
         result
@@ -366,11 +337,7 @@ impl Discovery {
     /// Checks that what was requested is measured. What only the base measures was
     /// removed by the head, which is not an error here: other metrics may be left
     /// to decide.
-    fn check(
-        &self,
-        program: &ComparedProgram<'_>,
-        readings: &Pair<Vec<Reading>>,
-    ) -> Result<(), Error> {
+    fn check(&self, program: &ComparedProgram<'_>, readings: &Readings) -> Result<(), Error> {
         let benchmark = program.execution.benchmark;
         let mut measured: Vec<String> = Vec::new();
         for metric in readings.head.iter().flat_map(|reading| reading.values.metrics()) {
@@ -384,21 +351,13 @@ impl Discovery {
             measured.contains(metric) || meter::needs_no_run(metric) || on_base(metric)
         };
         let is_meters = |metric: &String| meter::all().any(|other| other.name == *metric);
-        let missing = benchmark.shown.iter().find(|metric| !is_known(metric) && !is_meters(metric));
-        if let Some(metric) = missing {
-            let (benchmark, metric) = (benchmark.name.clone(), metric.clone());
-            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
-        }
         let is_gating = self.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
-        if measured.is_empty() || is_gating && benchmark.gates_are_default {
-            return Ok(());
-        }
-        let missing =
-            benchmark.gates.iter().map(|gate| &gate.metric).find(|metric| !is_known(metric));
-        let Some(metric) = missing.cloned() else { return Ok(()) };
-        let harness = program.dialect();
-        let is_of_process = harness.filters() && is_meters(&metric);
-        let (benchmark, harness) = (benchmark.name.clone(), harness.name());
+        let is_enough = measured.is_empty() || is_gating && benchmark.gates_are_default;
+        let gates = benchmark.gates.iter().map(|gate| &gate.metric).filter(|_| !is_enough);
+        let mut asked = benchmark.shown.iter().filter(|metric| !is_meters(metric)).chain(gates);
+        let Some(metric) = asked.find(|metric| !is_known(metric)).cloned() else { return Ok(()) };
+        let is_of_process = program.dialect().filters() && is_meters(&metric);
+        let (benchmark, harness) = (benchmark.name.clone(), program.dialect().name());
         Err(match is_of_process {
             true if is_of_allocations(&metric) => {
                 FlowError::Uncounted { benchmark, metric, harness }.into()
@@ -424,16 +383,8 @@ impl Unmatched {
 }
 
 /// The notice that hardly any allocation of a program was seen.
-fn few_allocations(name: &str, readings: Pair<&Reading>) -> Option<Notice> {
-    let of_program = Side::BOTH.map(|side| readings[side]).into_iter();
-    let mut counts = of_program.filter(|reading| reading.benchmark.is_none());
+fn few_allocations(name: &str, readings: [&Reading; 2]) -> Option<Notice> {
+    let mut counts = readings.into_iter().filter(|reading| reading.benchmark.is_none());
     let calls = counts.find_map(|reading| reading.values.get(ALLOCATIONS).filter(|n| *n < FEW))?;
-    let benchmark = name.to_owned();
-    Some(Notice::Run(RunNotice::FewAllocations { benchmark, calls }))
-}
-
-/// The gates for the metrics of a reading.
-fn gates_of(benchmark: &Benchmark, reading: &Reading, name: &str) -> Vec<Gate> {
-    let inner = reading.benchmark.as_deref().unwrap_or(name);
-    gates(benchmark, &reading.values.metrics(), &[name, inner])
+    Some(Notice::Run(RunNotice::FewAllocations { benchmark: name.to_owned(), calls }))
 }

@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{ComparedProgram, Discovery, Session};
+use super::Session;
+use super::program::ComparedProgram;
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Sampling, SideProgram, Stop, Unknown};
+use crate::exec::execution::{Sampling, SideProgram, Unknown};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
+use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Refusal, Sampler};
 use crate::model::{
-    BenchmarkResult, Better, Cost, Evidence, Explain, Explanation, FunctionCost, MetricResult,
-    Notice, Pair, Side, StackCost, StackFrame, Unit, Verdict,
+    BenchmarkResult, Better, Cost, Dialect, Evidence, Explain, Explanation, FunctionCost,
+    MetricResult, Notice, Pair, RunLength, Side, StackCost, StackFrame, Unit, Verdict,
 };
 use crate::stats::empirical::{median, median_of, sorted};
 use crate::workspace::functions;
@@ -32,6 +33,9 @@ const COUNTED_RUNS: usize = 3;
 /// How often each side is sampled. Samples of every function differ from run to run: in one
 /// of 126 cases all runs of one side exceed all of the other by chance.
 const SAMPLED_RUNS: usize = 5;
+
+/// How long a run is sampled.
+const SAMPLED: Duration = Duration::from_millis(300);
 
 /// The least change that samples show, as a part of all that the benchmark takes on the base.
 const LEAST_SAMPLED: f64 = 0.01;
@@ -67,60 +71,62 @@ struct FoundCosts {
 
 enum NotFound {
     /// For this reason, and what the user can do about it.
-    Because {
-        why: String,
-        hint: Option<String>,
-    },
+    Because(String, Option<String>),
     Failed(Error),
 }
 
-impl From<Stop> for NotFound {
-    fn from(stop: Stop) -> Self {
-        NotFound::Failed(stop.into_error())
+impl From<Refusal> for NotFound {
+    fn from(refusal: Refusal) -> Self {
+        NotFound::Because(refusal.why, refusal.hint)
+    }
+}
+
+impl From<Unknown> for NotFound {
+    fn from(unknown: Unknown) -> Self {
+        match unknown {
+            Unknown::Because(why) => NotFound::Because(why, None),
+            Unknown::Stopped(stop) => NotFound::Failed(stop.into()),
+        }
     }
 }
 
 /// Which functions of the largest regressions cost more.
-pub(super) fn explain(
-    session: &mut Session<'_, '_>,
-    discoveries: &[Discovery],
-) -> Result<Vec<Explanation>, Error> {
-    let when = session.options.explain;
+pub(super) fn explain(session: &mut Session<'_, '_>) -> Result<Vec<Explanation>, Error> {
+    let when = session.call.options.explain;
     if when == Explain::Never {
         return Ok(Vec::new());
     }
     let mut regressed = Vec::new();
-    for (number, found) in discoveries.iter().enumerate() {
-        let own = found.results.iter().zip(&found.benchmarks);
+    for (number, program) in session.programs.iter().enumerate() {
+        let own = program.found.results.iter().zip(&program.found.benchmarks);
         let own = own.filter(|(result, _)| result.has_regressed());
-        regressed.extend(own.map(|(result, found)| (number, result, found.inner.as_deref())));
+        regressed.extend(own.map(|(result, found)| (number, result.clone(), found.inner.clone())));
     }
     regressed.sort_by(|(_, one, _), (_, other, _)| worst(other).total_cmp(&worst(one)));
     let is_requested = when == Explain::Always;
     let deadline = (!is_requested).then(|| Instant::now() + CHEAP);
-    let mut differing_in = BTreeMap::new();
+    let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let mut explanations = Vec::new();
-    for (number, result, inner) in regressed.into_iter().take(MOST) {
+    for (number, result, inner) in regressed.into_iter().take(MOST).take_while(|_| !is_over()) {
         let Session { programs, reporter, .. } = session;
-        let program = &mut programs[number];
-        let mut search = CostSearch { program, inner, deadline };
-        let explained = search.find_why(result, *reporter).and_then(|found| {
+        let (program, result, reporter) = (&mut programs[number], &result, &mut **reporter);
+        let inner = inner.as_deref();
+        let mut search = CostSearch { program, result, inner, deadline, reporter };
+        let explained = search.find_why().and_then(|found| {
             let program = &programs[number];
-            let differing = differing_in.entry(number).or_insert_with(|| differing(program));
-            let mut explanation = found.explanation(&result.name, differing.as_ref());
-            let lines =
-                hot_lines::find(program, &found, &explanation).map(|hot| explanation.hot = hot);
+            let mut explanation = found.explanation(&result.name, differing(program).as_ref());
+            let hot = hot_lines::find(program, &found, &explanation);
+            let hot = hot.map(|hot| explanation.hot = hot);
             explanations.push(explanation);
-            lines
+            hot
         });
         match explained {
-            Ok(()) => {}
-            Err(NotFound::Because { why, hint }) if is_requested => {
+            Err(NotFound::Failed(error)) => return Err(error),
+            Err(NotFound::Because(why, hint)) if is_requested => {
                 let benchmark = result.name.clone();
                 reporter.notice(Notice::NotMeasured { benchmark, why, hint });
             }
-            Err(NotFound::Because { .. }) => {}
-            Err(NotFound::Failed(error)) => return Err(error),
+            _ => {}
         }
     }
     Ok(explanations)
@@ -129,95 +135,75 @@ pub(super) fn explain(
 /// The search for the functions of one benchmark that cost more.
 struct CostSearch<'s, 'a> {
     program: &'s mut ComparedProgram<'a>,
+    result: &'s BenchmarkResult,
     /// The harness's name for the benchmark; `None` for the program itself.
     inner: Option<&'s str>,
     deadline: Option<Instant>,
+    reporter: &'s mut dyn Reporter,
 }
 
 impl CostSearch<'_, '_> {
     /// What the functions of a benchmark cost: in instructions, or in time where these are not
     /// known, or not the reason.
-    fn find_why(
-        &mut self,
-        result: &BenchmarkResult,
-        reporter: &mut dyn Reporter,
-    ) -> Result<FoundCosts, NotFound> {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            let why = "there was no time to find out which functions take longer".to_owned();
-            return Err(NotFound::Because { why, hint: None });
-        }
-        let benchmark = &result.name;
-        let path = self.program.sides.head.path_variable();
-        let mut counted = None;
-        let can_execute_once = self.program.both_sides(|side| side.harness.once().is_some());
-        let (not_counted, hint) = match Profiler::find(path.as_deref()) {
-            Err(refusal) => (refusal.why, refusal.hint),
-            Ok(_) if !can_execute_once => {
-                ("its harness can't execute it just once".to_owned(), None)
-            }
-            Ok(profiler) => {
-                let evidence = Evidence::Instructions;
-                reporter.event(Event::Explaining { benchmark, evidence });
-                counted = self.count_instructions(profiler, benchmark, reporter)?;
-                ("a run of valgrind failed or took too long".to_owned(), None)
-            }
+    fn find_why(&mut self) -> Result<FoundCosts, NotFound> {
+        let counted = match self.count_instructions() {
+            Ok(found) if explains(&found, self.result, self.inner.is_some()) => return Ok(found),
+            Err(NotFound::Failed(error)) => return Err(NotFound::Failed(error)),
+            counted => counted,
         };
-        match counted {
-            Some(found) if explains(&found, result, self.inner.is_some()) => Ok(found),
-            Some(found) => match self.time_functions(result, (String::new(), None), reporter) {
-                Err(NotFound::Because { .. }) => Ok(found),
-                sampled => sampled,
-            },
-            None => self.time_functions(result, (not_counted, hint), reporter),
+        match (counted, self.time_functions()) {
+            (Ok(found), Err(NotFound::Because(..))) => Ok(found),
+            (Err(NotFound::Because(counted, hint)), Err(NotFound::Because(sampled, other))) => {
+                let why = format!(
+                    "which functions take longer is not known: instructions can't be counted \
+                     ({counted}), and samples can't be taken ({sampled})"
+                );
+                Err(NotFound::Because(why, hint.or(other)))
+            }
+            (_, timed) => timed,
         }
     }
 
-    /// What the functions cost in time, given why the instructions are not known.
-    fn time_functions(
-        &mut self,
-        result: &BenchmarkResult,
-        (not_counted, hint): (String, Option<String>),
-        reporter: &mut dyn Reporter,
-    ) -> Result<FoundCosts, NotFound> {
-        let not_found = |not_sampled: &str, other_hint: Option<String>| {
-            let why = format!(
-                "which functions take longer is not known: instructions can't be counted \
-                 ({not_counted}), and samples can't be taken ({not_sampled})"
-            );
-            NotFound::Because { why, hint: hint.clone().or(other_hint) }
-        };
-        let Some(metric) = time_metric(result) else {
-            return Err(not_found("what regressed is not a time", None));
-        };
+    /// What the functions cost in instructions.
+    fn count_instructions(&mut self) -> Result<FoundCosts, NotFound> {
         let path = self.program.sides.head.path_variable();
-        let sampler = Sampler::find(path.as_deref(), &Machine::read(Path::new("/")))
-            .map_err(|refusal| not_found(&refusal.why, refusal.hint))?;
-        let (benchmark, evidence) = (&result.name, Evidence::Samples);
-        reporter.event(Event::Explaining { benchmark, evidence });
-        match self.take_samples(&sampler, metric) {
-            Ok(found) => Ok(found),
-            Err(unknown) => Err(not_found(&unknown.reason()?, None)),
+        let profiler = Profiler::find(path.as_deref())?;
+        if !self.program.both_sides(|side| side.harness.once().is_some()) {
+            return Err(Unknown::from("its harness can't execute it just once").into());
         }
+        let (benchmark, evidence) = (&self.result.name, Evidence::Instructions);
+        self.reporter.event(Event::Explaining { benchmark, evidence });
+        Ok(self.take_counts(profiler)?)
     }
 
-    /// The instructions of both sides. `None` if they can't be counted, or not before the
-    /// deadline.
-    fn count_instructions(
-        &mut self,
-        mut profiler: Profiler,
-        benchmark: &str,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Option<FoundCosts>, Stop> {
-        let CostSearch { program, inner, deadline } = self;
+    /// What the functions cost in time.
+    fn time_functions(&mut self) -> Result<FoundCosts, NotFound> {
+        let metric = time_metric(self.result);
+        let metric = metric.ok_or_else(|| Unknown::from("what regressed is not a time"))?;
+        let path = self.program.sides.head.path_variable();
+        let sampler = Sampler::find(path.as_deref(), &Machine::read(Path::new("/")))?;
+        let (benchmark, evidence) = (&self.result.name, Evidence::Samples);
+        self.reporter.event(Event::Explaining { benchmark, evidence });
+        Ok(self.take_samples(&sampler, metric)?)
+    }
+
+    /// The instructions of both sides.
+    fn take_counts(&mut self, mut profiler: Profiler) -> Result<FoundCosts, Unknown> {
+        let CostSearch { program, result, inner, deadline, reporter } = self;
         let mut both = FoundCosts { runs: COUNTED_RUNS, ..FoundCosts::default() };
         for run in 0..COUNTED_RUNS {
             // One list of each side's instructions is enough.
             profiler.by_address = run == 0;
             for side in Side::BOTH {
                 let place = (2 * run + 1 + usize::from(side == Side::Head), 2 * COUNTED_RUNS);
-                reporter.event(Event::Counting(benchmark, place));
-                let counts = program.profile(side, *inner, &profiler, *deadline)?;
-                let Some(counts) = counts else { return Ok(None) };
+                reporter.event(Event::Counting(&result.name, place));
+                let arguments = program.arguments(side, inner.as_slice());
+                let own = &mut program.sides[side];
+                let mut counts = None;
+                if arguments.is_some_and(|arguments| own.select_once(arguments)) {
+                    counts = program.execution.profile(own, &profiler, *deadline)?;
+                }
+                let counts = counts.ok_or("a run of valgrind failed or took too long")?;
                 for (stack, instructions) in counts.stacks {
                     both.add(&stack, side, run, instructions as f64);
                 }
@@ -226,7 +212,7 @@ impl CostSearch<'_, '_> {
                 }
             }
         }
-        Ok(Some(both))
+        Ok(both)
     }
 
     /// The shares of the functions of both sides in the time that `metric` measures.
@@ -235,14 +221,22 @@ impl CostSearch<'_, '_> {
         sampler: &Sampler,
         metric: &MetricResult,
     ) -> Result<FoundCosts, Unknown> {
-        let CostSearch { program, inner, deadline } = self;
+        let CostSearch { program, inner, deadline, .. } = self;
+        if program.dialect() == Dialect::Gungraun {
+            return Err("they would be valgrind's, under which its harness runs it".into());
+        }
+        let length = program.unless_as_coded(RunLength::Time(SAMPLED));
         let begin = Instant::now();
         let mut both = FoundCosts { runs: SAMPLED_RUNS, ..FoundCosts::default() };
         let mut times = Pair::<Vec<f64>>::default();
         for run in 0..SAMPLED_RUNS {
             for side in Side::BOTH {
                 let sampling = Sampling { sampler, metric: &metric.name, run };
-                let sampled = program.sample(side, *inner, sampling, *deadline)?;
+                let arguments = program.arguments(side, inner.as_slice());
+                let arguments = arguments.ok_or("its harness can't run it alone")?;
+                let own = &mut program.sides[side];
+                own.select(length, arguments);
+                let sampled = program.execution.sample(own, sampling, *deadline)?;
                 // A process without a report has the time of perf in its own.
                 let usual = Pair { base: metric.summary.base, head: metric.summary.head };
                 let time = sampled.reported.or(usual[side]);
@@ -292,14 +286,10 @@ fn explains(found: &FoundCosts, result: &BenchmarkResult, part: bool) -> bool {
 }
 
 /// The crates of programs whose code has grown.
-pub(super) fn explain_code(
-    session: &Session<'_, '_>,
-    discoveries: &[Discovery],
-) -> Vec<Explanation> {
-    let is_wanted = session.options.explain != Explain::Never;
-    let found = session.programs.iter().zip(discoveries);
-    let grown = found.filter(|(_, found)| is_wanted && found.has_grown());
-    grown.filter_map(|(program, found)| sizes_of_crates(&found.program, &program.sides)).collect()
+pub(super) fn explain_code(session: &Session<'_, '_>) -> Vec<Explanation> {
+    let is_wanted = session.call.options.explain != Explain::Never;
+    let grown = session.programs.iter().filter(|one| is_wanted && one.found.has_grown());
+    grown.filter_map(|program| sizes_of_crates(&program.found.program, &program.sides)).collect()
 }
 
 /// The crates of a program whose code has another size on the head, as far as its functions have
@@ -307,7 +297,6 @@ pub(super) fn explain_code(
 fn sizes_of_crates(benchmark: &str, sides: &Pair<SideProgram>) -> Option<Explanation> {
     let sizes = Pair::both(|side| meter::sizes_of_functions(&sides[side].executable));
     let (base, head) = (sizes.base?, sizes.head?);
-    let total = Pair { base: base.1, head: head.1 };
     let mut crates = BTreeMap::<String, Pair<u64>>::new();
     for (side, functions) in [(Side::Base, base.0), (Side::Head, head.0)] {
         for (name, size) in functions {
@@ -315,19 +304,16 @@ fn sizes_of_crates(benchmark: &str, sides: &Pair<SideProgram>) -> Option<Explana
         }
     }
     crates.retain(|_, size| size.base != size.head);
-    let crates = crates.into_iter().map(|(name, size)| FunctionCost {
-        name,
-        cost: Cost::Bytes(size),
-        differs: None,
-    });
-    let mut crates: Vec<FunctionCost> = crates.collect();
-    crates.sort_by_key(|one| {
-        let Pair { base, head } = one.cost.values();
-        std::cmp::Reverse((head - base).abs() as u64)
-    });
-    let benchmark = benchmark.to_owned();
-    let cost = Cost::Bytes(total);
-    Some(Explanation { benchmark, cost, functions: crates, hot: None, stacks: Vec::new() })
+    let mut crates: Vec<(String, Pair<u64>)> = crates.into_iter().collect();
+    crates.sort_by_key(|(_, size)| std::cmp::Reverse(size.base.abs_diff(size.head)));
+    let cost = |(name, size)| FunctionCost { name, cost: Cost::Bytes(size), differs: None };
+    Some(Explanation {
+        benchmark: benchmark.to_owned(),
+        cost: Cost::Bytes(Pair { base: base.1, head: head.1 }),
+        functions: crates.into_iter().map(cost).collect(),
+        hot: None,
+        stacks: Vec::new(),
+    })
 }
 
 /// The first crate in the name of a function; nothing for functions of other languages.
@@ -360,20 +346,21 @@ impl FoundCosts {
         let costs = &self.functions;
         let total = match &self.times {
             None => costs.as_ref().map(median_sum),
-            Some(times) => times.as_ref().map(|times| CostRange::of(Some(times)).median),
+            Some(times) => times.as_ref().map(|times| range(Some(times))[1]),
         };
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
         let names: BTreeSet<&String> =
             Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
         let changed = names.into_iter().filter_map(|name| {
-            let runs = Pair::both(|side| CostRange::of(costs[side].get(name)));
-            let is_change = runs.base.most < runs.head.least || runs.head.most < runs.base.least;
-            let cost = Pair::both(|side| self.of_share(runs[side].median, total[side]));
+            let runs = Pair::both(|side| range(costs[side].get(name)));
+            let ([least, _, most], [head_least, _, head_most]) = (runs.base, runs.head);
+            let is_change = most < head_least || head_most < least;
+            let cost = Pair::both(|side| self.of_share(runs[side][1], total[side]));
             (is_change && self.is_large(cost, total, differs(name))).then_some((name, cost))
         });
         let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
         // What differs of code that is the same is the start of the process, or a consequence.
-        let is_same = |name: &String| differing.is_some_and(|differing| !differing.contains(name));
+        let is_same = |name: &String| differing.is_some() && !differs(name);
         let change = |both: &Pair<f64>| (both.head - both.base).abs();
         changed.sort_by(|(name, one), (other_name, other)| {
             let by_change = change(other).total_cmp(&change(one));
@@ -384,10 +371,13 @@ impl FoundCosts {
             cost: self.cost(cost),
             differs: differing.map(|_| differs(name)),
         };
-        let functions = changed.into_iter().map(function).collect();
-        let stacks = self.stacks(total, differing);
-        let (benchmark, cost) = (benchmark.to_owned(), self.cost(total));
-        Explanation { benchmark, cost, functions, hot: None, stacks }
+        Explanation {
+            benchmark: benchmark.to_owned(),
+            cost: self.cost(total),
+            functions: changed.into_iter().map(function).collect(),
+            hot: None,
+            stacks: self.stacks(total, differs),
+        }
     }
 
     /// What a cost is in all, of which `total` is that of all functions.
@@ -396,8 +386,7 @@ impl FoundCosts {
     }
 
     /// The call stacks of a run, on average.
-    fn stacks(&self, total: Pair<f64>, differing: Option<&BTreeSet<String>>) -> Vec<StackCost> {
-        let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
+    fn stacks(&self, total: Pair<f64>, differs: impl Fn(&String) -> bool) -> Vec<StackCost> {
         let frame = |name: &String| StackFrame { function: name.clone(), differs: differs(name) };
         let cost = |sum: f64, side: Side| self.of_share(sum / self.runs as f64, total[side]);
         let stack = |(names, sums): (&Vec<String>, &Pair<f64>)| StackCost {
@@ -432,21 +421,11 @@ impl FoundCosts {
     }
 }
 
-/// What a function costs in several runs.
-#[derive(Clone, Copy)]
-struct CostRange {
-    least: f64,
-    median: f64,
-    most: f64,
-}
-
-impl CostRange {
-    /// Those of a function; none means that no run entered it.
-    fn of(costs: Option<&Vec<f64>>) -> Self {
-        let costs = sorted(costs.map_or(&[0.0][..], Vec::as_slice).iter().copied());
-        let median = median(&costs).unwrap_or_default();
-        CostRange { least: costs[0], median, most: costs[costs.len() - 1] }
-    }
+/// What a function costs in several runs: the least, the median and the most. None means that no run
+/// entered it.
+fn range(costs: Option<&Vec<f64>>) -> [f64; 3] {
+    let costs = sorted(costs.map_or(&[0.0][..], Vec::as_slice).iter().copied());
+    [costs[0], median(&costs).unwrap_or_default(), costs[costs.len() - 1]]
 }
 
 /// What all functions cost together, in the run in the middle.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::lengths::bit_reversed_order;
-use super::{Discovery, Session};
+use super::session::Session;
 use crate::engine::{Event, Group, Plan, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::Stop;
@@ -35,11 +35,7 @@ const ENTERS: f64 = 4.0;
 /// # Errors
 /// If not one benchmark fits and no regression is known without a run, or there are fewer layouts
 /// than any verdict needs.
-pub(super) fn into_limit(
-    session: &mut Session<'_, '_>,
-    plan: &mut Plan,
-    discoveries: &mut [Discovery],
-) -> Result<(), Error> {
+pub(super) fn into_limit(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Error> {
     if plan.tests() == 0 || !plan.decides {
         return Ok(());
     }
@@ -53,19 +49,20 @@ pub(super) fn into_limit(
         session.reporter.notice(Notice::TooFewPairs { least });
         return Ok(());
     }
-    check_stored(session, plan).map_err(Stop::into_error)?;
-    time_again(session, plan).map_err(Stop::into_error)?;
+    check_stored(session, plan)?;
+    time_again(session, plan)?;
     if plan.least_time() <= plan.time_limit {
         return Ok(());
     }
-    let costs = costs(session, plan, discoveries).map_err(Stop::into_error)?;
+    let mut costs = costs(session, plan)?;
     let to_pass = plan.pairs_to_pass_per_least();
-    let kept = fitting(&costs, plan.time_limit.as_secs_f64(), to_pass);
-    if !keeps_a_gate(&costs, &kept) && !discoveries.iter().any(Discovery::has_regressed) {
+    choose(&mut costs, plan.time_limit.as_secs_f64(), to_pass);
+    let has_regressed = session.programs.iter().any(|program| program.found.has_regressed());
+    if !costs.iter().any(GroupCost::keeps_a_gate) && !has_regressed {
         return Err(too_short(session, plan, &costs).into());
     }
-    leave_out(plan, discoveries, &costs, &kept);
-    report(session, discoveries, &costs, to_pass);
+    leave_out(session, plan, &costs);
+    report(session, &costs, to_pass);
     Ok(())
 }
 
@@ -194,14 +191,24 @@ struct BenchmarkCost {
     gates: bool,
     /// Whether it is known to enter functions that differ between the sides.
     enters: bool,
+    /// Whether it is measured.
+    kept: bool,
 }
 
 impl GroupCost {
     /// The expected time of a pair of some of its benchmarks, seconds.
-    fn pair_seconds(&self, kept: impl Fn(usize) -> bool) -> f64 {
-        let own = self.benchmarks.iter().enumerate().filter(|(index, _)| kept(*index));
-        let mut own = own.map(|(_, one)| one.seconds).peekable();
+    fn pair_seconds(&self, is_in: impl Fn(&&BenchmarkCost) -> bool) -> f64 {
+        let mut own = self.benchmarks.iter().filter(is_in).map(|one| one.seconds).peekable();
         own.peek().map_or(0.0, |_| self.start_ups) + own.sum::<f64>()
+    }
+
+    fn keep(&mut self, part: Range<usize>, kept: bool) {
+        self.benchmarks[part].iter_mut().for_each(|one| one.kept = kept);
+    }
+
+    /// Whether any benchmark that gates is kept.
+    fn keeps_a_gate(&self) -> bool {
+        self.benchmarks.iter().any(|one| one.gates && one.kept)
     }
 
     /// How many further pairs there are until it has so many times the least number.
@@ -230,11 +237,7 @@ impl GroupCost {
 }
 
 /// What all benchmarks of a plan cost. Times those of a group one by one.
-fn costs(
-    session: &mut Session<'_, '_>,
-    plan: &Plan,
-    discoveries: &[Discovery],
-) -> Result<Vec<GroupCost>, Stop> {
+fn costs(session: &mut Session<'_, '_>, plan: &Plan) -> Result<Vec<GroupCost>, Stop> {
     let budget = plan.time_limit.mul_f64(TIMING);
     let deadline = Instant::now() + budget;
     let mut costs = Vec::new();
@@ -258,16 +261,21 @@ fn costs(
             *part = timed.map(|(seconds, _)| own(seconds)).ok_or(own(most.as_secs_f64()));
         }
         let own = own_seconds((group.pair_seconds - start_ups).max(0.0), &timed);
-        let entered = &discoveries[group.program].entered;
+        let entered = &session.programs[group.program].found.entered;
         let benchmarks = own.zip(&plan.benchmarks[group.benchmarks.clone()]);
         let benchmarks = benchmarks.map(|(seconds, benchmark)| BenchmarkCost {
             seconds,
             gates: benchmark.gates(),
             enters: entered.get(&benchmark.name).is_some_and(|functions| !functions.is_empty()),
+            kept: true,
         });
-        let least = plan.least_pairs_in(group).unwrap_or(0) as f64;
-        let (before, benchmarks) = (group.tried.len() as f64, benchmarks.collect());
-        costs.push(GroupCost { least, before, start_ups, can_be_cut, benchmarks });
+        costs.push(GroupCost {
+            least: plan.least_pairs_in(group).unwrap_or(0) as f64,
+            before: group.tried.len() as f64,
+            start_ups,
+            can_be_cut,
+            benchmarks: benchmarks.collect(),
+        });
     }
     Ok(costs)
 }
@@ -281,85 +289,69 @@ fn own_seconds(all: f64, timed: &[Result<f64, f64>]) -> impl Iterator<Item = f64
     timed.iter().map(move |seconds| seconds.unwrap_or_else(|least| least.max(share)))
 }
 
-/// Which benchmarks of each group are measured within `limit`, seconds. Where not all fit, each has
-/// room for the pairs of an all-clear, `to_pass` times the least number, and for pairs that take
-/// longer than expected, if anything fits then.
-fn fitting(groups: &[GroupCost], limit: f64, to_pass: f64) -> Vec<Vec<bool>> {
+/// Chooses which benchmarks of each group are measured within `limit`, seconds. Where not all fit,
+/// each has room for the pairs of an all-clear, `to_pass` times the least number, and for pairs that
+/// take longer than expected, if anything fits then.
+fn choose(groups: &mut [GroupCost], limit: f64, to_pass: f64) {
     let all = groups.iter().map(|group| group.further(1.0) * group.pair_seconds(|_| true));
     if all.sum::<f64>() <= limit {
-        return cheapest(groups, f64::INFINITY, 1.0);
+        return keep_cheapest(groups, f64::INFINITY, 1.0);
     }
-    let kept = cheapest(groups, limit / HEADROOM, to_pass);
-    if keeps_a_gate(groups, &kept) { kept } else { cheapest(groups, limit, 1.0) }
+    keep_cheapest(groups, limit / HEADROOM, to_pass);
+    if !groups.iter().any(GroupCost::keeps_a_gate) {
+        keep_cheapest(groups, limit, 1.0);
+    }
 }
 
-/// Whether any benchmark that gates is kept.
-fn keeps_a_gate(groups: &[GroupCost], kept: &[Vec<bool>]) -> bool {
-    let kept = groups.iter().zip(kept);
-    let mut all = kept.flat_map(|(group, kept)| group.benchmarks.iter().zip(kept));
-    all.any(|(one, kept)| one.gates && *kept)
-}
-
-/// The benchmarks of each group of which so many `times` the least number of pairs fit into `room`,
-/// seconds, the cheapest first. What does not gate costs nothing where it is not run with others.
-fn cheapest(groups: &[GroupCost], room: f64, times: f64) -> Vec<Vec<bool>> {
+/// Keeps the benchmarks of each group of which so many `times` the least number of pairs fit into
+/// `room`, seconds, the cheapest first. What does not gate costs nothing where it is not run with
+/// others.
+fn keep_cheapest(groups: &mut [GroupCost], room: f64, times: f64) {
     let mut parts: Vec<(f64, usize, Range<usize>)> = Vec::new();
-    for (number, group) in groups.iter().enumerate() {
+    for (number, group) in groups.iter_mut().enumerate() {
+        group.keep(0..group.benchmarks.len(), false);
         let price = |part: &Range<usize>| group.further(times) * group.price(part);
         parts.extend(group.parts().into_iter().map(|part| (price(&part), number, part)));
     }
     parts.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-    let mut taken: Vec<Vec<bool>> =
-        groups.iter().map(|group| vec![false; group.benchmarks.len()]).collect();
     let mut used = 0.0;
     for (_, number, part) in parts {
-        let group = &groups[number];
-        let before = group.pair_seconds(|index| taken[number][index]);
-        let after = group.pair_seconds(|index| taken[number][index] || part.contains(&index));
-        let more = group.further(times) * (after - before);
-        if used + more <= room {
-            used += more;
-            taken[number][part].fill(true);
+        let group = &mut groups[number];
+        let before = group.pair_seconds(|one| one.kept);
+        group.keep(part.clone(), true);
+        let more = group.further(times) * (group.pair_seconds(|one| one.kept) - before);
+        match used + more <= room {
+            true => used += more,
+            false => group.keep(part, false),
         }
     }
-    for (group, taken) in groups.iter().zip(&mut taken) {
+    for group in groups {
         let is_free = group.can_be_cut || group.least == 0.0;
-        for (one, taken) in group.benchmarks.iter().zip(taken) {
-            *taken |= is_free && !one.gates;
-        }
+        group.benchmarks.iter_mut().for_each(|one| one.kept |= is_free && !one.gates);
     }
-    taken
 }
 
 /// Removes what is not kept from the plan and from what was found.
-fn leave_out(
-    plan: &mut Plan,
-    discoveries: &mut [Discovery],
-    costs: &[GroupCost],
-    kept: &[Vec<bool>],
-) {
-    let mut needed: Vec<Vec<Option<f64>>> = vec![Vec::new(); discoveries.len()];
-    for (group, (cost, kept)) in plan.groups.iter_mut().zip(costs.iter().zip(kept)) {
-        needed[group.program].extend(seconds_needed(cost, kept));
+fn leave_out(session: &mut Session<'_, '_>, plan: &mut Plan, costs: &[GroupCost]) {
+    let mut needed: Vec<Vec<Option<f64>>> = vec![Vec::new(); session.programs.len()];
+    for (group, cost) in plan.groups.iter_mut().zip(costs) {
+        needed[group.program].extend(seconds_needed(cost));
         if cost.least > 0.0 {
-            group.pair_seconds = cost.pair_seconds(|index| kept[index]);
+            group.pair_seconds = cost.pair_seconds(|one| one.kept);
         }
     }
-    for (discovery, needed) in discoveries.iter_mut().zip(&needed) {
-        discovery.leave_unmeasured(needed);
+    for (program, needed) in session.programs.iter_mut().zip(&needed) {
+        program.found.leave_unmeasured(needed);
     }
-    plan.retain(&kept.concat());
+    let all = costs.iter().flat_map(|group| &group.benchmarks);
+    plan.retain(&all.map(|one| one.kept).collect::<Vec<_>>());
 }
 
 /// Reports what is not measured. An all-clear needs the least number of pairs times `to_pass`.
-fn report(
-    session: &mut Session<'_, '_>,
-    discoveries: &[Discovery],
-    costs: &[GroupCost],
-    to_pass: f64,
-) {
-    let not_measured = discoveries.iter().flat_map(|found| found.not_measured.clone());
-    let mut benchmarks: Vec<(String, f64)> = not_measured.collect();
+fn report(session: &mut Session<'_, '_>, costs: &[GroupCost], to_pass: f64) {
+    let left_out = session.programs.iter().flat_map(|program| &program.found.not_measured);
+    let left_out = left_out.filter_map(|one| Some((one.name.clone(), one.needed_seconds?)));
+    let mut benchmarks: Vec<(String, f64)> = left_out.collect();
     benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     if !benchmarks.is_empty() {
         let all = costs.iter().map(|group| group.least * group.pair_seconds(|_| true));
@@ -370,22 +362,21 @@ fn report(
 
 /// How long the least number of pairs of each benchmark of a group takes, seconds, of those that
 /// are not measured.
-fn seconds_needed<'a>(
-    cost: &'a GroupCost,
-    kept: &'a [bool],
-) -> impl Iterator<Item = Option<f64>> + 'a {
+fn seconds_needed(cost: &GroupCost) -> impl Iterator<Item = Option<f64>> {
     // The process starts for the others anyway.
-    let start_ups = if kept.contains(&true) { 0.0 } else { cost.start_ups };
-    let share = start_ups / kept.len() as f64;
-    let benchmarks = cost.benchmarks.iter().zip(kept);
-    benchmarks.map(move |(one, kept)| (!kept).then_some(cost.least * (one.seconds + share)))
+    let is_started = cost.benchmarks.iter().any(|one| one.kept);
+    let start_ups = if is_started { 0.0 } else { cost.start_ups };
+    let share = start_ups / cost.benchmarks.len() as f64;
+    let benchmarks = cost.benchmarks.iter();
+    benchmarks.map(move |one| (!one.kept).then_some(cost.least * (one.seconds + share)))
 }
 
 /// The error that not one benchmark fits.
 fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> FlowError {
     let parts = plan.groups.iter().zip(costs).flat_map(|(group, cost)| {
         cost.parts().into_iter().map(move |part| {
-            let seconds = cost.least * cost.pair_seconds(|index| part.contains(&index));
+            let own: f64 = cost.benchmarks[part.clone()].iter().map(|one| one.seconds).sum();
+            let seconds = cost.least * (cost.start_ups + own);
             (seconds, cost.least as u64, group.benchmarks.start + part.start, part.len())
         })
     });
@@ -410,7 +401,7 @@ mod tests {
 
     /// A group of benchmarks that gate, by the seconds of each, in single pairs.
     fn group<const N: usize>(start_ups: f64, can_be_cut: bool, seconds: [f64; N]) -> GroupCost {
-        let one = |seconds| BenchmarkCost { seconds, gates: true, enters: false };
+        let one = |seconds| BenchmarkCost { seconds, gates: true, enters: false, kept: true };
         let benchmarks = seconds.map(one).into();
         GroupCost { least: 1.0, before: 0.0, start_ups, can_be_cut, benchmarks }
     }
@@ -420,21 +411,21 @@ mod tests {
     }
 
     /// The kept benchmarks, as `x`, and the others, as `-`.
-    fn shown(groups: &[GroupCost], limit: f64) -> String {
-        let groups = fitting(groups, limit, 1.0)
-            .into_iter()
-            .map(|kept| kept.iter().map(|kept| if *kept { 'x' } else { '-' }).collect::<String>());
-        groups.collect::<Vec<_>>().join(" ")
+    fn shown(groups: &mut [GroupCost], limit: f64) -> String {
+        choose(groups, limit, 1.0);
+        let mark = |one: &BenchmarkCost| if one.kept { 'x' } else { '-' };
+        let groups = groups.iter().map(|group| group.benchmarks.iter().map(mark).collect());
+        groups.collect::<Vec<String>>().join(" ")
     }
 
     #[test]
     fn all_are_measured_if_they_fit_and_else_the_cheapest() {
-        let four = alone([40.0, 10.0, 30.0, 20.0]);
-        assert_eq!(shown(&four, 100.0), "x x x x");
+        let mut four = alone([40.0, 10.0, 30.0, 20.0]);
+        assert_eq!(shown(&mut four, 100.0), "x x x x");
         // 75 s and a quarter more for pairs that take longer.
-        assert_eq!(shown(&four, 99.0), "- x x x");
-        assert_eq!(shown(&four, 60.0), "- x - x");
-        assert_eq!(shown(&four, 13.0), "- x - -");
+        assert_eq!(shown(&mut four, 99.0), "- x x x");
+        assert_eq!(shown(&mut four, 60.0), "- x - x");
+        assert_eq!(shown(&mut four, 13.0), "- x - -");
     }
 
     #[test]
@@ -442,17 +433,19 @@ mod tests {
         let mut four = alone([4.0, 1.0, 3.0, 2.0]);
         four.iter_mut().for_each(|group| (group.least, group.before) = (14.0, 8.0));
         // Six pairs of each take 60 s.
-        assert_eq!(shown(&four, 60.0), "x x x x");
-        assert_eq!(shown(&four, 59.0), "- x x x");
+        assert_eq!(shown(&mut four, 60.0), "x x x x");
+        assert_eq!(shown(&mut four, 59.0), "- x x x");
         // An all-clear takes twice as many pairs as any verdict.
         four.iter_mut().for_each(|group| (group.least, group.before) = (7.0, 5.0));
-        assert_eq!(fitting(&four, 19.0, 2.0).concat(), [false, true, false, false]);
+        choose(&mut four, 19.0, 2.0);
+        let kept: Vec<bool> = four.iter().map(GroupCost::keeps_a_gate).collect();
+        assert_eq!(kept, [false, true, false, false]);
     }
 
     #[test]
     fn the_only_one_that_fits_needs_no_room_to_spare() {
-        assert_eq!(shown(&alone([40.0, 10.0]), 10.0), "- x");
-        assert_eq!(shown(&alone([40.0, 10.0]), 9.0), "- -");
+        assert_eq!(shown(&mut alone([40.0, 10.0]), 10.0), "- x");
+        assert_eq!(shown(&mut alone([40.0, 10.0]), 9.0), "- -");
     }
 
     #[test]
@@ -460,23 +453,26 @@ mod tests {
         let mut three = alone([10.0, 30.0, 50.0]);
         three[1].benchmarks[0].enters = true;
         three[2].benchmarks[0].enters = true;
-        assert_eq!(shown(&three, 40.0), "- x -");
-        assert_eq!(shown(&three, 50.0), "x x -");
-        assert_eq!(shown(&alone([10.0, 30.0, 50.0]), 40.0), "x - -");
+        assert_eq!(shown(&mut three, 40.0), "- x -");
+        assert_eq!(shown(&mut three, 50.0), "x x -");
+        assert_eq!(shown(&mut alone([10.0, 30.0, 50.0]), 40.0), "x - -");
     }
 
     #[test]
     fn of_a_group_a_part_is_measured_where_the_harness_can_select() {
         // A start of 5 s that all share.
         let seconds = [10.0, 80.0, 10.0];
-        assert_eq!(shown(&[group(5.0, true, seconds)], 50.0), "x-x");
-        assert_eq!(shown(&[group(5.0, true, seconds)], 15.0), "x--");
-        assert_eq!(shown(&[group(5.0, true, seconds)], 14.0), "---");
-        assert_eq!(shown(&[group(5.0, false, seconds)], 50.0), "---");
+        assert_eq!(shown(&mut [group(5.0, true, seconds)], 50.0), "x-x");
+        assert_eq!(shown(&mut [group(5.0, true, seconds)], 15.0), "x--");
+        assert_eq!(shown(&mut [group(5.0, true, seconds)], 14.0), "---");
+        assert_eq!(shown(&mut [group(5.0, false, seconds)], 50.0), "---");
         // What can't be cut is taken whole.
-        assert_eq!(shown(&[group(5.0, false, seconds), group(0.0, false, [9.0])], 106.0), "--- x");
-        let both = [group(5.0, false, [10.0, 10.0]), group(0.0, false, [99.0])];
-        assert_eq!(shown(&both, 50.0), "xx -");
+        assert_eq!(
+            shown(&mut [group(5.0, false, seconds), group(0.0, false, [9.0])], 106.0),
+            "--- x"
+        );
+        let mut both = [group(5.0, false, [10.0, 10.0]), group(0.0, false, [99.0])];
+        assert_eq!(shown(&mut both, 50.0), "xx -");
     }
 
     #[test]
@@ -491,8 +487,8 @@ mod tests {
     fn what_does_not_gate_needs_no_room() {
         let mut groups = vec![group(5.0, true, [10.0, 80.0])];
         groups[0].benchmarks[1].gates = false;
-        assert_eq!(shown(&groups, 20.0), "xx");
-        assert_eq!(shown(&groups, 9.0), "-x");
+        assert_eq!(shown(&mut groups, 20.0), "xx");
+        assert_eq!(shown(&mut groups, 9.0), "-x");
     }
 
     #[test]
@@ -506,9 +502,11 @@ mod tests {
 
     #[test]
     fn what_is_not_measured_needs_the_starts_only_if_nothing_else_of_its_group_runs() {
-        let three = group(6.0, true, [10.0, 80.0, 10.0]);
-        let needed = |kept: &[bool]| seconds_needed(&three, kept).collect::<Vec<_>>();
-        assert_eq!(needed(&[true, false, true]), [None, Some(80.0), None]);
-        assert_eq!(needed(&[false; 3]), [Some(12.0), Some(82.0), Some(12.0)]);
+        let mut three = group(6.0, true, [10.0, 80.0, 10.0]);
+        let needed = |three: &GroupCost| seconds_needed(three).collect::<Vec<_>>();
+        three.keep(1..2, false);
+        assert_eq!(needed(&three), [None, Some(80.0), None]);
+        three.keep(0..3, false);
+        assert_eq!(needed(&three), [Some(12.0), Some(82.0), Some(12.0)]);
     }
 }

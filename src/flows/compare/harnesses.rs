@@ -65,7 +65,7 @@ fn code(source: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The text of a source; empty if it can't be read.
-fn read(source: &SourceFile) -> String {
+pub(super) fn read(source: &SourceFile) -> String {
     std::fs::read_to_string(&source.path).unwrap_or_default()
 }
 
@@ -87,11 +87,7 @@ fn own_times_in(text: &str) -> Vec<usize> {
 
 /// Whether a source configures criterion to measure for less than a second, judging by
 /// its text. Old versions of criterion do so unless the command line overrides it.
-pub(super) fn asks_for_short_runs(source: &SourceFile) -> bool {
-    asks_for_short_runs_in(&read(source))
-}
-
-fn asks_for_short_runs_in(text: &str) -> bool {
+pub(super) fn asks_for_short_runs(text: &str) -> bool {
     let code: String = code(text).collect();
     let configures = code.split(';').any(|statement| {
         let configuration = statement.split_once("Criterion::default()");
@@ -157,7 +153,7 @@ mod tests {
             ("// Criterion::default().measurement_time(Duration::from_millis(100));", false),
         ];
         for (text, expected) in table {
-            assert_eq!(asks_for_short_runs_in(text), expected, "{text}");
+            assert_eq!(asks_for_short_runs(text), expected, "{text}");
         }
     }
 

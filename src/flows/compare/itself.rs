@@ -1,15 +1,16 @@
 //! Programs compared with themselves, each alone and without a verdict: what `init` tries.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::program::{self, ComparedProgram, WarmUps};
+use super::discovery::Discovery;
+use super::program::WarmUps;
 use super::sampling::sample_stages;
-use super::{Discovery, Options, Session, lengths, planning, warm_up};
+use super::session::{Call, Session};
+use super::{Options, lengths, planning, warm_up};
 use crate::engine::{Event, Group, Plan, Recorder};
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
-use crate::flows::hooks::with_hooks;
 use crate::model::{Dialect, Limits, Row, StoppedBy};
 use crate::settings::options::Benchmark;
 use crate::stats::empirical::median_of;
@@ -30,6 +31,7 @@ pub(in crate::flows) struct TriedProgram {
 }
 
 /// What pairs of a program with itself have shown.
+#[derive(Default)]
 pub(in crate::flows) struct TriedPairs {
     /// The number of benchmarks, of which some may not be in the plan.
     pub(in crate::flows) benchmarks: usize,
@@ -52,21 +54,20 @@ pub(in crate::flows) fn sample_each(
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Vec<TriedProgram>, Error> {
-    let start = Instant::now();
     let request = Request { aa: true, ..request.clone() };
     let options = Options { request, ..Options::default() };
+    let call = Call::new(&options, context);
     let reporter = &mut Recorder::new(on_event);
     let mut preparation = workspace::prepare(&options.request, context, reporter)?;
     let time = time.div_f64(preparation.benchmarks.len() as f64);
     preparation.settings.limits = Limits { time, pairs: Some(ENOUGH) };
-    let mut programs = program::programs(&preparation, None, context, reporter)?;
-    with_hooks(&mut programs, ComparedProgram::hook, context, |programs| {
+    let mut all = call.session(&preparation, reporter)?;
+    all.with_hooks(|all| {
         let mut tried = Vec::new();
-        for program in programs {
-            let (benchmark, dialect) = (program.execution.benchmark.clone(), program.dialect());
-            let (programs, preparation) = (std::slice::from_mut(program), &preparation);
-            let (options, reporter) = (&options, &mut *reporter);
-            match sample(&mut Session { programs, preparation, options, start, reporter }) {
+        for program in std::mem::take(&mut all.programs) {
+            let (benchmark, dialect) = (program.benchmark().clone(), program.dialect());
+            let (programs, reporter) = (vec![program], &mut *all.reporter);
+            match sample(Session { call, preparation: &preparation, programs, reporter }) {
                 Err(error) if error.is_interrupt() => return Err(error),
                 pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
             }
@@ -75,16 +76,17 @@ pub(in crate::flows) fn sample_each(
     })
 }
 
-fn sample(session: &mut Session<'_, '_>) -> Result<TriedPairs, Error> {
-    let mut found = warm_up::discover(session, &mut WarmUps::new())?;
-    let benchmarks = found.iter().map(|found| found.benchmarks.len()).sum();
-    if session.programs[0].can_select_benchmarks() {
-        thin_out(&mut found[0], session.preparation.settings.limits.time);
+fn sample(mut session: Session<'_, '_>) -> Result<TriedPairs, Error> {
+    warm_up::discover(&mut session, &mut WarmUps::new())?;
+    let program = &mut session.programs[0];
+    let benchmarks = program.found.benchmarks.len();
+    if program.can_select_benchmarks() {
+        thin_out(&mut program.found, session.preparation.settings.limits.time);
     }
-    let mut plan = planning::plan(session, &found, false)?;
-    planning::reason_not_to_sample(&plan, &found, None)?;
-    lengths::choose(session, &mut plan)?;
-    let Session { programs, preparation, options, start, reporter } = session;
+    let mut plan = planning::plan(&mut session, false)?;
+    planning::reason_not_to_sample(&session, &plan, None)?;
+    lengths::choose(&mut session, &mut plan)?;
+    let Session { call, preparation, programs, reporter } = session;
     let (mut rows, mut ended) = (Vec::new(), 0.0);
     let mut times = vec![Vec::new(); plan.groups.len()];
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
@@ -99,7 +101,7 @@ fn sample(session: &mut Session<'_, '_>) -> Result<TriedPairs, Error> {
         Event::Sampled(_) => {}
         event => reporter.event(event),
     });
-    let session = &mut Session { programs, preparation, options, start: *start, reporter };
+    let session = &mut Session { call, preparation, programs, reporter };
     let (stages, stopped_by) = sample_stages(session, &plan)?;
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());

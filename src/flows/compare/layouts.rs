@@ -11,40 +11,37 @@ use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::meter;
 use crate::model::{
-    BenchmarkId, BenchmarkResult, Metric, Pair, Placing, Row, RunLength, Suite, SuitePairs,
+    BenchmarkId, BenchmarkResult, Metric, Pair, Placing, Row, RunLength, Sampled, SuitePairs,
 };
 
 /// Makes the layouts differ from the order of the pairs.
 const SEED: u64 = 0x6c69_6e6b_6564;
 
-/// Combines the results of the executables as built with those over layouts. Returns the benchmark
-/// that is most likely slower over them.
+/// Combines the results of the executables as built with those over layouts.
 pub(super) fn combine_with(
     tests: &[LayoutTest],
     programs: &[ComparedProgram<'_>],
-    as_built: &mut [BenchmarkResult],
-    suite: &mut Option<Suite>,
-) -> Option<String> {
-    let mut likely_slower = None;
+    sampled: &mut Sampled,
+) {
     let any_aligned = programs.iter().any(|program| program.aligned.is_some());
     for test in tests {
         let LayoutPlan { plan, of, of_suite } = &test.over;
         let over = test.experiment.finish(test.stopped_by());
-        likely_slower = likely_slower.or(over.likely_slower);
+        sampled.likely_slower = sampled.likely_slower.take().or(over.likely_slower);
         for (number, (over, id)) in over.benchmarks.iter().zip(of).enumerate() {
             let group = plan.groups.iter().find(|group| group.benchmarks.contains(&number));
             let program = group.map(|group| &programs[group.program]);
             let aligned = program.is_some_and(|program| program.aligned.is_some());
             let placing = program.and_then(|program| program.placing);
-            combine(&mut as_built[id.0], over, placing, aligned);
+            combine(&mut sampled.benchmarks[id.0], over, placing, aligned);
         }
-        let Some(suite) = suite.as_mut() else { continue };
-        let numbers = over.suite.iter().flat_map(|suite| &suite.numbers);
-        for (over, number) in numbers.zip(of_suite) {
-            combine(&mut suite.numbers[*number], over, placing_of(plan, programs), any_aligned);
+        let numbers = sampled.suite.as_mut().map(|suite| &mut suite.numbers);
+        if let (Some(as_built), Some(over)) = (numbers, over.suite) {
+            for (over, number) in over.numbers.iter().zip(of_suite) {
+                combine(&mut as_built[*number], over, placing_of(plan, programs), any_aligned);
+            }
         }
     }
-    likely_slower
 }
 
 fn combine(
@@ -126,57 +123,33 @@ pub(super) fn measure(
     let groups: Vec<(&Group, _)> = groups.filter(|(_, wanted)| !wanted.is_empty()).collect();
     let pair_seconds = groups.iter().map(|(group, _)| group.pair_seconds).sum();
     let first_runs = first_runs(test.over.plan.max_pairs, links, pair_seconds);
-    let mut unit = Unit { test, turn, plan, program, link_seconds, first_runs, deadline };
+    let LayoutTest { over, noise, .. } = test;
     let mut rows = Vec::new();
     for (group, wanted) in groups {
-        rows.extend(unit.measure(group, &wanted)?);
-    }
-    Ok((rows, (!is_at_hand).then_some(links)))
-}
-
-struct Unit<'u, 'a> {
-    test: &'u mut LayoutTest,
-    turn: &'u Turn,
-    /// The plan as built.
-    plan: &'u Plan,
-    program: &'u mut ComparedProgram<'a>,
-    /// How long linking took for each benchmark, seconds.
-    link_seconds: f64,
-    first_runs: u32,
-    deadline: Instant,
-}
-
-impl Unit<'_, '_> {
-    /// Measures benchmarks that belong to a group of the comparison as built.
-    fn measure(&mut self, group: &Group, wanted: &[BenchmarkId]) -> Result<Vec<Row>, Stop> {
-        let LayoutTest { over, noise, .. } = &mut *self.test;
+        // Benchmarks that belong to a group of the comparison as built.
         let of: Vec<BenchmarkId> = wanted.iter().map(|id| over.of[id.0]).collect();
         let length = group.length.unwrap_or(RunLength::LONG);
-        let runs = wanted.iter().map(|id| noise[id.0].runs(self.first_runs)).max().unwrap_or(0);
-        let (mut measured, mut first) = (Vec::new(), self.turn.first);
-        let begin = Instant::now();
+        let runs = wanted.iter().map(|id| noise[id.0].runs(first_runs)).max().unwrap_or(0);
+        let (mut measured, mut first, begin) = (Vec::new(), turn.first, Instant::now());
         for run in 0..runs {
             // Another one for each pair, since it costs nothing.
-            let heap = self.turn.pair_seed.rotate_left(run) ^ u64::from(run);
-            self.program.scatter_heap(heap);
-            let deadline = Some(self.deadline);
-            measured.extend(self.program.pair(self.plan, &of, first, length, deadline)?);
+            program.scatter_heap(turn.pair_seed.rotate_left(run) ^ u64::from(run));
+            measured.extend(program.pair(plan, &of, first, length, Some(deadline))?);
             first = first.other();
         }
-        let pair_seconds =
-            begin.elapsed().as_secs_f64() / (f64::from(runs) * wanted.len() as f64).max(1.0);
-        let mut rows = Vec::new();
+        let pairs = f64::from(runs) * wanted.len() as f64;
+        let pair_seconds = begin.elapsed().as_secs_f64() / pairs.max(1.0);
         for (id, of) in wanted.iter().zip(&of) {
             let own: Vec<Row> =
                 measured.iter().filter(|row| row.benchmark == *of).cloned().collect();
             let decisive = first_gate(&over.plan.benchmarks[id.0]);
             let ratios = decisive.map(|(metric, ..)| ratios(&own, *of, metric).collect());
             let ratios: Vec<f64> = ratios.unwrap_or_default();
-            noise[id.0].push(&ratios, self.link_seconds, pair_seconds);
-            rows.extend(median_rows(&own, *id, self.turn.first));
+            noise[id.0].push(&ratios, link_seconds, pair_seconds);
+            rows.extend(median_rows(&own, *id, turn.first));
         }
-        Ok(rows)
     }
+    Ok((rows, (!is_at_hand).then_some(links)))
 }
 
 /// Makes the programs run in the executables that are measured first again.
@@ -184,7 +157,7 @@ pub(super) fn restore(programs: &mut [ComparedProgram<'_>]) -> Result<(), Error>
     programs.iter_mut().try_for_each(|program| {
         // In other layouts there were only the runs of their gates.
         program.execution.done.clear();
-        program.try_sides(SideProgram::place_first)
+        program.each_side().try_for_each(SideProgram::place_first)
     })
 }
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::Session;
 use super::harnesses::own_times;
-use super::{ComparedProgram, Session};
+use super::program::ComparedProgram;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
 use crate::engine::{Event, Group, Plan, Reporter, Schedule, TriedPair};
@@ -31,17 +32,15 @@ const BEHIND_START_UP: Duration = Duration::from_millis(10);
 pub(super) fn choose(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Error> {
     let known = session.preparation.cache.file(KNOWN);
     let budget = plan.time_limit.mul_f64(TRIAL);
-    for number in 0..session.programs.len() {
+    for (number, program) in session.programs.iter_mut().enumerate() {
         let groups = plan.groups.iter().enumerate().filter(|(_, group)| group.program == number);
         let groups: Vec<usize> = groups.map(|(number, _)| number).collect();
         let share = groups.len() as f64 / plan.groups.len().max(1) as f64;
         let deadline = Instant::now() + budget.mul_f64(share);
-        let Session { programs, reporter, .. } = session;
-        let (program, patience) = (&mut programs[number], LONGEST_PAIR);
-        let mut lengths = Lengths { program, groups, patience };
-        lengths.choose(plan, deadline, &known, *reporter)?;
-        session.report_runs();
+        let (plan, reporter, patience) = (&mut *plan, &mut *session.reporter, LONGEST_PAIR);
+        Lengths { program, groups, plan, reporter, deadline, patience }.choose(&known)?;
     }
+    session.report_runs();
     Ok(())
 }
 
@@ -50,64 +49,61 @@ struct Lengths<'p, 'a> {
     program: &'p mut ComparedProgram<'a>,
     /// The groups of the program in the plan.
     groups: Vec<usize>,
+    plan: &'p mut Plan,
+    reporter: &'p mut dyn Reporter,
+    /// Until when they are tried.
+    deadline: Instant,
     /// After this time per benchmark, a pair that should be short is stopped, if a capped one can
     /// replace it.
     patience: Duration,
 }
 
 impl Lengths<'_, '_> {
-    /// Determines how long the runs of each group should be, until `deadline`; the
+    /// Determines how long the runs of each group should be, until the deadline; the
     /// remaining groups get the most frequent length of the others, and are tried next
     /// time.
     ///
     /// # Errors
     /// When a run fails.
-    fn choose(
-        &mut self,
-        plan: &mut Plan,
-        deadline: Instant,
-        known: &Path,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), Error> {
+    fn choose(&mut self, known: &Path) -> Result<(), Stop> {
         if self.program.runs_as_coded() {
             for &group in &self.groups {
-                plan.groups[group].length = Some(RunLength::Own);
+                self.plan.groups[group].length = Some(RunLength::Own);
             }
         }
         if !self.program.both_sides(SideProgram::takes_time) {
             return Ok(());
         }
-        let known = Known::new(known, &self.parts(plan));
+        let known = Known::new(known, &self.parts());
         let stored = known.read().filter(|all: &Vec<_>| all.len() == self.groups.len());
         let any_stored = stored.is_some();
         let stored = stored.unwrap_or_else(|| vec![None; self.groups.len()]);
         let mut lengths = stored.clone();
         if lengths.contains(&None) {
-            self.try_missing(&mut lengths, plan, deadline, reporter).map_err(Stop::into_error)?;
+            self.try_missing(&mut lengths)?;
             known.write(&lengths);
         }
         let usual = usual(&lengths);
         for ((&group, length), stored) in self.groups.iter().zip(lengths).zip(stored) {
-            let group = &mut plan.groups[group];
+            let group = &mut self.plan.groups[group];
             group.is_guessed = length.is_none();
             group.is_stored = stored.is_some() || group.is_guessed && any_stored;
             let length = length.unwrap_or(usual);
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;
         }
-        self.note_own_times(plan);
+        self.note_own_times();
         Ok(())
     }
 
     /// Adds a notice about the slowest benchmark that is slow because its code sets its own times.
-    fn note_own_times(&mut self, plan: &Plan) {
-        let groups = self.groups.iter().map(|&group| &plan.groups[group]);
+    fn note_own_times(&mut self) {
+        let groups = self.groups.iter().map(|&group| &self.plan.groups[group]);
         let slow = groups.filter(|group| group.pair_seconds > SLOW_PAIR);
         let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
-        let places = self.program.source.map(own_times).unwrap_or_default();
+        let places = self.program.prepared.source.as_ref().map(own_times).unwrap_or_default();
         if let Some(slowest) = slowest.filter(|_| !places.is_empty()) {
-            let program = &self.program.execution.benchmark.name;
-            let benchmark = measured_by(plan, slowest, program).to_owned();
+            let benchmark = measured_by(self.plan, slowest, &self.program.found.program).to_owned();
             let pair_seconds = slowest.pair_seconds;
             let notice = RunNotice::OwnTimes { benchmark, pair_seconds, places };
             self.program.execution.notices.push(notice);
@@ -115,14 +111,13 @@ impl Lengths<'_, '_> {
     }
 
     /// What the lengths depend on, besides the machine.
-    fn parts(&self, plan: &Plan) -> Vec<String> {
+    fn parts(&self) -> Vec<String> {
         let mut parts = Vec::new();
-        for side in Side::BOTH {
-            let program = &self.program.sides[side];
+        for program in [&self.program.sides.base, &self.program.sides.head] {
             parts.extend([program.identity.clone(), program.command_shown()]);
         }
         for &group in &self.groups {
-            for benchmark in &plan.benchmarks[plan.groups[group].benchmarks.clone()] {
+            for benchmark in &self.plan.benchmarks[self.plan.groups[group].benchmarks.clone()] {
                 parts.push(benchmark.name.clone());
                 let gates = benchmark.gates.iter();
                 parts.extend(gates.map(|gate| format!("{}={}", gate.metric, gate.limit())));
@@ -133,46 +128,29 @@ impl Lengths<'_, '_> {
     }
 
     /// Tries the lengths of the groups whose length is not known, at least one of them.
-    fn try_missing(
-        &mut self,
-        lengths: &mut [Option<Length>],
-        plan: &mut Plan,
-        deadline: Instant,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), Stop> {
+    fn try_missing(&mut self, lengths: &mut [Option<Length>]) -> Result<(), Stop> {
         let missing = bit_reversed_order(lengths.len()).filter(|index| lengths[*index].is_none());
         let missing: Vec<usize> = missing.collect();
         for (done, &index) in missing.iter().enumerate() {
-            if done > 0 && Instant::now() >= deadline {
+            if done > 0 && Instant::now() >= self.deadline {
                 break;
             }
-            let (group, groups) = (done + 1, missing.len());
-            let mut pair = 0;
-            let mut tried = || {
-                pair += 1;
-                reporter.event(Event::TryingLengths { group, groups, pair });
-            };
-            let group = self.groups[index];
-            lengths[index] = self.try_group(plan, group, &mut tried)?;
+            lengths[index] = self.try_group(self.groups[index], (done + 1, missing.len()))?;
         }
         Ok(())
     }
 
-    /// Tries the lengths of one group; `None` if nothing in it gates. Calls `tried` before each
-    /// pair. A plan that decides keeps the pairs.
-    fn try_group(
-        &mut self,
-        plan: &mut Plan,
-        group: usize,
-        tried: &mut dyn FnMut(),
-    ) -> Result<Option<Length>, Stop> {
-        let benchmarks = plan.groups[group].benchmarks.clone();
+    /// Tries the lengths of one group; `None` if nothing in it gates. A plan that decides keeps the
+    /// pairs. `place` is that among the groups that are tried.
+    fn try_group(&mut self, number: usize, place: (usize, usize)) -> Result<Option<Length>, Stop> {
+        let benchmarks = self.plan.groups[number].benchmarks.clone();
         let (mut gating, mut decisions) = (Vec::new(), Vec::new());
         for id in benchmarks.clone() {
-            for (metric_id, metric, gate) in plan.benchmarks[id].gating() {
-                let least = estimator(metric, plan.estimator).least_pairs(plan.levels());
+            for (metric_id, metric, gate) in self.plan.benchmarks[id].gating() {
+                let estimator = estimator(metric, self.plan.estimator);
+                let least = estimator.least_pairs(self.plan.levels()).unwrap_or(1);
                 gating.push((BenchmarkId(id), metric_id));
-                decisions.push(TrialGate { threshold: gate.limit(), least: least.unwrap_or(1) });
+                decisions.push(TrialGate { threshold: gate.limit(), least });
             }
         }
         if decisions.is_empty() {
@@ -181,14 +159,17 @@ impl Lengths<'_, '_> {
         let start_ups = Duration::from_secs_f64(4.0 * self.program.start_up);
         let longest = start_ups + self.patience * benchmarks.len() as u32;
         let longest = self.program.both_sides(SideProgram::can_be_capped).then_some(longest);
-        let mut trial = LengthTrial::new(decisions, plan.time_limit.mul_f64(TRIAL).as_secs_f64());
+        let budget = self.plan.time_limit.mul_f64(TRIAL).as_secs_f64();
+        let mut trial = LengthTrial::new(decisions, budget);
         // Not the coins of the pairs that follow.
-        let schedule = Schedule::new(!plan.seed, group as u64);
+        let schedule = Schedule::new(!self.plan.seed, number as u64);
         for pair in 0.. {
             let Some(length) = trial.next() else { break };
-            tried();
+            let (group, groups) = place;
+            self.reporter.event(Event::TryingLengths { group, groups, pair: pair as usize + 1 });
             let (first, run) = (schedule.first(pair), RunLength::Time(length));
-            let timed = self.program.timed_pair(plan, benchmarks.clone(), first, run, longest)?;
+            let all = benchmarks.clone();
+            let timed = self.program.timed_pair(self.plan, all, first, run, longest)?;
             let (seconds, rows) = timed.unwrap_or((f64::INFINITY, Vec::new()));
             if trial.is_slow(seconds) {
                 if let Some(best) = trial.best() {
@@ -196,11 +177,11 @@ impl Lengths<'_, '_> {
                 }
                 let slow = Length { run, pair_seconds: seconds };
                 let slow = self.behind_start_up(slow, benchmarks.len());
-                return self.capped(slow, plan, group, &gating, first).map(Some);
+                return self.capped(slow, number, &gating, first).map(Some);
             }
             trial.push(seconds, &gating_ratios(&rows, &gating));
-            if plan.decides {
-                plan.groups[group].tried.push(TriedPair { first, rows });
+            if self.plan.decides {
+                self.plan.groups[number].tried.push(TriedPair { first, rows });
             }
         }
         Ok(trial.best())
@@ -222,7 +203,6 @@ impl Lengths<'_, '_> {
     fn capped(
         &mut self,
         slow: Length,
-        plan: &Plan,
         group: usize,
         gating: &[(BenchmarkId, MetricId)],
         first: Side,
@@ -230,12 +210,12 @@ impl Lengths<'_, '_> {
         if !self.program.both_sides(SideProgram::can_be_capped) {
             return Ok(slow);
         }
-        let (run, group) = (RunLength::Capped, &plan.groups[group]);
+        let (run, group) = (RunLength::Capped, &self.plan.groups[group]);
         // There is no time for what takes twice as long as may fit.
-        let least = plan.least_pairs_in(group).unwrap_or(1);
-        let longest = plan.time_limit.mul_f64(2.0 / least as f64);
-        let benchmarks = group.benchmarks.clone();
-        let timed = self.program.timed_pair(plan, benchmarks, first, run, Some(longest))?;
+        let least = self.plan.least_pairs_in(group).unwrap_or(1);
+        let longest = self.plan.time_limit.mul_f64(2.0 / least as f64);
+        let all = group.benchmarks.clone();
+        let timed = self.program.timed_pair(self.plan, all, first, run, Some(longest))?;
         let (pair_seconds, rows) = timed.unwrap_or((longest.as_secs_f64(), Vec::new()));
         // Criterion 0.4.0 reports a constant for what is too slow for its quick mode.
         let is_constant = gating_ratios(&rows, gating).contains(&1.0);
@@ -281,18 +261,27 @@ fn usual(lengths: &[Option<Length>]) -> Length {
     known.get(middle).copied().unwrap_or(SHORTEST)
 }
 
+/// The values of a metric on the base and the head, in each pair that has it on both sides.
+pub(in crate::flows) fn pairs(
+    rows: &[Row],
+    benchmark: BenchmarkId,
+    metric: MetricId,
+) -> impl Iterator<Item = [f64; 2]> {
+    let values = move |side| {
+        let own = rows.iter().filter(move |row| row.benchmark == benchmark && row.side == side);
+        own.map(move |row| row.get(metric))
+    };
+    let both = values(Side::Base).zip(values(Side::Head));
+    both.filter_map(|(base, head)| Some([base?, head?]))
+}
+
 /// The ratios head/base of a metric, in each pair that has it on both sides.
 pub(super) fn ratios(
     rows: &[Row],
     benchmark: BenchmarkId,
     metric: MetricId,
 ) -> impl Iterator<Item = f64> {
-    let values = move |side| {
-        let own = rows.iter().filter(move |row| row.benchmark == benchmark && row.side == side);
-        own.map(move |row| row.get(metric))
-    };
-    let both = values(Side::Base).zip(values(Side::Head));
-    both.filter_map(|(base, head)| Some(head? / base?))
+    pairs(rows, benchmark, metric).map(|[base, head]| head / base)
 }
 
 /// The numbers below `count`, ordered by their reversed bits: however few of them are reached,

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use super::layouts::seeds;
-use super::program::link_fault;
+use super::program::{ComparedProgram, link_fault};
+use super::session::Call;
 use super::{
-    Builds, ComparedProgram, Discovery, Options, Planned, Session, aligned, division, planned,
-    prepare, program, same, warm_up,
+    Builds, Options, Planned, Session, aligned, planned, planning, prepare, same, warm_up,
 };
 use crate::engine::{Event, PATIENCE, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::exec::program::LinkedElsewhere;
-use crate::flows::hooks::with_hooks;
 use crate::model::{Divisible, Layouts, Notice, Pair, Side};
 use crate::workspace::pack::Pack;
 
@@ -43,7 +41,7 @@ pub fn pack(
     context: Context<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Packed, Error> {
-    let start = Instant::now();
+    let call = Call::new(options, context);
     let place = Pack::destination(file)?;
     let reporter = &mut Recorder::new(on_event);
     let mut builds = Builds::first(options);
@@ -51,136 +49,116 @@ pub fn pack(
         let mut preparation = prepare(&options.request, &mut builds, context, reporter)?;
         // What was seen of runs here is seen again where they are measured.
         let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
-        same::confirm(&mut preparation, options, context, reporter)?;
-        let mut programs = program::programs(&preparation, None, context, reporter)?;
-        let packed = Packed::default();
-        let mut linking = Linking { layouts, pack: &mut pack, packed, made: Vec::new() };
-        let (preparation, reporter) = (&preparation, &mut *reporter);
-        let session = Session { programs: &mut programs, preparation, options, start, reporter };
-        let linked = linking.link(session, &mut builds, context);
-        if let Ok(false) = linked {
+        same::confirm(&mut preparation, call, reporter)?;
+        let mut session = call.session(&preparation, reporter)?;
+        let mut made = Vec::new();
+        let linked = link(&mut session, &mut builds, layouts, &mut pack, &mut made);
+        if let Ok(None) = linked {
             reporter.begin_again();
             continue;
         }
-        let Linking { packed, made, .. } = linking;
+        let mut programs = session.programs;
         let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
         pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
         pack.notices.extend(builds.notice());
-        let written = linked.and_then(|_| pack.write(&place, context.interrupt));
+        let written = linked.and_then(|packed| {
+            let bytes = pack.write(&place, context.interrupt)?;
+            Ok(Packed {
+                bytes,
+                seconds: call.start.elapsed().as_secs_f64(),
+                ..packed.unwrap_or_default()
+            })
+        });
         made.iter().for_each(|path| drop(std::fs::remove_file(path)));
-        programs.iter_mut().try_for_each(|one| one.try_sides(SideProgram::unalign))?;
-        return Ok(Packed { bytes: written?, seconds: start.elapsed().as_secs_f64(), ..packed });
+        for program in &mut programs {
+            program.each_side().try_for_each(SideProgram::unalign)?;
+        }
+        return written;
     }
 }
 
-/// What is linked for a pack.
-struct Linking<'p> {
+/// Finds out what is affected, and links it aligned and in random layouts; `None` if other builds
+/// are to be packed. The files are `made`.
+fn link(
+    session: &mut Session<'_, '_>,
+    builds: &mut Builds,
     layouts: Layouts,
-    pack: &'p mut Pack,
-    packed: Packed,
-    /// The files.
-    made: Vec<PathBuf>,
-}
-
-impl Linking<'_> {
-    /// Finds out what is affected, and links it aligned and in random layouts. False if other builds
-    /// are to be packed.
-    fn link(
-        &mut self,
-        session: Session<'_, '_>,
-        builds: &mut Builds,
-        context: Context<'_>,
-    ) -> Result<bool, Error> {
-        let Session { programs, preparation, options, start, reporter } = session;
-        if programs.is_empty() {
-            return Ok(true);
-        }
-        let plan = with_hooks(programs, ComparedProgram::hook, context, |programs| {
-            let reporter = &mut *reporter;
-            let session = &mut Session { programs, preparation, options, start, reporter };
-            let mut found = warm_up::discover(session, &mut builds.warm_ups)?;
-            let mut costs = division::divisible(session, &found);
-            let planned = planned(session, &mut found, builds)?;
-            let Some(Planned { mut plan, .. }) = planned else { return Ok(None) };
-            set_seconds(&mut costs, &plan, &found);
-            self.pack.costs = costs;
-            if self.layouts != Layouts::Auto {
-                plan.layouts = self.layouts;
-            }
-            self.packed.affected = found.iter().map(|found| found.benchmarks.len()).sum();
-            self.packed.unaffected = found.iter().map(|found| found.unaffected.len()).sum();
-            aligned::align(session, &plan)?;
-            Ok(Some(plan))
-        })?;
-        let Some(plan) = plan else { return Ok(false) };
-        let all = self.packed.affected + self.packed.unaffected;
-        self.packed.layouts = number_of_layouts(&plan, all);
-        for (number, program) in programs.iter().enumerate() {
-            // Stored with the builds, which are packed.
-            let _ = program.changed_functions();
-            if aligned::is_placed(&plan, number) && program.check_relink().is_ok() {
-                self.link_layouts(program, (number, options.seed), reporter)?;
-            }
-        }
-        Ok(true)
+    pack: &mut Pack,
+    made: &mut Vec<PathBuf>,
+) -> Result<Option<Packed>, Error> {
+    let mut packed = Packed::default();
+    if session.programs.is_empty() {
+        return Ok(Some(packed));
     }
-
-    /// Links the layouts of a program. Where one can't be linked, the machines that measure use
-    /// copies, as this one would.
-    fn link_layouts(
-        &mut self,
-        program: &ComparedProgram<'_>,
-        (number, seed): (usize, u64),
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), Error> {
-        let linked = match self.link_all(program, (number, seed), reporter) {
-            Err(error) if !error.is_interrupt() => Err(link_fault(&error)),
-            linked => Ok(linked?),
+    let plan = session.with_hooks(|session| {
+        warm_up::discover(session, &mut builds.warm_ups)?;
+        pack.costs = planning::divisible(session);
+        let Some(Planned { mut plan, .. }) = planned(session, builds)? else { return Ok(None) };
+        set_seconds(&mut pack.costs, &plan, &session.programs);
+        if layouts != Layouts::Auto {
+            plan.layouts = layouts;
+        }
+        aligned::align(session, &plan)?;
+        Ok(Some(plan))
+    })?;
+    let Some(plan) = plan else { return Ok(None) };
+    for ComparedProgram { found, .. } in &session.programs {
+        packed.affected += found.benchmarks.len();
+        packed.unaffected += found.unaffected.len();
+    }
+    packed.layouts = number_of_layouts(&plan, packed.affected + packed.unaffected);
+    for (number, program) in session.programs.iter().enumerate() {
+        // Stored with the builds, which are packed.
+        let _ = program.changed_functions();
+        if !aligned::is_placed(&plan, number) || program.check_relink().is_err() {
+            continue;
+        }
+        let seeds = |layout| seeds(session.call.options.seed, number, layout);
+        let linked = link_layouts(program, (packed.layouts, &seeds), made, session.reporter);
+        // Where one can't be linked, the machines that measure use copies, as this one would.
+        let linked = match linked {
+            Err(error) if error.is_interrupt() => return Err(error),
+            Err(error) => Err(link_fault(&error)),
+            Ok(_) if packed.layouts == 0 => Err("it was packed with `--layouts off`".to_owned()),
+            Ok(linked) => Ok(linked),
         };
-        let off = "it was packed with `--layouts off`";
         for side in Side::BOTH {
             let layouts = linked.as_ref().map(|linked| linked[side].clone()).map_err(String::clone);
-            let layouts = layouts.and_then(|all| match all.is_empty() {
-                true => Err(off.to_owned()),
-                false => Ok(all),
-            });
             let aligned = program.sides[side].aligned().cloned().zip(program.aligned);
-            self.pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
+            pack.add_linked(program.number, side, LinkedElsewhere { aligned, layouts });
         }
-        Ok(())
     }
+    Ok(Some(packed))
+}
 
-    /// Links all layouts of a program; returns their files.
-    fn link_all(
-        &mut self,
-        program: &ComparedProgram<'_>,
-        (number, seed): (usize, u64),
-        reporter: &mut dyn Reporter,
-    ) -> Result<Pair<Vec<PathBuf>>, Error> {
-        let mut layouts = Pair::<Vec<PathBuf>>::default();
-        for layout in 0..self.packed.layouts {
-            let place = (layout as usize + 1, self.packed.layouts as usize);
-            let name = &program.execution.benchmark.name;
-            reporter.event(Event::Linking { program: name, place });
-            let seeds = seeds(seed, number, layout);
-            for side in Side::BOTH {
-                let path = program.sides[side].path_of_layout(layout);
-                self.made.push(path.clone());
-                let context = program.execution.context;
-                program.sides[side].link_layout(seeds[side], &path, context)?;
-                layouts[side].push(path);
-            }
+/// Links so many layouts of a program; returns their files.
+fn link_layouts(
+    program: &ComparedProgram<'_>,
+    (count, seeds): (u64, &dyn Fn(u64) -> Pair<u32>),
+    made: &mut Vec<PathBuf>,
+    reporter: &mut dyn Reporter,
+) -> Result<Pair<Vec<PathBuf>>, Error> {
+    let mut layouts = Pair::<Vec<PathBuf>>::default();
+    for layout in 0..count {
+        let place = (layout as usize + 1, count as usize);
+        reporter.event(Event::Linking { program: &program.found.program, place });
+        for side in Side::BOTH {
+            let path = program.sides[side].path_of_layout(layout);
+            made.push(path.clone());
+            let context = program.execution.context;
+            program.sides[side].link_layout(seeds(layout)[side], &path, context)?;
+            layouts[side].push(path);
         }
-        Ok(layouts)
     }
+    Ok(layouts)
 }
 
 /// Sets how long each benchmark takes at least. What is unaffected is only traced again.
-fn set_seconds(costs: &mut [Divisible], plan: &Plan, found: &[Discovery]) {
+fn set_seconds(costs: &mut [Divisible], plan: &Plan, programs: &[ComparedProgram<'_>]) {
     let mut seconds: BTreeMap<&str, f64> = BTreeMap::new();
-    for found in found {
+    for ComparedProgram { found, .. } in programs {
         let own = found.pair_seconds / found.most_reported() as f64;
-        seconds.extend(found.unaffected.iter().map(|(name, _)| (name.as_str(), own)));
+        seconds.extend(found.unaffected.iter().map(|one| (one.name.as_str(), own)));
     }
     for group in &plan.groups {
         let least = plan.least_pairs_in(group).unwrap_or(0) as f64 * group.pair_seconds;

@@ -1,45 +1,80 @@
-//! The plan of a comparison: which benchmarks share a run.
+//! The plan of a comparison: which benchmarks this machine measures, and which of them share a run.
 
+use super::Session;
 use super::discovery::{Discovered, Discovery};
-use super::{ComparedProgram, Session};
+use super::program::ComparedProgram;
 use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::flows::error::FlowError;
-use crate::model::{Division, Layouts, StoppedBy};
+use crate::model::{AllottedBenchmark, Divisible, Division, Layouts, Shard, ShardBy, StoppedBy};
 
 /// Benchmarks share a process if it takes longer than this until the first of them, seconds.
 const SLOW_START: f64 = 0.05;
 
+/// What can be divided of what was found.
+pub(super) fn divisible(session: &Session<'_, '_>) -> Vec<Divisible> {
+    let mut all = Vec::new();
+    for program in &session.programs {
+        let is_apart = program.can_select_benchmarks();
+        for one in &program.found.benchmarks {
+            let benchmark = one.name.clone();
+            let together = if is_apart { benchmark.clone() } else { program.name() };
+            let mut costs = session.preparation.costs.iter();
+            let seconds = costs.find(|cost| cost.benchmark == benchmark).map(|cost| cost.seconds);
+            all.push(Divisible { benchmark, together, seconds: seconds.unwrap_or(0.0) });
+        }
+    }
+    all
+}
+
+/// Divides what was found among the machines, and keeps the part of this one. Benchmarks that can't
+/// run without the others of their program stay together. `None` if there is only one machine, or
+/// if all of them measure all benchmarks.
+pub(super) fn divide(session: &mut Session<'_, '_>) -> Option<Division> {
+    let Shard { number, of } = session.call.options.shard?;
+    let policy = &session.preparation.settings.policy;
+    if policy.shard_by == ShardBy::Pairs {
+        return None;
+    }
+    let key = session.preparation.sides.key();
+    let mut shards = Shard::divide(&divisible(session), &key, of)?.into_iter();
+    let mut benchmarks = Vec::new();
+    for program in &mut session.programs {
+        let name = program.name();
+        program.found.benchmarks.retain(|one| {
+            let (benchmark, gates) = (one.name.clone(), one.gates.clone());
+            let shard = shards.next().unwrap_or_default();
+            benchmarks.push(AllottedBenchmark { benchmark, program: name.clone(), shard, gates });
+            shard == number
+        });
+    }
+    let suite = policy.suite;
+    Some(Division { benchmarks, suite, sharing: 0, evidence: 0.0, over_layouts: Vec::new() })
+}
+
 /// Plans the pairs of what was discovered: as many as a verdict of each benchmark takes if it `decides`,
 /// otherwise as many as the limits allow.
-pub(super) fn plan(
-    session: &mut Session<'_, '_>,
-    discoveries: &[Discovery],
-    decides: bool,
-) -> Result<Plan, Error> {
-    let (settings, options) = (&session.preparation.settings, session.options);
+pub(super) fn plan(session: &mut Session<'_, '_>, decides: bool) -> Result<Plan, Error> {
+    let (settings, options) = (&session.preparation.settings, session.call.options);
     let seed = options.shard.map_or(options.seed, |shard| shard.seed(options.seed));
+    let can_be_placed = |one: &ComparedProgram<'_>| one.both_sides(SideProgram::can_be_placed);
+    let may_be_placed = decides && session.programs.iter().any(can_be_placed);
     let mut plan = Plan {
         time_limit: settings.limits.time,
         max_pairs: settings.limits.pairs,
         fail_fast: options.fail_fast,
         gives_up: !options.uses_full_time && decides,
         decides,
-        layouts: match session.programs.iter().any(|one| one.both_sides(SideProgram::can_be_placed))
-        {
-            true if decides => settings.policy.layouts,
-            _ => Layouts::Off,
-        },
+        layouts: if may_be_placed { settings.policy.layouts } else { Layouts::Off },
         most_layouts: session.programs.iter().filter_map(|one| one.most_layouts()).min(),
         ..Plan::new(settings.policy.confidence, settings.policy.estimator, seed)
     };
-    for (number, discovery) in discoveries.iter().enumerate() {
-        let program = &mut session.programs[number];
-        plan_groups(program, number, discovery, &mut plan).map_err(Stop::into_error)?;
+    for (number, program) in session.programs.iter_mut().enumerate() {
+        plan_groups(program, number, &mut plan)?;
     }
     if decides {
-        let unaffected = discoveries.iter().map(|found| found.unaffected.len()).sum();
+        let unaffected = session.programs.iter().map(|one| one.found.unaffected.len()).sum();
         plan.add_suite(settings.policy.suite, unaffected);
         if options.shard.is_some() {
             plan.suite.retain(|number| number.gate.is_some());
@@ -53,22 +88,21 @@ pub(super) fn plan(
 fn plan_groups(
     program: &mut ComparedProgram<'_>,
     number: usize,
-    discovery: &Discovery,
     plan: &mut Plan,
 ) -> Result<(), Stop> {
-    let (benchmarks, can_select) = (&discovery.benchmarks, program.can_select_benchmarks());
-    program.reported = discovery.reported;
-    let (all, pair_seconds) = (discovery.most_reported(), discovery.pair_seconds);
-    let (mut start_up, mut size) = (0.0, benchmarks.len().max(1));
-    let is_timed = benchmarks.len() > 1 && can_select;
+    let can_select = program.can_select_benchmarks();
+    let (count, pair_seconds) = (program.found.benchmarks.len(), program.found.pair_seconds);
+    let all = program.found.most_reported();
+    let (mut start_up, mut size) = (0.0, count.max(1));
+    let is_timed = count > 1 && can_select;
     if is_timed {
         start_up = program.measure_start_up()?;
         let most = group_size(start_up, pair_seconds, all);
-        size = benchmarks.len().div_ceil(benchmarks.len().div_ceil(most));
+        size = count.div_ceil(count.div_ceil(most));
     }
     // Of what is left without the two starts, all benchmarks of a run get the same.
     let own = (pair_seconds - 2.0 * start_up).max(0.0) / all as f64;
-    for group in benchmarks.chunks(size) {
+    for group in program.found.benchmarks.chunks(size) {
         let seconds = 2.0 * start_up + own * group.len() as f64;
         plan.add_group(number, can_select, if is_timed { seconds } else { pair_seconds });
         let is_guessed = can_select && group.len() < all;
@@ -98,22 +132,22 @@ fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
 /// # Errors
 /// If all that gates is on the base only: the head measures nothing that could be compared.
 pub(super) fn reason_not_to_sample(
+    session: &Session<'_, '_>,
     plan: &Plan,
-    discoveries: &[Discovery],
     division: Option<&Division>,
 ) -> Result<Option<StoppedBy>, Error> {
-    if plan.tests() > 0 || discoveries.iter().any(Discovery::has_exact) {
+    let found = || session.programs.iter().map(|program| &program.found);
+    if plan.tests() > 0 || found().any(Discovery::has_exact) {
         return Ok(None);
     }
     // Other machines may have something to measure.
-    let others = division.into_iter().flat_map(|division| &division.benchmarks);
-    if discoveries.iter().any(|found| !found.unaffected.is_empty())
-        || others.into_iter().any(|one| !one.gates.is_empty())
+    let mut others = division.into_iter().flat_map(|division| &division.benchmarks);
+    if found().any(|found| !found.unaffected.is_empty()) || others.any(|one| !one.gates.is_empty())
     {
         return Ok(Some(StoppedBy::Verdict));
     }
-    let removed: Vec<_> = discoveries.iter().flat_map(Discovery::removed).collect();
-    if !removed.is_empty() && !discoveries.iter().any(Discovery::has_new) {
+    let removed: Vec<_> = found().flat_map(Discovery::removed).collect();
+    if !removed.is_empty() && !found().any(Discovery::has_new) {
         return Err(FlowError::AllRemoved(removed).into());
     }
     Ok(Some(StoppedBy::NoBaseline))

@@ -7,28 +7,30 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
-use super::harnesses::{self, asks_for_short_runs};
+use super::discovery::Discovery;
+use super::harnesses::{asks_for_short_runs, read};
 use super::renewal::Renewal;
+use super::session::Call;
 use crate::engine::test::exact;
-use crate::engine::{Event, Experiment, Plan, Reporter, Turn};
+use crate::engine::{Event, Experiment, Plan, PlannedBenchmark, Reporter, Turn};
 use crate::error::Error;
 use crate::exec::error::ExecError;
 use crate::exec::execution::{
-    Context, Execution, Hook, Outputs, SampledRuns, Sampling, SideProgram, Stop, Unknown,
-    VaryingNames, Watching, check_output, of_benchmark, tune_repetitions,
+    Execution, Outputs, SideProgram, Stop, VaryingNames, Watching, check_output, of_benchmark,
+    tune_repetitions,
 };
-use crate::exec::meter::{self, Counted, Profiler};
+use crate::exec::harness;
+use crate::exec::meter;
 use crate::exec::process::trace::Watched;
 use crate::exec::program::Program;
 use crate::flows::error::FlowError;
 use crate::flows::filter::Selection;
 use crate::model::{
-    BenchmarkId, ChangedFunction, Dialect, MetricResult, Notice, Pair, Placing, Reading, Row,
-    RunLength, RunNotice, Side,
+    BenchmarkId, ChangedFunction, Dialect, Metric, MetricResult, Notice, Pair, Placing, Reading,
+    Row, RunLength, RunNotice, Side,
 };
-use crate::settings::options::Hooks;
-use crate::workspace::functions::ChangedFunctions;
-use crate::workspace::{Preparation, SameRun, SourceFile, State};
+use crate::settings::options::{Benchmark, Hooks};
+use crate::workspace::{Preparation, Prepared, SameRun, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux limits a
 /// single argument to 128 KiB.
@@ -42,9 +44,6 @@ const STARTS: u32 = 2;
 /// A warm-up of both sides that takes longer than this, seconds, is not repeated with other builds.
 const SLOW_WARM_UP: f64 = 1.0;
 
-/// How long a run is sampled.
-const SAMPLED: Duration = Duration::from_millis(300);
-
 /// A name that no benchmark has.
 pub(super) const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
 
@@ -53,22 +52,18 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) execution: Execution<'a>,
     /// The built programs of both sides.
     pub(super) built: &'a Pair<Program>,
+    pub(super) prepared: &'a Prepared,
     /// Its index in the preparation.
     pub(super) number: usize,
-    /// Whether both sides are called in the same way, or why not.
-    same_run: &'a Result<SameRun, String>,
-    changed: &'a ChangedFunctions,
     pub(super) sides: Pair<SideProgram>,
     /// The part of it that the user's filter selects.
     part: Selection<'a>,
-    /// The number of benchmarks in a complete run.
-    pub(super) reported: Pair<usize>,
+    /// What the warm-up found, and what came of it.
+    pub(super) found: Discovery,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
     pub(super) start_up: f64,
     /// How long it took to link the latest layout of both sides, seconds.
     pub(super) link_seconds: f64,
-    /// The source of the head's target, if any.
-    pub(super) source: Option<&'a SourceFile>,
     /// The share of the code that both sides have which is at the same addresses, if the
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
@@ -79,51 +74,25 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) prints_something_else: bool,
 }
 
-/// What the first unmeasured run of each side reported, if there was one, and how long the latest
-/// pair of them took, seconds.
-pub(super) type WarmUp = (Option<Pair<Vec<Reading>>>, f64);
+/// What a run of each side reported.
+pub(super) type Readings = Pair<Vec<Reading>>;
+
+/// What the first unmeasured runs reported, if there were any, and how long the latest pair of them
+/// took, seconds.
+pub(super) type WarmUp = (Option<Readings>, f64);
 
 /// Those of programs, by their names.
 pub(super) type WarmUps = BTreeMap<String, WarmUp>;
-
-/// The programs that can be run. Reports what is special about their harnesses.
-pub(super) fn programs<'a>(
-    preparation: &'a Preparation,
-    filter: Option<&'a str>,
-    context: Context<'a>,
-    reporter: &mut dyn Reporter,
-) -> Result<Vec<ComparedProgram<'a>>, Error> {
-    let several = preparation.benchmarks.len() > 1;
-    let mut programs = Vec::new();
-    for (number, prepared) in preparation.benchmarks.iter().enumerate() {
-        if let Some(program) = ComparedProgram::of(preparation, number, filter, context)? {
-            let dialects = program.sides.as_ref().map(|side| side.harness.dialect);
-            for notice in harnesses::notices(prepared, dialects) {
-                reporter.notice(notice);
-            }
-            programs.push(program);
-        }
-    }
-    // A program that takes no filter is selected by its name, if there are others.
-    let takes =
-        |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
-    match filter {
-        Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
-            Err(FlowError::NoFilter(filter.to_owned()).into())
-        }
-        _ => Ok(programs),
-    }
-}
 
 impl<'a> ComparedProgram<'a> {
     /// The program of this number in a preparation, unless there is nothing to run.
     pub(super) fn of(
         preparation: &'a Preparation,
         number: usize,
-        filter: Option<&'a str>,
-        context: Context<'a>,
+        call: Call<'a>,
     ) -> Result<Option<Self>, Error> {
         let (prepared, scratch) = (&preparation.benchmarks[number], preparation.scratch.path());
+        let filter = call.options.request.filter.as_deref();
         let several = preparation.benchmarks.len() > 1;
         let (State::Ready(programs) | State::Same(programs, _)) = &prepared.state else {
             return Ok(None);
@@ -131,19 +100,17 @@ impl<'a> ComparedProgram<'a> {
         let sides = SideProgram::both(&prepared.benchmark, programs, scratch, number)?;
         let dialect = sides.head.harness.dialect;
         let part = Selection::of(filter, &prepared.benchmark.name, dialect, several);
-        let execution = Execution::new(&prepared.benchmark, &sides.head, context)?;
+        let execution = Execution::new(&prepared.benchmark, &sides.head, call.context)?;
         Ok(Some(ComparedProgram {
             execution,
             built: programs,
             number,
-            same_run: &prepared.same_run,
-            changed: &prepared.changed,
+            prepared,
             sides,
             part,
-            reported: Pair::default(),
+            found: Discovery::default(),
             start_up: 0.0,
             link_seconds: 0.0,
-            source: prepared.source.as_ref(),
             aligned: None,
             placing: None,
             renewal: Renewal::default(),
@@ -153,7 +120,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// The functions that differ between the sides, if known.
     pub(super) fn changed_functions(&self) -> Option<&'a [ChangedFunction]> {
-        self.changed.of(self.built)
+        self.prepared.changed.of(self.built)
     }
 
     /// Whether the user's filter selects nothing of it.
@@ -165,29 +132,27 @@ impl<'a> ComparedProgram<'a> {
         self.sides.head.harness.dialect
     }
 
-    /// The error that it has no benchmark.
-    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
-        FlowError::no_benchmark(self.execution.benchmark, self.dialect(), filter)
+    pub(super) fn benchmark(&self) -> &'a Benchmark {
+        self.execution.benchmark
     }
 
-    /// Reports the processes that its runs have left behind.
-    pub(super) fn report_left_behind(&self, reporter: &mut dyn Reporter) {
-        let (benchmark, processes) =
-            (self.execution.benchmark.name.clone(), self.execution.left_behind);
-        if processes > 0 {
-            reporter.notice(Notice::LeftBehind { benchmark, processes });
-        }
+    pub(super) fn name(&self) -> String {
+        self.benchmark().name.clone()
+    }
+
+    /// The error that it has no benchmark.
+    pub(super) fn no_benchmark(&self, filter: Option<&str>) -> FlowError {
+        FlowError::no_benchmark(self.benchmark(), self.dialect(), filter)
     }
 
     /// Whether something holds for the program of each side.
     pub(super) fn both_sides(&self, holds: impl Fn(&SideProgram) -> bool) -> bool {
-        Side::BOTH.into_iter().all(|side| holds(&self.sides[side]))
+        holds(&self.sides.base) && holds(&self.sides.head)
     }
 
-    /// Runs the user's commands of one kind, on both sides.
-    pub(super) fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
-        let run = |side: Side| self.sides[side].hooks.run(hook, self.execution.benchmark, context);
-        Side::BOTH.into_iter().try_for_each(run)
+    /// The programs of both sides.
+    pub(super) fn each_side(&mut self) -> impl Iterator<Item = &mut SideProgram> {
+        [&mut self.sides.base, &mut self.sides.head].into_iter()
     }
 
     /// Makes the unmeasured runs, as short as possible. One that takes longer than `patience` is
@@ -198,7 +163,7 @@ impl<'a> ComparedProgram<'a> {
         mut patience: Duration,
         known: Option<&WarmUp>,
         reporter: &mut dyn Reporter,
-    ) -> Result<WarmUp, Error> {
+    ) -> Result<WarmUp, Stop> {
         if self.is_left_out() {
             return Ok((Some(Pair::default()), 0.0));
         }
@@ -206,48 +171,41 @@ impl<'a> ComparedProgram<'a> {
             let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
             return Ok((Some(nothing), 0.0));
         }
-        if let Some((Some(readings), seconds)) = known
+        if let Some(known @ (Some(readings), seconds)) = known
             && *seconds > SLOW_WARM_UP
-            && self.lists(readings).map_err(Stop::into_error)?
+            && self.lists(readings)?
         {
-            return Ok((Some(readings.clone()), *seconds));
+            return Ok(known.clone());
         }
-        let execution = &mut self.execution;
-        let warmup = execution.warmup([&self.sides.base, &self.sides.head]);
+        let warmup = self.execution.warmup([&self.sides.base, &self.sides.head]);
         if warmup > 0 {
-            reporter.event(Event::WarmingUp(&execution.benchmark.name));
+            reporter.event(Event::WarmingUp(&self.benchmark().name));
         }
-        let (mut shown, mut latest_seconds) = (None, 0.0);
-        let (mut number, mut previous_seconds) = (0, None);
-        let length = self.unless_as_coded(RunLength::Probe);
-        let execution = &mut self.execution;
+        let (mut shown, mut seconds, mut previous_seconds) = (None, 0.0, None);
+        let (length, filter) = (self.unless_as_coded(RunLength::Probe), self.part.filter());
+        let mut places = (1..).map(|number| (number, 2 * warmup as usize));
         for _ in 0..warmup {
-            let mut pair_seconds = 0.0;
+            seconds = 0.0;
             let readings = Pair::try_both(|side| {
-                let filter = self.part.filter();
-                number += 1;
-                let place = (number, 2 * warmup as usize);
+                let place = places.next().unwrap_or_default();
                 reporter.event(Event::WarmUpRun { side, place, previous_seconds });
-                let begin = Instant::now();
-                let program = &mut self.sides[side];
-                let (readings, seconds) =
-                    execution.discover(program, length, filter, &mut patience)?;
-                pair_seconds += seconds;
+                let (begin, program) = (Instant::now(), &mut self.sides[side]);
+                let (readings, own) =
+                    self.execution.discover(program, length, filter, &mut patience)?;
+                seconds += own;
                 previous_seconds = Some(begin.elapsed().as_secs_f64());
-                Ok(readings)
-            });
-            let readings = readings.map_err(Stop::into_error)?;
-            latest_seconds = pair_seconds;
+                Ok::<_, Stop>(readings)
+            })?;
             shown.get_or_insert(readings);
         }
         if let Some(readings) = &mut shown {
-            self.settle_names(readings, &mut patience).map_err(Stop::into_error)?;
+            self.settle_names(readings, &mut patience)?;
         }
-        Ok((shown, latest_seconds))
+        Ok((shown, seconds))
     }
 
     /// Whether each side lists the benchmarks of its readings, and no others.
-    fn lists(&mut self, readings: &Pair<Vec<Reading>>) -> Result<bool, Stop> {
+    fn lists(&mut self, readings: &Readings) -> Result<bool, Stop> {
         for side in Side::BOTH {
             let listed = self.execution.list(&mut self.sides[side], self.part.filter())?;
             let known: BTreeSet<String> = names(&readings[side]).collect();
@@ -260,13 +218,9 @@ impl<'a> ComparedProgram<'a> {
 
     /// If each side has benchmarks that the other lacks, gives stable names to those whose
     /// names change with every run of the same side.
-    fn settle_names(
-        &mut self,
-        readings: &mut Pair<Vec<Reading>>,
-        patience: &mut Duration,
-    ) -> Result<(), Stop> {
+    fn settle_names(&mut self, found: &mut Readings, patience: &mut Duration) -> Result<(), Stop> {
         let names_of = |readings: &Vec<Reading>| names(readings).collect::<Vec<String>>();
-        let names = readings.as_ref().map(names_of);
+        let names = found.as_ref().map(names_of);
         // A name that changes with every run contains a number of some kind.
         let is_numbered = |name: &String| name.contains(|c: char| c.is_ascii_digit());
         let lacks = |side: Side| {
@@ -276,45 +230,36 @@ impl<'a> ComparedProgram<'a> {
         if !Side::BOTH.into_iter().all(lacks) {
             return Ok(());
         }
-        let mut varying = Pair::<VaryingNames>::default();
-        for side in Side::BOTH {
-            let (program, filter) = (&mut self.sides[side], self.part.filter());
+        let filter = self.part.filter();
+        let varying = Pair::try_both(|side| {
+            let program = &mut self.sides[side];
             let mut list = || self.execution.list(program, filter);
-            varying[side] = match (list()?, list()?) {
-                (Some(first), Some(second)) => VaryingNames::between(&first, &second),
-                _ => {
-                    let (again, _) =
-                        self.execution.discover(program, RunLength::Probe, filter, patience)?;
-                    VaryingNames::between(&names[side], &names_of(&again))
-                }
-            };
-        }
+            if let (Some(first), Some(second)) = (list()?, list()?) {
+                return Ok(VaryingNames::between(&first, &second));
+            }
+            let again = self.execution.discover(program, RunLength::Probe, filter, patience)?;
+            Ok::<_, Stop>(VaryingNames::between(&names[side], &names_of(&again.0)))
+        })?;
         let stable: Vec<String> = varying.head.stable().cloned().collect();
         if stable.is_empty() || varying.base.stable().next().is_none() {
             return Ok(());
         }
-        for side in Side::BOTH {
-            self.sides[side].varying = std::mem::take(&mut varying[side]);
-            self.sides[side].varying.rename(&mut readings[side]);
+        for (side, varying) in [(Side::Base, varying.base), (Side::Head, varying.head)] {
+            varying.rename(&mut found[side]);
+            self.sides[side].varying = varying;
         }
-        let benchmark = self.execution.benchmark.name.clone();
+        let benchmark = self.name();
         self.execution.notices.push(RunNotice::NamesVary { benchmark, names: stable });
         Ok(())
     }
 
     /// Compares the output of both sides and determines how many runs make a
     /// measurement, as requested. `known` is a file with earlier results.
-    pub(super) fn tune(
-        &mut self,
-        gates: Vec<String>,
-        warm_up: Option<&Pair<Vec<Reading>>>,
-        known: &Path,
-    ) -> Result<(), Error> {
-        let ComparedProgram { execution, sides, part, .. } = self;
-        let filter = part.filter();
-        let outputs = check_output(execution, sides, filter).map_err(Stop::into_error)?;
-        let benchmark = execution.benchmark;
-        if benchmark.measuring.fails_on_output {
+    pub(super) fn tune(&mut self, warm_up: Option<&Readings>, known: &Path) -> Result<(), Error> {
+        let (gates, filter) = (self.found.own_gates(), self.part.filter());
+        let ComparedProgram { execution, sides, .. } = self;
+        let outputs = check_output(execution, sides, filter)?;
+        if execution.benchmark.measuring.fails_on_output {
             let why = match outputs {
                 Outputs::Same => None,
                 Outputs::Nothing => Some("it prints nothing".to_owned()),
@@ -327,10 +272,10 @@ impl<'a> ComparedProgram<'a> {
                 }
             };
             if let Some(why) = why {
-                return Err(FlowError::Output { benchmark: benchmark.name.clone(), why }.into());
+                return Err(FlowError::Output { benchmark: self.name(), why }.into());
             }
         }
-        tune_repetitions(execution, sides, gates, warm_up, filter, known).map_err(Stop::into_error)
+        Ok(tune_repetitions(execution, sides, gates, warm_up, filter, known)?)
     }
 
     /// Whether a run can be limited to some benchmarks. Not if the user gave
@@ -342,10 +287,10 @@ impl<'a> ComparedProgram<'a> {
 
     /// The metrics of the two programs that are known without a run.
     pub(super) fn exact(&self) -> Result<Vec<MetricResult>, Error> {
-        let benchmark = self.execution.benchmark;
+        let benchmark = self.benchmark();
+        let executables = self.sides.as_ref().map(|side| side.executable.as_path());
         let mut results = Vec::new();
         for name in benchmark.asked() {
-            let executables = Pair::both(|side| self.sides[side].executable.as_path());
             if let Some((metric, sizes)) = meter::sizes(name, executables)? {
                 let gate = benchmark.gates.iter().find(|gate| gate.metric == *name);
                 let gate = gate.map(|gate| of_benchmark(benchmark, gate.clone(), &[]));
@@ -359,17 +304,18 @@ impl<'a> ComparedProgram<'a> {
     /// shortest time that the harness accepts.
     pub(super) fn runs_as_coded(&self) -> bool {
         let is_obeyed = self.both_sides(|side| !side.takes_seconds_only());
-        !is_obeyed && self.source.is_some_and(asks_for_short_runs)
+        let source = self.prepared.source.as_ref();
+        !is_obeyed && source.is_some_and(|source| asks_for_short_runs(&read(source)))
     }
 
     /// This length of a run, or that of the code if it is shorter.
-    fn unless_as_coded(&self, length: RunLength) -> RunLength {
+    pub(super) fn unless_as_coded(&self, length: RunLength) -> RunLength {
         if self.runs_as_coded() { RunLength::Own } else { length }
     }
 
     /// The arguments that run only these benchmarks, or all of the program if there are none;
     /// `None` if that is impossible.
-    fn arguments(&self, side: Side, benchmarks: &[&str]) -> Option<Vec<OsString>> {
+    pub(super) fn arguments(&self, side: Side, benchmarks: &[&str]) -> Option<Vec<OsString>> {
         let program = &self.sides[side];
         match benchmarks {
             [] => Some(program.all(self.part.filter())),
@@ -381,7 +327,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// Checks that both executables can be linked again, or returns why not.
     pub(super) fn check_relink(&self) -> Result<(), String> {
-        Side::BOTH.into_iter().try_for_each(|side| self.sides[side].check_relink())
+        self.sides.base.check_relink().and_then(|()| self.sides.head.check_relink())
     }
 
     /// Determines how other layouts of the executables are made; a notice states why they can't be
@@ -395,8 +341,7 @@ impl<'a> ComparedProgram<'a> {
 
     fn copy_instead(&mut self, why: String, reporter: &mut dyn Reporter) {
         self.placing = Some(Placing::Copied);
-        let benchmark = self.execution.benchmark.name.clone();
-        reporter.notice(Notice::NotLinked { benchmark, why });
+        reporter.notice(Notice::NotLinked { benchmark: self.name(), why });
     }
 
     /// Gives both executables other layouts for all following plain runs, that of `first`
@@ -426,8 +371,7 @@ impl<'a> ComparedProgram<'a> {
 
     /// The number of layouts of each side that need not be linked.
     pub(super) fn layouts_at_hand(&self) -> u64 {
-        let sides = self.sides.as_ref().map(|side| side.layouts_at_hand());
-        sides.base.min(sides.head)
+        self.sides.base.layouts_at_hand().min(self.sides.head.layouts_at_hand())
     }
 
     /// The number of layouts of each side, if they were linked elsewhere and there is no linker here.
@@ -436,19 +380,11 @@ impl<'a> ComparedProgram<'a> {
         is_known.then(|| self.layouts_at_hand())
     }
 
-    /// Does something with the program of each side.
-    pub(super) fn try_sides<E>(
-        &mut self,
-        act: impl FnMut(&mut SideProgram) -> Result<(), E>,
-    ) -> Result<(), E> {
-        [&mut self.sides.base, &mut self.sides.head].into_iter().try_for_each(act)
-    }
-
     /// Gives both sides the same state of the heap for all following runs in other layouts, if
     /// both can be given one.
     pub(super) fn scatter_heap(&mut self, seed: u64) {
         if self.both_sides(SideProgram::scatters_heap) {
-            Side::BOTH.into_iter().for_each(|side| self.sides[side].scatter_heap(seed));
+            self.each_side().for_each(|side| side.scatter_heap(seed));
         }
     }
 
@@ -504,9 +440,8 @@ impl<'a> ComparedProgram<'a> {
     /// # Errors
     /// Why its runs may differ, whatever they access.
     pub(super) fn folders<'m>(&self, changed: &'m [String]) -> Result<Folders<'m>, String> {
-        let SameRun { is_other_package } = self.same_run.clone()?;
-        let hooks = &self.execution.benchmark.measuring.hooks;
-        if *hooks != Hooks::default() && !changed.is_empty() {
+        let SameRun { is_other_package } = self.prepared.same_run.clone()?;
+        if self.benchmark().measuring.hooks != Hooks::default() && !changed.is_empty() {
             return Err("`setup`, `prepare` or `cleanup` may use files that differ".to_owned());
         }
         let own = self.sides.as_ref().map(|side| side.folder.clone());
@@ -528,43 +463,6 @@ impl<'a> ComparedProgram<'a> {
         let runner = runner.filter(|runner| runner.components().count() > 1);
         let folder = &self.built[side].command.cwd;
         stdin.cloned().into_iter().chain(runner).map(|path| folder.join(path))
-    }
-
-    /// The instructions of a side that executes a benchmark once. `None` where that can't be
-    /// counted, or not until the deadline.
-    pub(super) fn profile(
-        &mut self,
-        side: Side,
-        benchmark: Option<&str>,
-        profiler: &Profiler,
-        deadline: Option<Instant>,
-    ) -> Result<Option<Counted>, Stop> {
-        let Some(arguments) = self.arguments(side, benchmark.as_slice()) else { return Ok(None) };
-        let program = &mut self.sides[side];
-        match program.select_once(arguments) {
-            true => self.execution.profile(program, profiler, deadline),
-            false => Ok(None),
-        }
-    }
-
-    /// Samples of a side that runs a benchmark, as [`Execution::sample`].
-    pub(super) fn sample(
-        &mut self,
-        side: Side,
-        benchmark: Option<&str>,
-        sampling: Sampling<'_>,
-        deadline: Option<Instant>,
-    ) -> Result<SampledRuns, Unknown> {
-        if self.dialect() == Dialect::Gungraun {
-            return Err("they would be valgrind's, under which its harness runs it".into());
-        }
-        let Some(arguments) = self.arguments(side, benchmark.as_slice()) else {
-            return Err("its harness can't run it alone".into());
-        };
-        let length = self.unless_as_coded(RunLength::Time(SAMPLED));
-        let program = &mut self.sides[side];
-        program.select(length, arguments);
-        self.execution.sample(program, sampling, deadline)
     }
 
     /// Measures the pair of a turn.
@@ -619,7 +517,9 @@ impl<'a> ComparedProgram<'a> {
             program.select(length, select);
             let effort = self.execution.effort();
             let readings = self.execution.measure(program, effort, deadline)?;
-            rows.extend(self.rows(plan, wanted, side, &readings)?);
+            for id in wanted {
+                rows.push(self.row((plan, *id), side, &readings)?);
+            }
         }
         Ok(rows)
     }
@@ -627,8 +527,7 @@ impl<'a> ComparedProgram<'a> {
     /// The arguments that run the wanted benchmarks.
     fn select(&self, plan: &Plan, wanted: &[BenchmarkId], side: Side) -> Vec<OsString> {
         let program = &self.sides[side];
-        if wanted.len() < self.reported.base.max(self.reported.head) && self.can_select_benchmarks()
-        {
+        if wanted.len() < self.found.most_reported() && self.can_select_benchmarks() {
             let names = wanted.iter().filter_map(|id| plan.benchmarks[id.0].inner.as_deref());
             let only = program.only(&names.collect::<Vec<_>>());
             if let Some(only) = only.filter(|only| fits(only)) {
@@ -636,6 +535,40 @@ impl<'a> ComparedProgram<'a> {
             }
         }
         program.all(self.part.filter())
+    }
+
+    /// The row of a benchmark, with the metrics that it had in the warm-up, from what a run of one
+    /// side reports.
+    fn row(
+        &self,
+        (plan, id): (&Plan, BenchmarkId),
+        side: Side,
+        readings: &[Reading],
+    ) -> Result<Row, Error> {
+        let PlannedBenchmark { inner, metrics, gates, .. } = &plan.benchmarks[id.0];
+        let omitted = |what| FlowError::Omitted { side, benchmark: self.name(), what };
+        let Some(reading) = readings.iter().find(|one| one.benchmark == *inner) else {
+            let what = inner.as_ref().unwrap_or(&self.benchmark().name);
+            return Err(omitted(format!("the benchmark `{what}`")).into());
+        };
+        let of = inner.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
+        let mut row = Row { benchmark: id, side, values: Vec::with_capacity(metrics.len()) };
+        for (id, Metric { name, .. }) in metrics {
+            let Some(value) = reading.values.get(name) else {
+                if meter::pass(name).is_some_and(|pass| self.execution.done.contains(&pass)) {
+                    continue;
+                }
+                return Err(omitted(format!("`{name}`{of}")).into());
+            };
+            if value < 0.0 && gates.iter().any(|gate| gate.metric == *name) {
+                let why =
+                    format!("`{name}`{of} is {value}, but a metric that gates can't be negative");
+                let (program, benchmark) = (&self.sides[side], &self.benchmark().name);
+                return Err(program.unreadable(benchmark, harness::Error::Unreadable(why)));
+            }
+            row.values.push((*id, value));
+        }
+        Ok(row)
     }
 }
 

@@ -3,33 +3,32 @@
 
 use std::time::Instant;
 
+use super::program::ComparedProgram;
+use super::session::{Call, Session};
 use super::unaffected::ProgramTracer;
-use super::{ComparedProgram, Discovery, Options, Session};
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Context, Stop, Unknown};
+use crate::exec::execution::{Stop, Unknown};
 use crate::model::{Notice, SameReason};
 use crate::workspace::{Preparation, State};
 
 /// Decides about all such programs.
 pub(super) fn confirm(
     preparation: &mut Preparation,
-    options: &Options,
-    context: Context<'_>,
+    call: Call<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<(), Error> {
     for number in 0..preparation.benchmarks.len() {
         let prepared = &preparation.benchmarks[number];
         let State::Same(_, moved) = prepared.state else { continue };
         let benchmark = prepared.benchmark.name.clone();
-        match trace_both(preparation, number, options, context, reporter) {
+        match trace_both(preparation, number, call, reporter) {
             Ok(reason) => {
                 preparation.benchmarks[number].state = State::Identical(reason);
                 reporter.notice(Notice::Identical { benchmark, moved });
             }
             Err(unknown) => {
-                let why = unknown.reason().map_err(Stop::into_error)?;
-                preparation.benchmarks[number].unconfirmed = Some(why);
+                preparation.benchmarks[number].unconfirmed = Some(unknown.reason()?);
             }
         }
     }
@@ -37,12 +36,10 @@ pub(super) fn confirm(
 }
 
 /// Says why such programs are measured anyway, unless all that is left of them is unaffected.
-pub(super) fn report(session: &mut Session<'_, '_>, found: &[Discovery]) {
-    for (program, found) in session.programs.iter().zip(found) {
-        let prepared = &session.preparation.benchmarks[program.number];
-        if let (Some(why), false) = (&prepared.unconfirmed, found.benchmarks.is_empty()) {
-            let (benchmark, why) = (prepared.benchmark.name.clone(), why.clone());
-            session.reporter.notice(Notice::SameProgram { benchmark, why });
+pub(super) fn report(session: &mut Session<'_, '_>) {
+    for program in session.programs.iter().filter(|one| !one.found.benchmarks.is_empty()) {
+        if let Some(why) = program.prepared.unconfirmed.clone() {
+            session.reporter.notice(Notice::SameProgram { benchmark: program.name(), why });
         }
     }
 }
@@ -51,12 +48,11 @@ pub(super) fn report(session: &mut Session<'_, '_>, found: &[Discovery]) {
 fn trace_both(
     preparation: &Preparation,
     number: usize,
-    options: &Options,
-    context: Context<'_>,
+    call: Call<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<SameReason, Unknown> {
-    let (changed, filter) = (&preparation.moves.changed, options.request.filter.as_deref());
-    let program = ComparedProgram::of(preparation, number, filter, context);
+    let changed = &preparation.moves.changed;
+    let program = ComparedProgram::of(preparation, number, call);
     let unrun = SameReason { changed_files: changed.len(), ..SameReason::default() };
     let Some(mut program) = program.map_err(Stop::from)? else { return Ok(unrun) };
     if program.is_left_out() || program.execution.needs_no_run() {
@@ -64,11 +60,9 @@ fn trace_both(
     }
     let name = &preparation.benchmarks[number].benchmark.name;
     reporter.event(Event::Watching { program: name, place: None });
+    let traced = ProgramTracer::of_equal(&mut program, changed, &call.options.request.trace);
+    let mut traced = traced.map_err(Unknown::Because)?;
     // A run that takes longer could not be measured, either.
-    let deadline = Instant::now() + preparation.settings.limits.time;
-    let tracer = &options.request.trace;
-    let mut traced = ProgramTracer::of_equal(&mut program, changed, tracer, deadline)?;
-    let seen = traced.see_all();
-    traced.keep();
-    seen
+    traced.deadline = Instant::now() + preparation.settings.limits.time;
+    traced.see_all()
 }

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use super::{ComparedProgram, Session, layouts, longer};
+use super::program::ComparedProgram;
+use super::{Session, layouts};
+use crate::engine::longer::{self, Shown, replace};
 use crate::engine::{Event, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{
-    Advice, BenchmarkResult, Notice, Row, Sampled, StoppedBy, SuitePairs, Unlikely, Verdict,
+    Advice, AtLength, BenchmarkId, BenchmarkResult, Notice, Remark, Row, Sampled, StoppedBy,
+    SuitePairs, Unlikely, Verdict,
 };
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
@@ -23,37 +26,82 @@ pub(super) fn sample(
     let began = session.seconds();
     let (mut stages, stopped_by) = sample_stages(session, plan)?;
     stages.end();
-    let short = stages.as_built().finish(stopped_by);
-    let (mut benchmarks, mut suite) = (short.benchmarks, short.suite);
-    let likely_over =
-        layouts::combine_with(stages.tests(), session.programs, &mut benchmarks, &mut suite);
-    let of_suite = || suite.iter().flat_map(|suite| &suite.numbers);
-    let has_regressed = benchmarks.iter().any(BenchmarkResult::has_regressed)
-        || of_suite().any(BenchmarkResult::has_regressed);
-    let is_found = plan.fail_fast && has_regressed;
-    let is_over = !plan.decides || stopped_by == StoppedBy::Interrupt || is_found;
-    let long = match is_over {
-        true => None,
-        false => longer::sample(session, plan, &mut benchmarks, longest, began)?,
-    };
-    let likely_long = long.as_ref().and_then(|long| long.likely_slower.clone());
-    let likely_slower = short.likely_slower.or(likely_over).or(likely_long);
-    let names_one = benchmarks.iter().any(BenchmarkResult::has_regressed);
-    let sampled = Sampled {
-        stopped_by: end(
-            plan,
-            stopped_by,
-            long.as_ref().map(|long| long.stopped_by),
-            is_decided(benchmarks.iter().chain(of_suite())),
-        ),
-        likely_slower: likely_slower.filter(|_| !names_one),
-        evidence: stages.evidence(),
-        elapsed: long.map_or(stages.elapsed(), |long| long.elapsed),
-        benchmarks,
-        suite,
-    };
+    let mut sampled = stages.as_built().finish(stopped_by);
+    sampled.evidence = stages.evidence();
+    sampled.elapsed = stages.elapsed();
+    layouts::combine_with(stages.tests(), &session.programs, &mut sampled);
+    let is_found = plan.fail_fast && sampled.results().any(BenchmarkResult::has_regressed);
+    let mut long = None;
+    if plan.decides && stopped_by != StoppedBy::Interrupt && !is_found {
+        long = sample_longer(session, plan, &mut sampled, longest, began)?;
+    }
+    if sampled.benchmarks.iter().any(BenchmarkResult::has_regressed) {
+        sampled.likely_slower = None;
+    }
+    sampled.stopped_by = end(plan, stopped_by, long, is_decided(sampled.results()));
     report(session, plan, &stages, &sampled);
-    Ok((sampled, layouts::suite_pairs(stages.tests(), session.programs)))
+    Ok((sampled, layouts::suite_pairs(stages.tests(), &session.programs)))
+}
+
+/// Tests with runs of the length `longest` what has not regressed in those of the comparison
+/// `short`, which began at the time `began`, and replaces the results that do not hold there.
+/// Returns why that stopped; `None` if there is nothing to test.
+fn sample_longer(
+    session: &mut Session<'_, '_>,
+    short: &Plan,
+    sampled: &mut Sampled,
+    longest: Duration,
+    began: f64,
+) -> Result<Option<StoppedBy>, Error> {
+    let Some(mut plan) = longer::plan(short, &sampled.benchmarks, longest) else {
+        return Ok(None);
+    };
+    let spent = Duration::from_secs_f64(session.seconds() - began);
+    plan.time_limit = short.time_limit.saturating_sub(spent);
+    session.reporter.event(Event::Longer(&plan));
+    let (stages, stopped_by) = sample_stages(session, &plan)?;
+    let experiment = stages.as_built();
+    let Sampled { benchmarks: longer, likely_slower, .. } = experiment.finish(stopped_by);
+    sampled.elapsed = session.seconds() - began;
+    sampled.likely_slower = sampled.likely_slower.take().or(likely_slower);
+    let mut too_few = Vec::new();
+    for (id, (result, long)) in sampled.benchmarks.iter_mut().zip(longer).enumerate() {
+        let shown = experiment.gating(BenchmarkId(id));
+        let shown: Vec<(&str, Shown)> =
+            shown.map(|(test, gate)| (gate.metric.as_str(), Shown::by(test))).collect();
+        let of = |which| shown.iter().filter(move |one| one.1 == which).map(|(metric, _)| *metric);
+        let passed = |metric: &str| {
+            let metric = result.metrics.iter().find(|one| one.name == metric);
+            metric.is_some_and(|metric| metric.verdict == Some(Verdict::NoRegression))
+        };
+        if of(Shown::TooFew).any(passed) {
+            too_few.push(long.name.clone());
+        }
+        let worse: Vec<&str> = of(Shown::Worse).collect();
+        for notice in worse.iter().filter_map(|metric| differs(metric, result, &long)) {
+            session.reporter.notice(notice);
+        }
+        replace(result, long, &worse);
+    }
+    if let Some(example) = too_few.first().cloned() {
+        let (benchmarks, length) = (too_few.len(), longest.as_secs_f64());
+        session.reporter.notice(Notice::OnlyShort { benchmarks, example, length });
+    }
+    Ok(Some(stopped_by))
+}
+
+/// A notice about a metric that differs between short and long runs.
+fn differs(metric: &str, short: &BenchmarkResult, long: &BenchmarkResult) -> Option<Notice> {
+    let at = |result: &BenchmarkResult| {
+        let found = result.metrics.iter().find(|one| one.name == metric)?;
+        let seconds = result.measurement_time?;
+        Some((AtLength { seconds, change: found.summary.change }, found.verdict?))
+    };
+    let (benchmark, pairs) = (long.name.clone(), long.pairs);
+    let ((short, _), (long, verdict)) = (at(short)?, at(long)?);
+    let metric = metric.to_owned();
+    let remark = Remark::Longer { short, long, pairs, verdict };
+    Some(Notice::Metric { benchmark, metric, remark })
 }
 
 /// Samples as built, and alarms over layouts.
@@ -61,82 +109,46 @@ pub(super) fn sample_stages(
     session: &mut Session<'_, '_>,
     plan: &Plan,
 ) -> Result<(Stages, StoppedBy), Error> {
-    let Session { programs, start, reporter, .. } = session;
-    let clock = || start.elapsed().as_secs_f64();
+    let Session { programs, call, reporter, .. } = session;
+    let clock = || call.start.elapsed().as_secs_f64();
     let placed = plan.groups.iter().map(|group| &programs[group.program]);
     let placed = placed.map(|program| program.both_sides(SideProgram::can_be_placed)).collect();
     let mut stages = Stages::new(plan.clone(), placed, layouts::depends_on_layout, clock());
-    let mut runs = StageRuns { programs, plan, begun: 0, is_placed: false };
-    let mut measure = |stages: &mut Stages, stage, turn: &Turn, reporter: &mut dyn Reporter| {
-        runs.measure(stages, stage, turn, reporter)
+    // Whether executables may have other layouts than as built.
+    let mut is_placed = false;
+    let restore = |programs: &mut [ComparedProgram<'_>], is_placed: &mut bool| {
+        if std::mem::take(is_placed) { layouts::restore(programs) } else { Ok(()) }
     };
-    let ended = run(&mut stages, &clock, *reporter, &mut measure);
-    let restored = runs.restore();
-    let stopped_by = ended?;
-    restored?;
-    Ok((stages, stopped_by))
-}
-
-/// Measures the pairs of both stages.
-struct StageRuns<'r, 'a> {
-    programs: &'r mut [ComparedProgram<'a>],
-    plan: &'r Plan,
-    /// How many tests over layouts have been reported.
-    begun: usize,
-    /// Whether executables may have other layouts than as built.
-    is_placed: bool,
-}
-
-impl StageRuns<'_, '_> {
-    fn measure(
-        &mut self,
-        stages: &mut Stages,
-        stage: Stage,
-        turn: &Turn,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Vec<Row>, Stop> {
-        match stage {
-            Stage::AsBuilt => {
-                if let Some(rows) = &turn.measured {
-                    return Ok(rows.clone());
-                }
-                self.restore()?;
-                let program = self.plan.groups[turn.group].program;
-                self.programs[program].measure(turn, stages.as_built())
+    // How many tests over layouts have been reported.
+    let mut begun = 0;
+    let mut measure = |stages: &mut Stages, stage, turn: &Turn, reporter: &mut dyn Reporter| {
+        let Stage::Over(number) = stage else {
+            if let Some(rows) = &turn.measured {
+                return Ok(rows.clone());
             }
-            Stage::Over(number) => self.measure_over(stages, number, turn, reporter),
-        }
-    }
-
-    fn measure_over(
-        &mut self,
-        stages: &mut Stages,
-        number: usize,
-        turn: &Turn,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Vec<Row>, Stop> {
-        self.is_placed = true;
-        for test in &stages.tests()[self.begun..] {
+            restore(programs, &mut is_placed)?;
+            return programs[plan.groups[turn.group].program].measure(turn, stages.as_built());
+        };
+        is_placed = true;
+        for test in &stages.tests()[begun..] {
             for group in &test.over.plan.groups {
-                self.programs[group.program].choose_placing(reporter);
+                programs[group.program].choose_placing(reporter);
             }
             reporter.event(Event::OverLayouts(&test.over.plan));
         }
-        self.begun = stages.tests().len();
+        begun = stages.tests().len();
         let test = stages.test(number);
         let number = test.over.plan.groups[turn.group].program;
-        let program = &mut self.programs[number];
-        let (rows, links) = layouts::measure(test, turn, self.plan, program, reporter)?;
+        let program = &mut programs[number];
+        let (rows, links) = layouts::measure(test, turn, plan, program, reporter)?;
         stages.linked(number, links, program.layouts_at_hand());
         Ok(rows)
-    }
-
-    fn restore(&mut self) -> Result<(), Error> {
-        match std::mem::take(&mut self.is_placed) {
-            true => layouts::restore(self.programs),
-            false => Ok(()),
-        }
-    }
+    };
+    let ended = run(&mut stages, &clock, *reporter, &mut measure);
+    let restored = restore(programs, &mut is_placed);
+    let stopped_by = ended?;
+    restored?;
+    Ok((stages, stopped_by))
 }
 
 /// Whether every gating metric has its verdict.
@@ -187,8 +199,9 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
         }
     }
     session.report_runs();
-    for program in &*session.programs {
-        program.report_left_behind(session.reporter);
+    for program in session.programs.iter().filter(|program| program.execution.left_behind > 0) {
+        let (benchmark, processes) = (program.name(), program.execution.left_behind);
+        session.reporter.notice(Notice::LeftBehind { benchmark, processes });
     }
 }
 

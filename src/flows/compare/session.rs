@@ -2,29 +2,91 @@
 
 use std::time::Instant;
 
-use super::{ComparedProgram, Options};
+use super::program::ComparedProgram;
+use super::{Options, harnesses};
 use crate::engine::Reporter;
-use crate::model::Notice;
+use crate::error::Error;
+use crate::exec::execution::Context;
+use crate::flows::error::FlowError;
+use crate::flows::hooks::with_hooks;
+use crate::model::{BenchmarkResult, Notice};
 use crate::workspace::Preparation;
+
+/// What a comparison begins with.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) options: &'a Options,
+    pub(super) context: Context<'a>,
+    pub(super) start: Instant,
+}
 
 /// The programs of a comparison, and to whom is reported what happens.
 pub(super) struct Session<'s, 'a> {
-    pub(super) programs: &'s mut [ComparedProgram<'a>],
-    pub(super) preparation: &'s Preparation,
-    pub(super) options: &'s Options,
-    pub(super) start: Instant,
+    pub(super) call: Call<'a>,
+    pub(super) preparation: &'a Preparation,
+    pub(super) programs: Vec<ComparedProgram<'a>>,
     pub(super) reporter: &'s mut (dyn Reporter + 's),
 }
 
+impl<'a> Call<'a> {
+    pub(super) fn new(options: &'a Options, context: Context<'a>) -> Self {
+        Call { options, context, start: Instant::now() }
+    }
+
+    /// The programs that can be run. Reports what is special about their harnesses.
+    pub(super) fn session<'s>(
+        self,
+        preparation: &'a Preparation,
+        reporter: &'s mut (dyn Reporter + 's),
+    ) -> Result<Session<'s, 'a>, Error> {
+        let several = preparation.benchmarks.len() > 1;
+        let mut programs = Vec::new();
+        for number in 0..preparation.benchmarks.len() {
+            if let Some(program) = ComparedProgram::of(preparation, number, self)? {
+                let dialects = program.sides.as_ref().map(|side| side.harness.dialect);
+                let notices = harnesses::notices(program.prepared, dialects);
+                notices.into_iter().for_each(|notice| reporter.notice(notice));
+                programs.push(program);
+            }
+        }
+        // A program that takes no filter is selected by its name, if there are others.
+        let takes =
+            |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
+        match &self.options.request.filter {
+            Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
+                Err(FlowError::NoFilter(filter.clone()).into())
+            }
+            _ => Ok(Session { call: self, preparation, programs, reporter }),
+        }
+    }
+}
+
 impl Session<'_, '_> {
+    /// Calls a function between the user's set-up and cleanup commands of all programs.
+    pub(super) fn with_hooks<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let sides = self.programs.iter().flat_map(|one| {
+            [&one.sides.base, &one.sides.head].map(|side| (side.hooks.clone(), one.benchmark()))
+        });
+        let hooks: Vec<_> = sides.collect();
+        with_hooks(&hooks, self.call.context, || run(self))
+    }
+
     /// Seconds since the start.
     pub(super) fn seconds(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
+        self.call.start.elapsed().as_secs_f64()
+    }
+
+    /// The results of the programs that were measured.
+    pub(super) fn results(&self) -> impl Iterator<Item = &BenchmarkResult> {
+        self.programs.iter().flat_map(|program| &program.found.results)
     }
 
     /// Reports what the user should know about the runs so far.
     pub(super) fn report_runs(&mut self) {
-        for program in &mut *self.programs {
+        for program in &mut self.programs {
             for notice in program.execution.notices.drain(..) {
                 self.reporter.notice(Notice::Run(notice));
             }

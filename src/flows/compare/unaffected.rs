@@ -12,16 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
+use super::Session;
 use super::accesses::Folders;
+use super::discovery::Discovery;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
-use super::{Discovery, Session};
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
-use crate::model::{Dialect, FunctionCounts, Notice, Pair, SameReason, Side};
+use crate::model::{Dialect, FunctionCounts, Pair, SameReason, Side};
 use crate::workspace::{Moves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
@@ -55,58 +56,45 @@ pub(super) struct LeftOut {
     /// The number of all.
     pub(super) of: usize,
     /// Whether no function of any program differs.
-    has_same_code: bool,
+    pub(super) has_same_code: bool,
     /// Whether a function differs of a crate that rustc has divided into codegen units.
     pub(super) has_units: bool,
 }
 
-impl LeftOut {
-    pub(super) fn notice(&self) -> Option<Notice> {
-        let LeftOut { unaffected: benchmarks, of, has_same_code, .. } = *self;
-        (benchmarks > 0).then_some(Notice::Unaffected { benchmarks, of, has_same_code })
-    }
-}
-
 /// Leaves out the unaffected benchmarks of all programs, until a part of the time limit is used
 /// up. What is traced runs for `length`.
-pub(super) fn leave_out(
-    session: &mut Session<'_, '_>,
-    discoveries: &mut [Discovery],
-    length: Duration,
-) -> Result<LeftOut, Error> {
-    let (preparation, options) = (session.preparation, session.options);
-    if preparation.must_run || options.request.measure_all {
+pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Result<LeftOut, Error> {
+    let (preparation, request) = (session.preparation, &session.call.options.request);
+    if preparation.must_run || request.measure_all {
         return Ok(LeftOut::default());
     }
-    let of: usize = discoveries.iter().map(|found| found.benchmarks.len()).sum();
-    let (mut has_same_code, mut has_units) = (true, false);
+    let of: usize = session.programs.iter().map(|one| one.found.benchmarks.len()).sum();
+    let mut left_out = LeftOut { of, has_same_code: true, ..LeftOut::default() };
     let mut end = Instant::now() + preparation.settings.limits.time.mul_f64(PART);
-    for (program, discovery) in session.programs.iter_mut().zip(&mut *discoveries) {
-        if discovery.benchmarks.is_empty() {
-            continue;
-        }
+    let programs = session.programs.iter_mut().filter(|one| !one.found.benchmarks.is_empty());
+    for program in programs {
         let begin = Instant::now();
-        let traced =
-            ProgramTracer::new(program, &preparation.moves, &options.request.trace, length);
+        let traced = ProgramTracer::new(program, &preparation.moves, &request.trace, length);
         // Only runs count.
         end += begin.elapsed();
         let mut traced = match traced {
             Ok(traced) => traced,
             Err(why) => {
-                report_all(discovery, &why, session.reporter);
-                has_same_code = false;
+                report_all(&program.found, &why, session.reporter);
+                left_out.has_same_code = false;
                 continue;
             }
         };
         let is_same_code = traced.has_same_code();
-        has_units |= traced.has_units;
+        left_out.has_same_code &= is_same_code;
+        left_out.has_units |= traced.has_units;
         let begin = Instant::now();
         // A program without a changed function is traced once on each side, which takes about as
         // long as a pair and saves all of its pairs: that is worth it even if the time is up.
-        let pairs = Duration::from_secs_f64(MOST_PAIRS * discovery.pair_seconds);
+        let pairs = Duration::from_secs_f64(MOST_PAIRS * traced.program.found.pair_seconds);
         let deadline = if is_same_code { end.max(begin + pairs) } else { end };
         traced.deadline = deadline;
-        let looked = traced.look_at(discovery, session.reporter);
+        let looked = traced.look_at(session.reporter);
         traced.keep();
         // What needs no pairs leaves time to trace more.
         if is_same_code {
@@ -114,12 +102,11 @@ pub(super) fn leave_out(
         } else {
             end = traced.deadline;
         }
-        looked.map_err(Stop::into_error)?;
-        has_same_code &= is_same_code;
+        looked?;
     }
-    let unaffected: usize = discoveries.iter().map(|found| found.unaffected.len()).sum();
-    has_same_code &= unaffected == of;
-    Ok(LeftOut { unaffected, of, has_same_code, has_units })
+    left_out.unaffected = session.programs.iter().map(|one| one.found.unaffected.len()).sum();
+    left_out.has_same_code &= left_out.unaffected == of;
+    Ok(left_out)
 }
 
 /// Traces the benchmarks of a program.
@@ -143,7 +130,7 @@ pub(super) struct ProgramTracer<'w, 'a> {
     /// Whether a run that executes each benchmark once shows all that a longer one would: no code
     /// differs, and the executables don't name a file that does.
     is_once_enough: bool,
-    deadline: Instant,
+    pub(super) deadline: Instant,
 }
 
 /// What was seen of a run on both sides, which differs at most by the functions that it entered.
@@ -178,24 +165,14 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             ));
         }
         let breakpoints = places.as_ref().map(|places| &places.all);
-        let watching = watching(program, tracer, breakpoints)?;
-        let compared = Some(places.as_ref().map(|places| places.all.places.len()));
-        let by_locals = places.as_ref().map(|places| places.by_locals.clone());
-        let has_units = places.base.has_units;
-        let changed = places.map(|places| places.changed);
-        let deadline = Instant::now();
-        let tracer = ProgramTracer::of(program, watching, folders, deadline);
-        let is_once_enough =
-            tracer.is_once_enough && changed.base.is_empty() && changed.head.is_empty();
-        Ok(ProgramTracer {
-            changed,
-            by_locals,
-            has_units,
-            compared,
-            length,
-            is_once_enough,
-            ..tracer
-        })
+        let mut tracer = ProgramTracer::of(program, folders, tracer, breakpoints)?;
+        tracer.compared = Some(places.as_ref().map(|places| places.all.places.len()));
+        tracer.by_locals = places.as_ref().map(|places| places.by_locals.clone());
+        tracer.has_units = places.base.has_units;
+        tracer.changed = places.map(|places| places.changed);
+        tracer.length = length;
+        tracer.is_once_enough &= tracer.has_same_code();
+        Ok(tracer)
     }
 
     /// Of a program whose executables are equal in all that is loaded.
@@ -206,24 +183,29 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         program: &'w mut ComparedProgram<'a>,
         changed: &'w [String],
         tracer: &[OsString],
-        deadline: Instant,
-    ) -> Result<Self, Unknown> {
-        let folders = program.folders(changed).map_err(Unknown::Because)?.of_equal(program.built);
+    ) -> Result<Self, String> {
+        let folders = program.folders(changed)?.of_equal(program.built);
         let none = Breakpoints::default();
-        let watching = watching(program, tracer, Pair { base: &none, head: &none });
-        let watching = watching.map_err(Unknown::Because)?;
-        Ok(ProgramTracer::of(program, watching, folders, deadline))
+        ProgramTracer::of(program, folders, tracer, Pair { base: &none, head: &none })
     }
 
     /// Of a program without a function that differs.
     fn of(
         program: &'w mut ComparedProgram<'a>,
-        watching: Pair<Watching>,
         folders: Folders<'w>,
-        deadline: Instant,
-    ) -> Self {
-        ProgramTracer {
-            is_once_enough: !names_any(program, folders.changed),
+        tracer: &[OsString],
+        breakpoints: Pair<&Breakpoints>,
+    ) -> Result<Self, String> {
+        let watching = Pair::try_both(|side| {
+            let watching = Watching::new(&program.sides[side], tracer, breakpoints[side]);
+            watching.map_err(|error| format!("it can't be traced: {error}"))
+        })?;
+        // Sources are compiled into the executables, and named by what may panic.
+        let files = folders.changed.iter().filter(|path| !path.ends_with(".rs"));
+        let files: Vec<String> = files.cloned().collect();
+        let is_once_enough =
+            program.both_sides(|side| !harness::names_any(&side.executable, &files));
+        Ok(ProgramTracer {
             program,
             watching,
             changed: Pair::default(),
@@ -233,16 +215,19 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             compared: None,
             folders,
             length: SHORT,
-            deadline,
-        }
+            is_once_enough,
+            deadline: Instant::now(),
+        })
     }
 
     /// How it is known that a run of all its benchmarks does the same on both sides.
     pub(super) fn see_all(&mut self) -> Result<SameReason, Unknown> {
-        self.see_whole(&[]).map(|seen| self.reason(&seen))
+        let seen = self.see_whole(&[]);
+        self.keep();
+        Ok(self.reason(&seen?))
     }
 
-    pub(super) fn keep(&self) {
+    fn keep(&self) {
         self.watching.as_ref().map(Watching::keep);
     }
 
@@ -258,61 +243,55 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         SameReason { functions, changed_files, accessed: Some(seen.accessed.clone()) }
     }
 
-    /// Removes the unaffected benchmarks from a discovery.
-    fn look_at(
-        &mut self,
-        discovery: &mut Discovery,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), Stop> {
+    /// Leaves out the unaffected benchmarks of the program.
+    fn look_at(&mut self, reporter: &mut dyn Reporter) -> Result<(), Stop> {
         let can_select = self.program.can_select_benchmarks();
-        let is_alone = !can_select || discovery.benchmarks.len() == 1 && self.has_same_code();
+        let count = self.program.found.benchmarks.len();
+        let is_alone = !can_select || count == 1 && self.has_same_code();
         // If no function differs, one run mostly answers for all of them.
         if is_alone || self.has_same_code() {
-            self.look_at_whole(discovery, is_alone, reporter)?;
+            self.look_at_whole(is_alone, reporter)?;
         }
         // One run says nothing about each if they enter something that differs.
-        if is_alone || discovery.benchmarks.is_empty() {
+        if is_alone || self.program.found.benchmarks.is_empty() {
             return Ok(());
         }
         let Err(unknown) = self.skip_what_all_enter() else {
-            return self.look_at_each(discovery, reporter);
+            return self.look_at_each(reporter);
         };
         let why = format!("before the first of them, {}", unknown.reason()?);
-        report_all(discovery, &why, reporter);
+        report_all(&self.program.found, &why, reporter);
         Ok(())
     }
 
     /// Looks at one run of all benchmarks.
-    fn look_at_whole(
-        &mut self,
-        discovery: &mut Discovery,
-        is_alone: bool,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), Stop> {
-        reporter.event(Event::Watching { program: &discovery.program, place: None });
-        let names: Vec<String> = discovery.benchmarks.iter().map(|one| one.name.clone()).collect();
+    fn look_at_whole(&mut self, is_alone: bool, reporter: &mut dyn Reporter) -> Result<(), Stop> {
+        let found = &self.program.found;
+        reporter.event(Event::Watching { program: &found.program, place: None });
         // Other benchmarks of the program may be on one side only.
-        let has_more =
-            discovery.most_reported() > names.len() && self.program.can_select_benchmarks();
-        let only = discovery.benchmarks.first().filter(|_| names.len() == 1 && has_more);
-        let only = only.and_then(|one| one.inner.clone());
+        let has_more = found.most_reported() > 1 && self.program.can_select_benchmarks();
+        let only = match found.benchmarks.as_slice() {
+            [only] if has_more => only.inner.clone(),
+            _ => None,
+        };
         let seen = match self.see_whole(only.as_deref().as_slice()) {
             Ok(seen) => seen,
             Err(unknown) => {
                 let why = unknown.reason()?;
                 if is_alone {
-                    report_all(discovery, &why, reporter);
+                    report_all(&self.program.found, &why, reporter);
                 }
                 return Ok(());
             }
         };
-        let entered = self.changed_of(&seen);
+        let (entered, reason) = (self.changed_of(&seen), self.reason(&seen));
+        let found = &mut self.program.found;
+        let names = found.benchmarks.iter().map(|one| one.name.clone());
         if entered.is_empty() {
-            let reason = self.reason(&seen);
-            self.deadline += saved(discovery) * names.len() as u32;
-            discovery.leave_out(names.into_iter().map(|one| (one, reason.clone())).collect());
-        } else if let [only] = names.as_slice() {
-            discovery.entered.insert(only.clone(), entered);
+            self.deadline += saved(found) * found.benchmarks.len() as u32;
+            found.leave_out(&names.map(|one| (one, reason.clone())).collect());
+        } else if let [only] = names.collect::<Vec<_>>().as_slice() {
+            found.entered.insert(only.clone(), entered);
         }
         Ok(())
     }
@@ -365,21 +344,16 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
 
     /// Finds out about each benchmark, until the deadline: first of all that can be executed once,
     /// which shows most of those that are affected, then of the others as they are measured.
-    fn look_at_each(
-        &mut self,
-        discovery: &mut Discovery,
-        reporter: &mut dyn Reporter,
-    ) -> Result<(), Stop> {
-        let mut found = Found::default();
+    fn look_at_each(&mut self, reporter: &mut dyn Reporter) -> Result<(), Stop> {
+        let saved = saved(&self.program.found);
         // The program's own metrics belong to no benchmark.
-        let names = discovery.benchmarks.iter();
+        let names = self.program.found.benchmarks.iter();
         let names = names.filter_map(|one| Some((one.name.clone(), one.inner.clone()?)));
         let mut left: Vec<(String, String)> = names.collect();
+        let mut found = Found::default();
         let can_run_once = self.program.both_sides(SideProgram::can_run_once);
         if can_run_once {
-            if self.is_once_enough {
-                found.saved = saved(discovery);
-            }
+            found.saved = if self.is_once_enough { saved } else { Duration::ZERO };
             self.look_at_parts(vec![left.clone()], None, &mut found, reporter)?;
             left.retain(|(name, _)| found.unaffected.contains_key(name));
         }
@@ -388,32 +362,31 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let parts: Vec<_> = left.chunks(size).map(<[_]>::to_vec).collect();
         // Neighbours often enter the same functions: with too little time, see some of each kind.
         let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
-        found.saved = saved(discovery);
+        found.saved = saved;
         // Only such a run reports which of them it has executed.
         let length = if self.is_once_enough { SHORT } else { self.length };
         self.look_at_parts(order.collect(), Some(length), &mut found, reporter)?;
-        let has_more = discovery.most_reported() > discovery.benchmarks.len();
-        if has_more && self.unseen().is_some() {
+        let all = self.program.found.benchmarks.len();
+        if self.program.found.most_reported() > all && self.unseen().is_some() {
             // Benchmarks that other machines measure may enter it.
             let length = (!can_run_once).then_some(self.length);
             if let Err(Unknown::Stopped(stop)) = self.see(&[], length) {
                 return Err(stop);
             }
         }
-        let mut entered = found.entered.values();
-        let first = entered.next().cloned().unwrap_or_default();
-        let common = entered.fold(first, |common, more| &common & more).pop_first();
-        if let Some(name) = common.filter(|_| found.entered.len() == discovery.benchmarks.len()) {
-            let why = format!("each enters {}", self.differing(&name));
-            report_all(discovery, &why, reporter);
+        let of_each = found.entered.values().cloned();
+        let common = of_each.reduce(|common, more| &common & &more).unwrap_or_default();
+        if let (Some(name), true) = (common.first(), found.entered.len() == all) {
+            let why = format!("each enters {}", self.differing(name));
+            report_all(&self.program.found, &why, reporter);
         }
         if let Some(name) = self.unseen() {
             let why = format!("none is seen to enter {}", self.differing(name));
-            report_all(discovery, &why, reporter);
+            report_all(&self.program.found, &why, reporter);
             found.unaffected.clear();
         }
-        discovery.entered.append(&mut found.entered);
-        discovery.leave_out(found.unaffected);
+        self.program.found.entered.append(&mut found.entered);
+        self.program.found.leave_out(&found.unaffected);
         Ok(())
     }
 
@@ -430,7 +403,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let mut done = 0;
         parts.reverse();
         while let Some(part) = parts.pop().filter(|_| Instant::now() < self.deadline) {
-            let program = &self.program.execution.benchmark.name;
+            let program = &self.program.found.program;
             reporter.event(Event::Watching { program, place: Some((done + 1, count)) });
             let names: Vec<&str> = part.iter().map(|(_, inner)| inner.as_str()).collect();
             let seen = match self.see(&names, length) {
@@ -465,7 +438,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
 
     /// Whether no function differs between the sides.
     fn has_same_code(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.changed[side].is_empty())
+        self.changed.base.is_empty() && self.changed.head.is_empty()
     }
 
     /// The names of the entered functions that differ between the sides.
@@ -534,24 +507,4 @@ fn report_all(discovery: &Discovery, why: &str, reporter: &mut dyn Reporter) {
         [only] => Event::Measured { benchmark: &only.name, why },
         _ => Event::AllMeasured { benchmark: &discovery.program, why },
     });
-}
-
-/// Whether an executable names a file among those that differ. Sources are compiled into it, and
-/// named by what may panic.
-fn names_any(program: &ComparedProgram<'_>, changed: &[String]) -> bool {
-    let files: Vec<String> =
-        changed.iter().filter(|path| !path.ends_with(".rs")).cloned().collect();
-    !program.both_sides(|side| !harness::names_any(&side.executable, &files))
-}
-
-/// How the runs of both sides are traced.
-fn watching(
-    program: &ComparedProgram<'_>,
-    tracer: &[OsString],
-    breakpoints: Pair<&Breakpoints>,
-) -> Result<Pair<Watching>, String> {
-    Pair::try_both(|side| {
-        let watching = Watching::new(&program.sides[side], tracer, breakpoints[side]);
-        watching.map_err(|error| format!("it can't be traced: {error}"))
-    })
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Session;
+use super::discovery::Discovery;
 use super::program::WarmUps;
-use super::{Discovery, Session};
 use crate::error::Error;
 use crate::flows::error::FlowError;
 use crate::model::{Dialect, Notice};
@@ -14,41 +15,42 @@ const WARM_UP: f64 = 0.1;
 
 /// Runs each side of each program unmeasured. What the runs of other builds have reported is `known`,
 /// and replaced.
-pub(super) fn discover(
-    session: &mut Session<'_, '_>,
-    known: &mut WarmUps,
-) -> Result<Vec<Discovery>, Error> {
-    let all = (0..session.programs.len()).map(|number| discover_one(session, number, known));
-    let mut all: Vec<Discovery> = all.collect::<Result<_, Error>>()?;
-    let filter = session.options.request.filter.as_deref();
+pub(super) fn discover(session: &mut Session<'_, '_>, known: &mut WarmUps) -> Result<(), Error> {
+    for number in 0..session.programs.len() {
+        discover_one(session, number, known)?;
+    }
+    let Session { programs, call, reporter, .. } = session;
+    let filter = call.options.request.filter.as_deref();
     // The full name of a benchmark does not select others that contain it.
-    if let Some(name) = filter.filter(|name| all.iter().any(|found| found.has(name))) {
-        all.iter_mut().for_each(|found| found.keep_only(name));
+    if let Some(name) = filter.filter(|name| programs.iter().any(|one| one.found.has(name))) {
+        programs.iter_mut().for_each(|one| one.found.keep_only(name));
     }
-    for notice in all.iter().flat_map(Discovery::notices) {
-        session.reporter.notice(notice);
+    for notice in programs.iter().flat_map(|one| one.found.notices()) {
+        reporter.notice(notice);
     }
-    if let (Some(program), true) = (session.programs.first(), all.iter().all(Discovery::is_empty)) {
-        return Err(program.no_benchmark(filter).into());
+    if programs.iter().all(|one| one.found.is_empty())
+        && let Some(first) = programs.first()
+    {
+        return Err(first.no_benchmark(filter).into());
     }
-    if filter.is_none() {
-        check_waivers(session, &all)?;
-    }
-    let is_measured = |metric: &String| all.iter().any(|found| found.measures(metric));
-    let units = session.programs.iter().flat_map(|one| one.execution.benchmark.units.keys());
+    let is_measured = |metric: &String| programs.iter().any(|one| one.found.measures(metric));
+    let units = programs.iter().flat_map(|one| one.benchmark().units.keys());
     let unused: BTreeSet<&String> = units.filter(|metric| !is_measured(metric)).collect();
+    if filter.is_none() {
+        check_waivers(session)?;
+    }
     for metric in unused {
         session.reporter.notice(Notice::UnusedUnit { metric: metric.clone() });
     }
-    Ok(all)
+    Ok(())
 }
 
 fn discover_one(
     session: &mut Session<'_, '_>,
     number: usize,
     known: &mut WarmUps,
-) -> Result<Discovery, Error> {
-    let Session { programs, preparation, options, reporter, .. } = session;
+) -> Result<(), Error> {
+    let Session { programs, preparation, call, reporter, .. } = session;
     let program = &mut programs[number];
     if program.dialect() == Dialect::Plain {
         // All metrics come from the meters, so refuse before anything runs.
@@ -56,10 +58,9 @@ fn discover_one(
         unavailable.into_iter().for_each(|notice| reporter.notice(notice));
     }
     let patience = preparation.settings.limits.time.mul_f64(WARM_UP);
-    let name = program.execution.benchmark.name.clone();
-    let (readings, seconds) = program.warm_up(patience, known.get(&name), *reporter)?;
-    known.insert(name, (readings.clone(), seconds));
-    let readings = readings.as_ref();
+    let warm_up = program.warm_up(patience, known.get(&program.name()), *reporter)?;
+    known.insert(program.name(), warm_up.clone());
+    let (readings, seconds) = (warm_up.0.as_ref(), warm_up.1);
     let both = readings.into_iter().flat_map(|both| both.base.iter().chain(&both.head));
     let reported: Vec<String> = both.flat_map(|reading| reading.values.metrics()).collect();
     for notice in program.execution.drop_unavailable_metrics(&reported)? {
@@ -67,26 +68,26 @@ fn discover_one(
     }
     // If there are several programs, benchmarks are prefixed with the name of theirs.
     let several = preparation.benchmarks.len() > 1;
-    let filter = options.request.filter.as_deref();
-    let mut discovery = Discovery::of(program, (readings, seconds), several, filter)?;
+    let filter = call.options.request.filter.as_deref();
+    program.found = Discovery::of(program, (readings, seconds), several, filter)?;
     if !program.execution.needs_no_run() && !program.is_left_out() {
         // The repetitions that other comparisons found.
         let known = preparation.cache.file("repetitions-v1");
-        program.tune(discovery.own_gates(), readings, &known)?;
-        discovery.pair_seconds *= f64::from(program.execution.effort().runs());
+        program.tune(readings, &known)?;
+        program.found.pair_seconds *= f64::from(program.execution.effort().runs());
         session.report_runs();
     }
-    Ok(discovery)
+    Ok(())
 }
 
 /// Checks that every waiver is about something that exists.
-fn check_waivers(session: &Session<'_, '_>, all: &[Discovery]) -> Result<(), Error> {
+fn check_waivers(session: &Session<'_, '_>) -> Result<(), Error> {
     let Session { programs, preparation, .. } = session;
     let known = preparation.benchmarks.iter().map(|prepared| &prepared.benchmark.name);
-    let names = || all.iter().flat_map(Discovery::names).chain(known.clone());
-    let benchmarks = || programs.iter().map(|program| program.execution.benchmark);
+    let names = || programs.iter().flat_map(|one| one.found.names()).chain(known.clone());
+    let benchmarks = || programs.iter().map(|program| program.benchmark());
     let gates = || {
-        let found = all.iter().flat_map(|discovery| &discovery.benchmarks);
+        let found = programs.iter().flat_map(|program| &program.found.benchmarks);
         let requested = benchmarks().flat_map(|benchmark| &benchmark.gates);
         found.flat_map(|benchmark| &benchmark.gates).chain(requested)
     };

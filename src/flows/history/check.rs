@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::fingerprint::Fingerprint;
-use super::note::{CommitNote, NotedResult, ResultKey, SkippedLines, StoredMetric};
+use super::note::{NotedResult, ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
 use crate::error::Error;
 use crate::exec::execution::Context;
@@ -130,7 +130,16 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
     let revision = repo.at(request.head.as_deref())?;
     let mut notes = NoteReader::open(&repo)?;
     let own = notes.read(&revision.commit);
-    let latest = latest_results(&own, &revision, options.all_machines)?;
+    // The latest result of each kind, of this machine or of all.
+    let here = Fingerprint::here();
+    let own_results = own.results.iter().map(|noted| (noted.result.key.clone(), noted));
+    let latest: BTreeMap<ResultKey, &NotedResult> =
+        own_results.filter(|(key, _)| options.all_machines || key.hardware == here).collect();
+    if latest.is_empty() {
+        let place = if options.all_machines { "" } else { " from this machine" };
+        let Revision { rev, commit, .. } = revision;
+        return Err(FlowError::NoResult { rev, commit, place, others: own.results.len() }.into());
+    }
     let baseline = match &options.baseline {
         Some(name) => Some((repo.at(Some(name))?.commit, BaselineRule::Named)),
         None => usual_baseline(&repo, request, &table, &revision)?,
@@ -159,41 +168,19 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
     })
 }
 
-/// The latest result of each kind, of this machine or of all.
-fn latest_results<'a>(
-    own: &'a CommitNote,
-    revision: &Revision,
-    all_machines: bool,
-) -> Result<BTreeMap<ResultKey, &'a NotedResult>, Error> {
-    let here = Fingerprint::here();
-    let mut latest = BTreeMap::new();
-    for noted in &own.results {
-        if all_machines || noted.result.key.hardware == here {
-            latest.insert(noted.result.key.clone(), noted);
-        }
-    }
-    if latest.is_empty() {
-        let place = if all_machines { "" } else { " from this machine" };
-        let (rev, commit) = (revision.rev.clone(), revision.commit.clone());
-        return Err(FlowError::NoResult { rev, commit, place, others: own.results.len() }.into());
-    }
-    Ok(latest)
-}
-
 /// Rejects metrics that no result has.
 fn check_names(
     latest: &BTreeMap<ResultKey, &NotedResult>,
     named: Option<&[String]>,
 ) -> Result<(), Error> {
     let metrics = latest.values().flat_map(|noted| &noted.result.metrics);
-    let mut measured: Vec<String> = metrics.map(|metric| metric.name.clone()).collect();
-    measured.sort();
-    measured.dedup();
-    let mut named = named.into_iter().flatten();
-    match named.find(|name| !measured.contains(name)) {
-        Some(metric) if !measured.is_empty() => {
-            let benchmark = latest.keys().next().map_or(String::new(), |key| key.case.full_name());
-            Err(FlowError::NoMetric { benchmark, metric: metric.clone(), measured }.into())
+    let measured: BTreeSet<&String> = metrics.map(|metric| &metric.name).collect();
+    let missing = named.into_iter().flatten().find(|name| !measured.contains(name));
+    match (missing, latest.keys().next()) {
+        (Some(metric), Some(key)) if !measured.is_empty() => {
+            let (benchmark, metric) = (key.case.full_name(), metric.clone());
+            let measured = measured.into_iter().cloned().collect();
+            Err(FlowError::NoMetric { benchmark, metric, measured }.into())
         }
         _ => Ok(()),
     }
@@ -260,6 +247,7 @@ impl Judge<'_> {
     fn result(&self, key: ResultKey, noted: &NotedResult) -> CheckedResult {
         let result = &noted.result;
         let measured = result.metrics.iter().filter(|metric| result.metric(&metric.name).is_some());
+<<<<<<< HEAD
         let metrics: Vec<MetricScore> =
             measured.filter_map(|metric| self.score(&key, noted, metric)).collect();
         let verdict = match metrics.iter().any(|metric| metric.gates) {
@@ -267,23 +255,19 @@ impl Judge<'_> {
             false => Verdict::Inconclusive,
         };
         CheckedResult { key, verdict, error: result.error.clone(), metrics }
+=======
+        let metrics = measured.filter_map(|metric| self.score(&key, &noted.id, metric)).collect();
+        CheckedResult { error: result.error.clone(), metrics, key }
+>>>>>>> h/fl
     }
 
-    fn score(
-        &self,
-        key: &ResultKey,
-        noted: &NotedResult,
-        stored: &StoredMetric,
-    ) -> Option<MetricScore> {
+    fn score(&self, key: &ResultKey, id: &str, stored: &StoredMetric) -> Option<MetricScore> {
         let metric = stored.metric();
         let value = best(&stored.values, metric.better)?;
-        let gates = match self.named {
-            Some(named) => named.contains(&metric.name),
-            None => stored.gates,
-        };
-        let (points, places) = points(self.past, key, stored, Some(&noted.id));
+        let (points, places) = points(self.past, key, stored, Some(id));
         let past = Distribution::of(&points, &places, WINDOW);
         let z = past.z(value, metric.better);
+<<<<<<< HEAD
         let reason = self.reason(&past, &metric, value, z);
         let verdict = match (z, &reason) {
             (Some(z), None) if z < -self.options.z_threshold => Verdict::Regression,
@@ -292,26 +276,29 @@ impl Judge<'_> {
         };
         let verdict = gates.then_some(verdict);
         Some(MetricScore { metric, gates, value, past, z, verdict, reason })
+=======
+        let mut score = MetricScore { metric, value, past, z, verdict: None, reason: None };
+        score.reason = self.reason(&score);
+        if self.named.map_or(stored.gates, |named| named.contains(&stored.name)) {
+            score.verdict = Some(match (z, &score.reason) {
+                (Some(z), None) if z < -self.options.z_threshold => Verdict::Regression,
+                (Some(_), None) => Verdict::NoRegression,
+                _ => Verdict::Inconclusive,
+            });
+        }
+        Some(score)
+>>>>>>> h/fl
     }
 
     /// Why the z-score decides nothing.
-    fn reason(
-        &self,
-        past: &Distribution,
-        metric: &Metric,
-        value: f64,
-        z: Option<f64>,
-    ) -> Option<String> {
-        if let Some(change) = &self.change {
-            return Some(format!("a change has been annotated since: {change}"));
-        }
+    fn reason(&self, MetricScore { metric, value, past, z, .. }: &MetricScore) -> Option<String> {
         let least = self.options.min_history;
-        if past.commits < least {
-            let commits = match past.commits {
-                1 => "1 commit".to_owned(),
-                several => format!("{several} commits"),
-            };
+        if let Some(change) = &self.change {
+            Some(format!("a change has been annotated since: {change}"))
+        } else if past.commits < least {
+            let plural = if past.commits == 1 { "" } else { "s" };
             let cut_off = if self.is_shallow { "; this clone is shallow" } else { "" };
+<<<<<<< HEAD
             return Some(format!(
                 "too little history: {commits} with a result, of the {least} that are \
                  needed{cut_off}"
@@ -322,6 +309,22 @@ impl Judge<'_> {
         }
         let now = if past.mean == Some(value) { "so is this one" } else { "this one is another" };
         z.is_none().then(|| format!("all results of {} are the same, {now}", metric.name))
+=======
+            Some(format!(
+                "too little history: {} commit{plural} with a result, of the {least} that are \
+                 needed{cut_off}",
+                past.commits
+            ))
+        } else if past.mean.is_none() {
+            Some("no commit since the last annotated change has a result".to_owned())
+        } else if z.is_none() {
+            let is_same = past.mean == Some(*value);
+            let now = if is_same { "so is this one" } else { "this one is another" };
+            Some(format!("all results of {} are the same, {now}", metric.name))
+        } else {
+            None
+        }
+>>>>>>> h/fl
     }
 }
 

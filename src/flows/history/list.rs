@@ -7,7 +7,7 @@ use super::note::{ResultKey, SkippedLines, StoredMetric};
 use super::{NoteReader, Past};
 use crate::error::Error;
 use crate::flows::error::FlowError;
-use crate::model::{Better, Metric};
+use crate::model::{Better, Metric, Revision};
 use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
@@ -114,20 +114,15 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     if series.is_empty() {
         let names = metrics.values().flatten().map(|metric| metric.name.clone());
         let names: BTreeSet<String> = names.collect();
-        return Err(match named.and_then(|named| named.first()) {
-            Some(metric) if !names.is_empty() => FlowError::NoMetric {
-                benchmark: options.benchmark.clone().unwrap_or("any benchmark".to_owned()),
-                metric: metric.clone(),
-                measured: names.into_iter().collect(),
-            },
-            _ => FlowError::NoResult {
-                rev: revision.rev,
-                commit: revision.commit,
-                place: " or the commits before it",
-                others: 0,
-            },
-        }
-        .into());
+        let Some(metric) = named.and_then(|named| named.first()).filter(|_| !names.is_empty())
+        else {
+            let place = " or the commits before it";
+            let Revision { rev, commit, .. } = revision;
+            return Err(FlowError::NoResult { rev, commit, place, others: 0 }.into());
+        };
+        let benchmark = options.benchmark.clone().unwrap_or("any benchmark".to_owned());
+        let (metric, measured) = (metric.clone(), names.into_iter().collect());
+        return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
     }
     let commits = past.into_iter().map(|(commit, _)| commit).collect();
     Ok(Listing { commits, series, skipped: notes.skipped })

@@ -16,7 +16,7 @@ pub mod sync;
 
 use std::collections::BTreeMap;
 
-use note::{CommitNote, NoteLine, SkippedLines};
+use note::{CommitNote, Content, NoteLine, SkippedLines};
 
 use crate::error::Error;
 use crate::flows::error::FlowError;
@@ -63,6 +63,21 @@ impl<'a> NoteReader<'a> {
     }
 }
 
+/// Adds lines to the note of a commit. `refuse` is the error if one of them can't be stored.
+fn add_lines(
+    (repo, commit): (&Repo, &str),
+    contents: impl IntoIterator<Item = Content>,
+    message: &str,
+    refuse: fn(String) -> FlowError,
+) -> Result<(), Error> {
+    let mut lines = Vec::new();
+    for content in contents {
+        let line = NoteLine::new(content).to_json().map_err(refuse)?;
+        lines.push((commit.to_owned(), line));
+    }
+    Ok(notes::add_lines(repo, &lines, message)?)
+}
+
 /// Records that the level is expected to change at the commit `rev`; returns the
 /// commit.
 ///
@@ -75,8 +90,8 @@ pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error
     if why.trim().is_empty() {
         return Err(FlowError::Annotation("the text is empty: add a reason".to_owned()).into());
     }
-    let line = NoteLine::of_change(why.trim()).to_json().map_err(FlowError::Annotation)?;
-    notes::add_lines(&repo, &[(commit.clone(), line)], "Annotate a change")?;
+    let change = [Content::Change(why.trim().to_owned())];
+    add_lines((&repo, &commit), change, "Annotate a change", FlowError::Annotation)?;
     Ok(commit)
 }
 
@@ -92,13 +107,10 @@ pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize
     if annotations.is_empty() {
         return Err(FlowError::Annotation(format!("commit {commit} has no annotation")).into());
     }
-    let mut lines = Vec::new();
-    for annotation in &annotations {
-        let line = NoteLine::of_removal(&annotation.id).to_json().map_err(FlowError::Annotation)?;
-        lines.push((commit.clone(), line));
-    }
-    notes::add_lines(&repo, &lines, "Remove an annotation")?;
-    Ok((commit, lines.len()))
+    let count = annotations.len();
+    let removals = annotations.into_iter().map(|annotation| Content::Removes(annotation.id));
+    add_lines((&repo, &commit), removals, "Remove an annotation", FlowError::Annotation)?;
+    Ok((commit, count))
 }
 
 /// The notes of all commits that have one.

@@ -132,7 +132,7 @@ impl StoredResult {
     }
 }
 
-/// A line of a note, with exactly one of a result, a change, and a removal.
+/// A line of a note.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NoteLine {
     /// The version of the format.
@@ -141,35 +141,27 @@ pub(crate) struct NoteLine {
     id: String,
     /// When it was written, seconds since 1970.
     time: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Box<StoredResult>>,
+    #[serde(flatten)]
+    content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Content {
+    Result(Box<StoredResult>),
     /// Why the level is expected to change at this commit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<String>,
+    Change(String),
     /// The name of a line of this note that is removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    removes: Option<String>,
+    Removes(String),
 }
 
 impl NoteLine {
-    /// An empty line with the current time.
-    fn new() -> Self {
+    /// A line with the current time.
+    pub(crate) fn new(content: Content) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let id = format!("{:016x}", system::random());
         let time = (now.as_secs_f64() * 1000.0).round() / 1000.0;
-        NoteLine { cbdr: VERSION, id, time, result: None, change: None, removes: None }
-    }
-
-    pub(crate) fn of_result(result: StoredResult) -> Self {
-        NoteLine { result: Some(Box::new(result)), ..NoteLine::new() }
-    }
-
-    pub(crate) fn of_change(why: &str) -> Self {
-        NoteLine { change: Some(why.to_owned()), ..NoteLine::new() }
-    }
-
-    pub(crate) fn of_removal(id: &str) -> Self {
-        NoteLine { removes: Some(id.to_owned()), ..NoteLine::new() }
+        NoteLine { cbdr: VERSION, id, time, content }
     }
 
     /// The line as it is stored.
@@ -178,7 +170,10 @@ impl NoteLine {
     /// Why it would be skipped when read.
     pub(crate) fn to_json(&self) -> Result<String, String> {
         let text = serde_json::to_string(self).map_err(|error| error.to_string())?;
-        let commit = self.result.as_ref().map_or("", |result| &result.commit);
+        let commit = match &self.content {
+            Content::Result(result) => &result.commit,
+            _ => "",
+        };
         NoteLine::parse(text.as_bytes(), commit)?;
         Ok(text)
     }
@@ -200,11 +195,7 @@ impl NoteLine {
         if !(0.0..1e11).contains(&self.time) {
             return Err("its time is out of range".to_owned());
         }
-        let held = [self.result.is_some(), self.change.is_some(), self.removes.is_some()];
-        if held.into_iter().filter(|is_held| *is_held).count() != 1 {
-            return Err("it is not one of `result`, `change` and `removes`".to_owned());
-        }
-        if let Some(result) = &self.result {
+        if let Content::Result(result) = &self.content {
             if result.commit != commit {
                 return Err("it belongs to another commit".to_owned());
             }
@@ -297,12 +288,13 @@ impl CommitNote {
                 }
                 Ok(line) => line,
             };
-            let NoteLine { id, time, result, change, removes, .. } = line;
-            removed.extend(removes);
-            if let Some(why) = change {
-                note.annotations.push(Annotation { id, why });
-            } else if let Some(result) = result {
-                note.results.push(NotedResult { id, time, result: *result });
+            let NoteLine { id, time, content, .. } = line;
+            match content {
+                Content::Result(result) => {
+                    note.results.push(NotedResult { id, time, result: *result });
+                }
+                Content::Change(why) => note.annotations.push(Annotation { id, why }),
+                Content::Removes(id) => drop(removed.insert(id)),
             }
         }
         note.results.retain(|noted| !removed.contains(&noted.id));

@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
+use super::add_lines;
 use super::fingerprint::Fingerprint;
-use super::note::{BenchmarkCase, BuildContext, NoteLine, ResultKey, StoredMetric, StoredResult};
+use super::note::{BenchmarkCase, BuildContext, Content, ResultKey, StoredMetric, StoredResult};
 use crate::engine::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::error::ExecError;
-use crate::exec::execution::{Context, Execution, Hook, SideProgram, Stop, gates};
+use crate::exec::execution::{Context, Execution, SideProgram, gates};
 use crate::exec::meter;
 use crate::exec::process::may_write;
 use crate::flows::error::FlowError;
@@ -17,8 +18,8 @@ use crate::model::{
     Dialect, Metric, Notice, Reading, Revision, RunLength, Side, TargetKind, Values,
 };
 use crate::settings::options::{Benchmark, Subject};
-use crate::stats::empirical::{median, sorted};
-use crate::workspace::git::{Repo, notes, remote};
+use crate::stats::empirical::median_of;
+use crate::workspace::git::{Repo, remote};
 use crate::workspace::{self, PreparedSide, Request};
 
 /// The maximum length of a stored error, characters.
@@ -63,71 +64,43 @@ pub fn record(
     let side = workspace::prepare_one(&options.request, context, reporter)?;
     let filter = options.request.filter.as_deref();
     let mut programs = programs(&side, filter, context)?;
-    with_hooks(&mut programs, ProgramRecord::hook, context, |programs| {
+    let hooks = programs.iter().map(|one| (one.program.hooks.clone(), one.execution.benchmark));
+    with_hooks(&hooks.collect::<Vec<_>>(), context, || {
         let several = programs.len() > 1;
-        for program in &mut *programs {
+        for program in &mut programs {
+            let benchmark = program.execution.benchmark;
             if program.warmup() > 0 {
-                reporter.event(Event::WarmingUp(&program.execution.benchmark.name));
+                reporter.event(Event::WarmingUp(&benchmark.name));
             }
-            let may_be_empty =
-                several && (filter.is_some() || program.execution.benchmark.is_found);
-            let refused = program.warm_up(may_be_empty)?;
+            let refused = program.warm_up(several && (filter.is_some() || benchmark.is_found))?;
             refused.into_iter().for_each(|notice| reporter.notice(notice));
         }
-        if let Some(program) = programs.first().filter(|_| programs.iter().all(|one| one.is_empty))
+        if programs.iter().all(|one| one.is_empty)
+            && let Some(first) = programs.first()
         {
-            return Err(program.no_benchmark(filter).into());
+            return Err(first.no_benchmark(filter).into());
         }
         for round in 1..=options.runs {
-            for program in &mut *programs {
-                if program.error.is_none() && !program.is_empty {
-                    program.run()?;
-                }
+            for program in programs.iter_mut().filter(|one| one.error.is_none() && !one.is_empty) {
+                program.run()?;
             }
             reporter.event(Event::Round { number: round.into(), runs: &[] });
         }
         Ok(())
     })?;
-    for ProgramRecord { execution, .. } in &programs {
-        if execution.left_behind > 0 {
-            let (benchmark, processes) = (execution.benchmark.name.clone(), execution.left_behind);
+    for Execution { benchmark, left_behind, .. } in programs.iter().map(|one| &one.execution) {
+        if *left_behind > 0 {
+            let (benchmark, processes) = (benchmark.name.clone(), *left_behind);
             reporter.notice(Notice::LeftBehind { benchmark, processes });
         }
     }
-    let hardware = Fingerprint::here();
-    let mut results = Vec::new();
-    for program in &programs {
-        let benchmark = program.execution.benchmark;
-        let failed = StoredResult {
-            repository: remote::public_name(&repo),
-            commit: side.revision.commit.clone(),
-            key: ResultKey {
-                case: BenchmarkCase {
-                    benchmark: benchmark.name.clone(),
-                    name: String::new(),
-                    harness: program.dialect().name().to_owned(),
-                    package: benchmark.package.clone(),
-                    subject: match &benchmark.subject {
-                        Subject::Target(target, _) => target.to_string(),
-                        Subject::Command { words, .. } => words.join(" "),
-                    },
-                    args: benchmark.args.clone(),
-                },
-                hardware: hardware.clone(),
-                context: build_context(benchmark, &side),
-            },
-            metrics: Vec::new(),
-            error: program.error.clone(),
-            seconds: median(&sorted(program.seconds.iter().copied())),
-        };
-        results.extend(program.results(&failed));
-    }
-    let mut lines = Vec::new();
-    for result in &results {
-        let line = NoteLine::of_result(result.clone()).to_json().map_err(FlowError::Unstorable)?;
-        lines.push((side.revision.commit.clone(), line));
-    }
-    notes::add_lines(&repo, &lines, "Record results")?;
+    let (repository, hardware) = (remote::public_name(&repo), Fingerprint::here());
+    let results =
+        programs.iter().flat_map(|program| program.results(&side, &repository, &hardware));
+    let results: Vec<StoredResult> = results.collect();
+    let contents = results.iter().map(|result| Content::Result(Box::new(result.clone())));
+    let commit = (&repo, side.revision.commit.as_str());
+    add_lines(commit, contents, "Record results", FlowError::Unstorable)?;
     let notices = std::mem::take(&mut reporter.notices);
     Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }
@@ -152,7 +125,6 @@ fn programs<'a>(
                 program,
                 filter: part.filter(),
                 runs: Vec::new(),
-                seconds: Vec::new(),
                 names: Vec::new(),
                 exact: Vec::new(),
                 error: None,
@@ -171,10 +143,8 @@ struct ProgramRecord<'a> {
     execution: Execution<'a>,
     program: SideProgram,
     filter: Option<&'a str>,
-    /// What each run reported.
-    runs: Vec<Vec<Reading>>,
-    /// How long each took.
-    seconds: Vec<f64>,
+    /// What each run reported, and how long it took, seconds.
+    runs: Vec<(Vec<Reading>, f64)>,
     /// The benchmarks found in the warm-up.
     names: Vec<Option<String>>,
     /// Values that are known without a run.
@@ -187,10 +157,6 @@ struct ProgramRecord<'a> {
 impl ProgramRecord<'_> {
     fn dialect(&self) -> Dialect {
         self.program.harness.dialect
-    }
-
-    fn hook(&self, hook: Hook, context: Context<'_>) -> Result<(), Error> {
-        self.program.hooks.run(hook, self.execution.benchmark, context)
     }
 
     /// The number of unmeasured runs at the beginning.
@@ -211,10 +177,8 @@ impl ProgramRecord<'_> {
         for _ in 0..self.warmup() {
             self.run()?;
         }
-        let last = self.runs.pop();
-        self.runs.clear();
-        self.seconds.clear();
-        let readings = last.as_deref().unwrap_or_default();
+        let last = self.runs.drain(..).next_back();
+        let readings = last.as_ref().map_or(&[][..], |(readings, _)| readings.as_slice());
         let measured: Vec<String> =
             readings.iter().flat_map(|reading| reading.values.metrics()).collect();
         let notices = self.execution.drop_unavailable_metrics(&measured)?;
@@ -252,11 +216,10 @@ impl ProgramRecord<'_> {
         let start = Instant::now();
         let error = match execution.run_all(program, RunLength::LONG, *filter, None) {
             Ok(readings) => {
-                self.runs.push(readings);
-                self.seconds.push(start.elapsed().as_secs_f64());
+                self.runs.push((readings, start.elapsed().as_secs_f64()));
                 return Ok(());
             }
-            Err(stop) => Stop::into_error(stop),
+            Err(stop) => Error::from(stop),
         };
         let what = match error.as_kind() {
             Some(ExecError::Benchmark { fault, stderr, .. }) => {
@@ -271,14 +234,18 @@ impl ProgramRecord<'_> {
         Ok(())
     }
 
-    /// The results of the program's benchmarks. `failed` is the result of a failed one;
-    /// benchmarks that every run reported get their values instead.
-    fn results(&self, failed: &StoredResult) -> Vec<StoredResult> {
+    /// The results of the program's benchmarks: the values of those that every run reported.
+    fn results(
+        &self,
+        side: &PreparedSide,
+        repository: &str,
+        hardware: &Fingerprint,
+    ) -> Vec<StoredResult> {
         if self.is_empty {
             return Vec::new();
         }
         let mut names = self.names.clone();
-        for reading in self.runs.iter().flatten() {
+        for reading in self.runs.iter().flat_map(|(readings, _)| readings) {
             if !names.contains(&reading.benchmark) {
                 names.push(reading.benchmark.clone());
             }
@@ -286,38 +253,53 @@ impl ProgramRecord<'_> {
         if names.is_empty() {
             names.push(None);
         }
-        let mut results = Vec::new();
-        for name in names {
-            let reading = |run: &Vec<Reading>| {
+        let benchmark = self.execution.benchmark;
+        let result = |name: Option<String>| {
+            let reading = |(run, _): &(Vec<Reading>, f64)| {
                 let reading = run.iter().find(|reading| reading.benchmark == name);
                 reading.map(|reading| reading.values.clone())
             };
             let runs: Vec<Values> = self.runs.iter().filter_map(reading).collect();
-            let mut result = failed.clone();
-            if result.error.is_none() && runs.len() < self.runs.len() {
-                result.error = Some("some of its runs did not report it".to_owned());
+            let is_lacking = runs.len() < self.runs.len();
+            let lacking = is_lacking.then(|| "some of its runs did not report it".to_owned());
+            let error = self.error.clone().or(lacking);
+            let case = BenchmarkCase {
+                benchmark: benchmark.name.clone(),
+                name: name.unwrap_or_default(),
+                harness: self.dialect().name().to_owned(),
+                package: benchmark.package.clone(),
+                subject: match &benchmark.subject {
+                    Subject::Target(target, _) => target.to_string(),
+                    Subject::Command { words, .. } => words.join(" "),
+                },
+                args: benchmark.args.clone(),
+            };
+            let context = build_context(benchmark, side);
+            StoredResult {
+                repository: repository.to_owned(),
+                commit: side.revision.commit.clone(),
+                key: ResultKey { case, hardware: hardware.clone(), context },
+                metrics: if error.is_none() { self.metrics(&runs) } else { Vec::new() },
+                error,
+                seconds: median_of(self.runs.iter().map(|(_, seconds)| *seconds)),
             }
-            if result.error.is_none() {
-                result.metrics = self.metrics(&runs);
-            }
-            result.key.case.name = name.unwrap_or_default();
-            results.push(result);
-        }
-        results
+        };
+        names.into_iter().map(result).collect()
     }
 
     /// The values of all runs, and those known without a run, metric by metric.
     fn metrics(&self, runs: &[Values]) -> Vec<StoredMetric> {
         let benchmark = self.execution.benchmark;
-        let mut values: Vec<(Metric, Vec<f64>)> = Vec::new();
-        for name in runs.first().map(Values::metrics).unwrap_or_default() {
-            let metric = Metric::named(&name).with(&benchmark.units);
-            values.push((metric, runs.iter().filter_map(|run| run.get(&name)).collect()));
-        }
-        values.extend(self.exact.iter().map(|(metric, value)| (metric.clone(), vec![*value])));
-        let names: Vec<String> = values.iter().map(|(metric, _)| metric.name.clone()).collect();
+        let names = runs.first().map(Values::metrics).unwrap_or_default();
+        let of_runs = names.iter().map(|name| {
+            let values = runs.iter().filter_map(|run| run.get(name)).collect();
+            (Metric::named(name).with(&benchmark.units), values)
+        });
+        let exact = self.exact.iter().map(|(metric, value)| (metric.clone(), vec![*value]));
+        let all = || of_runs.clone().chain(exact.clone());
+        let names: Vec<String> = all().map(|(metric, _)| metric.name).collect();
         let gates = gates(benchmark, &names, &[]);
-        let stored = values.into_iter().map(|(metric, values)| StoredMetric {
+        let stored = all().map(|(metric, values)| StoredMetric {
             unit: metric.unit.symbol().to_owned(),
             better: metric.better,
             gates: gates.iter().any(|gate| gate.metric == metric.name),

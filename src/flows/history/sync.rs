@@ -13,6 +13,13 @@ use crate::workspace::{Captured, Request, Tools};
 /// The number of attempts of a push.
 const ATTEMPTS: u32 = 50;
 
+/// How git fetches nothing but the notes.
+const FETCH: &str =
+    "fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules --refmap=";
+
+/// How git pushes nothing but the notes. The pre-push hook is about code, which notes are not.
+const PUSH: &str = "push --quiet --no-verify --no-follow-tags --recurse-submodules=no";
+
 /// What a push did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pushed {
@@ -88,23 +95,24 @@ impl<'a> Remote<'a> {
         Ok(Remote { repo, name, tools })
     }
 
-    /// Runs git to `verb` the notes; returns its output.
-    fn git(&self, verb: &'static str, args: &[&str]) -> Result<String, Error> {
-        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    /// Runs git with these words, the remote, and references of it; returns its output. `what` it
+    /// does to the remote is part of an error.
+    fn git(&self, what: &'static str, words: &str, refs: &str) -> Result<String, Error> {
+        let args = words.split(' ').chain(["--", self.name, refs]);
+        let args: Vec<OsString> = args.map(OsString::from).collect();
         let command = self.tools.command("git", args, self.repo.root(), None);
         let shown = command.shown();
         let Captured { exit, stdout, stderr } = self.tools.capture(command)?;
         if exit.success() {
             return Ok(stdout);
         }
-        let preposition = if verb == "push" { "to" } else { "from" };
         let remote = self.name.to_owned();
-        Err(FlowError::Remote { verb, preposition, remote, command: shown, exit, stderr }.into())
+        Err(FlowError::Remote { what, remote, command: shown, exit, stderr }.into())
     }
 
     /// The commit of the remote's notes, if there are any.
     fn tip(&self) -> Result<Option<String>, Error> {
-        let printed = self.git("read", &["ls-remote", "--", self.name, REFERENCE])?;
+        let printed = self.git("read the notes from", "ls-remote", REFERENCE)?;
         let line = printed.lines().find(|line| line.ends_with(REFERENCE));
         Ok(line.and_then(|line| line.split_whitespace().next()).map(str::to_owned))
     }
@@ -115,10 +123,7 @@ impl<'a> Remote<'a> {
             return Ok((Merged::default(), None));
         }
         let fetched = format!("refs/cbdr/fetched-{}", std::process::id());
-        let refspec = format!("+{REFERENCE}:{fetched}");
-        let options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
-        let rest = ["--refmap=", "--", self.name, &refspec];
-        self.git("fetch", &[&["fetch"], &options[..], &rest].concat())?;
+        self.git("fetch the notes from", FETCH, &format!("+{REFERENCE}:{fetched}"))?;
         let theirs = notes::tip(self.repo, &fetched)?;
         let merged = notes::merge_notes(self.repo, &fetched);
         notes::forget(self.repo, &fetched)?;
@@ -126,10 +131,6 @@ impl<'a> Remote<'a> {
     }
 
     fn push(&self, commit: &str) -> Result<(), Error> {
-        let refspec = format!("{commit}:{REFERENCE}");
-        // The pre-push hook is about code, which notes are not.
-        let options = ["--quiet", "--no-verify", "--no-follow-tags", "--recurse-submodules=no"];
-        self.git("push", &[&["push"], &options[..], &["--", self.name, &refspec]].concat())?;
-        Ok(())
+        self.git("push the notes to", PUSH, &format!("{commit}:{REFERENCE}")).map(drop)
     }
 }

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use crate::engine::Event;
 use crate::engine::advice::SUGGESTED_THRESHOLDS;
 use crate::engine::test::estimator;
+use crate::engine::{Event, PlannedBenchmark};
 use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::flows::compare::{TriedPairs, TriedProgram, sample_each};
+use crate::flows::compare::{TriedPairs, TriedProgram, pairs, sample_each};
 use crate::flows::error::FlowError;
-use crate::model::{BenchmarkId, Dialect, Metric, Policy, Side, Target};
+use crate::model::{BenchmarkId, Dialect, Metric, Policy, Target};
 use crate::settings::options::{Subject, limits};
 use crate::stats::empirical::sorted;
 use crate::stats::estimator::{Levels, Running};
@@ -158,31 +158,31 @@ impl Tried {
     /// What is known before the choice. If it is the only one, it has to work.
     fn new(program: TriedProgram, is_alone: bool) -> Result<Self, Error> {
         let TriedProgram { benchmark, dialect, pairs } = program;
-        let mut tried = Tried {
+        let mut standing = Standing::Empty;
+        let pairs = match pairs {
+            Err(error) if is_alone => return Err(error),
+            Err(error) => {
+                if !matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. })) {
+                    standing = Standing::Failed(error.to_string());
+                }
+                TriedPairs::default()
+            }
+            Ok(pairs) => pairs,
+        };
+        Ok(Tried {
+            name: benchmark.name,
+            package: benchmark.package,
             target: match benchmark.subject {
                 Subject::Target(target, _) => Some(target),
                 Subject::Command { .. } => None,
             },
-            name: benchmark.name,
-            package: benchmark.package,
             harness: dialect,
-            runs: 0,
-            run: 0.0,
-            benchmarks: 0,
-            standing: Standing::Empty,
-            measured: Vec::new(),
-        };
-        match pairs {
-            Ok(pairs) => {
-                (tried.runs, tried.run) = (pairs.runs, pairs.run_seconds);
-                tried.benchmarks = pairs.benchmarks;
-                tried.measured = tried_metrics(&pairs, benchmark.gates_are_default);
-            }
-            Err(error) if is_alone => return Err(error),
-            Err(error) if matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. })) => {}
-            Err(error) => tried.standing = Standing::Failed(error.to_string()),
-        }
-        Ok(tried)
+            runs: pairs.runs,
+            run: pairs.run_seconds,
+            benchmarks: pairs.benchmarks,
+            standing,
+            measured: tried_metrics(&pairs, benchmark.gates_are_default),
+        })
     }
 }
 
@@ -196,23 +196,13 @@ fn tried_metrics(
     let others = METRICS.into_iter().filter(|name| is_default && Some(*name) != usual);
     let mut metrics = Vec::new();
     for name in usual.into_iter().chain(others) {
-        let of = |number: usize| {
-            let mut all = plan.benchmarks[number].metrics.iter();
-            let (id, metric) = all.find(|(_, metric)| metric.name == name)?;
-            let values = |side: Side| {
-                let own = (BenchmarkId(number), side);
-                let rows = rows.iter().filter(move |row| (row.benchmark, row.side) == own);
-                rows.filter_map(|row| row.get(*id))
-            };
-            let both = values(Side::Base).zip(values(Side::Head));
-            Some((metric, both.map(|(base, head)| [base, head]).collect()))
+        let of = |(number, benchmark): (usize, &PlannedBenchmark)| {
+            let (id, metric) = benchmark.metrics.iter().find(|(_, metric)| metric.name == name)?;
+            Some((metric.clone(), pairs(rows, BenchmarkId(number), *id).collect()))
         };
-        let all: Option<Vec<_>> = (0..plan.benchmarks.len()).map(of).collect();
-        let all = all.unwrap_or_default();
-        if let Some((metric, _)) = all.first() {
-            let metric = (*metric).clone();
-            metrics.push((metric, all.into_iter().map(|(_, pairs)| pairs).collect()));
-        }
+        let all: Option<Vec<_>> = plan.benchmarks.iter().enumerate().map(of).collect();
+        let (of_each, pairs): (Vec<Metric>, Vec<_>) = all.into_iter().flatten().unzip();
+        metrics.extend(of_each.into_iter().next().map(|metric| (metric, pairs)));
     }
     metrics
 }
@@ -258,10 +248,6 @@ impl Rules<'_> {
         Trial { is_unusual, least, tried, metrics, limit: self.limit }
     }
 
-    fn largest(&self) -> f64 {
-        self.given.unwrap_or(LARGEST_THRESHOLD)
-    }
-
     /// The standing of a single target.
     fn standing(&self, one: &Tried) -> Standing {
         let metrics = self.compare_metrics(&[one]);
@@ -269,7 +255,7 @@ impl Rules<'_> {
         let least = self.least(&[one]);
         if least > LEAST_SHARE * self.limit {
             Standing::Slow(least)
-        } else if best.decides(self.largest()) || !is_known(one) {
+        } else if best.decides(self.given.unwrap_or(LARGEST_THRESHOLD)) || !is_known(one) {
             Standing::Chosen
         } else {
             Standing::Noisy(best.reach)
@@ -302,12 +288,16 @@ impl Rules<'_> {
         let pairs = (self.limit / (2.0 * run)) as u64;
         let levels = self.levels(tried);
         let is_known = tried.iter().all(|one| is_known(one));
+        let reach = |metric: &Metric, known: &[[f64; 2]]| {
+            let estimator = estimator(metric, self.policy.estimator);
+            reach(Running::new(estimator, metric.better, levels), known, pairs, pairs as f64)
+        };
         let of = |name: &str| -> Option<Vec<Option<f64>>> {
             let mut reaches = Vec::new();
             for one in tried {
                 let (metric, all) = one.measured.iter().find(|(metric, _)| metric.name == name)?;
                 let known = all.iter().filter(|own| own.len() >= LEAST_KNOWN);
-                reaches.extend(known.map(|own| self.reach(metric, own, pairs, levels)));
+                reaches.extend(known.map(|own| reach(metric, own)));
             }
             Some(reaches)
         };
@@ -332,31 +322,15 @@ impl Rules<'_> {
         });
         metrics
     }
-
-    /// How far from the threshold a change has to be for a verdict within `pairs` pairs
-    /// that are like the `known` ones.
-    fn reach(
-        &self,
-        metric: &Metric,
-        known: &[[f64; 2]],
-        pairs: u64,
-        levels: Levels,
-    ) -> Option<f64> {
-        let estimator = estimator(metric, self.policy.estimator);
-        reach(Running::new(estimator, metric.better, levels), known, pairs, pairs as f64)
-    }
 }
 
 /// Chooses the noisy targets, too, if they have most of the benchmarks: a gate over few would be
 /// worth less than one that is often undecided.
 fn readmit_noisy(tried: &mut [Tried]) {
     let is_noisy = |one: &Tried| matches!(one.standing, Standing::Noisy(_));
-    let count = |is: &dyn Fn(&Tried) -> bool| -> usize {
-        tried.iter().filter(|one| is(one)).map(|one| one.benchmarks).sum()
-    };
-    let noisy = count(&is_noisy);
-    let quiet = count(&|one| one.standing == Standing::Chosen);
-    if quiet < noisy {
+    let noisy = tried.iter().filter(|one| is_noisy(one)).map(|one| one.benchmarks);
+    let quiet = chosen(tried).into_iter().map(|one| one.benchmarks);
+    if quiet.sum::<usize>() < noisy.sum() {
         let noisy = tried.iter_mut().filter(|one| is_noisy(one));
         noisy.for_each(|one| one.standing = Standing::Chosen);
     }

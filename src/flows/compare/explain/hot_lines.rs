@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::{FoundCosts, NotFound};
+use crate::exec::execution::Unknown;
 use crate::exec::meter::CountedCode;
 use crate::flows::compare::program::ComparedProgram;
 use crate::model::{Explanation, FunctionCost, HotLines, LineCost, Pair, Side};
@@ -45,14 +46,15 @@ pub(super) fn find(
         Pair { base: Some(base), head: Some(head) } => Pair { base, head },
         _ => Pair::try_both(|side| {
             let Some((object, name, code)) = code[side] else { return Ok(Vec::new()) };
-            let texts = program.execution.disassemble(&program.sides[side], object, code)?;
-            let texts = texts.ok_or_else(|| NotFound::Because {
-                why: format!(
+            let texts = program.execution.disassemble(&program.sides[side], object, code);
+            let texts = texts.map_err(Unknown::from)?.ok_or_else(|| {
+                let why = format!(
                     "which instructions of `{}` are executed more often is not known: `objdump` is \
                      not on the PATH",
                     hot.name
-                ),
-                hint: Some("install it, for example with `apt-get install binutils`".to_owned()),
+                );
+                let hint = "install it, for example with `apt-get install binutils`".to_owned();
+                NotFound::Because(why, Some(hint))
             })?;
             Ok::<_, NotFound>(instructions(name, code, &texts))
         })?,

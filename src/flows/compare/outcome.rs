@@ -1,0 +1,153 @@
+//! What a comparison has found out, as its result.
+
+use std::collections::BTreeSet;
+
+use super::Measured;
+use super::session::Session;
+use crate::model::{
+    BenchmarkResult, ChangedFunction, Notice, Outcome, Sampled, Status, StoppedBy, Verdict,
+};
+use crate::workspace::{Prepared, State};
+
+impl Session<'_, '_> {
+    /// The result without notices.
+    pub(super) fn outcome(&self, measured: &Measured) -> Outcome {
+        let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = measured.sampled.clone();
+        let benchmarks = self.all_results();
+        let numbers = suite.iter().flat_map(|suite| &suite.numbers);
+        // That of a shard is that of all shards together.
+        let of_all = self.call.options.shard.is_none().then(|| {
+            Verdict::of_benchmarks(benchmarks.iter().chain(numbers), likely_slower.as_deref())
+        });
+        let verdict = stopped_by.without_runs().or(of_all);
+        let has_unmeasured = benchmarks.iter().any(|one| one.status == Status::NotMeasured);
+        let is_open = stopped_by == StoppedBy::Verdict && verdict == Some(Verdict::Inconclusive);
+        let stopped_by = if has_unmeasured && is_open { StoppedBy::TimeLimit } else { stopped_by };
+        let own = self.programs.iter().flat_map(|program| program.found.removed());
+        let settings = &self.preparation.settings;
+        Outcome {
+            verdict,
+            stopped_by,
+            elapsed_seconds: Some(elapsed),
+            prepare_seconds: Some(measured.prepare_seconds),
+            benchmarks,
+            suite,
+            likely_slower,
+            sides: Some(self.preparation.sides.clone()),
+            toolchain: Some(self.preparation.toolchain.clone()),
+            policy: settings.policy.clone(),
+            limits: settings.limits.clone(),
+            seed: Some(self.call.options.seed),
+            shard: Some(self.call.options.shard),
+            removed: self.preparation.removed.iter().cloned().chain(own).collect(),
+            explanations: measured.explanations.clone(),
+            ..Outcome::default()
+        }
+    }
+
+    /// The measured benchmarks, together with those that had nothing to measure.
+    fn all_results(&self) -> Vec<BenchmarkResult> {
+        let removed = &self.preparation.removed;
+        let mut all = Vec::new();
+        for (number, one) in self.preparation.benchmarks.iter().enumerate() {
+            let Prepared { benchmark, state, .. } = one;
+            match state {
+                State::Ready(_) | State::Same(..) => {
+                    let own = self.programs.iter().filter(|program| program.number == number);
+                    all.extend(own.flat_map(|one| one.found.all_results(&benchmark.shown)));
+                }
+                State::Identical(reason) => {
+                    let (name, reason) = (&benchmark.name, reason.clone());
+                    all.push(BenchmarkResult::same(name, Status::Compared, reason));
+                }
+                State::NoBaseline if removed.iter().any(|it| it.benchmark == benchmark.name) => {}
+                State::NoBaseline => all.push(BenchmarkResult::new(&benchmark.name, Status::New)),
+            }
+        }
+        let gone = removed.iter().map(|it| BenchmarkResult::new(&it.benchmark, Status::Removed));
+        all.extend(gone);
+        all
+    }
+
+    /// Which functions differ in programs with a regressed benchmark, if that is known.
+    pub(super) fn changed_functions(&self) -> Vec<Notice> {
+        let edited = self.preparation.changed_crates.as_ref();
+        let mut notices = Vec::new();
+        for program in &self.programs {
+            let regressed = program.found.results.iter().filter(|result| result.has_regressed());
+            let entered = regressed.map(|result| program.found.entered.get(&result.name));
+            let entered: Vec<_> = entered.collect();
+            if entered.is_empty() {
+                continue;
+            }
+            let Some(changed) = program.changed_functions() else { continue };
+            let is_known = entered.iter().all(Option::is_some);
+            let mut changed = changed.to_vec();
+            for function in &mut changed {
+                let runs = entered.iter().flatten().any(|of| of.contains(&function.name));
+                function.runs = is_known.then_some(runs);
+                function.is_edited = edited.and_then(|crates| names_any(&function.name, crates));
+            }
+            sort_by_relevance(&mut changed);
+            notices.push(Notice::Functions { benchmark: program.name(), changed });
+        }
+        notices
+    }
+}
+
+/// Adds the notices to a result.
+pub(super) fn with_notices(outcome: Outcome, notices: Vec<Notice>) -> Outcome {
+    let selecting = notices.iter().filter_map(|notice| match notice {
+        Notice::RunDiffers(differs) => Some(differs.selecting()),
+        _ => None,
+    });
+    Outcome { selecting: selecting.flatten().collect(), notices, ..outcome }
+}
+
+/// Puts those first that run in a regressed benchmark, and of these those whose source may have
+/// changed.
+fn sort_by_relevance(changed: &mut [ChangedFunction]) {
+    changed.sort_by_key(|one| (one.runs == Some(false), one.is_edited == Some(false)));
+}
+
+/// Whether a function's name contains one of these crates; names of generic functions also
+/// contain those of their type arguments. `None` for functions of other languages.
+fn names_any(function: &str, crates: &BTreeSet<String>) -> Option<bool> {
+    let words = function.split(|c: char| !c.is_alphanumeric() && c != '_');
+    function.contains("::").then(|| words.into_iter().any(|word| crates.contains(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Pair;
+
+    #[test]
+    fn of_the_functions_that_differ_those_come_first_that_run_and_may_have_been_edited() {
+        let function = |name: &str, runs, is_edited| ChangedFunction {
+            name: name.to_owned(),
+            bytes: Pair { base: Some(1), head: Some(2) },
+            runs,
+            is_edited,
+        };
+        let mut changed = [
+            function("elsewhere", Some(false), Some(true)),
+            function("criterion::iter", Some(true), Some(false)),
+            function("hex::encode", Some(true), Some(true)),
+            function("memcpy", Some(true), None),
+        ];
+        sort_by_relevance(&mut changed);
+        let names = changed.each_ref().map(|function| function.name.as_str());
+        assert_eq!(names, ["hex::encode", "memcpy", "criterion::iter", "elsewhere"]);
+    }
+
+    #[test]
+    fn a_function_is_edited_if_its_name_contains_a_changed_crate() {
+        let crates = BTreeSet::from(["hex".to_owned()]);
+        let edited = |name: &str| names_any(name, &crates);
+        assert_eq!(edited("<hex::Encoder as core::fmt::Display>::fmt"), Some(true));
+        assert_eq!(edited("criterion::Bencher::iter::<hex::Bytes>"), Some(true));
+        assert_eq!(edited("rustc_hex::encode"), Some(false));
+        assert_eq!(edited("memcpy"), None);
+    }
+}
