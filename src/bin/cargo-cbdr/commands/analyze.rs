@@ -210,10 +210,19 @@ fn analyse(
 fn combine(args: &Analyze, called: &CommandLine, asked: &Spec, outputs: Outputs) -> CommandResult {
     let (mut parts, mut left_out) = (Vec::new(), Vec::new());
     for path in &args.samples.files {
-        if path.is_dir() {
-            left_out.extend(parts_in(path, &mut parts)?);
-        } else {
-            parts.push(part(path)?);
+        let known = parts.len();
+        for file in files_of(path)? {
+            match Companion::of_shard(&file) {
+                Ok((companion, shard)) => parts.push(part(&file, companion, shard)?),
+                Err(NotAShard::Unreadable(error)) => return Err(error.into()),
+                Err(NotAShard::Because(why)) if file == *path => return Err(no_shard(path, why)),
+                Err(NotAShard::Because(why)) => {
+                    left_out.push(format!("{} is left out: {why}", text::path(&file)));
+                }
+            }
+        }
+        if parts.len() == known {
+            return Err(no_shard(path, "it contains none".to_owned()));
         }
     }
     let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
@@ -228,41 +237,21 @@ fn combine(args: &Analyze, called: &CommandLine, asked: &Spec, outputs: Outputs)
     Ok(ExitKind::of(&outcome))
 }
 
-/// Reads the shards in a folder, those that were stopped, too. Returns a sentence about each
-/// file of samples that is none.
-fn parts_in(folder: &Path, parts: &mut Vec<ShardPart>) -> Result<Vec<String>, Failure> {
-    let (known, mut left_out) = (parts.len(), Vec::new());
-    let entries = fs_err::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+/// The files of samples in a folder, those of shards that were stopped, too; or the file itself.
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = fs_err::read_dir(path)?.map(|entry| Ok(entry?.path()));
     let mut files: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
-    files.sort();
-    for path in files {
+    files.retain(|path| {
         let name = path.to_string_lossy();
         let samples = name.strip_suffix(".partial").unwrap_or(&name);
         let is_beside = AGAIN.iter().any(|suffix| samples.ends_with(&format!(".{suffix}")));
-        if !samples.ends_with(".csv") || is_beside {
-            continue;
-        }
-        match Companion::of_shard(&path) {
-            Ok((companion, shard)) => parts.push(read(&path, companion, shard)?),
-            Err(NotAShard::Unreadable(error)) => return Err(error.into()),
-            Err(NotAShard::Because(why)) => {
-                left_out.push(format!("{} is left out: {why}", text::path(&path)))
-            }
-        }
-    }
-    match parts.len() > known {
-        true => Ok(left_out),
-        false => Err(no_shard(folder, "it contains none".to_owned())),
-    }
-}
-
-/// Reads a shard and its companion.
-fn part(path: &Path) -> Result<ShardPart, Failure> {
-    let (companion, shard) = Companion::of_shard(path).map_err(|error| match error {
-        NotAShard::Unreadable(error) => error.into(),
-        NotAShard::Because(why) => no_shard(path, why),
-    })?;
-    read(path, companion, shard)
+        samples.ends_with(".csv") && !is_beside
+    });
+    files.sort();
+    Ok(files)
 }
 
 fn no_shard(path: &Path, why: String) -> Failure {
@@ -270,7 +259,7 @@ fn no_shard(path: &Path, why: String) -> Failure {
     Failure::from(Error::from(samples::Error::from(misfit)))
 }
 
-fn read(path: &Path, companion: Companion, shard: SeededShard) -> Result<ShardPart, Failure> {
+fn part(path: &Path, companion: Companion, shard: SeededShard) -> Result<ShardPart, Failure> {
     let file = text::path(path);
     let mut recording = Recording::new(None, companion.units.clone());
     let text = fs_err::read(path)?;

@@ -41,15 +41,10 @@ pub(crate) fn run(args: &Compare, called: &CommandLine, context: Context<'_>) ->
         return repeat(times, options, args.format, context, ui);
     }
     let samples = args.samples.as_deref();
-    match (samples, args.shard) {
-        (Some(samples), Some(_)) => put_aside(samples, &mut ui)?,
-        (None, Some(_)) => {
-            return Failure::arguments(
-                "`--shard` needs `--samples FILE.csv`: the file is what it contributes to the \
-                 verdict",
-            );
-        }
-        (_, None) => {}
+    if args.shard.is_some() {
+        let what = "`--shard` needs `--samples FILE.csv`: the file is what it contributes to the \
+                    verdict";
+        put_aside(samples.ok_or_else(|| Failure::Arguments(what.to_owned()))?, &mut ui)?;
     }
     let wanted =
         WantedOutputs { page: args.report.as_deref(), exports: &args.export, samples, inputs: &[] };
@@ -227,7 +222,7 @@ fn repeat(
         }
         options.seed = (options.seed + 1) % SEEDS;
         // The next comparisons find everything built.
-        ui.show_live_only();
+        ui.is_live_only = true;
     }
     // The finished comparisons count, even if a later one failed.
     if !outcomes.is_empty() || failed.is_ok() {

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anstream::ColorChoice;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::{self, Helper, Interrupt};
 use cargo_cbdr::exec::system;
@@ -142,18 +143,18 @@ fn cache_dir() -> Option<PathBuf> {
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
     let mut env = process::environment();
-    let color = match anstream::ColorChoice::global() {
-        anstream::ColorChoice::Always => Some("always"),
-        anstream::ColorChoice::Never => Some("never"),
-        _ => None,
+    let mut set = |name: &str, value: &str| {
+        env.retain(|(other, _)| other != name);
+        env.push((name.into(), value.into()));
     };
-    if let Some(color) = color {
-        env.retain(|(name, _)| name != "CARGO_TERM_COLOR");
-        env.push(("CARGO_TERM_COLOR".into(), color.into()));
+    match ColorChoice::global() {
+        ColorChoice::Always => set("CARGO_TERM_COLOR", "always"),
+        ColorChoice::Never => set("CARGO_TERM_COLOR", "never"),
+        _ => {}
     }
     if verbosity::verbosity().is_quiet {
-        env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
-        env.push(("CARGO_TERM_QUIET".into(), "true".into()));
+        set("CARGO_TERM_QUIET", "true");
+        env.retain(|(name, _)| name != "CARGO_TERM_VERBOSE");
     }
     env
 }

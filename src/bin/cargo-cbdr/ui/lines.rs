@@ -37,13 +37,6 @@ pub(super) struct View {
     pub(super) gauge: Option<Gauge>,
 }
 
-impl View {
-    /// A view of these lines alone.
-    pub(super) fn of(lines: Vec<String>) -> Self {
-        View { lines, gauge: None }
-    }
-}
-
 /// A bar that fills up, between two texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gauge {

@@ -85,7 +85,7 @@ impl LiveLines {
             LiveLines::Terminal(terminal) => {
                 let text = format!("{} {}", verb.to_lowercase(), text::line(thing));
                 terminal.show(match place.zip(number) {
-                    None => View::of(vec![format!("  {text}")]),
+                    None => View { lines: vec![format!("  {text}")], gauge: None },
                     Some(((done, of), after)) => {
                         let (done, of) = (done as u64, of as u64);
                         let gauge = Some(Gauge { before: text, done, of, after });
@@ -148,13 +148,13 @@ impl LiveLines {
             }
         }
         let lines = terminal.last_lines();
-        terminal.show(View::of(lines));
+        terminal.show(View { lines, gauge: None });
     }
 
     /// Replaces the previous lines by others, on a terminal.
     pub(crate) fn show(&mut self, lines: Vec<String>) {
         if let LiveLines::Terminal(terminal) = self {
-            terminal.show(View::of(lines));
+            terminal.show(View { lines, gauge: None });
         }
     }
 

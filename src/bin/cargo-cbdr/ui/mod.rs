@@ -170,7 +170,9 @@ fn status_line(style: Style, verb: &str, thing: &str) -> String {
 /// Shows what happens while something runs.
 pub(crate) struct Ui {
     live: LiveLines,
-    is_live_only: bool,
+    /// Whether only the live lines are shown, because the rest would repeat what an earlier
+    /// comparison has shown.
+    pub(crate) is_live_only: bool,
     /// Whether the same metric gates everywhere.
     has_one_metric: bool,
     /// Notices that are printed together before anything else is.
@@ -223,12 +225,6 @@ impl Ui {
     fn message(&mut self, kind: &str, style: Style, what: &str) {
         let line = format!("{style}{kind}{style:#}: {}", text::line(what));
         self.live.print(&line, kind.len() + 2);
-    }
-
-    /// From now on, shows only the live lines, because the rest would repeat what an
-    /// earlier comparison has shown.
-    pub(crate) fn show_live_only(&mut self) {
-        self.is_live_only = true;
     }
 
     pub(crate) fn show(&mut self, event: &Event<'_>) {
