@@ -194,7 +194,7 @@ impl<T> Written<T> {
 
 impl<T: Meaning> Written<T> {
     /// The text.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 

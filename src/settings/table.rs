@@ -116,21 +116,22 @@ settings! {
 
         /// Enable these features, separated by commas or spaces
         "features" Shapes features: Vec<String>, SELECTION BUILD
-            [.short('F').value_name("FEATURES")];
+            [.short('F').value_name("FEATURES").conflicts_with("command")];
 
         /// Enable all features
-        "all-features" Shapes all_features: bool, SELECTION BUILD [];
+        "all-features" Shapes all_features: bool, SELECTION BUILD [.conflicts_with("command")];
 
         /// Do not enable the default features
-        "no-default-features" Shapes no_default_features: bool, SELECTION BUILD [];
+        "no-default-features" Shapes no_default_features: bool, SELECTION BUILD
+            [.conflicts_with("command")];
 
         /// Build with this profile [default: bench for bench targets, else release]
-        "profile" Shapes profile: String, SELECTION BUILD [];
+        "profile" Shapes profile: String, SELECTION BUILD [.conflicts_with("command")];
 
         /// Split each crate into N codegen units, or into as many as the profile
         /// does; auto: into one if far fewer benchmarks have to be measured then
         "codegen-units" Shapes codegen_units: Written<CodegenUnits> = CodegenUnits::Auto, SELECTION BUILD
-            [];
+            [.conflicts_with("command")];
 
         /// Build with this toolchain: head's, base's, each side's own, or a name
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD
@@ -335,8 +336,7 @@ impl<const GROUPS: u8> FromArgMatches for Flags<GROUPS> {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+        Self::from_arg_matches(matches).map(|flags| *self = flags)
     }
 }
 

@@ -145,6 +145,12 @@ fn with_a_threshold_the_verdict_decides_the_exit_code() {
 }
 
 #[test]
+fn without_a_threshold_there_is_no_verdict_that_could_fail() {
+    let ran = fed(&pairs(3, 1.0), "--fail-on inconclusive").code(2);
+    ran.says("`--fail-on` is about a verdict: add `--threshold`");
+}
+
+#[test]
 fn without_a_threshold_there_are_intervals_for_one_look() {
     let object = fed(&pairs(20, 1.2), "--format json").code(0).json();
     assert_eq!(object["verdict"], Value::Null);

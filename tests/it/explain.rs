@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::meter::{has_objdump, has_perf, has_valgrind};
-use crate::support::{LIBTEST_NAMES, Repo, search_path, static_linking};
+use crate::support::{Cbdr, LIBTEST_NAMES, Repo, search_path, static_linking};
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
 /// what the library says. `base` and `head` are the library's; `configuration` is cargo's.
@@ -59,6 +59,14 @@ fn explained(repo: &Repo) -> Vec<(String, Option<bool>)> {
         |one: &&Value| one["instructions"]["head"].as_u64() > one["instructions"]["base"].as_u64();
     let more = functions.filter(more);
     more.map(|one| (one["name"].as_str().unwrap().to_owned(), one["differs"].as_bool())).collect()
+}
+
+#[test]
+fn call_stacks_are_not_exported_without_their_explanation() {
+    let folder = crate::support::scratch();
+    let args = ["compare", "--explain=never", "--export", "flamegraph=flames.svg"];
+    let ran = Cbdr::new(folder.path(), &folder.path().join("cache")).args(args).run().code(2);
+    ran.says("`--export` of call stacks needs them: leave out `--explain=never`");
 }
 
 #[test]

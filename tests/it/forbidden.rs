@@ -156,9 +156,8 @@ fn a_toolchain_that_is_not_installed_can_be_replaced() {
     script(&repo, "bin/cargo", rustup);
     let path = std::iter::once(bin).chain(std::env::split_paths(search_path()));
     let path = std::env::join_paths(path).unwrap();
-    let compare = |args: &str| {
-        repo.cbdr(&format!("compare main --dry-run {args}")).env("PATH", &path).run()
-    };
+    let compare =
+        |args: &str| repo.cbdr(&format!("compare main --dry-run {args}")).env("PATH", &path).run();
     compare("").code(101).says("hint: install it, or choose one that is installed: `--toolchain");
     compare("--toolchain another").code(0);
 }

@@ -243,7 +243,9 @@ fn what_the_hook_could_not_do_is_refused_when_it_is_installed() {
     for (args, why) in [
         ("hook install --time-limit soon", "invalid time-limit `soon`"),
         ("hook install -- --frobnicate", "error: unexpected argument '--frobnicate' found"),
-        ("hook install -- --dirty", "leave out --head, --dirty and --aa"),
+        ("hook install -- --dirty", "leave out --head, --dirty, --aa, --packed and --dry-run"),
+        ("hook install -- --packed ../file", "a hook compares what is pushed: leave out"),
+        ("hook install -- --dry-run", "a hook compares what is pushed: leave out"),
     ] {
         repo.cbdr(args).run().code(2).says(why).never_says("error: error");
     }

@@ -1,6 +1,5 @@
 //! The command line: what may be typed, and nothing else.
 
-mod complete;
 mod generated;
 mod history;
 mod pipe;
@@ -28,8 +27,7 @@ use cargo_cbdr::settings::values::Time;
 use crate::render::export::{self, ExportKind};
 use crate::ui::{Failure, text};
 
-pub(crate) use complete::complete;
-pub(crate) use generated::{completions, man, subcommands};
+pub(crate) use generated::{complete, completions, man, subcommands};
 pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, RecordArgs, Sync,
 };
@@ -160,7 +158,8 @@ fn packed() -> impl Iterator<Item = &'static str> {
 }
 
 /// The arguments of `compare`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("shard-by", |arg| arg.requires("shard")))]
 pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) settings:
@@ -174,7 +173,7 @@ pub(crate) struct Compare {
 
     /// With --aa: repeat the whole comparison N times, and count the verdicts
     #[arg(long, value_name = "N", requires = "aa",
-          conflicts_with_all = ["base", "exact_base", "samples"],
+          conflicts_with_all = ["base", "exact_base", "samples", "explain", "fail-on"],
           value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
 
@@ -246,7 +245,7 @@ pub(crate) struct Compare {
 }
 
 /// The sides, and what is prepared of them.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct SideFlags {
     /// Compare this revision instead of HEAD
     #[arg(long, value_name = "REV", help_heading = SIDES)]
@@ -325,7 +324,7 @@ fn side(text: &str) -> Result<Side, &'static str> {
 }
 
 /// Which benchmarks are run.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Filter {
     /// Run only the benchmarks whose names match, by the rules of the harness
     #[arg(long, value_name = "TEXT", help_heading = BENCHMARK)]
@@ -333,7 +332,7 @@ pub(crate) struct Filter {
 }
 
 /// What the order of the runs comes from.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Seed {
     /// Shuffle the runs with this seed, below 2^53 [default: random]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
@@ -486,7 +485,7 @@ pub(crate) enum HookAction {
 pub(crate) struct HookArgs {
     /// Sample all branches of a push for at most this long, in total
     #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
-    pub(crate) time_limit: String,
+    pub(crate) time_limit: Written<Time>,
 
     /// More arguments for `cargo cbdr compare`
     #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]
@@ -589,6 +588,24 @@ mod tests {
         for name in ["compare", "init", "sample", "analyze", "plot", "bisect", "doctor"] {
             let command = cli.find_subcommand(name).unwrap();
             assert!(command.get_long_about().is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_option_without_effect_is_an_error_and_not_ignored() {
+        for (line, other) in [
+            ("compare --aa --repeat 2 --fail-on inconclusive", "--fail-on"),
+            ("compare --aa --repeat 2 --explain", "--explain"),
+            ("compare --shard-by pairs", "--shard"),
+            ("compare --command x --features a", "--command"),
+            ("compare --command x --profile a", "--command"),
+            ("plot a.csv --threshold 2%", "--html"),
+            ("plot a.csv --confidence 99%", "--html"),
+            ("plot a.csv --estimator mean --vega", "--vega"),
+        ] {
+            let words = format!("cargo-cbdr {line}");
+            let error = parse(words.split(' ').map(OsString::from)).unwrap_err().to_string();
+            assert!(error.contains(other), "{line}: {error}");
         }
     }
 

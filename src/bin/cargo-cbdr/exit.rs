@@ -53,14 +53,9 @@ impl ExitKind {
     pub(crate) fn of_search(verdict: Verdict, fail_on: &BTreeSet<Doubt>) -> Self {
         match verdict {
             Verdict::Regression => ExitKind::Regression,
-            Verdict::Inconclusive => ExitKind::doubt(fail_on, Doubt::Inconclusive),
+            Verdict::Inconclusive if fail_on.contains(&Doubt::Inconclusive) => ExitKind::InDoubt,
             _ => ExitKind::Success,
         }
-    }
-
-    /// How a comparison without a clear verdict ends.
-    fn doubt(fail_on: &BTreeSet<Doubt>, doubt: Doubt) -> Self {
-        if fail_on.contains(&doubt) { ExitKind::InDoubt } else { ExitKind::Success }
     }
 
     /// How a check of the history ends. A result that failed can't be checked.
@@ -74,7 +69,7 @@ impl ExitKind {
 
     /// How a comparison or an analysis ends, which need not have a verdict.
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        let doubt = |doubt| ExitKind::doubt(&outcome.policy.fail_on, doubt);
+        let Some(verdict) = outcome.verdict else { return ExitKind::Success };
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
         let gating: BTreeSet<&str> =
             outcome.gates().map(|(benchmark, _)| benchmark.name.as_str()).collect();
@@ -82,23 +77,28 @@ impl ExitKind {
         let not_asked = outcome.notices.iter().any(|notice| {
             matches!(notice, Notice::BelowMinimumPairs { benchmarks, .. } if *benchmarks >= gating.len())
         });
-        let exit = match outcome.verdict {
-            None => return ExitKind::Success,
-            Some(Verdict::Regression | Verdict::DifferentOutput) => ExitKind::Regression,
+        let doubts = [
+            (Doubt::Inconclusive, verdict == Verdict::Inconclusive),
+            (Doubt::NoBaseline, verdict == Verdict::NoBaseline || has_new),
+            (Doubt::Removed, !outcome.removed.is_empty()),
+        ];
+        let fail_on = &outcome.policy.fail_on;
+        match verdict {
+            Verdict::Regression | Verdict::DifferentOutput => ExitKind::Regression,
             // There was no result because there was nothing to compare.
-            Some(Verdict::Inconclusive) if not_asked => ExitKind::Failed,
-            Some(Verdict::Inconclusive) => doubt(Doubt::Inconclusive),
-            Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
-            _ if has_new => doubt(Doubt::NoBaseline),
+            Verdict::Inconclusive if not_asked => ExitKind::Failed,
+            _ if doubts.iter().any(|(doubt, holds)| *holds && fail_on.contains(doubt)) => {
+                ExitKind::InDoubt
+            }
             _ => ExitKind::Success,
-        };
-        let lacks_some = exit == ExitKind::Success && !outcome.removed.is_empty();
-        if lacks_some { doubt(Doubt::Removed) } else { exit }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cargo_cbdr::model::BenchmarkResult;
+
     use super::*;
     use crate::render::answer::tests::{outcome, time};
 
@@ -112,5 +112,15 @@ mod tests {
             outcome.notices.push(Notice::BelowMinimumPairs { benchmarks, example });
             assert_eq!(ExitKind::of(&outcome), exit);
         }
+    }
+
+    #[test]
+    fn what_is_new_fails_where_asked_also_if_something_else_is_undecided() {
+        let open = Verdict::Inconclusive;
+        let mut outcome = outcome(open, vec![("a", time(0.0, open))]);
+        outcome.benchmarks.push(BenchmarkResult::new("b", Status::New));
+        assert_eq!(ExitKind::of(&outcome), ExitKind::Success);
+        outcome.policy.fail_on.insert(Doubt::NoBaseline);
+        assert_eq!(ExitKind::of(&outcome), ExitKind::InDoubt);
     }
 }

@@ -18,39 +18,28 @@ use crate::ui::{Failure, about, text};
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
-    target: Destination,
-}
-
-#[derive(Debug)]
-enum Destination {
-    /// A file that is replaced atomically, so that no reader sees a part of it.
-    File(Place),
+    /// A file there is replaced atomically, so that no reader sees a part of it.
+    place: Place,
     /// A pipe or a device, which is written to directly.
-    Stream(File),
-}
-
-impl Destination {
-    fn find(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let place = find(path)?;
-        if place.is_stream() {
-            return Ok(Destination::Stream(stream(&place, path, interrupt)?));
-        }
-        place.check().map_err(|error| unwritten(path, &error))?;
-        Ok(Destination::File(place))
-    }
+    stream: Option<File>,
 }
 
 impl OutputFile {
     /// Checks that the file can be written, without changing it. For a pipe, waits
     /// until there is a reader.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
-        Ok(OutputFile { path: path.to_owned(), target: Destination::find(path, interrupt)? })
+        let (place, path) = (find(path)?, path.to_owned());
+        let stream = match place.is_stream() {
+            true => Some(stream(&place, &path, interrupt)?),
+            false => place.check().map(|()| None).map_err(|error| unwritten(&path, &error))?,
+        };
+        Ok(OutputFile { path, place, stream })
     }
 
     pub(crate) fn write(self, content: &str) -> io::Result<()> {
-        let written = match self.target {
-            Destination::File(place) => place.replace(content.as_bytes()),
-            Destination::Stream(mut stream) => stream.write_all(content.as_bytes()),
+        let written = match self.stream {
+            Some(mut stream) => stream.write_all(content.as_bytes()),
+            None => self.place.replace(content.as_bytes()),
         };
         written.map_err(|error| unwritten(&self.path, &error))
     }
@@ -70,9 +59,8 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct RowsFile {
     path: PathBuf,
-    /// `None` for a stream, to which the rows go at once.
-    place: Option<Place>,
-    /// Where the rows are until the last one.
+    place: Place,
+    /// Where the rows are until the last one. A stream gets them at once.
     partial: PathBuf,
     /// Created with the first rows: until then, its path may contain the rows of an earlier
     /// comparison that did not finish.
@@ -81,40 +69,26 @@ pub(crate) struct RowsFile {
     length: u64,
     /// Whether writing has failed, so that rows are missing.
     has_failed: bool,
-    /// What stands next to the rows until they are complete.
-    about: Option<String>,
+    /// What stands next to the rows until they are complete, set before the first of them: as far
+    /// as they are known if they don't end.
+    pub(crate) about: Option<String>,
 }
 
 impl RowsFile {
     /// Checks that all of its files can be written, without changing them.
     pub(crate) fn new(path: &Path, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let path = path.to_owned();
-        let (place, partial, file) = match Destination::find(&path, interrupt)? {
-            Destination::Stream(file) => (None, path.clone(), Some(file)),
-            Destination::File(place) => {
-                let partial = partial(place.path());
-                check(&partial)?;
-                check(&Companion::path(&partial))?;
-                check(&Companion::path(&path))?;
-                (Some(place), partial, None)
-            }
-        };
+        let OutputFile { path, place, stream: file } = OutputFile::new(path, interrupt)?;
+        let partial = if file.is_some() { path.clone() } else { partial(place.path()) };
+        if file.is_none() {
+            let beside = [Companion::path(&partial), Companion::path(&path)];
+            check(&partial).and(beside.iter().try_for_each(|path| check(path)))?;
+        }
         Ok(RowsFile { path, place, partial, file, length: 0, has_failed: false, about: None })
     }
 
     /// The path next to it with another suffix; `None` for a pipe.
     pub(crate) fn beside(&self, ending: &str) -> Option<PathBuf> {
-        self.place.as_ref().map(|_| self.path.with_extension(ending))
-    }
-
-    /// Whether rows could not be written.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
-    }
-
-    /// Describes the rows, before the first of them, as far as they are known if they don't end.
-    pub(crate) fn describe(&mut self, about: String) {
-        self.about = Some(about);
+        (!self.place.is_stream()).then(|| self.path.with_extension(ending))
     }
 
     /// Adds rows. An error leaves the earlier rows intact, and later ones are
@@ -129,29 +103,44 @@ impl RowsFile {
     }
 
     fn add(&mut self, rows: &[u8]) -> io::Result<()> {
-        let (file, partial) = (&mut self.file, &self.partial);
-        let file = match file {
-            Some(file) => file,
-            None => {
-                let begun = begin(partial, self.about.as_deref());
-                file.insert(begun.map_err(|error| unwritten(partial, &error))?)
-            }
-        };
-        let written = write(file, rows, partial);
-        match written {
-            Ok(()) => self.length += rows.len() as u64,
-            Err(_) => {
-                let _ = file.set_len(self.length);
-            }
+        let partial = &self.partial;
+        if self.file.is_none() {
+            let begun = undescribe(partial).and_then(|()| File::create(partial));
+            self.file = Some(begun.map_err(|error| unwritten(partial, &error))?);
+            // Rows without it are better than none.
+            let about = self.about.iter();
+            about.for_each(|about| drop(std::fs::write(Companion::path(partial), about)));
         }
-        written
+        if let Some(file) = &mut self.file {
+            file.write_all(rows).map_err(|error| {
+                let _ = file.set_len(self.length);
+                // Without the kind: `BrokenPipe` would end the program as a success.
+                io::Error::other(unwritten(partial, &error).to_string())
+            })?;
+        }
+        self.length += rows.len() as u64;
+        Ok(())
     }
 
-    /// Replaces `FILE` by the rows, and stores their description next to it. Rows that
-    /// went to a stream are already there, and get no description.
-    pub(crate) fn finish(mut self, description: Option<&str>) -> io::Result<()> {
-        self.push(&[])?;
-        let Some(place) = self.place else { return Ok(()) };
+    /// Moves the rows of a comparison that is over to `FILE`; stopped ones, or some of which are
+    /// missing, stay in `FILE.partial`. Their description comes next to them. Returns where the
+    /// rows are if not in `FILE`, and if there are any.
+    pub(crate) fn end(
+        mut self,
+        is_over: bool,
+        description: Option<&str>,
+    ) -> io::Result<Option<PathBuf>> {
+        match is_over && !self.has_failed {
+            true => self.push(&[]).and_then(|()| self.finish(description)).map(|()| None),
+            false => self.keep(description),
+        }
+    }
+
+    /// Rows that went to a stream are already there, and get no description.
+    fn finish(self, description: Option<&str>) -> io::Result<()> {
+        if self.place.is_stream() {
+            return Ok(());
+        }
         drop(self.file);
         let beside = Companion::path(&self.path);
         let companion = find(&beside)?;
@@ -160,15 +149,16 @@ impl RowsFile {
         // moment.
         let staged = description.map(|text| companion.stage(text.as_bytes())).transpose();
         let staged = staged.map_err(error)?;
-        place.replace_with(&self.partial).map_err(|error| unwritten(&self.path, &error))?;
+        self.place.replace_with(&self.partial).map_err(|error| unwritten(&self.path, &error))?;
         let published = staged.map_or(Ok(()), |staged| staged.publish());
         published.and(undescribe(&self.partial)).map_err(error)
     }
 
-    /// Leaves the rows in `FILE.partial`, with their description next to them,
-    /// and returns that path, if there are any rows.
-    pub(crate) fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
-        let RowsFile { place: Some(_), file: Some(_), partial, .. } = self else { return Ok(None) };
+    fn keep(self, description: Option<&str>) -> io::Result<Option<PathBuf>> {
+        let partial = self.partial;
+        if self.place.is_stream() || self.file.is_none() {
+            return Ok(None);
+        }
         if self.length == 0 {
             let removed = std::fs::remove_file(&partial).and(undescribe(&partial));
             return removed.map(|()| None).map_err(|error| unwritten(&partial, &error));
@@ -181,25 +171,11 @@ impl RowsFile {
     }
 }
 
-/// Creates the file for incomplete rows, and replaces the description of older ones.
-fn begin(partial: &Path, about: Option<&str>) -> io::Result<File> {
-    undescribe(partial)?;
-    let file = File::create(partial)?;
-    // Rows without it are better than none.
-    about.into_iter().for_each(|about| drop(std::fs::write(Companion::path(partial), about)));
-    Ok(file)
-}
-
 fn undescribe(rows: &Path) -> io::Result<()> {
     match std::fs::remove_file(Companion::path(rows)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn write(file: &mut File, rows: &[u8], path: &Path) -> io::Result<()> {
-    // Without the kind: `BrokenPipe` would end the program as a success.
-    file.write_all(rows).map_err(|error| io::Error::other(unwritten(path, &error).to_string()))
 }
 
 /// The path of the file with the rows until they are complete.

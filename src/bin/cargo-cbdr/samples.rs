@@ -68,10 +68,8 @@ impl RowsFiles {
     fn end(&mut self, is_over: bool, description: Option<&str>) -> io::Result<Option<PathBuf>> {
         // Without any row, the header.
         let written = if is_over { self.write() } else { Ok(()) };
-        let end = |file: Option<RowsFile>, description: Option<&str>| match file {
-            None => Ok(None),
-            Some(file) if is_over && !file.has_failed() => file.finish(description).map(|()| None),
-            Some(file) => file.keep(description),
+        let end = |file: Option<RowsFile>, description| {
+            file.map_or(Ok(None), |file| file.end(is_over, description))
         };
         let wanted = end(self.wanted.take(), description);
         written.and(end(self.kept.take(), None)).and(wanted)
@@ -84,21 +82,17 @@ impl<'a> SamplesFiles<'a> {
     pub(crate) fn new(wanted: Option<&Path>, interrupt: &'a Interrupt) -> Result<Self, Failure> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
         let as_built = RowsFiles { wanted, ..RowsFiles::default() };
-        Ok(SamplesFiles {
-            as_built,
-            again: Default::default(),
-            count: 0,
-            written: Ok(()),
-            interrupt,
-        })
+        let (again, written) = (Default::default(), Ok(()));
+        Ok(SamplesFiles { as_built, again, count: 0, written, interrupt })
     }
 
     /// Writes the rows of an event. If one file can't be written, the other one
     /// continues.
     pub(crate) fn take(&mut self, event: &Event<'_>) {
-        let taken = self.try_take(event);
-        if self.written.is_ok() {
-            self.written = taken;
+        if let Err(failure) = self.try_take(event)
+            && self.written.is_ok()
+        {
+            self.written = Err(failure);
         }
     }
 
@@ -116,7 +110,7 @@ impl<'a> SamplesFiles<'a> {
             Event::Sampling(plan) => {
                 self.as_built.header(plan)?;
                 if let Some(file) = &mut self.as_built.wanted {
-                    file.describe(Described::by(&plan.metrics)?);
+                    file.about = Some(Described::by(&plan.metrics)?);
                 }
             }
             Event::OverLayouts(plan) | Event::Longer(plan)

@@ -123,6 +123,11 @@ pub(crate) struct SampleArgs {
 /// Reads the same files as `analyze`, and draws a histogram of each metric, the
 /// labels side by side in the same bins.
 #[derive(Debug, Args)]
+#[command(mut_args(|arg| match arg.get_id().as_str() {
+    // They shape the result, which only the page has.
+    "threshold" | "confidence" | "estimator" => arg.requires("html").conflicts_with("vega"),
+    _ => arg,
+}))]
 pub(crate) struct Plot {
     #[command(flatten)]
     pub(crate) samples: SampleArgs,

@@ -1,7 +1,7 @@
-//! `cargo cbdr analyze`.
+//! `cargo cbdr analyze`, also with `--combine`.
 
 use std::fs::File;
-use std::io::{IsTerminal, Seek};
+use std::io::{self, IsTerminal, Seek};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,9 @@ use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::{Interrupt, standard_input};
 use cargo_cbdr::model::{Estimator, Notice, Outcome, StoppedBy};
-use cargo_cbdr::samples::{Analysis, Described, Flow, Recording, Spec};
+use cargo_cbdr::samples::{
+    self, Analysis, Companion, Described, Flow, Misfit, Recording, ShardPart, Spec,
+};
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
 use cargo_cbdr::settings::{Written, options};
@@ -19,6 +21,7 @@ use crate::exit::{CommandResult, ExitKind};
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
+use crate::samples::AGAIN;
 use crate::ui::{Failure, Ui, text};
 
 /// How often the result so far is shown.
@@ -30,14 +33,18 @@ const TOLERANCE: Threshold = Threshold(0.05);
 /// Prints the result of samples.
 pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -> CommandResult {
     let spec = spec(&args.samples, args.rule, &args.failure.0)?;
-    if args.combine {
-        return super::combine::run(args, called, &spec, interrupt);
-    }
-    if args.format == Format::Junit && spec.gates.is_none() {
+    let needs_verdict = spec.gates.is_none() && !args.combine;
+    if args.format == Format::Junit && needs_verdict {
         let what = "a JUnit test case is a metric with a verdict: add `--threshold`";
         return Failure::arguments(what);
     }
+    if args.failure.0.fail_on.is_some() && needs_verdict {
+        return Failure::arguments("`--fail-on` is about a verdict: add `--threshold`");
+    }
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
+    if args.combine {
+        return combine(args, called, &spec, outputs);
+    }
     let inputs = inputs(&args.samples.files)?;
     let mut ui = Ui::new();
     let result = analyse(&spec, &inputs, interrupt, &mut ui);
@@ -77,27 +84,24 @@ pub(super) struct Input {
 
 /// Opens the files of samples; without any, standard input.
 pub(super) fn inputs(files: &[PathBuf]) -> Result<Vec<Input>, Failure> {
-    let open = |path: &Path| {
-        if path == Path::new("-") {
-            return standard();
-        }
-        let file = fs_err::File::open(path)?;
-        let regular = file.metadata()?.is_file();
-        Ok(Input { name: text::path(path), file: file.into_parts().0, regular })
-    };
-    if files.is_empty() {
-        Ok(vec![standard()?])
-    } else {
-        files.iter().map(|path| open(path)).collect()
-    }
+    let standard_input = [PathBuf::from("-")];
+    let files = if files.is_empty() { &standard_input } else { files };
+    files.iter().map(|path| Input::open(path)).collect()
 }
 
-/// Opens standard input, unless it is a terminal.
-fn standard() -> Result<Input, Failure> {
-    if std::io::stdin().is_terminal() {
-        return Failure::arguments("standard input is a terminal: name a file, or pipe samples in");
+impl Input {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        if path != Path::new("-") {
+            let file = fs_err::File::open(path)?;
+            let regular = file.metadata()?.is_file();
+            return Ok(Input { name: text::path(path), file: file.into_parts().0, regular });
+        }
+        if io::stdin().is_terminal() {
+            let what = "standard input is a terminal: name a file, or pipe samples in";
+            return Failure::arguments(what);
+        }
+        Ok(Input { name: "standard input".to_owned(), file: standard_input()?, regular: false })
     }
-    Ok(Input { name: "standard input".to_owned(), file: standard_input()?, regular: false })
 }
 
 /// The specification of the analysis.
@@ -198,4 +202,69 @@ fn analyse(
     }
     analysis.check().map_err(Error::from)?;
     Ok(analysis.outcome(stopped_by))
+}
+
+/// Prints the verdict of the shards measured by several machines, with the
+/// settings of the measurement; only `--fail-on` may differ.
+fn combine(args: &Analyze, called: &CommandLine, asked: &Spec, outputs: Outputs) -> CommandResult {
+    let (mut parts, mut left_out) = (Vec::new(), Vec::new());
+    for path in &args.samples.files {
+        let known = parts.len();
+        for file in files_of(path)? {
+            match part(&file) {
+                Ok(part) => parts.push(part),
+                Err(samples::Error::Shards(Misfit::NoShard { file: name, why }))
+                    if file != *path =>
+                {
+                    left_out.push(format!("{name} is left out: {why}"));
+                }
+                Err(error) => return Err(Error::from(error).into()),
+            }
+        }
+        if parts.len() == known {
+            let misfit =
+                Misfit::NoShard { file: text::path(path), why: "it contains none".to_owned() };
+            return Err(Error::from(samples::Error::from(misfit)).into());
+        }
+    }
+    let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
+    outcome.notices.extend(left_out.into_iter().map(|text| Notice::OfShards { text }));
+    if args.failure.0.fail_on.is_some() {
+        outcome.policy.fail_on.clone_from(&asked.policy.fail_on);
+    }
+    let mut ui = Ui::new();
+    outcome.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
+    ui.end();
+    give(args.format, outputs, &Readable::new(&outcome, called))?;
+    Ok(ExitKind::of(&outcome))
+}
+
+/// The files of samples in a folder, those of shards that were stopped, too; or the file itself.
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = fs_err::read_dir(path)?.map(|entry| Ok(entry?.path()));
+    let mut files: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
+    files.retain(|path| {
+        let name = path.to_string_lossy();
+        let samples = name.strip_suffix(".partial").unwrap_or(&name);
+        let is_beside = AGAIN.iter().any(|suffix| samples.ends_with(&format!(".{suffix}")));
+        samples.ends_with(".csv") && !is_beside
+    });
+    files.sort();
+    Ok(files)
+}
+
+/// Reads a shard and its companion.
+fn part(path: &Path) -> Result<ShardPart, samples::Error> {
+    let file = text::path(path);
+    let (companion, shard) = Companion::of_shard(path, &file)?;
+    let mut recording = Recording::new(None, companion.units.clone());
+    let read = |source| samples::Error::Read { file: file.clone(), source };
+    let text = std::fs::read(path).map_err(read)?;
+    if !text.trim_ascii().is_empty() {
+        recording.read(&mut text.as_slice(), &file)?;
+    }
+    Ok(ShardPart { file, shard, companion, recording })
 }

@@ -4,11 +4,11 @@ use cargo_cbdr::Error;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::bisect::{BisectEvent, BisectOptions, bisect};
+use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 
-use super::observe::random_seed;
-use super::request::request;
+use super::{random_seed, request};
 use crate::cli::Bisect;
 use crate::exit::{CommandResult, ExitKind};
 use crate::render::bisect::{described, json, print, tried};
@@ -17,8 +17,9 @@ use crate::ui::{Ui, text};
 
 /// Searches for the commit, as requested by the arguments.
 pub(crate) fn run(args: &Bisect, context: Context<'_>) -> CommandResult {
+    let request = request(args.settings.0.clone())?;
     let options = BisectOptions {
-        request: request(args.settings.0.clone(), None, args.filter.filter.clone())?,
+        request: Request { filter: args.filter.filter.clone(), ..request },
         good: args.good.clone(),
         bad: args.bad.clone(),
         parents: if args.all_parents { Parents::All } else { Parents::First },

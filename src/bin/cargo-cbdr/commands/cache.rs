@@ -1,13 +1,12 @@
 //! `cargo cbdr cache`: lists and removes what is kept.
 
 use std::io::Write;
-use std::path::Path;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::workspace::cache::{Cache, CachedRepository, Cleaned};
 use cargo_cbdr::workspace::git::Repo;
 
-use super::request::cache_dir;
+use super::{cache_dir, current_folder};
 use crate::cli;
 use crate::exit::{CommandResult, ExitKind};
 use crate::render::grid;
@@ -55,25 +54,21 @@ fn shown(kept: &CachedRepository) -> String {
 }
 
 fn clean(cache: &Cache, all: bool) -> CommandResult {
+    let cleaned = if all {
+        cache.clean().map_err(Error::from)?
+    } else {
+        let repo = Repo::discover(&current_folder()?).map_err(Error::from)?;
+        let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
+        vec![(repository.path().to_owned(), repository.clean().map_err(Error::from)?)]
+    };
     let mut ui = Ui::new();
-    if all {
-        for (folder, cleaned) in cache.clean().map_err(Error::from)? {
-            show(&mut ui, &folder, &cleaned);
-        }
-        return Ok(ExitKind::Success);
+    for (folder, cleaned) in cleaned {
+        let folder = text::path(&folder);
+        let (verb, what) = match cleaned {
+            Cleaned::Freed(freed) => ("Removed", format!("{} of {folder}", text::bytes(freed))),
+            Cleaned::InUse(holder) => ("Leaving", format!("{folder}, in use by {holder}")),
+        };
+        ui.status(verb, &what);
     }
-    let repo = Repo::discover(&super::current_folder()?).map_err(Error::from)?;
-    let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
-    show(&mut ui, repository.path(), &repository.clean().map_err(Error::from)?);
     Ok(ExitKind::Success)
-}
-
-fn show(ui: &mut Ui, folder: &Path, cleaned: &Cleaned) {
-    let folder = text::path(folder);
-    match cleaned {
-        Cleaned::Freed(freed) => {
-            ui.status("Removed", &format!("{} of {folder}", text::bytes(*freed)))
-        }
-        Cleaned::InUse(holder) => ui.status("Leaving", &format!("{folder}, in use by {holder}")),
-    }
 }

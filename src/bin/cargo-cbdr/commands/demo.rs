@@ -12,8 +12,8 @@ use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::make::Maker;
 use cargo_cbdr::{Error, Options};
 
-use super::observe::{KeepRuns, Observed, observed, random_seed};
-use super::request::request_in;
+use super::compare::{KeepRuns, Observed, observed};
+use super::{random_seed, request};
 use crate::exit::{CommandResult, ExitKind};
 use crate::render;
 use crate::render::readable::{CommandLine, Readable};
@@ -58,9 +58,10 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> CommandResult {
     writeln!(out)?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
+        folder: repository,
         cache: Some(folder.path().join("cache")),
         env: environment(),
-        ..request_in(repository, flags)?
+        ..request(flags)?
     };
     let options = Options { request, seed: random_seed(), ..Options::default() };
     let result = observed(&options, KeepRuns::default(), context, &mut ui);

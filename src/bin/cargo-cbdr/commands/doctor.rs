@@ -5,8 +5,7 @@ use cargo_cbdr::exec::process::environment;
 use cargo_cbdr::flows::doctor::{DoctorOptions, examine};
 use cargo_cbdr::settings::values::Time;
 
-use super::observe::random_seed;
-use super::{WORK, call_of_ourselves};
+use super::{WORK, call_of_ourselves, random_seed};
 use crate::cli::Doctor;
 use crate::exit::{CommandResult, ExitKind};
 use crate::render::doctor::{json, print};

@@ -5,11 +5,12 @@ use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::history::note::SkippedLines;
 use cargo_cbdr::flows::history::{self, check, list, record, sync};
 use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::abbreviated;
 use cargo_cbdr::workspace::git::line::Parents;
 use cargo_cbdr::workspace::git::notes::Merged;
 
-use super::request::request;
+use super::request;
 use crate::cli;
 use crate::exit::{CommandResult, ExitKind};
 use crate::output::OutputFile;
@@ -37,7 +38,8 @@ fn parents(all: bool) -> Parents {
 fn record(args: &cli::RecordArgs, context: Context<'_>) -> CommandResult {
     let flags =
         Table { metrics: args.metric.clone(), show: args.show.clone(), ..args.settings.0.clone() };
-    let request = request(flags, args.rev.clone(), args.filter.filter.clone())?;
+    let filter = args.filter.filter.clone();
+    let request = Request { head: args.rev.clone(), filter, ..request(flags)? };
     let options = record::RecordOptions { request, runs: args.runs };
     let mut ui = Ui::new();
     let outcome = record::record(&options, context, &mut |event| match event {
@@ -60,7 +62,7 @@ fn check(args: &cli::Check, context: Context<'_>) -> CommandResult {
     let flags =
         Table { base: args.base.clone(), metrics: args.metric.clone(), ..args.failure.0.clone() };
     let options = check::CheckOptions {
-        request: request(flags, args.rev.clone(), None)?,
+        request: Request { head: args.rev.clone(), ..request(flags)? },
         baseline: args.baseline.clone(),
         z_threshold: args.z_threshold,
         min_history: args.min_history as usize,
@@ -76,7 +78,7 @@ fn check(args: &cli::Check, context: Context<'_>) -> CommandResult {
 fn list(args: &cli::List, context: Context<'_>) -> CommandResult {
     let flags = Table { metrics: args.metric.clone(), ..Table::default() };
     let options = list::ListOptions {
-        request: request(flags, args.rev.clone(), None)?,
+        request: Request { head: args.rev.clone(), ..request(flags)? },
         commits: args.commits as usize,
         parents: parents(args.all_parents),
         benchmark: args.benchmark.clone(),
@@ -96,7 +98,7 @@ fn list(args: &cli::List, context: Context<'_>) -> CommandResult {
 }
 
 fn annotate(args: &cli::Annotate) -> CommandResult {
-    let request = request(Table::default(), None, None)?;
+    let request = request(Table::default())?;
     let (commit, what) = match &args.change {
         Some(why) => (history::annotate(&request, &args.rev, why)?, why.trim().to_owned()),
         None => {
@@ -109,21 +111,21 @@ fn annotate(args: &cli::Annotate) -> CommandResult {
 }
 
 fn export(args: &cli::Export) -> CommandResult {
-    let (notes, skipped) = history::all_notes(&request(Table::default(), None, None)?)?;
+    let (notes, skipped) = history::all_notes(&request(Table::default())?)?;
     warn_of_skipped(&skipped);
     history_export::print(&notes, args.format)?;
     Ok(ExitKind::Success)
 }
 
 fn push(args: &cli::Sync, context: Context<'_>) -> CommandResult {
-    let pushed = sync::push(&request(Table::default(), None, None)?, &args.remote, context)?;
+    let pushed = sync::push(&request(Table::default())?, &args.remote, context)?;
     let had_all = if pushed.is_pushed { "" } else { ", which already had all of them" };
     print_merged("Pushed", &format!("{}{had_all}", args.remote), pushed.merged);
     Ok(ExitKind::Success)
 }
 
 fn pull(args: &cli::Sync, context: Context<'_>) -> CommandResult {
-    let merged = sync::pull(&request(Table::default(), None, None)?, &args.remote, context)?;
+    let merged = sync::pull(&request(Table::default())?, &args.remote, context)?;
     print_merged("Pulled", &args.remote, merged);
     Ok(ExitKind::Success)
 }

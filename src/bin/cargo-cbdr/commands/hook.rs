@@ -194,7 +194,8 @@ fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
         Ok(word) => Ok(word.into_owned()),
         Err(_) => Failure::arguments("an argument contains a zero byte"),
     };
-    let mut command = format!("cargo-cbdr hook run --time-limit {}", quoted(&args.time_limit)?);
+    let mut command =
+        format!("cargo-cbdr hook run --time-limit {}", quoted(args.time_limit.text())?);
     for (number, word) in args.args.iter().enumerate() {
         command += if number == 0 { " -- " } else { " " };
         command += &quoted(word)?;
@@ -217,7 +218,7 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 /// Compares what git is about to push, one branch after the other. The first regression, or
 /// the first branch that can't be compared, stops the push.
 fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -> CommandResult {
-    let (limit, _) = parse(args)?;
+    let (limit, parsed) = parse(args)?;
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
     let pushes = pushes(&lines).map_err(|line| {
@@ -229,7 +230,7 @@ fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -
     for Push { commit, remote_branch, remote_commit, .. } in pushes {
         let what = format!("{remote_branch}: compared first (`--no-verify` skips that)");
         ui.status("Pushing", &what);
-        let (_, mut compare) = parse(args)?;
+        let mut compare = parsed.clone();
         compare.sides.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
         compare.sides.fallback_base = remote_commit;
@@ -244,16 +245,18 @@ fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -
 
 /// Parses the time limit and the arguments of `compare`, and rejects what a hook can't call.
 fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare), Failure> {
-    let limit = Written::<Time>::from(time_limit.as_str());
-    let Time(limit) = limit.read("time-limit")?;
+    let Time(limit) = time_limit.read("time-limit")?;
     let compare = cli::compare(args).map_err(|error| {
         // What this prints begins with the same word.
         let text = error.to_string();
         Failure::Arguments(text.trim_start_matches("error: ").trim_end().to_owned())
     })?;
-    if compare.sides.head.is_some() || compare.sides.dirty || compare.sides.aa {
-        let what = "a hook compares what is pushed: leave out --head, --dirty and --aa";
-        return Failure::arguments(what);
+    let is_of_others = compare.sides.head.is_some() || compare.sides.dirty || compare.sides.aa;
+    if is_of_others || compare.packed.is_some() || compare.dry_run {
+        return Failure::arguments(
+            "a hook compares what is pushed: leave out --head, --dirty, --aa, --packed and \
+             --dry-run",
+        );
     }
     Ok((limit, compare))
 }

@@ -17,7 +17,7 @@ use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::text_diff::unified;
 
-use super::request::request;
+use super::request;
 use crate::cli::Init;
 use crate::exit::{CommandResult, ExitKind};
 use crate::output;
@@ -51,7 +51,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     let time = humantime::parse_duration(&args.try_for).map_err(|error| {
         Failure::Arguments(format!("invalid --try-for `{}`: {error}", args.try_for))
     })?;
-    let request = request(args.settings.0.clone(), None, None)?;
+    let request = request(args.settings.0.clone())?;
     let mut proposal = propose(&request, context)?;
     let workflow = args.ci.map(|service| workflow::change(service, args, &proposal)).transpose()?;
     let mut changes = Vec::new();
@@ -157,20 +157,15 @@ fn choose_values(
 
 /// Reports what is chosen without a trial.
 fn show_chosen(ui: &mut Ui, chosen: &Candidate, others: &[Candidate]) {
-    let name = |Candidate { target, harness, is_unstable, .. }: &Candidate| {
+    let name = |Candidate { target, package, harness, is_unstable, .. }: &Candidate| {
         let nightly = if *is_unstable { ", for nightly compilers" } else { "" };
-        format!("{target} ({}{nightly})", harness.name())
+        format!("{target} ({}{nightly}) of `{package}`", harness.name())
     };
-    ui.status("Choosing", &format!("{} of `{}`", name(chosen), chosen.package));
-    if others.is_empty() {
-        return;
+    ui.status("Choosing", &name(chosen));
+    if !others.is_empty() {
+        let others = text::first_few(others.iter().map(name));
+        ui.status("Leaving", &format!("{others}; `-p` and `--bench` choose another"));
     }
-    let other = |other: &Candidate| match other.package == chosen.package {
-        true => name(other),
-        false => format!("{} of `{}`", name(other), other.package),
-    };
-    let others = text::first_few(others.iter().map(other));
-    ui.status("Leaving", &format!("{others}; `-p` and `--bench` choose another"));
 }
 
 /// A line for each target that was tried.

@@ -3,30 +3,32 @@
 mod analyze;
 mod bisect;
 mod cache;
-mod combine;
 mod compare;
 mod demo;
 mod doctor;
 mod history;
 mod hook;
 mod init;
-mod observe;
 mod pack;
 mod plot;
-mod repeat;
-mod request;
 mod sample;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
+use anstream::ColorChoice;
 use cargo_cbdr::exec::execution::Context;
-use cargo_cbdr::exec::process::{Helper, Interrupt};
+use cargo_cbdr::exec::process::{self, Helper, Interrupt};
+use cargo_cbdr::exec::system;
+use cargo_cbdr::settings::options::check;
+use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::workspace::{self, Request};
 
 use crate::cli::{self, CliCommand};
 use crate::exit::{CommandResult, ExitKind};
 use crate::render::readable::CommandLine;
-use crate::ui::{Failure, verbosity};
+use crate::ui::{Failure, about, verbosity};
 
 /// The argument with which cargo calls this program as a runner.
 const CAPTURE: &str = "__capture";
@@ -47,14 +49,9 @@ const WORK: &str = "__work";
 pub(crate) fn run() -> CommandResult {
     let mut args = std::env::args_os().skip(1);
     match args.next().as_ref().and_then(|first| first.to_str()) {
-        Some(LINK) => cargo_cbdr::workspace::record_link(args)?,
-        Some(CAPTURE) => {
-            let env = cargo_cbdr::exec::process::environment();
-            cargo_cbdr::workspace::record_invocation(args, env.into_iter())?;
-        }
-        Some(TRACE) => {
-            return Ok(ExitKind::Traced(cargo_cbdr::exec::process::trace::trace(args)?));
-        }
+        Some(LINK) => workspace::record_link(args)?,
+        Some(CAPTURE) => workspace::record_invocation(args, process::environment().into_iter())?,
+        Some(TRACE) => return Ok(ExitKind::Traced(process::trace::trace(args)?)),
         Some(WORK) => {
             let rounds = args.next().and_then(|rounds| rounds.to_str()?.parse().ok());
             cargo_cbdr::flows::doctor::work(rounds.unwrap_or_default());
@@ -64,7 +61,7 @@ pub(crate) fn run() -> CommandResult {
             // While this process is small: see `process`. What is above starts no programs, and a
             // tracer would mistake the helper's end for that of its program.
             let helper = Helper::start();
-            let failed = |error| crate::ui::about("could not start the helper process", &error);
+            let failed = |error| about("could not start the helper process", &error);
             return run_command(&helper.map_err(failed)?);
         }
     }
@@ -80,8 +77,8 @@ fn run_command(helper: &Helper) -> CommandResult {
         }
     };
     verbosity::choose(&cli.display)?;
-    let interrupt = Interrupt::listen()
-        .map_err(|error| crate::ui::about("could not listen for signals", &error))?;
+    let failed = |error| about("could not listen for signals", &error);
+    let interrupt = Interrupt::listen().map_err(failed)?;
     let context = Context { helper, interrupt: &interrupt };
     let called = CommandLine::new(std::env::args_os().skip(1));
     let outcome = match cli.command {
@@ -116,38 +113,63 @@ fn man(command: Option<&str>) -> CommandResult {
     Ok(written(cli::man(command).ok_or_else(unknown)?)?)
 }
 
-fn written(page: std::io::Result<Vec<u8>>) -> std::io::Result<ExitKind> {
-    std::io::stdout().lock().write_all(&page?)?;
+fn written(page: io::Result<Vec<u8>>) -> io::Result<ExitKind> {
+    io::stdout().lock().write_all(&page?)?;
     Ok(ExitKind::Success)
+}
+
+/// A request for HEAD in the current folder, with these `flags`.
+fn request(flags: Table) -> Result<Request, Failure> {
+    // Reported before anything is checked out, as an error of the command line.
+    check(&flags)?;
+    Ok(Request {
+        folder: current_folder()?,
+        flags,
+        cache: cache_dir(),
+        env: environment(),
+        capture: call_of_ourselves(CAPTURE)?,
+        record_link: call_of_ourselves(LINK)?,
+        trace: call_of_ourselves(TRACE)?,
+        ..Request::default()
+    })
+}
+
+/// The cache's place, if the environment sets one.
+fn cache_dir() -> Option<PathBuf> {
+    std::env::var_os("CBDR_CACHE_DIR").filter(|place| !place.is_empty()).map(PathBuf::from)
 }
 
 /// The environment of this program. Settings for quiet and colours are passed on to cargo,
 /// too.
 fn environment() -> Vec<(OsString, OsString)> {
-    let mut env = cargo_cbdr::exec::process::environment();
-    let color = match anstream::ColorChoice::global() {
-        anstream::ColorChoice::Always => Some("always"),
-        anstream::ColorChoice::Never => Some("never"),
-        _ => None,
+    let mut env = process::environment();
+    let mut set = |name: &str, value: &str| {
+        env.retain(|(other, _)| other != name);
+        env.push((name.into(), value.into()));
     };
-    if let Some(color) = color {
-        env.retain(|(name, _)| name != "CARGO_TERM_COLOR");
-        env.push(("CARGO_TERM_COLOR".into(), color.into()));
+    match ColorChoice::global() {
+        ColorChoice::Always => set("CARGO_TERM_COLOR", "always"),
+        ColorChoice::Never => set("CARGO_TERM_COLOR", "never"),
+        _ => {}
     }
     if verbosity::verbosity().is_quiet {
-        env.retain(|(name, _)| name != "CARGO_TERM_QUIET" && name != "CARGO_TERM_VERBOSE");
-        env.push(("CARGO_TERM_QUIET".into(), "true".into()));
+        set("CARGO_TERM_QUIET", "true");
+        env.retain(|(name, _)| name != "CARGO_TERM_VERBOSE");
     }
     env
 }
 
 /// The folder in which the program was called.
-fn current_folder() -> std::io::Result<std::path::PathBuf> {
-    std::env::current_dir()
-        .map_err(|error| crate::ui::about("could not find the working directory", &error))
+fn current_folder() -> io::Result<PathBuf> {
+    std::env::current_dir().map_err(|error| about("could not find the working directory", &error))
 }
 
 /// The command that calls this program with an internal argument.
-fn call_of_ourselves(word: &str) -> std::io::Result<Vec<OsString>> {
+fn call_of_ourselves(word: &str) -> io::Result<Vec<OsString>> {
     Ok(vec![std::env::current_exe()?.into(), word.into()])
+}
+
+/// An unpredictable seed, below 2^53 so that JSON can represent it.
+fn random_seed() -> u64 {
+    system::random() >> 11
 }

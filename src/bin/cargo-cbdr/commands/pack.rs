@@ -7,8 +7,7 @@ use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::{Packed, pack};
 
 use super::compare::with_sides;
-use super::observe::random_seed;
-use super::request::request;
+use super::{random_seed, request};
 use crate::cli::Pack;
 use crate::exit::{CommandResult, ExitKind};
 use crate::ui::{Failure, Ui, text};
@@ -21,9 +20,9 @@ pub(crate) fn run(args: &Pack, context: Context<'_>) -> CommandResult {
     let Some(file) = file else {
         return Failure::arguments("name the file to write: `cargo cbdr pack [BASE] FILE`");
     };
-    let request = request(flags, args.sides.head.clone(), None)?;
+    let request = with_sides(request(flags)?, &args.sides);
     let seed = args.seed.seed.unwrap_or_else(random_seed);
-    let options = Options { request: with_sides(request, &args.sides), seed, ..Options::default() };
+    let options = Options { request, seed, ..Options::default() };
     let packed = pack(&options, (&file, args.layouts), context, &mut |event| ui.show(&event));
     ui.end();
     let Packed { bytes, seconds, affected, unaffected, layouts } = packed?;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::Interrupt;
-use cargo_cbdr::model::{Metric, StoppedBy};
+use cargo_cbdr::model::{Metric, Outcome, StoppedBy};
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
 use cargo_cbdr::settings::table::Table;
 
 use super::analyze::{self, Input};
-use crate::cli::{DecisionRule, Format, Plot};
+use crate::cli::{DecisionRule, Format, Plot, SampleArgs};
 use crate::exit::{CommandResult, ExitKind};
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
@@ -31,7 +31,9 @@ pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> C
         recording.read(&mut text.as_slice(), name).map_err(Error::from)?;
     }
     if page.is_some() {
-        return paint(args, called, outputs, &texts, &recording);
+        let outcome = outcome(&args.samples, &texts)?;
+        outputs.write(&Readable::new(&outcome, called), &recording)?;
+        return Ok(ExitKind::Success);
     }
     if recording.labels().next().is_none() {
         return Err(Error::from(samples::Error::NoRow).into());
@@ -45,15 +47,9 @@ pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> C
     Ok(ExitKind::Success)
 }
 
-/// Writes the page: the result of `analyze`, and the samples.
-fn paint(
-    args: &Plot,
-    called: &CommandLine,
-    outputs: Outputs,
-    texts: &[Text],
-    recording: &Recording,
-) -> CommandResult {
-    let spec = analyze::spec(&args.samples, DecisionRule::Evidence, &Table::default())?;
+/// The result of `analyze`.
+fn outcome(args: &SampleArgs, texts: &[Text]) -> Result<Outcome, Failure> {
+    let spec = analyze::spec(args, DecisionRule::Evidence, &Table::default())?;
     let mut analysis = Analysis::new(spec, texts.len());
     if analysis.needs_first_pass() {
         let files = texts.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
@@ -63,8 +59,7 @@ fn paint(
         analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;
     }
     analysis.check().map_err(Error::from)?;
-    outputs.write(&Readable::new(&analysis.outcome(StoppedBy::MaxPairs), called), recording)?;
-    Ok(ExitKind::Success)
+    Ok(analysis.outcome(StoppedBy::MaxPairs))
 }
 
 /// The name of a file in messages, and its content.

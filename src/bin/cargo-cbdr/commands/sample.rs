@@ -11,7 +11,7 @@ use cargo_cbdr::samples::csv::CsvText;
 use cargo_cbdr::settings::options;
 use cargo_cbdr::settings::table::Table;
 
-use super::observe::random_seed;
+use super::random_seed;
 use crate::cli::Sample;
 use crate::exit::{CommandResult, ExitKind};
 use crate::ui::{Failure, Ui};

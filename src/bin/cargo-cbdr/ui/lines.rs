@@ -37,13 +37,6 @@ pub(super) struct View {
     pub(super) gauge: Option<Gauge>,
 }
 
-impl View {
-    /// A view of these lines alone.
-    pub(super) fn of(lines: Vec<String>) -> Self {
-        View { lines, gauge: None }
-    }
-}
-
 /// A bar that fills up, between two texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gauge {
@@ -66,31 +59,26 @@ impl Gauge {
 
 type GatingMetric<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
-/// The lines for a terminal of `width` columns and `height` rows: one for each gating
+/// What is drawn on a terminal of so many columns and rows: a line for each gating
 /// metric, or for the undecided ones if there are too many, all on a scale that reaches `reach`
 /// to either side of no change; then one for all together.
-pub(super) fn live(snapshot: &Snapshot, reach: f64, width: usize, height: usize) -> View {
-    // Room for the `^C` that a terminal shows after the last line.
-    let width = width.saturating_sub(2);
-    let gating = gating(snapshot);
-    let gauge = Some(gauge(snapshot, &gating, width));
-    View { lines: metric_lines(snapshot, &gating, reach, width, height), gauge }
-}
-
-/// The progress of a comparison without its metrics.
-pub(super) fn gauge_of(snapshot: &Snapshot, width: usize) -> Gauge {
-    gauge(snapshot, &gating(snapshot), width.saturating_sub(2))
+pub(super) fn live(snapshot: &Snapshot, reach: f64, size: (usize, usize)) -> View {
+    View { lines: metric_lines(snapshot, reach, size), gauge: Some(gauge(snapshot, size.0)) }
 }
 
 /// The last state of a comparison: the same without a bar.
-pub(super) fn last(snapshot: &Snapshot, reach: f64, width: usize, height: usize) -> Vec<String> {
-    let width = width.saturating_sub(2);
-    let gating = gating(snapshot);
-    let mut lines = metric_lines(snapshot, &gating, reach, width, height);
+pub(super) fn last(snapshot: &Snapshot, reach: f64, size: (usize, usize)) -> Vec<String> {
+    let (width, gating) = (usable(size.0), gating(snapshot));
+    let mut lines = metric_lines(snapshot, reach, size);
     let joined = texts(snapshot, &gating).map(|(before, after)| format!("  {before}; {after}"));
     let count = joined.into_iter().find(|line| width::columns(line) < width);
     lines.push(cut(&count.unwrap_or_else(|| format!("  {}", verdicts(&gating))), width));
     lines
+}
+
+/// The width without room for the `^C` that a terminal shows after the last line.
+fn usable(width: usize) -> usize {
+    width.saturating_sub(2)
 }
 
 /// How far the scale has to reach: some times the largest threshold, and to the estimates that are
@@ -115,15 +103,10 @@ pub(super) fn reach(snapshot: &Snapshot) -> f64 {
 }
 
 /// The lines of the metrics, all on the same scale, and below them what the scale shows.
-fn metric_lines(
-    snapshot: &Snapshot,
-    gating: &[GatingMetric<'_>],
-    reach: f64,
-    width: usize,
-    height: usize,
-) -> Vec<String> {
+fn metric_lines(snapshot: &Snapshot, reach: f64, (width, height): (usize, usize)) -> Vec<String> {
+    let width = usable(width);
     // Lines for the scale and for all together, and one for the cursor.
-    let shown = shown(gating, MANY.min(height.saturating_sub(3)).max(1));
+    let shown = shown(&gating(snapshot), MANY.min(height.saturating_sub(3)).max(1));
     let names: Vec<String> = shown.iter().map(|one| text::line(&name(snapshot, *one))).collect();
     let longest = names.iter().map(|name| width::columns(name)).max().unwrap_or(0);
     let columns = Columns::new(width, longest, reach);
@@ -134,7 +117,8 @@ fn metric_lines(
 }
 
 /// The pairs towards the least number for a verdict, and then the time towards the end.
-fn gauge(snapshot: &Snapshot, gating: &[GatingMetric<'_>], width: usize) -> Gauge {
+pub(super) fn gauge(snapshot: &Snapshot, width: usize) -> Gauge {
+    let (width, gating) = (usable(width), &gating(snapshot));
     let least = snapshot.least_pairs;
     let pairs = |benchmark: &BenchmarkResult| benchmark.pairs.min(least);
     let done: u64 = gating.iter().map(|(benchmark, _)| pairs(benchmark)).sum();
@@ -202,14 +186,13 @@ pub(super) fn log(snapshot: &Snapshot, most: usize) -> Vec<LogLine> {
     let (of_suite, others): (Vec<_>, Vec<_>) = gating.iter().copied().partition(is_of_suite);
     let are_many = others.len() > most;
     let alone = if are_many { of_suite } else { gating };
-    let mut lines: Vec<_> = alone.iter().map(|metric| log_line(snapshot, *metric)).collect();
-    if are_many {
+    let together = are_many.then(|| {
         let pairs: u64 = snapshot.benchmarks.iter().map(|benchmark| benchmark.pairs).sum();
         let [(before, after), ..] = texts(snapshot, &others);
         let text = format!("{before}; {after}");
-        lines.push(LogLine { text, news: format!("{pairs} {}", verdicts(&others)) });
-    }
-    lines
+        LogLine { text, news: format!("{pairs} {}", verdicts(&others)) }
+    });
+    alone.into_iter().map(|metric| log_line(snapshot, metric)).chain(together).collect()
 }
 
 /// A line that would be too long loses its end, and its colours with it.
@@ -503,8 +486,7 @@ mod tests {
     }
 
     fn drawn(snapshot: &Snapshot, width: usize) -> String {
-        let only = gating(snapshot)[0];
-        plain(&metric_lines(snapshot, &[only], reach(snapshot), width, 24)[0])
+        plain(&metric_lines(snapshot, reach(snapshot), (width, 24))[0])
     }
 
     #[test]
@@ -524,7 +506,7 @@ mod tests {
     #[test]
     fn the_scale_shows_the_interval_against_the_threshold() {
         let view = |snapshot: &Snapshot, width| -> Vec<String> {
-            live(snapshot, reach(snapshot), width, 24)
+            live(snapshot, reach(snapshot), (width, 24))
                 .lines
                 .iter()
                 .map(|line| plain(line))
@@ -580,7 +562,7 @@ mod tests {
         many.benchmarks[10].metrics[0].summary.lower = None;
         assert!(shown(&gating(&many), 4).iter().all(|(benchmark, _)| benchmark.name != "worst"));
         assert_eq!(shown(&gating(&many), 2).len(), 2);
-        let counted = |width| last(&many, 0.1, width, 24).pop().unwrap();
+        let counted = |width| last(&many, 0.1, (width, 24)).pop().unwrap();
         for (width, rest) in [
             (80, "; up to 12 pairs; 3.2s/5m, ~8s left"),
             (66, "; up to 12 pairs; ~8s left"),
@@ -601,20 +583,20 @@ mod tests {
         many.benchmarks[3].metrics[0].summary.upper = Some(0.2);
         for width in 1..200 {
             for line in
-                last(&many, 0.1, width, 24).into_iter().chain(live(&many, 0.1, width, 24).lines)
+                last(&many, 0.1, (width, 24)).into_iter().chain(live(&many, 0.1, (width, 24)).lines)
             {
                 let length = width::columns(&line);
                 assert!(length < width.max(1) || length == 0, "{width}: {line}");
             }
         }
         for width in [40, 60, 80, 120] {
-            let lines = live(&many, 0.1, width, 24).lines;
+            let lines = live(&many, 0.1, (width, 24)).lines;
             let marks: Vec<Option<usize>> =
                 lines[..5].iter().map(|line| plain(line).chars().position(|c| c == '┃')).collect();
             assert!(marks[0].is_some() && marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
         }
         // On a low one, what is open is drawn, as far as it goes.
-        assert_eq!(last(&many, 0.1, 80, 5).len(), 4);
+        assert_eq!(last(&many, 0.1, (80, 5)).len(), 4);
     }
 
     #[test]
@@ -700,18 +682,21 @@ mod tests {
         let mut many = snapshot(None, 0.3, None);
         many.benchmarks = vec![many.benchmarks[0].clone(); 30];
         (many.least_pairs, many.remaining) = (14, None);
-        let view = live(&many, 0.1, 80, 24);
+        let view = live(&many, 0.1, (80, 24));
         assert_eq!(view.lines, [""; 0]);
         let gauge = view.gauge.unwrap();
         assert_eq!(gauge.before, "30 undecided; 12 of at least 14 pairs");
         assert_eq!((gauge.done, gauge.of, gauge.after.as_str()), (360, 420, "3.2s/5m"));
-        assert_eq!(last(&many, 0.1, 80, 24), ["  30 undecided; 12 of at least 14 pairs; 3.2s/5m"]);
+        assert_eq!(
+            last(&many, 0.1, (80, 24)),
+            ["  30 undecided; 12 of at least 14 pairs; 3.2s/5m"]
+        );
         // Then the time to the forecast end.
         for benchmark in &mut many.benchmarks {
             benchmark.pairs = 14;
         }
         many.remaining = Some(8.0);
-        let gauge = live(&many, 0.1, 80, 24).gauge.unwrap();
+        let gauge = live(&many, 0.1, (80, 24)).gauge.unwrap();
         assert_eq!((gauge.done, gauge.of), (3200, 11_200));
         assert_eq!(gauge.before, "30 undecided; up to 14 pairs");
         assert_eq!(gauge.after, "3.2s/5m, ~8s left");
@@ -723,7 +708,7 @@ mod tests {
             let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
             many.benchmarks = vec![many.benchmarks[0].clone(); count];
             for terminal in 1..200 {
-                let gauge = live(&many, 0.1, terminal, 24).gauge.unwrap();
+                let gauge = live(&many, 0.1, (terminal, 24)).gauge.unwrap();
                 let parts = width::columns(&gauge.before) + width::columns(&gauge.after) + 5;
                 let bar = gauge.bar(terminal.saturating_sub(2)).unwrap_or(0);
                 assert!(bar == 0 || parts + bar <= terminal, "{terminal}: {gauge:?}");
@@ -748,14 +733,14 @@ mod tests {
         many.benchmarks = vec![many.benchmarks[0].clone(); 3];
         many.benchmarks[2].name = "slow".to_owned();
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
-        let lines = live(&many, 0.1, 100, 24).lines;
+        let lines = live(&many, 0.1, (100, 24)).lines;
         let red = verdict_style(Verdict::Regression);
         assert!(lines[0].starts_with(&format!("  {red}slow")), "{lines:?}");
     }
 
     /// A frame as a terminal of so many columns shows it, without colours.
     fn frame(snapshot: &Snapshot, width: usize) -> String {
-        let View { mut lines, gauge } = live(snapshot, reach(snapshot), width, 24);
+        let View { mut lines, gauge } = live(snapshot, reach(snapshot), (width, 24));
         let Gauge { before, done, of, after } = gauge.unwrap();
         let bar = Gauge { before: before.clone(), done, of, after: after.clone() };
         let bar = bar.bar(width.saturating_sub(2)).unwrap_or(0);

@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 use super::fold::{error_width, folded};
 use super::frame::Frame;
 use super::lines::{self, FEW, Gauge, View};
-use super::verbosity::Verbosity;
+use super::verbosity::{Verbosity, verbosity};
 use super::width::plain;
 use super::{GOOD, Place, status_line, text};
 use crate::cli::ProgressForm;
@@ -64,13 +64,14 @@ impl LiveLines {
         }
     }
 
-    /// Prints a permanent line above the live lines. If the terminal is too narrow,
-    /// continuation lines are indented by `indent`.
+    /// Prints a permanent line above the live lines, unless the program is to be quiet. If the
+    /// terminal is too narrow, continuation lines are indented by `indent`.
     pub(crate) fn print(&mut self, line: &str, indent: usize) {
         let line = folded(line, error_width(), indent);
         match self {
             LiveLines::Terminal(terminal) => return terminal.print(&line),
             LiveLines::Log { steps, .. } => *steps = (Instant::now(), LogPace::default()),
+            LiveLines::None if verbosity().is_quiet => return,
             LiveLines::None => {}
         }
         let _ = writeln!(anstream::stderr().lock(), "{line}");
@@ -84,7 +85,7 @@ impl LiveLines {
             LiveLines::Terminal(terminal) => {
                 let text = format!("{} {}", verb.to_lowercase(), text::line(thing));
                 terminal.show(match place.zip(number) {
-                    None => View::of(vec![format!("  {text}")]),
+                    None => View { lines: vec![format!("  {text}")], gauge: None },
                     Some(((done, of), after)) => {
                         let (done, of) = (done as u64, of as u64);
                         let gauge = Some(Gauge { before: text, done, of, after });
@@ -114,10 +115,10 @@ impl LiveLines {
                 if !terminal.draws.allows(elapsed) {
                     return;
                 }
+                let snapshot = progress.snapshot();
                 match plan.is_longer {
-                    true => terminal
-                        .show_gauge(Some(lines::gauge_of(&progress.snapshot(), terminal_size().0))),
-                    false => terminal.draw(progress.snapshot(), plan.is_over_layouts),
+                    true => terminal.show_gauge(Some(lines::gauge(&snapshot, terminal_size().0))),
+                    false => terminal.draw(snapshot, plan.is_over_layouts),
                 }
             }
             LiveLines::Log { pace, most, said, .. } => {
@@ -147,13 +148,13 @@ impl LiveLines {
             }
         }
         let lines = terminal.last_lines();
-        terminal.show(View::of(lines));
+        terminal.show(View { lines, gauge: None });
     }
 
     /// Replaces the previous lines by others, on a terminal.
     pub(crate) fn show(&mut self, lines: Vec<String>) {
         if let LiveLines::Terminal(terminal) = self {
-            terminal.show(View::of(lines));
+            terminal.show(View { lines, gauge: None });
         }
     }
 
@@ -214,22 +215,20 @@ impl Terminal {
     /// The lines of the last state of a comparison, if there is one.
     fn last_lines(&mut self) -> Vec<String> {
         let Some(last) = &self.last else { return Vec::new() };
-        let (width, height) = terminal_size();
         self.reach = self.reach.max(lines::reach(last));
-        lines::last(last, self.reach, width, height)
+        lines::last(last, self.reach, terminal_size())
     }
 
     fn draw(&mut self, mut snapshot: Snapshot, is_over_layouts: bool) {
         if !is_over_layouts {
             self.over_layouts.iter().for_each(|over| lines::overrule(&mut snapshot, over));
         }
-        let (width, height) = terminal_size();
         let reach = self.reach.max(lines::reach(&snapshot));
         // What is measured again must not squeeze what comes after it.
         if !is_over_layouts {
             self.reach = reach;
         }
-        self.show(lines::live(&snapshot, reach, width, height));
+        self.show(lines::live(&snapshot, reach, terminal_size()));
     }
 
     fn show(&mut self, View { lines, gauge }: View) {

@@ -13,7 +13,7 @@ pub(crate) mod verbosity;
 pub(crate) mod width;
 
 use std::error::Error as StdError;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::iter::successors;
 
 use anstyle::{AnsiColor, Style};
@@ -49,7 +49,7 @@ pub(crate) enum Failure {
     Arguments(String),
     /// An output that could not be written.
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     /// Something that can't be done here.
     #[error("{0}")]
     Refused(String),
@@ -75,31 +75,28 @@ impl From<cargo_cbdr::settings::Error> for Failure {
 }
 
 /// A system error with its context.
-pub(crate) fn about(what: &str, error: &std::io::Error) -> std::io::Error {
-    std::io::Error::new(error.kind(), format!("{what}: {error}"))
+pub(crate) fn about(what: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
 /// Prints what went wrong; returns the exit code.
 pub(crate) fn failure(failure: &Failure) -> ExitKind {
-    let (printed, hint) = match failure {
-        Failure::Library(error) => (error.child_output(), error.hint()),
-        Failure::Usage(error) => (None, error.hint()),
+    let (exit, stderr, hint) = match failure {
+        Failure::Library(error) => {
+            // Of a table, it would be the error of a side.
+            let is_usage = matches!(error.as_kind(), Some(TooFewPairs { .. }));
+            let exit = if is_usage { ExitKind::Usage } else { ExitKind::Failed };
+            (exit, error.child_output(), error.hint())
+        }
+        Failure::Usage(error) => (ExitKind::Usage, None, error.hint()),
+        Failure::Arguments(_) => (ExitKind::Usage, None, None),
         // The reader is gone and wants no more.
-        Failure::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            return ExitKind::Success;
-        }
-        Failure::Io(error) => (None, shortage(error).map(str::to_owned)),
-        Failure::Arguments(_) | Failure::Refused(_) => (None, None),
+        Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => return ExitKind::Success,
+        Failure::Io(error) => (ExitKind::Failed, None, shortage(error).map(str::to_owned)),
+        Failure::Refused(_) => (ExitKind::Failed, None, None),
     };
-    print_error(failure, printed, hint);
-    match failure {
-        Failure::Usage(_) | Failure::Arguments(_) => ExitKind::Usage,
-        // Of a table, it would be the error of a side.
-        Failure::Library(error) if matches!(error.as_kind(), Some(TooFewPairs { .. })) => {
-            ExitKind::Usage
-        }
-        _ => ExitKind::Failed,
-    }
+    print_error(failure, stderr, hint);
+    exit
 }
 
 /// Makes a panic end the program like any other failure. A release aborts on a panic, because
@@ -108,15 +105,11 @@ pub(crate) fn report_bugs() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
-        let mut err = anstream::stderr().lock();
-        print_text(&mut err, &format!("{BAD}error{BAD:#}: "), "this is a bug in cargo-cbdr");
-        print_text(&mut err, &format!("{HINT}hint{HINT:#}: "), &bug_hint());
+        let bug = Failure::Refused("this is a bug in cargo-cbdr".to_owned());
+        let issues = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
+        print_error(&bug, None, Some(format!("report it with the lines above: {issues}")));
         std::process::exit(ExitKind::Failed.code().into());
     }));
-}
-
-fn bug_hint() -> String {
-    format!("report it with the lines above: {}/issues", env!("CARGO_PKG_REPOSITORY"))
 }
 
 /// Prints an error with its causes, the last lines of a program's standard error, and a hint.
@@ -177,7 +170,9 @@ fn status_line(style: Style, verb: &str, thing: &str) -> String {
 /// Shows what happens while something runs.
 pub(crate) struct Ui {
     live: LiveLines,
-    is_live_only: bool,
+    /// Whether only the live lines are shown, because the rest would repeat what an earlier
+    /// comparison has shown.
+    pub(crate) is_live_only: bool,
     /// Whether the same metric gates everywhere.
     has_one_metric: bool,
     /// Notices that are printed together before anything else is.
@@ -206,16 +201,12 @@ impl Ui {
     /// Shows a step of a known number, if it is one: on a terminal as a live line; in a log as a
     /// status line, if there was none for some time.
     pub(crate) fn step(&mut self, verb: &str, thing: &str, place: Place) {
-        if !verbosity().is_quiet {
-            self.live.step(verb, thing, place);
-        }
+        self.live.step(verb, thing, place);
     }
 
     /// Prints a finding as soon as it is made, with a verb in the colour of its weight.
     fn finding(&mut self, verb: &str, style: Style, what: &str) {
-        if !verbosity().is_quiet {
-            self.live.print(&status_line(style, verb, what), STATUS_TEXT_COLUMN);
-        }
+        self.live.print(&status_line(style, verb, what), STATUS_TEXT_COLUMN);
     }
 
     pub(crate) fn warn(&mut self, what: &str) {
@@ -232,16 +223,8 @@ impl Ui {
     }
 
     fn message(&mut self, kind: &str, style: Style, what: &str) {
-        if !verbosity().is_quiet {
-            let line = format!("{style}{kind}{style:#}: {}", text::line(what));
-            self.live.print(&line, kind.len() + 2);
-        }
-    }
-
-    /// From now on, shows only the live lines, because the rest would repeat what an
-    /// earlier comparison has shown.
-    pub(crate) fn show_live_only(&mut self) {
-        self.is_live_only = true;
+        let line = format!("{style}{kind}{style:#}: {}", text::line(what));
+        self.live.print(&line, kind.len() + 2);
     }
 
     pub(crate) fn show(&mut self, event: &Event<'_>) {

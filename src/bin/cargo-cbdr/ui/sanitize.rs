@@ -37,10 +37,9 @@ fn unbracketed(text: &str) -> String {
 /// The text with control characters and invisible characters shown as numbers. Line breaks
 /// and tabs are kept.
 fn visible(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\n' | '\t' => c.to_string(),
-        c if is_hidden(c) => c.escape_unicode().to_string(),
-        c => c.to_string(),
+    let shown = |c: char| match is_hidden(c) && !matches!(c, '\n' | '\t') {
+        true => c.escape_unicode().to_string(),
+        false => c.to_string(),
     };
     text.chars().map(shown).collect()
 }

@@ -187,8 +187,8 @@ pub(crate) fn scales(unit: &Unit) -> (&'static [(f64, &'static str)], &str) {
 
 /// A value in its unit, with four digits.
 pub(crate) fn value(value: f64, unit: &Unit) -> String {
-    let (numbers, symbol) = in_one_unit(&[value], unit, 4);
-    numbers.into_iter().map(|number| with_unit(&number, &symbol)).collect()
+    let [text] = values([value], unit);
+    text
 }
 
 /// A number and its unit.

@@ -3,7 +3,7 @@
 use cargo_cbdr::flows::init::Proposal;
 
 use super::FileChange;
-use crate::cli::{Init, Service, Trigger};
+use crate::cli::{Init, Service, Trigger, ValueEnum};
 use crate::ui::{Failure, text};
 
 const GITHUB: &str = include_str!("../../ci/github.yml");
@@ -113,9 +113,7 @@ fn is_so(word: &str, args: &Init) -> bool {
     match word {
         "one" => !is_split,
         "shards" => is_split,
-        "push" => args.on == Trigger::Push,
-        "label" => args.on == Trigger::Label,
-        "comment" => args.on == Trigger::Comment,
+        "push" | "label" | "comment" => Trigger::from_str(word, false) == Ok(args.on),
         // On one machine, and not after a comment.
         _ => !is_split && args.on != Trigger::Comment,
     }
