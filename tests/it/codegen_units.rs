@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Repo;
+use crate::support::{Ran, Repo};
 use crate::unaffected::{bench, status};
 
 /// How many benchmarks run code that is the same in the sources of both sides.
@@ -80,6 +80,12 @@ fn compare(repo: &Repo, args: &str) -> Value {
     repo.cbdr(&format!("{CALL} --max-pairs 6 --format json {args}")).run().code(0).json()
 }
 
+/// Chooses the builds as a comparison does, and measures nothing of them.
+fn pack(repo: &Repo, args: &str) -> Ran {
+    let call = "pack main ../packed --harness libtest --layouts off --time-limit 2m";
+    repo.cbdr(&format!("{call} {args}")).run().code(0)
+}
+
 /// How many of the benchmarks that have not changed are unaffected.
 fn unaffected(object: &Value) -> usize {
     (0..MANY).filter(|number| status(object, &format!("f{number}")) == "unaffected").count()
@@ -98,34 +104,31 @@ fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
     let repo = repo(&library(EDITED, 1));
     let shown = repo.cbdr("compare main --dry-run").run().code(0).stdout;
     assert!(shown.contains("codegen-units  auto        default"), "{shown}");
-    for again in ["cold", "warm", "after its choice is forgotten"] {
+    for again in ["cold", "warm"] {
         let object = compare(&repo, "");
         assert_eq!(unaffected(&object), MANY, "{again}: {object}");
         assert_eq!(status(&object, "one"), "compared", "{again}");
         assert!(notices(&object).contains(NOTICE), "{again}: {}", notices(&object));
         assert_eq!(notices(&object).matches("none of the code").count(), 1, "{again}");
-        let choice = repo.cached().join("codegen-units-v1");
-        let text = std::fs::read_to_string(&choice).unwrap();
-        assert!(text.contains("\"one_unit\":true"), "{text}");
-        if again == "warm" {
-            std::fs::remove_file(choice).unwrap();
-        }
     }
+    // The choice is stored, and made again where it is forgotten.
+    let choice = repo.cached().join("codegen-units-v1");
+    let text = std::fs::read_to_string(&choice).unwrap();
+    assert!(text.contains("\"one_unit\":true"), "{text}");
+    std::fs::remove_file(choice).unwrap();
+    pack(&repo, "").says("1 benchmark to measure and 64 unaffected");
     // Another machine measures what was packed.
-    repo.cbdr("pack main ../packed --harness libtest --layouts off --time-limit 2m").run().code(0);
     let call = "compare --packed ../packed --seed 5 --max-pairs 6 --format json";
     let object = repo.cbdr(call).run().code(0).json();
     assert_eq!(unaffected(&object), MANY, "{object}");
     assert!(notices(&object).contains(NOTICE), "{}", notices(&object));
     // The builds of the profile are compared where that is asked for, or where machines that
     // know only a part have to agree.
-    for args in
-        ["--codegen-units profile --max-pairs 6", "--shard 1/1 --samples ../1.csv --max-pairs 1"]
-    {
-        let object = repo.cbdr(&format!("{CALL} --format json {args}")).run().code(0).json();
-        assert_eq!(unaffected(&object), 0, "{args}: {object}");
-        assert!(!notices(&object).contains("codegen unit each"), "{args}: {}", notices(&object));
-    }
+    pack(&repo, "--codegen-units profile").says("65 benchmarks to measure and 0 unaffected");
+    let call = "--shard 1/1 --samples ../1.csv --max-pairs 1";
+    let object = repo.cbdr(&format!("{CALL} --format json {call}")).run().code(0).json();
+    assert_eq!(unaffected(&object), 0, "{object}");
+    assert!(!notices(&object).contains("codegen unit each"), "{}", notices(&object));
 }
 
 /// Benchmarks with the command line of Criterion, of which runs of all take long and are counted.
@@ -194,13 +197,13 @@ fn a_path_dependency_of_a_path_dependency_has_one_codegen_unit_too() {
 fn the_builds_of_the_profile_are_compared_if_one_codegen_unit_does_not_help() {
     // All benchmarks run the function that was edited.
     let repo = repo(&library(2, 2));
-    for again in ["cold", "warm"] {
-        let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --format json")).run().code(0);
-        assert_eq!(said.stderr.contains("number of codegen units"), again == "cold", "{again}");
-        let object = said.json();
-        assert_eq!(unaffected(&object), 0, "{again}: {object}");
-        assert!(!notices(&object).contains("codegen unit each"), "{again}: {}", notices(&object));
-    }
+    let ran = pack(&repo, "").says("number of codegen units");
+    ran.says("64 benchmarks to measure and 1 unaffected");
+    // That is known from then on.
+    let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --format json")).run().code(0);
+    let object = said.never_says("number of codegen units").json();
+    assert_eq!(unaffected(&object), 0, "{object}");
+    assert!(!notices(&object).contains("codegen unit each"), "{}", notices(&object));
     // Few are measured in no time.
     let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --filter f7")).run().code(0);
     said.never_says("number of codegen units");
@@ -214,8 +217,6 @@ fn the_builds_of_the_profile_are_compared_if_those_with_one_codegen_unit_fail() 
     let other = "codegen-units = 3\n\n[profile.bench.package.\"steady@0.1.0\"]\nopt-level = 3\n";
     repo.replace("Cargo.toml", "codegen-units = 3\n", other);
     repo.commit("an override");
-    let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --format json")).run().code(0);
-    let object = said.says("multiple package overrides").json();
-    assert_eq!(status(&object, "one"), "compared", "{object}");
-    assert!(!notices(&object).contains("codegen unit each"), "{}", notices(&object));
+    let ran = pack(&repo, "").says("multiple package overrides");
+    ran.says("65 benchmarks to measure and 0 unaffected");
 }

@@ -6,12 +6,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Cbdr, Ran, Repo, git};
 
-/// Makes a comparison quick: nothing is built, one pair of `true` is run.
+/// Makes a comparison quick: nothing is built, and `true` is run.
 const QUICK: &str = "--command true --format json --max-pairs 6 --threshold 900% --warmup 0";
 
 /// The quick comparison, with further arguments.
 fn quick(repo: &Repo, args: &str) -> Cbdr {
     repo.cbdr(&format!("compare {args} {QUICK}"))
+}
+
+/// Which commits would be compared, with nothing run: their choice takes the same way.
+fn chosen(repo: &Repo, args: &str) -> Cbdr {
+    repo.cbdr(&format!("compare {args} --command true --format json --dry-run"))
 }
 
 /// Adds a file and commits it.
@@ -57,12 +62,12 @@ fn fork() -> (Repo, [String; 3]) {
 #[test]
 fn both_branches_moved_and_the_base_is_where_they_parted() {
     let (repo, [left, tip, head]) = fork();
-    let ran = quick(&repo, "main").run().code(0).says("feature (");
+    let ran = chosen(&repo, "main").run().code(0).says("feature (");
     let object = ran.says("with its merge-base with main (").json();
     assert_sides(&object, ("main", &left), ("feature", &head));
     assert_eq!(object["merge_base"], true);
     let object =
-        quick(&repo, "main --exact-base").run().code(0).says(") directly with main (").json();
+        chosen(&repo, "main --exact-base").run().code(0).says(") directly with main (").json();
     assert_sides(&object, ("main", &tip), ("feature", &head));
     assert_eq!(object["merge_base"], false);
     let tree = repo.git(&["rev-parse", "main^{tree}"]);
@@ -80,11 +85,11 @@ fn a_folder_a_linked_worktree_and_a_path_of_many_letters_will_do() {
     git(&elsewhere, &["commit", "--quiet", "--message", "new"]);
     let head = git(&elsewhere, &["rev-parse", "HEAD"]);
     for folder in [elsewhere.clone(), elsewhere.join("src"), elsewhere.join("benches")] {
-        let object = quick(&repo, "main").folder(&folder).run().code(0).json();
+        let object = chosen(&repo, "main").folder(&folder).run().code(0).json();
         assert_sides(&object, ("main", &left), ("feature", &head));
     }
     // The branch of the other tree, seen from this one.
-    let object = quick(&repo, "--head feature").folder(&repo.path().join("src"));
+    let object = chosen(&repo, "--head feature").folder(&repo.path().join("src"));
     let object = object.run().code(0).json();
     assert_sides(&object, ("main", &left), ("feature", &head));
     // And all of it once more with builds, in a cache with such a path.
@@ -169,7 +174,7 @@ fn the_base_is_the_argument_else_configured_else_that_of_the_ci() {
         "[package.metadata.cbdr]\nbase = \"second\"\n[[bench]]",
     );
     let ci = |args: &str| {
-        let github = quick(&repo, args).env("GITHUB_BASE_REF", "third");
+        let github = chosen(&repo, args).env("GITHUB_BASE_REF", "third");
         github.env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "second").run().code(0)
     };
     let head = ("feature", head.as_str());
@@ -179,7 +184,7 @@ fn the_base_is_the_argument_else_configured_else_that_of_the_ci() {
     repo.git(&["checkout", "--quiet", "Cargo.toml"]);
     let ran = ci("").says("; third comes from GITHUB_BASE_REF");
     assert_sides(&ran.json(), ("third", &third), head);
-    let ran = quick(&repo, "").env("GITHUB_BASE_REF", "");
+    let ran = chosen(&repo, "").env("GITHUB_BASE_REF", "");
     let ran = ran.env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "second").run().code(0);
     let ran = ran.says("; second comes from CI_MERGE_REQUEST_TARGET_BRANCH_NAME");
     assert_sides(&ran.json(), ("second", &second), head);
@@ -193,26 +198,26 @@ fn the_usual_bases_are_tried_in_their_order() {
     repo.git(&["update-ref", "refs/remotes/origin/trunk", "third"]);
     let (from, to) = ("refs/remotes/origin/HEAD", "refs/remotes/origin/trunk");
     repo.git(&["symbolic-ref", from, to]);
-    let ran = quick(&repo, "").run().code(0);
+    let ran = chosen(&repo, "").run().code(0);
     let ran = ran.says("; origin/HEAD is the default");
     // HEAD itself is not mistaken for it.
     assert_sides(&ran.json(), ("origin/HEAD", &third), head);
     assert_sides(
-        &quick(&repo, "HEAD~1 --head HEAD").run().code(0).json(),
+        &chosen(&repo, "HEAD~1 --head HEAD").run().code(0).json(),
         ("HEAD~1", &fourth),
         ("HEAD", head.1),
     );
-    quick(&repo, "HEAD").run().code(0).says("nothing to compare");
+    chosen(&repo, "HEAD").run().code(0).says("nothing to compare");
     repo.git(&["symbolic-ref", "--delete", from]);
-    assert_sides(&quick(&repo, "").run().code(0).json(), ("main", &first), head);
+    assert_sides(&chosen(&repo, "").run().code(0).json(), ("main", &first), head);
     repo.git(&["branch", "--quiet", "-D", "main"]);
-    assert_sides(&quick(&repo, "").run().code(0).json(), ("master", &second), head);
+    assert_sides(&chosen(&repo, "").run().code(0).json(), ("master", &second), head);
     // A branch of the remote will do.
     repo.git(&["update-ref", "refs/remotes/origin/main", "third"]);
-    assert_sides(&quick(&repo, "").run().code(0).json(), ("main", &third), head);
+    assert_sides(&chosen(&repo, "").run().code(0).json(), ("main", &third), head);
     repo.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
     repo.git(&["branch", "--quiet", "-D", "master"]);
-    let ran = quick(&repo, "").run().code(101);
+    let ran = chosen(&repo, "").run().code(101);
     let ran =
         ran.says("error: no base given, and none of `origin/HEAD`, `main`, `master` exists\n");
     ran.says("hint: choose one: `cargo cbdr compare BASE`");
@@ -226,7 +231,7 @@ fn a_name_is_a_local_branch_then_one_of_origin_then_anything_that_git_knows() {
     repo.git(&["update-ref", "refs/remotes/origin/dev", "third"]);
     repo.git(&["tag", "dev", "fourth"]);
     let base = |rev: &str, commit: &str| {
-        let object = quick(&repo, rev).run().code(0).json();
+        let object = chosen(&repo, rev).run().code(0).json();
         assert_sides(&object, (rev, commit), head);
     };
     base("dev", &second);
@@ -263,11 +268,11 @@ fn the_head_can_be_another_revision() {
     let (repo, [first, second, third, ..]) = chain();
     // The files of the working tree have no part in it.
     repo.write("words.md", "dirty");
-    let ran = quick(&repo, "main --head third").run().code(0).never_says("warning: 1 file");
+    let ran = chosen(&repo, "main --head third").run().code(0).never_says("warning: 1 file");
     assert_sides(&ran.json(), ("main", &first), ("third", &third));
-    let object = quick(&repo, "main --head second --exact-base").run().code(0).json();
+    let object = chosen(&repo, "main --head second --exact-base").run().code(0).json();
     assert_sides(&object, ("main", &first), ("second", &second));
-    let ran = quick(&repo, "main --head nowhere").run().code(101);
+    let ran = chosen(&repo, "main --head nowhere").run().code(101);
     ran.says("error: unknown revision `nowhere`\n").says("hint: `git branch --all` lists");
 }
 
@@ -314,7 +319,7 @@ fn a_dirty_tree_is_a_warning_and_is_not_measured() {
     repo.write("second", "changed");
     repo.write("folder/new", "new");
     std::fs::remove_file(repo.path().join("third")).unwrap();
-    let ran = quick(&repo, "main").run().code(0);
+    let ran = chosen(&repo, "main").run().code(0);
     let ran =
         ran.says("warning: the changes of 3 files in the working tree are not measured (`--dirty`");
     let object = ran.json();
@@ -470,11 +475,11 @@ fn a_ci_merge_ref_is_compared_with_what_it_was_merged_onto() {
     repo.git(&["checkout", "--quiet", "feature"]);
     repo.git(&["merge", "--quiet", "--no-ff", "--no-edit", "main"]);
     // A merge of main into the branch is no merge ref.
-    let object = quick(&repo, "main").run().code(0).says("its merge-base with main").json();
+    let object = chosen(&repo, "main").run().code(0).says("its merge-base with main").json();
     assert_sides(&object, ("main", &later), ("feature", &repo.head()));
     repo.git(&["checkout", "--quiet", "--detach", &tip]);
     repo.git(&["merge", "--quiet", "--no-ff", "--no-edit", "feature"]);
-    let ran = quick(&repo, "main").run().code(0);
+    let ran = chosen(&repo, "main").run().code(0);
     let ran = ran.says("the commit of main that it was merged onto");
     let object = ran.never_says("not in this clone").json();
     assert_sides(&object, ("main", &tip), ("HEAD", &repo.head()));
@@ -523,34 +528,34 @@ fn a_shallow_clone_without_the_merge_base_says_how_to_get_it() {
     let (repo, [.., head]) = fork();
     let at = clone(&repo, "shallow", &["--depth", "1", "--no-single-branch"]);
     assert_eq!(git(&at, &["rev-parse", "HEAD"]), head);
-    let ran = quick(&repo, "main").folder(&at).run().code(101);
+    let ran = chosen(&repo, "main").folder(&at).run().code(101);
     let ran = ran.says(
         "error: this shallow clone does not contain the merge-base of `main` and \
             `feature`\n",
     );
     ran.says("hint: `--fetch` fetches as much history as is needed, `git fetch --unshallow");
     // The base itself is there.
-    quick(&repo, "main --exact-base").folder(&at).run().code(0);
+    chosen(&repo, "main --exact-base").folder(&at).run().code(0);
 }
 
 #[test]
 fn names_that_lead_nowhere_are_errors() {
     let (repo, _) = fork();
-    let ran = quick(&repo, "mian").run().code(101);
+    let ran = chosen(&repo, "mian").run().code(101);
     let ran = ran.says("error: unknown revision `mian`\n");
     ran.says("hint: did you mean `main`?");
     git(repo.path(), &["remote", "add", "origin", "/nowhere"]);
-    quick(&repo, "mian").run().code(101).says(
+    chosen(&repo, "mian").run().code(101).says(
         "hint: did you mean `main`? Or run `git fetch origin mian` (or add `--fetch`) if the \
          remote has it",
     );
-    let ran = quick(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
+    let ran = chosen(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);
     ran.says("error: unknown revision `gone` (from GITHUB_BASE_REF)\n");
     repo.replace("Cargo.toml", "[[bench]]", "[package.metadata.cbdr]\nbase = \"lost\"\n[[bench]]");
-    let ran = quick(&repo, "").run().code(101);
+    let ran = chosen(&repo, "").run().code(101);
     ran.says("error: unknown revision `lost` (from the configuration)\n");
     repo.git(&["checkout", "--quiet", "Cargo.toml"]);
-    let ran = quick(&repo, "HEAD~9").run().code(101).says("error: unknown revision `HEAD~9`\n");
+    let ran = chosen(&repo, "HEAD~9").run().code(101).says("error: unknown revision `HEAD~9`\n");
     ran.says("hint: `HEAD` exists, but has no such ancestor");
 }
 
@@ -559,10 +564,10 @@ fn histories_without_a_common_commit_are_an_error() {
     let repo = Repo::new("steady");
     repo.git(&["checkout", "--quiet", "--orphan", "other"]);
     add(&repo, "other.txt");
-    let ran = quick(&repo, "main").run().code(101);
+    let ran = chosen(&repo, "main").run().code(101);
     let ran = ran.says("error: `main` and `other` have no common ancestor\n");
     ran.says("hint: `--exact-base` compares with the base itself, not with the merge-base");
-    quick(&repo, "main --exact-base").run().code(0);
+    chosen(&repo, "main --exact-base").run().code(0);
 }
 
 #[test]
@@ -573,15 +578,15 @@ fn without_a_commit_or_a_repository_there_is_an_error() {
     for file in ["Cargo.toml", "src", "benches"] {
         std::fs::rename(repo.path().join(file), folder.join(file)).unwrap();
     }
-    let ran = quick(&repo, "main").folder(&folder).run().code(101);
+    let ran = chosen(&repo, "main").folder(&folder).run().code(101);
     let place = folder.display();
     let ran = ran.says(&format!("error: `{place}` is not inside a git repository\n"));
     ran.says("hint: change to a clone of the project");
     git(&folder, &["init", "--quiet", "--initial-branch=main"]);
-    let ran = quick(&repo, "main").folder(&folder).run().code(101);
+    let ran = chosen(&repo, "main").folder(&folder).run().code(101);
     ran.says("error: the repository has no commits yet\n").says("hint: commit something first");
     git(&repo.around(), &["clone", "--quiet", "--bare", "repo", "bare"]);
-    let ran = quick(&repo, "main").folder(&repo.around().join("bare")).run().code(101);
+    let ran = chosen(&repo, "main").folder(&repo.around().join("bare")).run().code(101);
     ran.says("is bare\n").says("hint: run it in a worktree");
 }
 
@@ -595,7 +600,7 @@ fn what_libgit2_cannot_read_is_named() {
         let folder = repo.around().join(option);
         std::fs::create_dir(&folder).unwrap();
         git(&folder, &["init", "--quiet", option]);
-        let ran = quick(&repo, "main").folder(&folder).run().code(101);
+        let ran = chosen(&repo, "main").folder(&folder).run().code(101);
         let ran = ran.says(&format!("uses {what}, which libgit2 cannot read\n"));
         ran.says("hint: clone it with the default formats");
     }

@@ -38,10 +38,15 @@ impl Seen {
         }
     }
 
+    #[track_caller]
+    fn assert_library_is(&self, who: &str) {
+        assert_eq!(self.library, format!("library of {who}"));
+    }
+
     /// Demands that program, helper and data are those of the commit `who`.
     #[track_caller]
     fn assert_is(&self, who: &str) {
-        assert_eq!(self.library, format!("library of {who}"));
+        self.assert_library_is(who);
         assert_eq!(self.tool, format!("tool of {who}"));
         assert_eq!(self.told, format!("told by {who}"));
     }
@@ -72,25 +77,26 @@ fn becomes(repo: &Repo, old: &str, new: &str) -> String {
     repo.commit(new)
 }
 
-/// Measures six pairs of the witness, which gets the arguments `after`: what
-/// it saw on the sides that the rows of the samples name.
+/// A single pair, as few as only a shard may have; the name of the samples follows.
+const PAIR: &str = "--always-run --warmup 0 --max-pairs 1 --shard 1/2 --layouts off --samples";
+
+/// Measures a pair of the witness, which gets the arguments `after`: what it saw on the sides that
+/// the rows of the samples name.
 #[track_caller]
 fn measure_with(repo: &Repo, cbdr: Cbdr, after: &[&str]) -> Both {
     let folder = tempfile::tempdir_in(repo.around()).unwrap().keep();
     let (log, rows) = (folder.join("log"), folder.join("rows.csv"));
-    let args =
-        "--always-run --warmup 0 --max-pairs 6 --threshold 900% --layouts off --samples".split(' ');
-    let cbdr = cbdr.args(args).args([&rows]).args(["--"]).args(after);
+    let cbdr = cbdr.args(PAIR.split(' ')).args([&rows]).args(["--"]).args(after);
     let ran = cbdr.env("WITNESS", &log).run().code(0);
     let log = std::fs::read_to_string(log).unwrap();
-    // Six pairs, and nothing else: where the user has a runner, preparing starts no benchmark, and
+    // A pair, and nothing else: where the user has a runner, preparing starts no benchmark, and
     // without layouts nothing is linked again and tried.
-    assert_eq!(log.lines().count(), 12, "{log}");
-    let seen = log.lines().rev().map(Seen::parse);
+    assert_eq!(log.lines().count(), 2, "{log}");
+    let seen = log.lines().map(Seen::parse);
     let rows = std::fs::read_to_string(rows).unwrap();
     let labels: Vec<&str> = rows.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
-    assert_eq!(labels.len(), 12, "{rows}");
-    let mut by_label: BTreeMap<_, _> = labels.into_iter().rev().zip(seen).collect();
+    assert_eq!(labels.len(), 2, "{rows}");
+    let mut by_label: BTreeMap<_, _> = labels.into_iter().zip(seen).collect();
     let (base, head) = (by_label.remove("base").unwrap(), by_label.remove("head").unwrap());
     Both { ran, base, head }
 }
@@ -245,9 +251,25 @@ fn vendor(repo: &Repo, version: &str) {
     std::fs::write(repo.around().join(".cargo/config.toml"), config).unwrap();
 }
 
-/// A library that keeps its lock file to itself and depends on `dep`.
+/// A library that keeps its lock file to itself and depends on `dep`. It has no helper and no build
+/// script, which would only take time.
 fn without_lock() -> Repo {
     let repo = Repo::new("witness");
+    for (old, new) in [
+        ("Command::new(env!(\"CARGO_BIN_EXE_tool\")).output().unwrap()", "\"\""),
+        ("String::from_utf8(tool.stdout).unwrap()", "tool"),
+        (
+            "std::fs::read_to_string(Path::new(env!(\"OUT_DIR\")).join(\"told.txt\")).unwrap()",
+            "\"\"",
+        ),
+        ("&tool", "tool"),
+        ("use std::path::Path;\nuse std::process::Command;\n", ""),
+    ] {
+        repo.replace("benches/look.rs", old, new);
+    }
+    let package = "edition = \"2021\"\n";
+    let more = "autobins = false\nbuild = false\n";
+    repo.replace("Cargo.toml", package, &format!("{package}{more}"));
     vendor(&repo, "1.0.0");
     std::fs::remove_file(repo.path().join("Cargo.lock")).unwrap();
     repo.write(".gitignore", "/target\n/Cargo.lock\n");
@@ -270,7 +292,7 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
 {
     let repo = without_lock();
     let both = compare(&repo, "main");
-    both.base.assert_is("A");
+    both.base.assert_library_is("A");
     assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
     let count = |word| both.ran.stderr.matches(word).count();
     assert_eq!((count("Compiling dep v1.0.0"), count("Compiling witness v0.1.0")), (1, 2));
@@ -279,7 +301,7 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
     becomes(&repo, "B", "C");
     let both = compare(&repo, "main");
     both.ran.says("Fresh base").says("Building head");
-    both.head.assert_is("C");
+    both.head.assert_library_is("C");
     assert_eq!((version(&both.base), version(&both.head)), ("1.0.0", "1.0.0"));
     assert!(!repo.path().join("Cargo.lock").exists());
     // Of half a file nothing is taken: it is resolved once more.
@@ -289,7 +311,7 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
     std::fs::write(stored, &text[..text.len() / 2]).unwrap();
     becomes(&repo, "C", "D");
     let both = compare(&repo, "main");
-    both.head.assert_is("D");
+    both.head.assert_library_is("D");
     assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
     // With another configuration of the resolver, it is resolved anew.
     vendor(&repo, "1.2.0");
@@ -350,8 +372,8 @@ fn cargos_configuration_around_the_repository_holds_although_the_cache_is_elsewh
         assert_eq!(version(seen), "1.0.0");
         assert_eq!(seen.vars.get("MARK").map(String::as_str), Some("around"));
     }
-    both.base.assert_is("A");
-    both.head.assert_is("B");
+    both.base.assert_library_is("A");
+    both.head.assert_library_is("B");
     assert!(!shared.exists());
 }
 
@@ -424,6 +446,36 @@ fn what_an_outer_cargo_sets_is_not_for_us_and_ours() {
     }
 }
 
+/// A repository whose benchmark notes this expression, a text, and its side.
+fn noting(what: &str) -> Repo {
+    let repo = Repo::new("steady");
+    let note = format!(
+        "fn main() {{
+    let here = std::env::current_dir().unwrap();
+    let side = here.parent().unwrap().file_name().unwrap().to_str().unwrap();
+    let line = format!(\"{{side}} {{}}\\n\", {what});
+    let mut log = std::fs::File::options();
+    let log = log.create(true).append(true).open(std::env::var(\"LOG\").unwrap());
+    std::io::Write::write_all(&mut log.unwrap(), line.as_bytes()).unwrap();"
+    );
+    repo.replace("benches/work.rs", "fn main() {", &note);
+    repo.commit("note");
+    repo
+}
+
+/// What the base and the head note in a pair.
+#[track_caller]
+fn noted(repo: &Repo, cbdr: Cbdr) -> (Ran, [String; 2]) {
+    let [log, rows] = ["log", "rows.csv"].map(|name| repo.around().join(name));
+    let ran = cbdr.args(PAIR.split(' ')).args([rows]).env("LOG", &log).run().code(0);
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::remove_file(log).unwrap();
+    // Preparing starts no benchmark.
+    assert_eq!(text.lines().count(), 2, "{text}");
+    let of = |side: &str| text.lines().find_map(|line| line.strip_prefix(side)).unwrap().to_owned();
+    (ran, ["base ", "head "].map(of))
+}
+
 /// A toolchain whose compiler is not the usual one: its name and what
 /// `rustc -V` says of it.
 fn another_toolchain() -> Option<(String, String)> {
@@ -450,32 +502,36 @@ fn the_toolchain_of_the_head_builds_both_sides_unless_told_otherwise() {
         eprintln!("skipped: rustup with a second toolchain is needed");
         return;
     };
-    let repo = Repo::new("witness");
-    // Through rustup's proxies.
-    let path = std::env::var_os("PATH").unwrap();
-    let compare =
-        |args: &str| measure(&repo, repo.cbdr(&format!("compare {args}")).env("PATH", &path));
-    // Which compiler it was, in the data.
-    let rustc = "std::process::Command::new(std::env::var(\"RUSTC\").unwrap())";
-    let told = format!("String::from_utf8({rustc}.arg(\"-V\").output().unwrap().stdout).unwrap()");
-    repo.replace("build.rs", "std::fs::read_to_string(\"told.txt\").unwrap()", &told);
+    // Which compiler it was.
+    let repo = noting("env!(\"COMPILER\")");
+    let script = "fn main() {
+    let rustc = std::env::var_os(\"RUSTC\").unwrap();
+    let said = std::process::Command::new(rustc).arg(\"-V\").output().unwrap().stdout;
+    println!(\"cargo::rustc-env=COMPILER={}\", String::from_utf8(said).unwrap().trim());
+}
+";
+    repo.write("build.rs", script);
     repo.commit("tell the compiler");
     repo.branch("feature");
     let channel = name.split("-x86").next().unwrap().split("-aarch").next().unwrap();
     repo.write("rust-toolchain.toml", &format!("[toolchain]\nchannel = \"{channel}\"\n"));
     repo.commit("a toolchain");
-    let both = compare("main --format json");
-    assert_eq!((&both.base.told, &both.head.told), (&version, &version));
-    assert_eq!(both.ran.json()["toolchain"], version);
-    let both = compare("main --format json --toolchain each");
-    assert_ne!(both.base.told, version);
-    assert_eq!(both.head.told, version);
-    let usual = both.base.told;
-    let both = compare("main --format json --toolchain base");
-    assert_eq!((&both.base.told, &both.head.told), (&usual, &usual));
-    assert_eq!(both.ran.json()["toolchain"], usual);
-    let both = compare(&format!("feature --head main --exact-base --toolchain {name}"));
-    assert_eq!((&both.base.told, &both.head.told), (&version, &version));
+    // Through rustup's proxies.
+    let path = std::env::var_os("PATH").unwrap();
+    let compare = |args: &str| {
+        noted(&repo, repo.cbdr(&format!("compare --format json {args}")).env("PATH", &path))
+    };
+    let (ran, both) = compare("main");
+    assert_eq!(both, [&*version; 2]);
+    assert_eq!(ran.json()["toolchain"], version);
+    let (_, [usual, head]) = compare("main --toolchain each");
+    assert_ne!(usual, version);
+    assert_eq!(head, version);
+    let (ran, both) = compare("main --toolchain base");
+    assert_eq!(both, [&*usual; 2]);
+    assert_eq!(ran.json()["toolchain"], usual);
+    let (_, both) = compare(&format!("feature --head main --exact-base --toolchain {name}"));
+    assert_eq!(both, [&*version; 2]);
 }
 
 /// Everything about a folder's files that writing would change.
@@ -541,7 +597,8 @@ fn where_cargo_compares_contents_no_side_runs_what_was_built_for_the_other() {
 #[test]
 fn a_runner_that_the_user_configured_is_honoured() {
     let triple = host();
-    let repo = Repo::new("witness");
+    let (mark, last) = ("std::env::var(\"MARK\").unwrap()", "std::env::args().last().unwrap()");
+    let repo = noting(&format!("format!(\"{{}} {{}} {{}}\", steady::ROUNDS, {mark}, {last})"));
     for (number, key) in
         ["'cfg(all())'", "'cfg(target_os = \"linux\")'", &triple].iter().enumerate()
     {
@@ -550,15 +607,12 @@ fn a_runner_that_the_user_configured_is_honoured() {
         repo.write(".cargo/config.toml", &format!("[target.{key}]\nrunner = {runner}\n"));
         repo.commit("a runner");
         repo.git(&["checkout", "--quiet", "-B", "feature", "main"]);
-        becomes(&repo, "A", "B");
+        repo.replace("src/lib.rs", "500_000", "400_000");
+        repo.commit("less work");
         for _ in 0..2 {
-            let both = compare(&repo, "main");
-            both.base.assert_is("A");
-            both.head.assert_is("B");
-            for seen in [&both.base, &both.head] {
-                assert_eq!(seen.vars.get("MARK"), Some(&number.to_string()), "{key}");
-                assert_eq!(seen.args.last().map(String::as_str), Some("--bench"), "{key}");
-            }
+            let (_, notes) = noted(&repo, repo.cbdr("compare main"));
+            let expected = ["500000", "400000"].map(|side| format!("{side} {number} --bench"));
+            assert_eq!(notes, expected, "{key}");
         }
         repo.git(&["checkout", "--quiet", "main"]);
     }
