@@ -247,18 +247,13 @@ impl Judge<'_> {
     fn result(&self, key: ResultKey, noted: &NotedResult) -> CheckedResult {
         let result = &noted.result;
         let measured = result.metrics.iter().filter(|metric| result.metric(&metric.name).is_some());
-<<<<<<< HEAD
         let metrics: Vec<MetricScore> =
-            measured.filter_map(|metric| self.score(&key, noted, metric)).collect();
+            measured.filter_map(|metric| self.score(&key, &noted.id, metric)).collect();
         let verdict = match metrics.iter().any(|metric| metric.gates) {
             true => Verdict::overall(metrics.iter().filter_map(|metric| metric.verdict)),
             false => Verdict::Inconclusive,
         };
         CheckedResult { key, verdict, error: result.error.clone(), metrics }
-=======
-        let metrics = measured.filter_map(|metric| self.score(&key, &noted.id, metric)).collect();
-        CheckedResult { error: result.error.clone(), metrics, key }
->>>>>>> h/fl
     }
 
     fn score(&self, key: &ResultKey, id: &str, stored: &StoredMetric) -> Option<MetricScore> {
@@ -267,27 +262,16 @@ impl Judge<'_> {
         let (points, places) = points(self.past, key, stored, Some(id));
         let past = Distribution::of(&points, &places, WINDOW);
         let z = past.z(value, metric.better);
-<<<<<<< HEAD
-        let reason = self.reason(&past, &metric, value, z);
-        let verdict = match (z, &reason) {
+        let gates = self.named.map_or(stored.gates, |named| named.contains(&stored.name));
+        let (verdict, reason) = (None, None);
+        let mut score = MetricScore { metric, gates, value, past, z, verdict, reason };
+        score.reason = self.reason(&score);
+        score.verdict = gates.then_some(match (z, &score.reason) {
             (Some(z), None) if z < -self.options.z_threshold => Verdict::Regression,
             (Some(_), None) => Verdict::NoRegression,
             _ => Verdict::Inconclusive,
-        };
-        let verdict = gates.then_some(verdict);
-        Some(MetricScore { metric, gates, value, past, z, verdict, reason })
-=======
-        let mut score = MetricScore { metric, value, past, z, verdict: None, reason: None };
-        score.reason = self.reason(&score);
-        if self.named.map_or(stored.gates, |named| named.contains(&stored.name)) {
-            score.verdict = Some(match (z, &score.reason) {
-                (Some(z), None) if z < -self.options.z_threshold => Verdict::Regression,
-                (Some(_), None) => Verdict::NoRegression,
-                _ => Verdict::Inconclusive,
-            });
-        }
+        });
         Some(score)
->>>>>>> h/fl
     }
 
     /// Why the z-score decides nothing.
@@ -298,18 +282,6 @@ impl Judge<'_> {
         } else if past.commits < least {
             let plural = if past.commits == 1 { "" } else { "s" };
             let cut_off = if self.is_shallow { "; this clone is shallow" } else { "" };
-<<<<<<< HEAD
-            return Some(format!(
-                "too little history: {commits} with a result, of the {least} that are \
-                 needed{cut_off}"
-            ));
-        }
-        if past.mean.is_none() {
-            return Some("no commit since the last annotated change has a result".to_owned());
-        }
-        let now = if past.mean == Some(value) { "so is this one" } else { "this one is another" };
-        z.is_none().then(|| format!("all results of {} are the same, {now}", metric.name))
-=======
             Some(format!(
                 "too little history: {} commit{plural} with a result, of the {least} that are \
                  needed{cut_off}",
@@ -324,7 +296,6 @@ impl Judge<'_> {
         } else {
             None
         }
->>>>>>> h/fl
     }
 }
 
