@@ -230,8 +230,8 @@ impl CommandBuild<'_, '_> {
         let (side, root) = (self.setup.side(), &self.worktree.root);
         let revision = &self.setup.worktree.revision;
         let store = self.context.store()?;
-        let checkout = Checkout { side, path: root, revision };
-        let check_out = || store.check_out(&self.context.repo, &checkout);
+        let checkout = Checkout::new(side, root, revision);
+        let check_out = || store.check_out(&self.context.repo.inner, &checkout);
         if self.context.tools.interrupt.bound(check_out).is_err() {
             // It may be damaged. (The other worktrees were checked out a moment ago.)
             remove(root)?;

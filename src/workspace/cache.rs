@@ -319,7 +319,7 @@ impl RepositoryCache {
     pub(crate) fn remove_worktrees(&self) -> Result<(), Error> {
         remove(&self.git())?;
         for side in Side::BOTH {
-            for name in [TREE, "tree.unclean", "tree.modules", "built", "built.unclean"] {
+            for name in [TREE, "built"] {
                 remove(&self.side_folder(side).join(name))?;
             }
         }

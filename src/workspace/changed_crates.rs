@@ -1,9 +1,8 @@
 //! Which crates may have changed between the sides.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use super::cargo::Workspace;
 use super::setup::SideSetup;
 use crate::model::side::{Pair, Side};
 
@@ -24,32 +23,28 @@ pub(super) fn changed_crates(
     }
     let mut crates = BTreeSet::new();
     for side in Side::BOTH {
-        let setup = setups[side];
-        let folders = folders(setup.workspace.as_ref().ok()?);
-        let folders: Vec<(&Path, &String)> =
-            folders.iter().map(|(folder, name)| (setup.inside(folder), name)).collect();
+        let by_folder = crates_by_folder(setups[side])?;
         for path in changed {
-            let around = folders.iter().filter(|(folder, _)| Path::new(path).starts_with(folder));
-            let depth = |folder: &Path| folder.components().count();
-            let deepest = around.clone().map(|(folder, _)| depth(folder)).max();
-            let owners = around.filter(|(folder, _)| Some(depth(folder)) == deepest);
-            crates.extend(owners.map(|(_, name)| (*name).clone()));
+            let innermost = Path::new(path).ancestors().find_map(|folder| by_folder.get(folder));
+            crates.extend(innermost.into_iter().flatten().cloned());
         }
     }
     Some(crates)
 }
 
-/// The crates of the packages that cargo builds from folders, with these.
-fn folders(workspace: &Workspace) -> Vec<(PathBuf, String)> {
-    let mut folders = Vec::new();
-    for package in &workspace.packages {
+/// The crates of the packages that cargo builds from folders of a side, if they are known.
+fn crates_by_folder(setup: &SideSetup) -> Option<BTreeMap<&Path, BTreeSet<String>>> {
+    let mut crates: BTreeMap<&Path, BTreeSet<String>> = BTreeMap::new();
+    for package in &setup.workspace.as_ref().ok()?.packages {
         let targets = package.targets.iter().map(|target| &target.name);
-        let names = targets.chain(&package.library).chain([&package.name]);
-        folders.extend(names.map(|name| (package.folder.clone(), crate_name(name))));
-        let others = package.path_dependencies.iter();
-        folders.extend(others.map(|(name, folder)| (folder.clone(), crate_name(name))));
+        let own = targets.chain(&package.library).chain([&package.name]);
+        let own = own.map(|name| (&package.folder, name));
+        let others = package.path_dependencies.iter().map(|(name, folder)| (folder, name));
+        for (folder, name) in own.chain(others) {
+            crates.entry(setup.inside(folder)).or_default().insert(crate_name(name));
+        }
     }
-    folders
+    Some(crates)
 }
 
 /// The name of a crate in code.

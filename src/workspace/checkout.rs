@@ -10,7 +10,6 @@ use super::context::PrepareContext;
 use super::fetch;
 use super::files::{is_damage, remove, temporary_folder};
 use super::target_folder::remove_later;
-use super::tools::Captured;
 use crate::engine::event::Event;
 use crate::error::{Error, FileError};
 use crate::exec::system::{digest, git_bytes};
@@ -19,7 +18,7 @@ use crate::model::revision::{Revision, Sides};
 use crate::model::side::{Pair, Side};
 use crate::workspace::cache::make_dir;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git::worktree::{Checkout, Store, attributes_of};
+use crate::workspace::git::worktree::{CheckedOut, Checkout, Store};
 use crate::workspace::git::{self, Repo, filters, remote, snapshot};
 
 /// The maximum number of objects per request.
@@ -44,22 +43,22 @@ pub(super) struct Worktree {
     pub(super) side: Side,
     pub(super) path: PathBuf,
     pub(super) revision: Revision,
-    /// The submodules and the files of git-lfs that it lacks, compared with its commit.
-    missing: [Vec<PathBuf>; 2],
+    done: CheckedOut,
 }
 
 impl Worktree {
     /// A name for its content.
-    pub(super) fn identity(&self) -> Result<String, Error> {
+    pub(super) fn identity(&self) -> String {
         let Revision { commit, tree, dirty, .. } = &self.revision;
+        let CheckedOut { attributes, empty, pointers, .. } = &self.done;
         let mut name = if *dirty { format!("{commit}+{tree}") } else { commit.clone() };
         // The user's own attributes are in no commit.
-        let attributes = attributes_of(&self.path);
-        name += &fs_err::read_to_string(&attributes).map_err(Error::io("read", &attributes))?;
-        if self.missing.iter().all(Vec::is_empty) {
-            return Ok(name);
+        name += attributes;
+        if !empty.is_empty() || !pointers.is_empty() {
+            let missing = format!("{empty:?} {pointers:?}");
+            name += &format!(" without {}", digest(missing.as_bytes()));
         }
-        Ok(format!("{name} without {}", digest(format!("{:?}", self.missing).as_bytes())))
+        name
     }
 }
 
@@ -108,14 +107,13 @@ pub(super) fn check_out_sides(
             }
         }
         let paths = Pair::try_both(|side| get_ready(context, side, sides.of(side)))?;
-        let checkouts =
-            Pair::both(|side| Checkout { side, path: &paths[side], revision: sides.of(side) });
+        let checkouts = Pair::both(|side| Checkout::new(side, &paths[side], sides.of(side)));
         // Even if killed, it leaves nothing that the next call would consider complete.
-        let check_out = || store.check_out_both(&context.repo, &checkouts);
+        let check_out = || store.check_out_both(&context.repo.inner, &checkouts);
         let Pair { base, head } = context.tools.interrupt.bound(check_out)?;
         Ok(Pair {
-            base: worktree(context, &store, checkouts.base, base)?,
-            head: worktree(context, &store, checkouts.head, head)?,
+            base: worktree(context, &store, Side::Base, &checkouts.base, base)?,
+            head: worktree(context, &store, Side::Head, &checkouts.head, head)?,
         })
     })
 }
@@ -153,10 +151,10 @@ pub(super) fn check_out_head(
     unless_damaged(context, |context| {
         let (store, side) = (context.store()?, Side::Head);
         let path = get_ready(context, side, revision)?;
-        let checkout = Checkout { side, path: &path, revision };
-        let check_out = || store.check_out(&context.repo, &checkout);
-        let missing = context.tools.interrupt.bound(check_out)?;
-        worktree(context, &store, checkout, missing)
+        let checkout = Checkout::new(side, &path, revision);
+        let check_out = || store.check_out(&context.repo.inner, &checkout);
+        let done = context.tools.interrupt.bound(check_out)?;
+        worktree(context, &store, side, &checkout, done)
     })
 }
 
@@ -177,21 +175,20 @@ fn get_ready(
     Ok(context.cache.worktree(side))
 }
 
-/// Completes the worktree of a checkout, which lacks these submodules and files of git-lfs in
-/// submodules, by what libgit2 can't do.
+/// Completes the worktree of a checkout by what libgit2 can't do.
 fn worktree(
     context: &mut PrepareContext<'_>,
     store: &Store,
-    Checkout { side, path, revision }: Checkout<'_>,
-    [submodules, mut pointers]: [Vec<PathBuf>; 2],
+    side: Side,
+    Checkout { path, revision, .. }: &Checkout<'_>,
+    mut done: CheckedOut,
 ) -> Result<Worktree, Error> {
-    pointers.extend(apply_filters(context, store, side, path, revision)?);
-    if let Some(example) = pointers.first() {
-        let (count, example) = (pointers.len(), example.display().to_string());
+    done.pointers.extend(apply_filters(context, store, side, path, revision)?);
+    if let Some(example) = done.pointers.first() {
+        let (count, example) = (done.pointers.len(), example.display().to_string());
         context.notice(Notice::Pointers { side, count, example });
     }
-    let (path, revision) = (path.to_owned(), revision.clone());
-    Ok(Worktree { side, path, revision, missing: [submodules, pointers] })
+    Ok(Worktree { side, path: path.to_path_buf(), revision: (*revision).clone(), done })
 }
 
 /// Passes the files of a side's worktree through the user's filters. Returns the files
@@ -203,7 +200,7 @@ pub(super) fn apply_filters(
     tree: &Path,
     revision: &Revision,
 ) -> Result<Vec<PathBuf>, Error> {
-    let filtered = filters::filtered(store, &context.repo, tree, revision)?;
+    let filtered = filters::filtered(store, &context.repo.inner, tree, revision)?;
     if let Some(example) = filtered.raw.first() {
         let mut paths = Vec::new();
         for path in &filtered.raw {
@@ -221,28 +218,24 @@ pub(super) fn apply_filters(
         command.stdin = Some(list);
         command.set_var("GIT_NO_LAZY_FETCH", "1");
         command.set_var("LC_ALL", "C");
-        let Captured { exit, stderr, .. } = context.tools.capture(command)?;
-        if !exit.success() {
+        context.tools.output_or(command, |_, exit, stderr| {
             let example = example.display().to_string();
-            return Err(WorkspaceError::Filter { side, example, exit, stderr }.into());
-        }
+            WorkspaceError::Filter { side, example, exit, stderr }
+        })?;
         filters::settle(tree)?;
     }
-    let fill_pointers = || {
-        let (filled, missing) = filters::fill_pointers(tree, &filtered.lfs, &filtered.storage)?;
-        if !filled.is_empty() {
-            filters::accept(tree, &filled)?;
-        }
-        Ok::<_, Error>(missing)
-    };
-    let mut missing = fill_pointers()?;
+    let mut missing = Vec::new();
+    filters::fill_pointers(tree, &filtered, &mut missing)?;
     if !missing.is_empty() && context.request.fetch {
         let (remote, what) = ("origin", format!("large files of {}", revision.rev));
         match fetch::git(context, remote, &what, &["lfs", "fetch", remote, &revision.commit]) {
             Err(error) if error.is_interrupt() => return Err(error),
             // Without git-lfs, or without a server that has them, they stay pointers,
             // and a notice is given.
-            _ => missing = fill_pointers()?,
+            _ => {
+                missing.clear();
+                filters::fill_pointers(tree, &filtered, &mut missing)?;
+            }
         }
     }
     Ok(missing)

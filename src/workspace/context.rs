@@ -157,7 +157,7 @@ impl<'a> PrepareContext<'a> {
 
     /// The private repository.
     pub(super) fn store(&self) -> Result<Store, Error> {
-        Ok(Store::open(&self.cache.git(), &self.repo)?)
+        Ok(Store::open(&self.cache.git(), &self.repo.inner)?)
     }
 
     /// Gets the workspace around a folder from cargo: the one of `toolchain`, or of the one that a

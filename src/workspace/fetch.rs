@@ -3,7 +3,6 @@
 //! it.
 
 use super::context::PrepareContext;
-use super::tools::Captured;
 use crate::engine::event::Event;
 use crate::error::Error;
 use crate::model::revision::Sides;
@@ -82,9 +81,9 @@ fn fetch_name(context: &mut PrepareContext<'_>, name: &str) -> Result<(), Error>
         let head = format!("refs/heads/{branch}");
         let tag = format!("refs/tags/{branch}");
         let listed = git(context, &remote, name, &["ls-remote", "--", &remote, &head, &tag])?;
-        let tip_of = |full: &String| {
-            let mut lines = listed.lines().filter_map(|line| line.split_once('\t'));
-            lines.find(|(_, name)| name == full).map(|(tip, _)| tip.to_owned())
+        let tip_of = |full: &str| {
+            let tip = listed.lines().find_map(|line| line.strip_suffix(full)?.strip_suffix('\t'));
+            tip.map(str::to_owned)
         };
         match (tip_of(&head), tip_of(&tag)) {
             (Some(tip), _) => (tip, format!("+{head}:refs/remotes/{remote}/{branch}")),
@@ -153,11 +152,8 @@ pub(super) fn git(
     }
     let mut command = context.tools.command("git", args, context.repo.root(), None);
     command.env = remote::remote_env(&context.repo, &context.request.env);
-    let shown = command.shown();
-    let Captured { exit, stdout, stderr } = context.tools.capture(command)?;
-    if exit.success() {
-        return Ok(stdout);
-    }
-    let (what, remote) = (what.to_owned(), remote.to_owned());
-    Err(WorkspaceError::Fetch { what, remote, command: shown, exit, stderr }.into())
+    context.tools.output_or(command, |command, exit, stderr| {
+        let (what, remote) = (what.to_owned(), remote.to_owned());
+        WorkspaceError::Fetch { what, remote, command, exit, stderr }
+    })
 }

@@ -58,7 +58,7 @@ pub(crate) use preview::preview;
 pub use preview::{Preview, PreviewedBenchmark, PreviewedShard};
 pub use relink::record::record_link;
 pub(crate) use settings::with_folder_hint;
-pub use tools::{Captured, Tools};
+pub use tools::Tools;
 
 use crate::exec::program::Program;
 use crate::model::outcome::{Removed, SameReason};

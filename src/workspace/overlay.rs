@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::context::PrepareContext;
 use super::files::{remove, walk};
-use super::setup::Manifests;
+use super::setup::{Manifests, Setup};
 use crate::error::Error;
 use crate::exec::system::digest;
 use crate::model::notice::{Notice, RunNotice};
@@ -47,11 +47,11 @@ fn inside(
     context: &PrepareContext<'_>,
     side: Side,
     benchmark: &Benchmark,
-    manifests: &Manifests,
+    package: &Package,
     path: impl Fn(&Package, &Target) -> Option<PathBuf>,
 ) -> Option<PathBuf> {
     let Subject::Target(target, _) = &benchmark.subject else { return None };
-    let path = path(manifests.package(side, benchmark)?, target)?;
+    let path = path(package, target)?;
     Some(path.strip_prefix(context.cache.worktree(side)).ok()?.to_owned())
 }
 
@@ -80,9 +80,11 @@ pub(super) fn lay_over(
         let value = from.name().to_owned();
         return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
     }
-    let paths = benchmarks.iter();
-    let paths = paths.filter_map(|of| inside(context, from, of, manifests, source_to_overlay));
-    let paths: BTreeSet<PathBuf> = paths.collect();
+    let path = |benchmark: &Benchmark| {
+        let package = manifests.package(from, benchmark)?;
+        inside(context, from, benchmark, package, source_to_overlay)
+    };
+    let paths: BTreeSet<PathBuf> = benchmarks.iter().filter_map(path).collect();
     let (mut files, mut replaced) = (SourceFiles::new(), SourceFiles::new());
     for path in &paths {
         files.extend(read(&tree, path)?);
@@ -102,12 +104,13 @@ pub(super) fn lay_over(
 /// Adds notices about benchmarks whose own source differs between the sides.
 pub(super) fn tell_changed_sources(
     context: &mut PrepareContext<'_>,
-    benchmarks: &[Benchmark],
-    manifests: &Manifests,
+    setup: &Setup,
 ) -> Result<(), Error> {
-    for benchmark in benchmarks {
+    for benchmark in &setup.settings.benchmarks {
         let files = Pair::try_both(|side| {
-            let source = inside(context, side, benchmark, manifests, own_source);
+            let package = setup.sides()[side].package(&benchmark.package).ok();
+            let source =
+                package.and_then(|package| inside(context, side, benchmark, package, own_source));
             source.map(|source| read(&context.cache.worktree(side), &source)).transpose()
         })?;
         let Pair { base: Some(base), head: Some(head) } = files else { continue };

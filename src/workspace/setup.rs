@@ -12,7 +12,7 @@ use super::files::{read_record, remove, unless_damaged, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
 use super::{overlay, settings, unstable};
-use crate::error::Error;
+use crate::error::{Error, FileError};
 use crate::exec::error::ExecError;
 use crate::exec::system::digest;
 use crate::model::notice::Notice;
@@ -225,18 +225,13 @@ pub(super) fn set_up(
         manifests.resolve(context, &places, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
     settings::check_pairs(context.request, &settings)?;
-    unstable::leave_out(context, &mut settings.benchmarks, &manifests, &places)?;
     let mut overlaid = None;
-    if has_base {
-        if let Some(from) = overlay::bench_from(&settings.benchmarks)? {
-            let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
-            overlaid = Some((from.other(), contents));
-            manifests = Manifests::read(context, None, &places)?;
-            // The notices about differences are from before both sides had the sources of
-            // one.
-            settings = manifests.resolve(context, &places, head_table)?.settings;
-        }
-        overlay::tell_changed_sources(context, &settings.benchmarks, &manifests)?;
+    if has_base && let Some(from) = overlay::bench_from(&settings.benchmarks)? {
+        let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
+        overlaid = Some((from.other(), contents));
+        manifests = Manifests::read(context, None, &places)?;
+        // The notices about differences are from before both sides had the sources of one.
+        settings = manifests.resolve(context, &places, head_table)?.settings;
     }
     if context.request.one_unit {
         let own = manifests.own_packages(context, &places);
@@ -245,54 +240,59 @@ pub(super) fn set_up(
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
     let user_root = &user.workspace.root;
     let toolchains = places.toolchains;
-    let mut locks = provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
+    provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
     let renamed = manifests.renamed(&context.cache);
-    let mut complete =
-        |worktree: Worktree, workspace: Result<_, String>, known: Option<&SideSetup>| {
-            let side = worktree.side;
-            let renamed = if side == Side::Base { renamed.clone() } else { BTreeMap::new() };
-            let toolchain = toolchains[side].clone();
-            // A toolchain that is named is the same in both worktrees.
-            let is_one = toolchain.is_some() && toolchains.base == toolchains.head;
-            let (rustc, cargo) = match known.filter(|_| is_one) {
-                Some(known) => (known.rustc.clone(), known.cargo.clone()),
-                None => versions(context, &worktree.path, toolchain.as_deref())?,
-            };
-            let mut identity = worktree.identity()?;
-            if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
-                identity = format!("{identity} with benchmarks {contents}");
-            }
-            let (lock, configs) = (std::mem::take(&mut locks[side]), configs.clone());
-            let env = &context.tools.env;
-            let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
-            let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
-            let has_profiles_elsewhere = configured || env.iter().any(|(name, _)| is_profile(name));
-            Ok::<_, Error>(SideSetup {
-                worktree,
-                workspace,
-                identity,
-                toolchain,
-                rustc,
-                cargo,
-                lock,
-                configs,
-                has_profiles_elsewhere,
-                renamed,
-            })
+    // A toolchain that is named is the same in both worktrees.
+    let is_one = toolchains.head.is_some() && toolchains.base == toolchains.head;
+    let known = is_one.then(|| versions(context, &head.path, toolchains.head.as_deref()));
+    let known = known.transpose()?;
+    let complete = |worktree: Worktree, workspace: Result<Workspace, String>| {
+        let side = worktree.side;
+        let toolchain = toolchains[side].clone();
+        let (rustc, cargo) = match &known {
+            Some(known) => known.clone(),
+            None => versions(context, &worktree.path, toolchain.as_deref())?,
         };
-    let base = base.map(|worktree| complete(worktree, manifests.base, None)).transpose()?;
-    let head = complete(head, Ok(manifests.head), base.as_ref())?;
-    Ok(Setup { settings, removed, gated, base, head })
+        let mut identity = worktree.identity();
+        if let Some((_, contents)) = overlaid.iter().find(|(overlaid, _)| *overlaid == side) {
+            identity = format!("{identity} with benchmarks {contents}");
+        }
+        let lock = match &workspace {
+            Ok(workspace) => digest(&lock_file(&workspace.root)?.unwrap_or_default()),
+            Err(_) => String::new(),
+        };
+        let env = &context.tools.env;
+        let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
+        let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
+        Ok::<_, Error>(SideSetup {
+            worktree,
+            workspace,
+            identity,
+            toolchain,
+            rustc,
+            cargo,
+            lock,
+            configs: configs.clone(),
+            has_profiles_elsewhere: configured || env.iter().any(|(name, _)| is_profile(name)),
+            renamed: if side == Side::Base { renamed.clone() } else { BTreeMap::new() },
+        })
+    };
+    let head = complete(head, Ok(manifests.head))?;
+    let base = base.map(|worktree| complete(worktree, manifests.base)).transpose()?;
+    let mut setup = Setup { settings, removed, gated, base, head };
+    unstable::leave_out(context, &mut setup)?;
+    overlay::tell_changed_sources(context, &setup)?;
+    Ok(setup)
 }
 
 /// Where the manifests of the worktrees are, and which toolchain reads them.
-pub(super) struct Places<'a> {
+struct Places<'a> {
     /// The folder of the manifest, relative to the root.
     inside: &'a Path,
     /// Its full path on each side.
-    pub(super) folders: Pair<PathBuf>,
+    folders: Pair<PathBuf>,
     /// The one that rustup should use; `None` for the side's own.
-    pub(super) toolchains: Pair<Option<String>>,
+    toolchains: Pair<Option<String>>,
     has_base: bool,
 }
 
@@ -417,17 +417,16 @@ fn workspace_of(
     folder: &Path,
     toolchain: Option<&str>,
 ) -> Result<Workspace, Error> {
-    context.workspace(folder, toolchain).map_err(|error| {
-        let Some(ExecError::Tool { command, exit, stderr, .. }) = error.as_kind() else {
-            return error;
-        };
-        let (command, exit, stderr) = (command.clone(), *exit, stderr.clone());
-        let source = match diagnose::of_manifests(exit, &stderr) {
-            Blame::Code => return WorkspaceError::Manifests { side, command, exit, stderr }.into(),
-            Blame::Machine(why) => Cause::of(why),
-        };
-        WorkspaceError::Unbuilt { side, command, exit, source }.into()
-    })
+    let command = context.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
+    let printed = context.tools.output_or(command, |command, exit, stderr| {
+        match diagnose::of_manifests(exit, &stderr) {
+            Blame::Code => WorkspaceError::Manifests { side, command, exit, stderr },
+            Blame::Machine(why) => {
+                WorkspaceError::Unbuilt { side, command, exit, source: Cause::of(why) }
+            }
+        }
+    })?;
+    Ok(Workspace::parse(&printed)?)
 }
 
 /// Returns an error if a package depends on another one outside of the repository, at a
@@ -444,9 +443,7 @@ fn check_path_dependencies(
                 continue;
             }
             // As named in the user's tree.
-            let inside = package.folder.strip_prefix(&tree).unwrap_or(Path::new(""));
-            let user = context.repo.root().join(inside);
-            let folder = seen_from(&user, folder, &package.folder);
+            let folder = seen_from(context.repo.root(), folder, &tree);
             let (package, needed) = (package.name.clone(), needed.clone());
             return Err(WorkspaceError::OutsideDependency { side, package, needed, folder }.into());
         }
@@ -469,18 +466,13 @@ fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
 /// Provides a `Cargo.lock` for each workspace whose commit has none, so that both sides
 /// have the same dependencies unless their commits differ in them: the user's, else the
 /// other side's, else the one that was resolved for this repository before, else a new one.
-/// Returns a digest of each.
 fn provide_lock_files(
     context: &PrepareContext<'_>,
     manifests: &Manifests,
     user_root: &Path,
     configs: &[PathBuf],
     toolchain: &Option<String>,
-) -> Result<Pair<String>, Error> {
-    let read = |root: &Path| {
-        let path = root.join("Cargo.lock");
-        unless_damaged(std::fs::read(&path), &path)
-    };
+) -> Result<(), Error> {
     let head = &manifests.head.root;
     let base = manifests.base.as_ref().ok().map(|workspace| &workspace.root);
     let roots = Pair { base, head: Some(head) };
@@ -488,7 +480,7 @@ fn provide_lock_files(
     let mut lacking = Vec::new();
     for side in Side::BOTH {
         let Some(root) = roots[side] else { continue };
-        locks[side] = read(root)?;
+        locks[side] = lock_file(root)?;
         if locks[side].is_none() {
             lacking.push(root.join("Cargo.lock"));
         }
@@ -498,7 +490,7 @@ fn provide_lock_files(
             // A dangling link must not lead out of the worktree.
             remove(path)?;
         }
-        let content = match read(user_root)?.or(locks.head).or(locks.base) {
+        let content = match lock_file(user_root)?.or(locks.head).or(locks.base) {
             Some(content) => content,
             None => resolved_lock_file(context, head, configs, toolchain.as_deref())?.into_bytes(),
         };
@@ -506,10 +498,12 @@ fn provide_lock_files(
             fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
         }
     }
-    Pair::try_both(|side| {
-        let Some(root) = roots[side] else { return Ok(String::new()) };
-        Ok(digest(&read(root)?.unwrap_or_default()))
-    })
+    Ok(())
+}
+
+fn lock_file(root: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    let path = root.join("Cargo.lock");
+    unless_damaged(std::fs::read(&path), &path)
 }
 
 /// The lock file that was resolved before for the head's workspace at `root`, else a new one.
@@ -586,7 +580,7 @@ fn versions(
 /// The output of `rustc -vV` in a worktree. For a compiler that was built by hand,
 /// also the sizes and times of its files, since it may be replaced by another one of
 /// the same version.
-pub(super) fn rustc_version(
+fn rustc_version(
     context: &PrepareContext<'_>,
     tree: &Path,
     toolchain: Option<&str>,

@@ -24,7 +24,7 @@ pub struct Tools<'a> {
 }
 
 /// How a tool ended, and its output.
-pub struct Captured {
+pub(crate) struct Captured {
     pub(crate) exit: Exit,
     pub(crate) stdout: String,
     /// The end of it.
@@ -78,12 +78,21 @@ impl<'a> Tools<'a> {
 
     /// The output of a tool; an error if it fails.
     pub(crate) fn output(&self, command: Command) -> Result<String, Error> {
-        let (shown, folder) = (command.shown(), command.cwd.clone());
+        let folder = command.cwd.clone();
+        let failed = |command, exit, stderr| ExecError::Tool { command, folder, exit, stderr };
+        self.output_or(command, failed)
+    }
+
+    /// The output of a tool; if it fails, the error that `failed` makes of the command, how it
+    /// ended, and the end of its standard error.
+    pub(crate) fn output_or<E: Into<Error>>(
+        &self,
+        command: Command,
+        failed: impl FnOnce(String, Exit, String) -> E,
+    ) -> Result<String, Error> {
+        let shown = command.shown();
         let Captured { exit, stdout, stderr } = self.capture(command)?;
-        if exit.success() {
-            return Ok(stdout);
-        }
-        Err(ExecError::Tool { command: shown, folder, exit, stderr }.into())
+        if exit.success() { Ok(stdout) } else { Err(failed(shown, exit, stderr).into()) }
     }
 
     /// Runs a command whose standard error streams through to ours; standard output

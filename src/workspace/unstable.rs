@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::context::PrepareContext;
-use super::setup::{Manifests, Places, rustc_version};
+use super::setup::Setup;
 use crate::error::Error;
 use crate::model::notice::Notice;
 use crate::model::side::Side;
@@ -21,36 +21,29 @@ const BOOTSTRAP: &str = "RUSTC_BOOTSTRAP";
 ///
 /// # Errors
 /// If no target is left.
-pub(super) fn leave_out(
-    context: &mut PrepareContext<'_>,
-    benchmarks: &mut Vec<Benchmark>,
-    manifests: &Manifests,
-    Places { folders, toolchains, .. }: &Places<'_>,
-) -> Result<(), Error> {
+pub(super) fn leave_out(context: &mut PrepareContext<'_>, setup: &mut Setup) -> Result<(), Error> {
+    let release = setup.head.rustc.lines().find_map(|line| line.strip_prefix("release: "));
+    let release = release.unwrap_or_default().to_owned();
+    let is_nightly = release.contains("-nightly") || release.contains("-dev");
+    let is_bootstrapping = context.tools.env.iter().any(|(name, _)| name == BOOTSTRAP);
+    if release.is_empty() || is_nightly || is_bootstrapping {
+        return Ok(());
+    }
+    let sides = setup.sides();
     let is_unstable = |benchmark: &Benchmark| {
         let Subject::Target(target, _) = &benchmark.subject else { return false };
-        let of = |side: Side| manifests.package(side, benchmark)?.sources.get(target);
+        let of = |side: Side| sides[side].package(&benchmark.package).ok()?.sources.get(target);
         benchmark.is_found
             && of(Side::Head).is_some_and(|path| needs_nightly(path))
             && of(Side::Base).is_none_or(|path| needs_nightly(path))
     };
-    let is_bootstrapping = context.tools.env.iter().any(|(name, _)| name == BOOTSTRAP);
-    if is_bootstrapping || !benchmarks.iter().any(is_unstable) {
-        return Ok(());
-    }
-    let version = rustc_version(context, &folders.head, toolchains.head.as_deref())?;
-    let release = version.lines().find_map(|line| line.strip_prefix("release: "));
-    let release = release.unwrap_or_default().to_owned();
-    if release.is_empty() || release.contains("-nightly") || release.contains("-dev") {
-        return Ok(());
-    }
-    let (out, rest): (Vec<Benchmark>, _) =
-        std::mem::take(benchmarks).into_iter().partition(is_unstable);
+    let benchmarks = setup.settings.benchmarks.clone().into_iter();
+    let (out, rest): (Vec<Benchmark>, Vec<Benchmark>) = benchmarks.partition(is_unstable);
     if rest.is_empty() {
         let benchmarks = out.into_iter().map(|benchmark| benchmark.name).collect();
         return Err(WorkspaceError::NeedsNightly { benchmarks, release }.into());
     }
-    *benchmarks = rest;
+    setup.settings.benchmarks = rest;
     for Benchmark { name: benchmark, .. } in out {
         let why = format!(
             "its source needs a nightly compiler, but this is rustc {release} \

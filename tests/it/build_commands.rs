@@ -2,7 +2,7 @@
 //! finds in its folder is the same as with an empty cache.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -556,9 +556,9 @@ fn the_index_of_both_worktrees_tells_what_is_in_them() {
             assert!(status("built").ends_with("version"), "{side}: {}", status("built"));
         }
     }
-    let is_marker = |path: &Path| path.extension().is_some_and(|name| name == "unclean");
-    for side in ["base", "head"] {
-        let left = std::fs::read_dir(world.side(side)).unwrap();
-        assert!(left.map(|entry| entry.unwrap().path()).all(|path| !is_marker(&path)));
+    // Both are noted to be complete.
+    let git = world.side("base").with_file_name("git");
+    for worktree in ["base-tree", "base-built", "head-tree", "head-built"] {
+        assert!(git.join(format!("{worktree}.attributes")).is_file(), "{worktree}");
     }
 }

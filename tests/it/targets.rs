@@ -271,6 +271,7 @@ fn what_only_a_nightly_compiler_builds_is_not_tried() {
     let ran = compare(&repo, "").code(0).never_says("error");
     let ran = ran.says("`nightly` is left out: its source needs a nightly compiler, but this is");
     assert_eq!(names(&ran), ["b"]);
+    compare(&repo, "--bench-from head").code(0).never_says("error");
     repo.write("benches/good.rs", &nightly);
     repo.commit("both");
     // The base's still builds, so that the head's is the head's fault.

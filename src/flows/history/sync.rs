@@ -8,7 +8,7 @@ use crate::exec::execution::Context;
 use crate::flows::error::FlowError;
 use crate::workspace::git::notes::{Merged, REFERENCE};
 use crate::workspace::git::{Repo, notes, remote};
-use crate::workspace::{Captured, Request, Tools};
+use crate::workspace::{Request, Tools};
 
 /// The number of attempts of a push.
 const ATTEMPTS: u32 = 50;
@@ -101,13 +101,10 @@ impl<'a> Remote<'a> {
         let args = words.split(' ').chain(["--", self.name, refs]);
         let args: Vec<OsString> = args.map(OsString::from).collect();
         let command = self.tools.command("git", args, self.repo.root(), None);
-        let shown = command.shown();
-        let Captured { exit, stdout, stderr } = self.tools.capture(command)?;
-        if exit.success() {
-            return Ok(stdout);
-        }
-        let remote = self.name.to_owned();
-        Err(FlowError::Remote { what, remote, command: shown, exit, stderr }.into())
+        self.tools.output_or(command, |command, exit, stderr| {
+            let remote = self.name.to_owned();
+            FlowError::Remote { what, remote, command, exit, stderr }
+        })
     }
 
     /// The commit of the remote's notes, if there are any.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use git2::{AttrCheckFlags, ErrorCode, ObjectType, Odb, Oid, Repository};
 
 use super::worktree::{Store, TreeEntry};
-use super::{Error, Repo, Revision};
+use super::{Error, Revision};
 use crate::exec::system::{digest, digest_file, from_git, git_bytes, stamp};
 
 /// The beginning of a git-lfs pointer, a file that represents another one.
@@ -34,7 +34,7 @@ pub(crate) struct Filtered {
 /// checked out.
 pub(crate) fn filtered(
     store: &Store,
-    user: &Repo,
+    user: &Repository,
     path: &Path,
     revision: &Revision,
 ) -> Result<Filtered, Error> {
@@ -43,11 +43,11 @@ pub(crate) fn filtered(
     let index = worktree.index().map_err(failed())?;
     let database = store.repository().odb().map_err(failed())?;
     let files = index.iter().filter(|entry| is_attributes(&from_git(&entry.path)));
-    if !may_mention(&user.inner, &database, files.map(|entry| entry.id), &["filter"]) {
+    if !may_mention(user, &database, files.map(|entry| entry.id), &["filter"]) {
         return Ok(Filtered::default());
     }
-    let (known, settings) = drivers(&user.inner)?;
-    let storage = storage(&user.inner);
+    let (known, settings) = drivers(user)?;
+    let storage = storage(user);
     let mut filtered = Filtered { settings, storage, ..Filtered::default() };
     let head = Oid::from_str(&revision.commit).and_then(|id| store.repository().find_commit(id));
     let head = head.and_then(|commit| commit.tree()).map_err(failed())?;
@@ -85,36 +85,25 @@ pub(crate) fn settle(path: &Path) -> Result<(), Error> {
     super::times::settle(&index)
 }
 
-/// Notes in the index of the worktree at `path` that the `files` are correct, although
-/// their blobs are only pointers. Like [`settle`], makes libgit2 trust the
-/// index.
-pub(crate) fn accept(path: &Path, files: &[PathBuf]) -> Result<(), Error> {
-    let failed = || Error::git("write the index of", path.display());
-    let mut index = Repository::open(path).and_then(|w| w.index()).map_err(failed())?;
-    for file in files {
-        let full = path.join(file);
-        let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
-        let Some(mut entry) = index.get_path(file, 0) else { continue };
-        super::times::note(&mut entry, stamp(&about));
-        entry.file_size = about.len() as u32;
-        index.add(&entry).map_err(failed())?;
-    }
-    super::times::save(&mut index, path)
-}
-
-/// Replaces pointers of git-lfs among the files `paths` of the folder `tree` by what is in
-/// `storage`. Returns these files, and the pointers to what is not there. (git-lfs itself would
-/// write into the clone, and ask the server.)
-pub(crate) fn fill_pointers<'p>(
+/// Replaces the pointers of git-lfs in the worktree `tree` by what the clone has, and notes in the
+/// index that these files are correct, although their blobs are only pointers. Adds the pointers
+/// to what is not there to `missing`; returns whether it replaced any. (git-lfs itself would write
+/// into the clone, and ask the server.)
+pub(crate) fn fill_pointers(
     tree: &Path,
-    paths: impl IntoIterator<Item = &'p PathBuf>,
-    storage: &Path,
-) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
-    let (mut filled, mut missing) = (Vec::new(), Vec::new());
-    for path in paths {
+    filtered: &Filtered,
+    missing: &mut Vec<PathBuf>,
+) -> Result<bool, Error> {
+    if filtered.lfs.is_empty() {
+        return Ok(false);
+    }
+    let failed = || Error::git("write the index of", tree.display());
+    let mut index = Repository::open(tree).and_then(|tree| tree.index()).map_err(failed())?;
+    let mut is_noted = false;
+    for path in &filtered.lfs {
         let full = tree.join(path);
         let Some(pointer) = Pointer::read(&full) else { continue };
-        let place = pointer.place(storage);
+        let place = pointer.place(&filtered.storage);
         let is_there = place.metadata().is_ok_and(|about| about.len() == pointer.size);
         if !is_there || digest_file(&place).ok().as_ref() != Some(&pointer.sha256) {
             missing.push(path.clone());
@@ -124,9 +113,17 @@ pub(crate) fn fill_pointers<'p>(
         fs_err::remove_file(&full).map_err(Error::io("remove", &full))?;
         fs_err::copy(&place, &full).map_err(Error::io("copy", &place))?;
         fs_err::set_permissions(&full, mode).map_err(Error::io("change", &full))?;
-        filled.push(path.clone());
+        let about = full.symlink_metadata().map_err(Error::io("read", &full))?;
+        let Some(mut entry) = index.get_path(path, 0) else { continue };
+        super::times::note(&mut entry, stamp(&about));
+        entry.file_size = about.len() as u32;
+        index.add(&entry).map_err(failed())?;
+        is_noted = true;
     }
-    Ok((filled, missing))
+    if is_noted {
+        super::times::save(&mut index, tree)?;
+    }
+    Ok(is_noted)
 }
 
 /// Whether libgit2 would change some files of a tree when it writes them: with other line

@@ -31,7 +31,7 @@ pub fn abbreviated(commit: &str) -> &str {
 
 /// The user's repository.
 pub struct Repo {
-    inner: git2::Repository,
+    pub(super) inner: git2::Repository,
     root: PathBuf,
     /// What differs from HEAD, by the root of the repository or of a submodule, where libgit2
     /// can't tell.

@@ -219,7 +219,7 @@ fn submodule(inner: &Repo, path: &Path) -> Result<Oid, Error> {
     if changes(inner)?.is_empty() {
         return Ok(head_commit(&inner.inner)?.id());
     }
-    let store = Store::over(path, &inner.inner)?;
+    let store = Store::open(path, &inner.inner)?;
     let tree = oid(&take(inner, &store)?)?;
     let tree = store.repository().find_tree(tree);
     let commit = tree.and_then(|tree| commit_alone(store.repository(), &tree));

@@ -2,145 +2,84 @@
 
 use std::path::{Path, PathBuf};
 
-use git2::build::CheckoutBuilder;
 use git2::{Oid, Repository};
 
-use super::Error;
-use super::filters::{attributes, fill_pointers, storage};
-use super::worktree::{Store, TreeEntry, entries};
+use super::filters::{fill_pointers, filtered};
+use super::worktree::{CheckedOut, Checkout, Store, TreeEntry};
+use super::{Error, Revision};
 use crate::exec::system::is_inside;
 use crate::workspace::files::remove;
-use crate::workspace::folder_record::{RecordedFolder, Strangers};
 
 /// The mode of a submodule in a tree.
 const SUBMODULE: i32 = 0o160_000;
 
-/// The submodules of a worktree, at any depth.
-#[derive(Default)]
-pub(super) struct Submodules {
-    /// The root of the worktree.
-    root: PathBuf,
-    /// A folder with a record of each of them.
-    records: PathBuf,
-    /// Whether one of them was written to.
-    pub(super) is_changed: bool,
-    /// Their paths relative to the root.
-    pub(super) paths: Vec<PathBuf>,
-    /// Those that stay empty because the user's clone does not have them.
-    pub(super) empty: Vec<PathBuf>,
-    /// Their pointers of git-lfs to what the user's clone does not have.
-    pub(super) pointers: Vec<PathBuf>,
-}
-
-impl Submodules {
-    /// Those of the worktree at `root`.
-    pub(super) fn new(root: &Path) -> Self {
-        let (root, records) = (root.to_owned(), root.with_extension("modules"));
-        Submodules { root, records, ..Submodules::default() }
-    }
-}
-
-/// Fills the submodules among the entries of a tree from the user's clone. The tree belongs to
-/// the repository `user`, and is located at `inside` in the worktree.
+/// Fills the submodules among the entries of the tree that a checkout has, from the user's clone;
+/// returns their paths. `done` says what stays incomplete.
 pub(super) fn fill_submodules(
     store: &Store,
     user: &Repository,
+    checkout: &Checkout<'_>,
     entries: &[TreeEntry],
-    inside: &Path,
-    modules: &mut Submodules,
-) -> Result<(), Error> {
-    for TreeEntry { path: link, id: commit, .. } in submodules(entries) {
-        let path = inside.join(link);
-        if !is_inside(&modules.root, &path) {
-            let (path, hint) = (path.display(), None);
+    done: &mut CheckedOut,
+) -> Result<Vec<PathBuf>, Error> {
+    let mut links = Vec::new();
+    for TreeEntry { path: link, id: commit, .. } in entries.iter().filter(|e| e.mode == SUBMODULE) {
+        if !is_inside(checkout.path, link) {
+            let (link, hint) = (link.display(), None);
             let what = format!(
-                "the submodule `{path}` is outside the repository, or behind a symbolic link"
+                "the submodule `{link}` is outside the repository, or behind a symbolic link"
             );
             return Err(Error::Refused { what, hint });
         }
-        match open_submodule(user, &modules.root.join(inside), link) {
-            Some(source) => fill(store, &source, *commit, (link, &path), modules)?,
+        let target = checkout.path.join(link);
+        match open_submodule(user, checkout.path, link) {
+            Some(source) => {
+                let filled = fill(store, &source, *commit, link, checkout)?;
+                done.is_changed |= filled.is_changed;
+                done.empty.extend(filled.empty.iter().map(|path| link.join(path)));
+                done.pointers.extend(filled.pointers.iter().map(|path| link.join(path)));
+            }
             None => {
-                let target = modules.root.join(&path);
                 if !is_empty(&target) {
-                    modules.is_changed = true;
+                    done.is_changed = true;
                     remove(&target)?;
                     fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
                 }
-                modules.empty.push(path.clone());
+                done.empty.push(link.clone());
             }
         }
-        modules.paths.push(path);
+        links.push(link.clone());
     }
-    Ok(())
+    Ok(links)
 }
 
-/// Fills the submodule `link`, which is located at `path` in the worktree, unless it is
-/// unchanged since it was filled with this commit.
+/// Fills the submodule `link` of a checkout: a worktree of its own.
 fn fill(
     store: &Store,
     source: &Repository,
     commit: Oid,
-    (link, path): (&Path, &Path),
-    modules: &mut Submodules,
-) -> Result<(), Error> {
-    let shown = path.display().to_string();
-    let failed = || Error::git("check out the submodule", &shown);
-    let own = Store::over(&store.module(link), source)?;
+    link: &Path,
+    checkout: &Checkout<'_>,
+) -> Result<CheckedOut, Error> {
+    let rev = link.display().to_string();
+    let own = Store::open(&store.module(link), source)?;
     let missing = |_| {
-        let what = format!("the clone does not contain commit {commit} of the submodule `{shown}`");
+        let what = format!("the clone does not contain commit {commit} of the submodule `{rev}`");
         Error::refused(what, "`git submodule update --init --recursive`")
     };
-    let found = own.repository().find_commit(commit).map_err(missing)?;
-    let tree = found.tree().map_err(Error::git("read", commit))?;
-    let entries = entries(own.repository(), &tree)?;
-    let nested: Vec<&Path> = submodules(&entries).map(|entry| &*entry.path).collect();
-    let is_nested = |path: &Path| path.parent().is_some_and(|parent| nested.contains(&parent));
-    let target = modules.root.join(path);
-    let record_path = modules.records.join(escape(path));
-    let folder = RecordedFolder {
-        root: &target,
-        record: &record_path,
-        is_skipped: &is_nested,
-        strangers: Strangers::Refuse,
-    };
-    // What decides what is written of a blob need not be in the commit.
-    let attributes = attributes(source, own.repository(), &entries);
-    let (filled_from, check) = (format!("{commit} {attributes}"), || Ok::<_, Error>(()));
-    let is_folder = !target.is_symlink() && target.is_dir();
-    // Not written again without need, since cargo detects changes by the times of files.
-    if !is_folder || folder.restore(&filled_from, check)? != Some(true) {
-        modules.is_changed = true;
-        remove(&record_path)?;
-        remove(&target)?;
-        fs_err::create_dir_all(&target).map_err(Error::io("create", &target))?;
-        let mut checkout = CheckoutBuilder::new();
-        checkout.force().target_dir(&target).update_index(false);
-        // libgit2 does not check out a tree with submodules from a bare repository.
-        own.repository().set_workdir(&target, false).map_err(failed())?;
-        let checked = own.repository().checkout_tree(tree.as_object(), Some(&mut checkout));
-        checked.map_err(failed())?;
-        let files = entries.iter().map(|entry| &entry.path);
-        let (_, missing) = fill_pointers(&target, files, &storage(source))?;
-        // Without a record, they are looked for again.
-        if missing.is_empty() {
-            let records = &modules.records;
-            fs_err::create_dir_all(records).map_err(Error::io("create", records))?;
-            folder.write(&filled_from, check)?;
-        }
-        modules.pointers.extend(missing.iter().map(|file| path.join(file)));
-    }
-    fill_submodules(&own, source, &entries, path, modules)
+    let tree = own.repository().find_commit(commit).map_err(missing)?.tree_id().to_string();
+    let (commit, subject) = (commit.to_string(), String::new());
+    let revision = Revision { rev, commit, tree, dirty: false, subject };
+    let (name, path) = (checkout.name.clone(), &*checkout.path.join(link));
+    let mut done = own.check_out(source, &Checkout { name, path, revision: &revision })?;
+    let filtered = filtered(&own, source, path, &revision)?;
+    done.is_changed |= fill_pointers(path, &filtered, &mut done.pointers)?;
+    Ok(done)
 }
 
 /// Whether a path is an empty folder.
 fn is_empty(path: &Path) -> bool {
     !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// The submodules among the entries of a tree.
-fn submodules(entries: &[TreeEntry]) -> impl Iterator<Item = &TreeEntry> {
-    entries.iter().filter(|entry| entry.mode == SUBMODULE)
 }
 
 /// A path, escaped to be the name of a file.

@@ -14,9 +14,9 @@ use git2::{ObjectType, Oid, Repository, Signature, Time, Tree};
 
 use super::base::oid;
 use super::filters::{attributes, converts, is_attributes};
-use super::submodules::{Submodules, escape, fill_submodules};
+use super::submodules::{escape, fill_submodules};
 use super::times::{change_times, remove_changed};
-use super::{Error, Repo, Revision};
+use super::{Error, Revision};
 use crate::exec::system::{Place, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::{remove, remove_unknown};
@@ -44,11 +44,7 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the private repository at `path`, with all that decides how it is read as if
     /// it had just been created, and updates what it copies from `user`.
-    pub(crate) fn open(path: &Path, user: &Repo) -> Result<Self, Error> {
-        Store::over(path, &user.inner)
-    }
-
-    pub(super) fn over(path: &Path, user: &Repository) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, user: &Repository) -> Result<Self, Error> {
         let references = path.join("refs/heads");
         fs_err::create_dir_all(&references).map_err(Error::io("create", &references))?;
         write_if_changed(&path.join("HEAD"), NO_COMMIT)?;
@@ -65,66 +61,66 @@ impl Store {
         &self.inner
     }
 
-    /// Makes the folder of `checkout` a worktree of its side at its revision, file by file,
-    /// and removes everything else in it. Files that are already
-    /// correct are not written again, so that cargo rebuilds only what differs.
-    /// Returns what stays incomplete because the user's clone does not have it: the submodules,
-    /// and pointers of git-lfs in submodules.
+    /// Makes the folder of `checkout` a worktree at its revision, file by file, and removes
+    /// everything else in it. Files that are already correct are not written again, so that
+    /// cargo rebuilds only what differs.
     pub(crate) fn check_out(
         &self,
-        user: &Repo,
+        user: &Repository,
         checkout: &Checkout<'_>,
-    ) -> Result<[Vec<PathBuf>; 2], Error> {
-        let begun = self.begin(user, checkout)?.write_files()?;
-        self.add_submodules(user, begun)?.end()
+    ) -> Result<CheckedOut, Error> {
+        let Checkout { name, path, revision } = checkout;
+        let noted = self.inner.path().join(format!("{name}.attributes"));
+        let entries = entries(&self.inner, &self.tree(revision)?)?;
+        let attributes = attributes(user, &self.inner, &entries);
+        if std::fs::read_to_string(&noted).ok().as_ref() != Some(&attributes) {
+            // They decide what is written of files whose blobs are the same. If they are not
+            // noted, a checkout was interrupted, so the content is unknown.
+            remove(path)?;
+        }
+        remove(&noted)?;
+        let (worktree, is_new) = self.worktree(name, path)?;
+        let before = worktree.head().ok().and_then(|head| head.target());
+        let converts = converts(user, &worktree, &entries);
+        write_files(&worktree, checkout, &entries, is_new, converts)?;
+        let mut done = CheckedOut { attributes, ..CheckedOut::default() };
+        let submodules = fill_submodules(self, user, checkout, &entries, &mut done)?;
+        // In a new folder, there is nothing that could have changed or had to be removed.
+        if !is_new {
+            if done.is_changed {
+                // Cargo does not watch files in all submodules. All other files are made newer,
+                // so that it builds again.
+                change_times(path, || touch(path, &entries))?;
+            }
+            let known: HashSet<&Path> = entries.iter().map(|entry| &*entry.path).collect();
+            let is_kept = |path: &Path| is_git(path) || submodules.iter().any(|kept| kept == path);
+            remove_unknown(path, is_kept, |path| known.contains(path))?;
+        }
+        done.is_changed |= is_new || before != Some(oid(&revision.commit)?);
+        write_if_changed(&noted, done.attributes.as_bytes())?;
+        Ok(done)
     }
 
-    /// Like [`Store::check_out`], for both sides at once.
+    /// Like [`Store::check_out`], for both sides at once. The base's error takes precedence.
     pub(crate) fn check_out_both(
         &self,
-        user: &Repo,
+        user: &Repository,
         checkouts: &Pair<Checkout<'_>>,
-    ) -> Result<Pair<[Vec<PathBuf>; 2]>, Error> {
-        // What writes into the shared repository is done sequentially.
-        let begun = Pair::try_both(|side| self.begin(user, &checkouts[side]))?;
-        let Pair { base, head } = at_once(begun, Begun::write_files)?;
-        let whole =
-            Pair { base: self.add_submodules(user, base)?, head: self.add_submodules(user, head)? };
-        at_once(whole, Begun::end)
-    }
-
-    /// Opens the worktree, or creates it, and marks it as incomplete.
-    fn begin<'a>(&self, user: &Repo, checkout: &'a Checkout<'a>) -> Result<Begun<'a>, Error> {
-        let Checkout { side, path, revision, .. } = *checkout;
-        let unclean = path.with_extension("unclean");
-        if unclean.exists() {
-            // A checkout was interrupted, so the content is unknown.
-            remove(path)?;
-        }
-        fs_err::write(&unclean, "").map_err(Error::io("write", &unclean))?;
-        let entries = entries(&self.inner, &self.tree(revision)?)?;
-        let attributes = attributes(&user.inner, &self.inner, &entries);
-        if std::fs::read_to_string(attributes_of(path)).ok().as_ref() != Some(&attributes) {
-            // They decide what is written of files whose blobs are the same.
-            remove(path)?;
-        }
-        let (worktree, is_new) = self.worktree(side, path)?;
-        let converts = converts(&user.inner, &worktree, &entries);
-        Ok(Begun {
-            checkout,
-            worktree,
-            is_new,
-            entries,
-            attributes,
-            converts,
-            modules: Submodules::new(path),
+    ) -> Result<Pair<CheckedOut>, Error> {
+        let (path, user) = (self.inner.path(), user.path());
+        // Those of libgit2 are for one thread each.
+        let check_out = |checkout: &Checkout<'_>| {
+            let user = Repository::open(user).map_err(Error::git("open", user.display()))?;
+            Store::open(path, &user)?.check_out(&user, checkout)
+        };
+        std::thread::scope(|scope| {
+            let head = std::thread::Builder::new();
+            let head = head.spawn_scoped(scope, || check_out(&checkouts.head));
+            let base = check_out(&checkouts.base);
+            let head = head.map_err(Error::io("start a thread for", Path::new("the head")))?;
+            let head = head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok(Pair { base: base?, head: head? })
         })
-    }
-
-    fn add_submodules<'a>(&self, user: &Repo, mut begun: Begun<'a>) -> Result<Begun<'a>, Error> {
-        let (entries, modules) = (&begun.entries, &mut begun.modules);
-        fill_submodules(self, &user.inner, entries, Path::new(""), modules)?;
-        Ok(begun)
     }
 
     fn tree(&self, revision: &Revision) -> Result<Tree<'_>, Error> {
@@ -149,12 +145,9 @@ impl Store {
         Ok(diff.deltas().filter_map(path).collect())
     }
 
-    /// Opens the worktree of `side` at `path`, and creates it again if it is damaged.
+    /// Opens the worktree `name` at `path`, and creates it again if it is damaged.
     /// Also returns whether it is new, and thus empty.
-    fn worktree(&self, side: Side, path: &Path) -> Result<(Repository, bool), Error> {
-        // A side has several.
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("{}-{name}", side.name());
+    fn worktree(&self, name: &str, path: &Path) -> Result<(Repository, bool), Error> {
         let admin = self.inner.path().join("worktrees").join(name);
         // Only a killed process can have left a lock: the caller holds the lock of the
         // cache, so no other process works here.
@@ -192,109 +185,74 @@ pub(super) fn commit_alone(repository: &Repository, tree: &Tree<'_>) -> Result<O
 }
 
 /// What to check out, and where.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Checkout<'a> {
-    pub(crate) side: Side,
+    /// The name of the worktree in the private repository.
+    pub(super) name: String,
     /// The folder that becomes the worktree.
     pub(crate) path: &'a Path,
     pub(crate) revision: &'a Revision,
 }
 
-/// A checkout in progress.
-struct Begun<'a> {
-    checkout: &'a Checkout<'a>,
-    worktree: Repository,
-    /// Whether the worktree was empty.
-    is_new: bool,
-    /// The entries of the revision.
-    entries: Vec<TreeEntry>,
+impl<'a> Checkout<'a> {
+    /// A side may have several, in different folders.
+    pub(crate) fn new(side: Side, path: &'a Path, revision: &'a Revision) -> Self {
+        let folder = path.file_name().unwrap_or_default().to_string_lossy();
+        Checkout { name: format!("{}-{folder}", side.name()), path, revision }
+    }
+}
+
+/// What a checkout depends on besides its revision, and what it lacks of that because the user's
+/// clone does not have it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CheckedOut {
     /// A digest of all attributes.
-    attributes: String,
-    /// Whether some files are changed when they are written.
+    pub(crate) attributes: String,
+    /// Whether it or a submodule was at another commit before, or a submodule was incomplete.
+    pub(super) is_changed: bool,
+    /// The submodules that stay empty.
+    pub(crate) empty: Vec<PathBuf>,
+    /// The pointers of git-lfs to files that are missing.
+    pub(crate) pointers: Vec<PathBuf>,
+}
+
+/// Writes and removes files until those of the revision are correct.
+fn write_files(
+    worktree: &Repository,
+    Checkout { path, revision, .. }: &Checkout<'_>,
+    entries: &[TreeEntry],
+    is_new: bool,
     converts: bool,
-    modules: Submodules,
-}
-
-impl Begun<'_> {
-    /// Writes and removes files until those of the revision are correct.
-    fn write_files(self) -> Result<Self, Error> {
-        let Begun { worktree, .. } = &self;
-        let Checkout { path, revision, .. } = *self.checkout;
-        if !self.is_new {
-            unlink(worktree, path, &self.entries)?;
-            remove_changed(worktree, path)?;
-        }
-        let failed = || Error::git("check out", &revision.rev);
-        let (commit, tree) = (oid(&revision.commit)?, oid(&revision.tree)?);
-        let set_head = || worktree.set_head_detached(commit).map_err(failed());
-        if !self.is_new {
-            set_head()?;
-        }
-        let tree = worktree.find_object(tree, Some(ObjectType::Tree)).map_err(failed())?;
-        let check_out = |how: &mut CheckoutBuilder<'_>| {
-            how.force().disable_filters(!self.converts);
-            worktree.checkout_tree(&tree, Some(how)).map_err(failed())
-        };
-        let attributes = self.entries.iter().filter(|entry| is_attributes(&entry.path));
-        if self.converts && attributes.clone().next().is_some() {
-            // libgit2 only knows the attributes in the worktree, and proceeds by name.
-            let mut first = CheckoutBuilder::new();
-            first.disable_pathspec_match(true);
-            attributes.for_each(|entry| {
-                first.path(git_bytes(&entry.path));
-            });
-            check_out(&mut first)?;
-        }
-        check_out(&mut CheckoutBuilder::new())?;
-        if self.is_new {
-            // Not earlier, since libgit2 expects the content of HEAD in the worktree.
-            set_head()?;
-        }
-        drop(tree);
-        Ok(self)
+) -> Result<(), Error> {
+    let failed = || Error::git("check out", &revision.rev);
+    let (commit, tree) = (oid(&revision.commit)?, oid(&revision.tree)?);
+    let set_head = || worktree.set_head_detached(commit).map_err(failed());
+    if !is_new {
+        unlink(worktree, path, entries)?;
+        remove_changed(worktree, path)?;
+        set_head()?;
     }
-
-    /// Removes what does not belong to the revision. Returns what stays incomplete.
-    fn end(self) -> Result<[Vec<PathBuf>; 2], Error> {
-        let path = self.checkout.path;
-        // In a new folder, there is nothing that could have changed or had to be removed.
-        if !self.is_new {
-            if self.modules.is_changed {
-                // Cargo does not watch files in submodules, which have no repository of their
-                // own here. All other files are made newer, so that it builds again.
-                change_times(path, || touch(path, &self.entries))?;
-            }
-            let known: HashSet<&Path> = self.entries.iter().map(|entry| &*entry.path).collect();
-            let is_kept =
-                |path: &Path| is_git(path) || self.modules.paths.iter().any(|kept| kept == path);
-            remove_unknown(path, is_kept, |path| known.contains(path))?;
-        }
-        let noted = attributes_of(path);
-        write_if_changed(&noted, self.attributes.as_bytes())?;
-        let unclean = path.with_extension("unclean");
-        fs_err::remove_file(&unclean).map_err(Error::io("remove", &unclean))?;
-        Ok([self.modules.empty, self.modules.pointers])
+    let tree = worktree.find_object(tree, Some(ObjectType::Tree)).map_err(failed())?;
+    let check_out = |how: &mut CheckoutBuilder<'_>| {
+        how.force().disable_filters(!converts);
+        worktree.checkout_tree(&tree, Some(how)).map_err(failed())
+    };
+    let attributes = entries.iter().filter(|entry| is_attributes(&entry.path));
+    if converts && attributes.clone().next().is_some() {
+        // libgit2 only knows the attributes in the worktree, and proceeds by name.
+        let mut first = CheckoutBuilder::new();
+        first.disable_pathspec_match(true);
+        attributes.for_each(|entry| {
+            first.path(git_bytes(&entry.path));
+        });
+        check_out(&mut first)?;
     }
-}
-
-/// The file that holds the digest of the attributes with which a worktree was checked out.
-pub(crate) fn attributes_of(worktree: &Path) -> PathBuf {
-    worktree.with_extension("attributes")
-}
-
-/// Does the same work for both sides in parallel. The base's error takes precedence.
-fn at_once<T: Send, U: Send>(
-    both: Pair<T>,
-    work: impl Fn(T) -> Result<U, Error> + Sync,
-) -> Result<Pair<U>, Error> {
-    let Pair { base, head } = both;
-    std::thread::scope(|scope| {
-        let head = std::thread::Builder::new().spawn_scoped(scope, || work(head));
-        let base = work(base);
-        let head = head.map_err(Error::io("start a thread for", Path::new("the head")))?;
-        let head = head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok(Pair { base: base?, head: head? })
-    })
+    check_out(&mut CheckoutBuilder::new())?;
+    if is_new {
+        // Not earlier, since libgit2 expects the content of HEAD in the worktree.
+        set_head()?;
+    }
+    Ok(())
 }
 
 /// Removes links at places where a tree has something else, or where the
@@ -305,10 +263,7 @@ fn unlink(worktree: &Repository, root: &Path, entries: &[TreeEntry]) -> Result<(
     let mut places: BTreeSet<PathBuf> =
         entries.iter().filter(|entry| entry.mode != LINK).map(|entry| entry.path.clone()).collect();
     for entry in index.iter() {
-        let file = from_git(&entry.path);
-        // Once a folder is known, its parents are known, too.
-        let folders = file.ancestors().skip(1).map(Path::to_owned);
-        let _ = folders.take_while(|folder| places.insert(folder.clone())).count();
+        places.extend(from_git(&entry.path).ancestors().skip(1).map(Path::to_owned));
     }
     // Outer folders come first, since inner ones may be behind a link.
     for place in places.iter().filter(|place| !place.as_os_str().is_empty()) {

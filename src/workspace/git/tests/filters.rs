@@ -19,16 +19,16 @@ fn tree(scratch: &Scratch) -> PathBuf {
 fn check_out(scratch: &Scratch, revision: &Revision) -> Store {
     std::fs::create_dir_all(scratch.around().join("base")).unwrap();
     let repo = scratch.open();
-    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let store = Store::open(&scratch.around().join("store"), &repo.inner).unwrap();
     let path = &*tree(scratch);
-    let checkout = Checkout { side: Side::Base, path, revision };
-    store.check_out(&repo, &checkout).unwrap();
+    let checkout = Checkout::new(Side::Base, path, revision);
+    store.check_out(&repo.inner, &checkout).unwrap();
     store
 }
 
 fn filtered(scratch: &Scratch, revision: &Revision) -> Filtered {
-    let store = Store::open(&scratch.around().join("store"), &scratch.open()).unwrap();
-    filters::filtered(&store, &scratch.open(), &tree(scratch), revision).unwrap()
+    let store = Store::open(&scratch.around().join("store"), &scratch.open().inner).unwrap();
+    filters::filtered(&store, &scratch.open().inner, &tree(scratch), revision).unwrap()
 }
 
 fn paths(names: &[&str]) -> Vec<PathBuf> {
@@ -106,7 +106,7 @@ fn of_a_dirty_tree_only_what_is_as_in_its_commit() {
     scratch.write("a.known", "changed by the user");
     scratch.write("new.known", "new");
     let repo = scratch.open();
-    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let store = Store::open(&scratch.around().join("store"), &repo.inner).unwrap();
     let snapshot = snapshot::take(&repo, &store).unwrap();
     let revision = Revision { tree: snapshot, dirty: true, ..scratch.revision(commit) };
     check_out(&scratch, &revision);

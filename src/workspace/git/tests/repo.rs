@@ -130,7 +130,7 @@ fn changed_paths_are_those_of_both_trees() {
     scratch.write("new/file", "5");
     let second = scratch.revision(scratch.commit_all("second"));
     let repo = scratch.open();
-    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let store = Store::open(&scratch.around().join("store"), &repo.inner).unwrap();
     assert_eq!(store.changed_paths(&first, &second).unwrap(), ["gone", "new/file", "other"]);
     assert_eq!(store.changed_paths(&first, &first).unwrap(), [""; 0]);
     // The working tree as it is, whose tree only the store has.
@@ -161,6 +161,6 @@ fn a_made_repository_has_its_commits_on_a_branch() {
     );
     assert_eq!(repo.dirty_files().unwrap(), 0);
     let base = repo.at(Some("main")).unwrap();
-    let store = Store::open(&folder.path().join("store"), &repo).unwrap();
+    let store = Store::open(&folder.path().join("store"), &repo.inner).unwrap();
     assert_eq!(store.changed_paths(&base, &head).unwrap(), ["b"]);
 }

@@ -1,5 +1,4 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
 
 use super::{Revision, Scratch, identity, names};
 use crate::model::side::Side;
@@ -9,7 +8,7 @@ use crate::workspace::git::worktree::{Checkout, Store};
 /// The tree of the working tree as it is.
 fn snapshot(scratch: &Scratch) -> String {
     let repo = scratch.open();
-    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let store = Store::open(&scratch.around().join("store"), &repo.inner).unwrap();
     let tree = snapshot::take(&repo, &store).unwrap();
     assert!(store.repository().find_tree(tree.parse().unwrap()).is_ok());
     tree
@@ -234,15 +233,16 @@ fn edits_in_a_submodule_and_in_one_inside_it_are_part_of_a_dirty_tree() {
     };
     let before = seen();
     let repo = scratch.open();
-    let store = Store::open(&scratch.around().join("store"), &repo).unwrap();
+    let store = Store::open(&scratch.around().join("store"), &repo.inner).unwrap();
     let path = scratch.around().join("head/tree");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     for text in ["new", "newer"] {
         scratch.write("outer/inner/new", text);
         let tree = snapshot::take(&repo, &store).unwrap();
         let revision = Revision { tree, dirty: true, ..repo.at(None).unwrap() };
-        let checkout = Checkout { side: Side::Head, path: &path, revision: &revision };
-        assert_eq!(store.check_out(&repo, &checkout).unwrap().concat(), [""; 0].map(PathBuf::from));
+        let checkout = Checkout::new(Side::Head, &path, &revision);
+        let done = store.check_out(&repo.inner, &checkout).unwrap();
+        assert!(done.empty.is_empty() && done.pointers.is_empty());
         let read = |name: &str| super::read(&path.join(name));
         assert_eq!((read("file"), read("outer/file")), ("committed".into(), "edited".into()));
         assert_eq!(

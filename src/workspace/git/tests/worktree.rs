@@ -21,16 +21,21 @@ fn tree(scratch: &Scratch) -> PathBuf {
     scratch.around().join("base/tree")
 }
 
+/// What is there once a checkout is complete.
+fn noted(scratch: &Scratch, side: Side) -> PathBuf {
+    private(scratch).join(format!("{side}-tree.attributes"))
+}
+
 fn store(scratch: &Scratch) -> Store {
-    Store::open(&private(scratch), &scratch.open()).unwrap()
+    Store::open(&private(scratch), &scratch.open().inner).unwrap()
 }
 
 fn try_check_out(scratch: &Scratch, commit: Oid) -> Result<(), Error> {
     std::fs::create_dir_all(tree(scratch).parent().unwrap()).unwrap();
     let revision = scratch.revision(commit);
     let (side, path) = (Side::Base, &*tree(scratch));
-    let checkout = Checkout { side, path, revision: &revision };
-    store(scratch).check_out(&scratch.open(), &checkout).map(drop)
+    let checkout = Checkout::new(side, path, &revision);
+    store(scratch).check_out(&scratch.open().inner, &checkout).map(drop)
 }
 
 #[track_caller]
@@ -41,7 +46,7 @@ fn check_out(scratch: &Scratch, commit: Oid) {
     assert!(worktree.head_detached().unwrap());
     let commondir = worktree.commondir().canonicalize().unwrap();
     assert_eq!(commondir, private(scratch));
-    assert!(!tree(scratch).with_extension("unclean").exists());
+    assert!(noted(scratch, Side::Base).exists());
 }
 
 #[test]
@@ -274,7 +279,7 @@ fn after_a_checkout_that_was_cut_short_nothing_is_trusted() {
     std::fs::rename(&stored, &object).unwrap();
     let error = try_check_out(&scratch, second).unwrap_err();
     assert!(matches!(error, Error::Git { .. }), "{error}");
-    assert!(tree.with_extension("unclean").exists());
+    assert!(!noted(&scratch, Side::Base).exists());
     std::fs::rename(&object, &stored).unwrap();
     write(&tree.join("half"), "");
     check_out(&scratch, second);
@@ -297,11 +302,11 @@ fn a_worktree_that_is_not_in_order_is_made_anew() {
     assert_eq!(inode(&tree), whole);
     // The one that belongs to another repository is another's.
     let other = scratch.around().join("other");
-    let copied = Store::open(&other, &scratch.open()).unwrap();
+    let copied = Store::open(&other, &scratch.open().inner).unwrap();
     std::fs::remove_dir_all(&tree).unwrap();
     let revision = &scratch.revision(first);
-    let checkout = Checkout { side: Side::Head, path: &tree, revision };
-    copied.check_out(&scratch.open(), &checkout).unwrap();
+    let checkout = Checkout::new(Side::Head, &tree, revision);
+    copied.check_out(&scratch.open().inner, &checkout).unwrap();
     check_out(&scratch, second);
     // Gone, in either place; or a file; or a repository of somebody's.
     std::fs::remove_dir_all(&tree).unwrap();
@@ -326,8 +331,8 @@ fn a_tree_that_is_not_there_is_an_error_that_names_the_revision() {
     revision.tree = "1".repeat(40);
     std::fs::create_dir_all(tree(&scratch).parent().unwrap()).unwrap();
     let (side, path) = (Side::Base, &*tree(&scratch));
-    let checkout = Checkout { side, path, revision: &revision };
-    let checked = store(&scratch).check_out(&repo, &checkout);
+    let checkout = Checkout::new(side, path, &revision);
+    let checked = store(&scratch).check_out(&repo.inner, &checkout);
     assert_eq!(checked.unwrap_err().to_string(), "could not read the tree of `it`");
 }
 
@@ -341,9 +346,8 @@ fn both_sides_are_checked_out_at_once_and_each_is_its_own() {
     }
     let check_out_both = |base: &Revision, head: &Revision| {
         let revisions = Pair { base, head };
-        let checkouts =
-            Pair::both(|side| Checkout { side, path: &paths[side], revision: revisions[side] });
-        store(&scratch).check_out_both(&repo, &checkouts).map(drop)
+        let checkouts = Pair::both(|side| Checkout::new(side, &paths[side], revisions[side]));
+        store(&scratch).check_out_both(&repo.inner, &checkouts).map(drop)
     };
     let assert_is = |side: Side, commit: Oid| {
         let worktree = Repository::open(&paths[side]).unwrap();
@@ -355,7 +359,7 @@ fn both_sides_are_checked_out_at_once_and_each_is_its_own() {
         assert!(unlike.is_empty(), "{side}: {unlike:?}");
         // It belongs to that commit because it holds its files, not because it looks empty.
         assert!(!worktree.index().unwrap().is_empty());
-        assert!(!paths[side].with_extension("unclean").exists());
+        assert!(noted(&scratch, side).exists());
     };
     let [one, two] = [first, second].map(|commit| scratch.revision(commit));
     check_out_both(&one, &two).unwrap();
@@ -367,7 +371,7 @@ fn both_sides_are_checked_out_at_once_and_each_is_its_own() {
     assert_is(Side::Head, first);
     let branches = Repository::open(private(&scratch)).unwrap();
     assert_eq!(branches.branches(None).unwrap().count(), 0);
-    // Whichever side fails, what was begun is not taken for whole; the base's error is first.
+    // The base's error is first.
     let missing = |rev: &str| {
         let (rev, tree) = (rev.to_owned(), "1".repeat(40));
         Revision { rev, tree, ..one.clone() }
@@ -376,9 +380,6 @@ fn both_sides_are_checked_out_at_once_and_each_is_its_own() {
     assert_eq!(error.to_string(), "could not read the tree of `a`");
     let error = check_out_both(&one, &missing("b")).unwrap_err();
     assert_eq!(error.to_string(), "could not read the tree of `b`");
-    for side in Side::BOTH {
-        assert!(paths[side].with_extension("unclean").exists(), "{side}");
-    }
     check_out_both(&one, &two).unwrap();
     assert_is(Side::Base, first);
     assert_is(Side::Head, second);

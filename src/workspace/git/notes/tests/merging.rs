@@ -63,16 +63,19 @@ fn notes_that_parted_are_joined_line_by_line() {
 fn what_is_too_long_is_left_out_of_a_merge_and_counted() {
     let scratch = scratch();
     let repo = scratch.open();
-    let [a, b, c] = ["a", "b", "c"].map(name);
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(name);
     let (almost, beyond) = (long(MAX_NOTE - 2), long(MAX_NOTE + 1));
-    lay_out(&repo, REFERENCE, &[], &[(&a, &almost), (&b, &almost)]);
-    // The first fits to the byte; the second would not; the third cannot be read.
-    lay_out(&repo, THEIRS, &[], &[(&a, b"1\n"), (&b, b"12\n"), (&c, &beyond)]);
-    assert_eq!(merge(&repo), (1, 2));
+    lay_out(&repo, REFERENCE, &[], &[(&a, &almost), (&b, &almost), (&d, &beyond)]);
+    // The first fits to the byte; the second would not; the third cannot be read, and the fourth
+    // cannot be read of ours.
+    let theirs: [(&str, &[u8]); 4] = [(&a, b"1\n"), (&b, b"12\n"), (&c, &beyond), (&d, b"1\n")];
+    lay_out(&repo, THEIRS, &[], &theirs);
+    assert_eq!(merge(&repo), (1, 3));
     let notes = notes::current(&repo).unwrap();
     assert_eq!(notes.text(&a).unwrap().len(), MAX_NOTE);
     assert_eq!(notes.text(&b).unwrap().len(), MAX_NOTE - 2);
-    assert_eq!(notes.commits(), [a, b]);
+    assert!(notes.text(&d).is_err());
+    assert_eq!(notes.commits(), [a, b, d]);
 }
 
 #[test]
