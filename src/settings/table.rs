@@ -131,7 +131,7 @@ settings! {
         /// Split each crate into N codegen units, or into as many as the profile
         /// does; auto: into one if far fewer benchmarks have to be measured then
         "codegen-units" Shapes codegen_units: Written<CodegenUnits> = CodegenUnits::Auto, SELECTION BUILD
-            [.conflicts_with("command")];
+            [];
 
         /// Build with this toolchain: head's, base's, each side's own, or a name
         "toolchain" Shapes toolchain: Written<Toolchain> = Toolchain::Of(Side::Head), SELECTION BUILD

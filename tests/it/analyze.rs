@@ -448,6 +448,8 @@ fn a_judge_takes_five_percent_and_the_least_time_unless_told_otherwise() {
     fed(rows, "--rule judge --threshold 3%").code(100);
     fed(rows, "--rule judge --threshold 3% --estimator mean").code(0);
     fed(rows, "--rule judge --estimator median").code(2);
+    let ran = fed(rows, "--rule judge --confidence 99%").code(2);
+    ran.says("`--rule judge` has no confidence: leave out `--confidence`");
 }
 
 #[test]

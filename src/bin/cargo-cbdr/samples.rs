@@ -6,8 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Compared;
-use cargo_cbdr::engine::event::Event;
-use cargo_cbdr::engine::plan::Plan;
+use cargo_cbdr::engine::{Event, Plan};
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::{Row, StoppedBy};
 use cargo_cbdr::samples::csv::{self, CsvText};

@@ -102,9 +102,9 @@ pub(crate) struct SampleArgs {
     pub(crate) threshold: Vec<Written<Allowed>>,
 
     /// Decide with this confidence: 1 minus the probability of a wrong verdict;
-    /// without a threshold, the confidence of the intervals
-    #[arg(long, value_name = "PERCENT", default_value = "95%", help_heading = DECIDING)]
-    pub(crate) confidence: Written<Confidence>,
+    /// without a threshold, the confidence of the intervals [default: 95%]
+    #[arg(long, value_name = "PERCENT", help_heading = DECIDING)]
+    pub(crate) confidence: Option<Written<Confidence>>,
 
     /// Decide by these metrics [default: wall_time, or the only one]; without a
     /// threshold, show these [default: all]

@@ -107,6 +107,9 @@ impl Input {
 /// The specification of the analysis.
 pub(super) fn spec(args: &SampleArgs, rule: DecisionRule, fails: &Table) -> Result<Spec, Failure> {
     let judges = rule == DecisionRule::Judge;
+    if judges && args.confidence.is_some() {
+        return Failure::arguments("`--rule judge` has no confidence: leave out `--confidence`");
+    }
     let has_threshold = !args.threshold.is_empty();
     let usual = match (judges, has_threshold) {
         (true, _) => Estimator::Min,
@@ -115,7 +118,7 @@ pub(super) fn spec(args: &SampleArgs, rule: DecisionRule, fails: &Table) -> Resu
     };
     let mut table = Table {
         metrics: args.metric.clone(),
-        confidence: Some(args.confidence.clone()),
+        confidence: args.confidence.clone(),
         estimator: args.estimator.clone().or(Some(Written::new(usual))),
         threshold: judges.then(|| Written::new(TOLERANCE)),
         ..fails.clone()

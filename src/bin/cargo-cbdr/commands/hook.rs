@@ -190,20 +190,17 @@ fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
         let what = format!("{} is not UTF-8: install from the root", text::path(inside));
         return Failure::refused(what);
     };
-    let quoted = |word: &str| match shlex::try_quote(word) {
-        Ok(word) => Ok(word.into_owned()),
-        Err(_) => Failure::arguments("an argument contains a zero byte"),
-    };
-    let mut command =
-        format!("cargo-cbdr hook run --time-limit {}", quoted(args.time_limit.text())?);
-    for (number, word) in args.args.iter().enumerate() {
-        command += if number == 0 { " -- " } else { " " };
-        command += &quoted(word)?;
-    }
+    let more = (!args.args.is_empty()).then_some("--").into_iter();
+    let more = more.chain(args.args.iter().map(String::as_str));
+    let words = ["cargo-cbdr", "hook", "run", "--time-limit", args.time_limit.text()];
+    // Only a NUL can't be quoted, and neither an argument nor a path has one.
+    let command = shlex::try_join(words.into_iter().chain(more)).unwrap_or_default();
     // A shell knows no other separator.
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
-    let enter = format!("cd -- {} || exit 0; ", quoted(&inside)?);
-    let enter = if inside.is_empty() { "" } else { &enter };
+    let enter = match inside.is_empty() {
+        true => String::new(),
+        false => format!("cd -- {} || exit 0; ", shlex::try_quote(&inside).unwrap_or_default()),
+    };
     let lines = include_str!("hook.sh").replace("@KEPT@", KEPT);
     let lines = lines.replacen("@CALL@", &format!("{enter}pushes | {command}"), 1);
     Ok(format!("{BEGIN} {}\n{lines}{END}\n", digest_of(lines.as_bytes())))

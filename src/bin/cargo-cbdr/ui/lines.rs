@@ -1,10 +1,8 @@
 //! The lines of a running comparison: a scale for each metric, in columns, or words.
 
 use anstyle::{AnsiColor, Style};
-use cargo_cbdr::engine::experiment::Snapshot;
-use cargo_cbdr::model::metric::Better;
-use cargo_cbdr::model::outcome::{BenchmarkResult, MetricResult, Summary, Verdict};
-use cargo_cbdr::model::suite::SuiteNumber;
+use cargo_cbdr::engine::Snapshot;
+use cargo_cbdr::model::{BenchmarkResult, Better, MetricResult, SuiteNumber, Summary, Verdict};
 
 use super::shorten::shortened;
 use super::width::{self, beginning, plain};

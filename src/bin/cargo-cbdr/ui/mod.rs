@@ -18,8 +18,7 @@ use std::iter::successors;
 
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::Error;
-use cargo_cbdr::engine::event::Event;
-use cargo_cbdr::engine::experiment::Experiment;
+use cargo_cbdr::engine::{Event, Experiment};
 use cargo_cbdr::error::shortage;
 use cargo_cbdr::model::{Evidence, Layouts, Notice, Outcome, Verdict, Weight};
 use cargo_cbdr::settings::Error::TooFewPairs;

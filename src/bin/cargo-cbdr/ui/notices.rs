@@ -5,13 +5,10 @@ mod remarks;
 use std::fmt::Display;
 use std::time::Duration;
 
-use cargo_cbdr::model::notice::{
-    Advice, ChangedFunction, DifferentKey, NoTime, Notice, RunDiffers, RunNotice, RunnerDiffers,
-    Unlikely,
+use cargo_cbdr::model::{
+    Advice, ChangedFunction, DifferentKey, NoTime, Notice, Pair, Removed, RunDiffers, RunNotice,
+    RunnerDiffers, Shard, Side, Unlikely,
 };
-use cargo_cbdr::model::outcome::Removed;
-use cargo_cbdr::model::shard::Shard;
-use cargo_cbdr::model::side::{Pair, Side};
 use remarks::remark;
 
 use super::grouped::Subjects;
@@ -559,7 +556,6 @@ fn unlikely(unlikely: &Unlikely) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cargo_cbdr::model::side::Pair;
 
     #[test]
     fn advice_is_in_the_words_of_the_options() {

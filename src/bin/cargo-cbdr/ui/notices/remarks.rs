@@ -1,9 +1,6 @@
 //! What is remarked on a metric, such as what its noise looks like.
 
-use cargo_cbdr::model::gate::{Learnt, Waived};
-use cargo_cbdr::model::noise::{Finding, Kinds};
-use cargo_cbdr::model::notice::{AtLength, Remark};
-use cargo_cbdr::model::outcome::Verdict;
+use cargo_cbdr::model::{AtLength, Finding, Kinds, Learnt, Remark, Verdict, Waived};
 use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::learnt::RESULTS;
 
