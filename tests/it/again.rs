@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, hash_map::DefaultHasher};
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::support::{Cbdr, LAYOUTS, Repo, cached, create_cache, git, search_path};
+use crate::support::{Cbdr, LAYOUTS, Repo, cached, create_cache, git, scratch, search_path};
 
 /// The fixture `inputs`, with a branch `feature`, and how it is compared.
 struct World {
@@ -137,14 +138,11 @@ impl World {
 
     /// Makes the library that is linked from outside give `value`.
     fn library(&self, value: u32) {
-        self.write("native/native.c", &format!("int native(void) {{ return {value}; }}\n"));
-        let run = |program: &str, args: &[&str]| {
-            let mut command = std::process::Command::new(program);
-            let status = command.current_dir(self.path("native")).args(args).status().unwrap();
-            assert!(status.success(), "{program}");
-        };
-        run("cc", &["-c", "native.c", "-o", "native.o"]);
-        run("ar", &["crsD", "libnative.a", "native.o"]);
+        static BUILT: Mutex<BTreeMap<u32, Vec<u8>>> = Mutex::new(BTreeMap::new());
+        let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = built.entry(value).or_insert_with(|| build_library(value));
+        std::fs::create_dir_all(self.path("native")).unwrap();
+        std::fs::write(self.path("native/libnative.a"), library).unwrap();
     }
 
     fn set(&mut self, name: &str, value: impl Into<OsString>) {
@@ -230,6 +228,20 @@ impl World {
         std::fs::rename(&aside, &cache).unwrap();
         seen
     }
+}
+
+/// A library whose function `native` gives this value.
+fn build_library(value: u32) -> Vec<u8> {
+    let folder = scratch();
+    let source = format!("int native(void) {{ return {value}; }}\n");
+    std::fs::write(folder.path().join("native.c"), source).unwrap();
+    for call in ["cc -c native.c -o native.o", "ar crsD libnative.a native.o"] {
+        let mut words = call.split(' ');
+        let mut command = std::process::Command::new(words.next().unwrap());
+        let status = command.current_dir(&folder).args(words).status().unwrap();
+        assert!(status.success(), "{call}");
+    }
+    std::fs::read(folder.path().join("libnative.a")).unwrap()
 }
 
 /// A line of the benchmark, whose parts but the first are lists in any order.
