@@ -1,9 +1,8 @@
 //! Which crates may have changed between the sides.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::cargo::Workspace;
 use super::setup::SideSetup;
 use crate::model::side::{Pair, Side};
 
@@ -25,34 +24,24 @@ pub(super) fn changed_crates(
     let mut crates = BTreeSet::new();
     for side in Side::BOTH {
         let setup = setups[side];
-        let folders = folders(setup.workspace.as_ref().ok()?);
-        let folders: Vec<(&Path, &String)> =
-            folders.iter().map(|(folder, name)| (setup.inside(folder), name)).collect();
+        // What cargo builds from folders, with the names of the crates.
+        let mut folders: Vec<(&Path, String)> = Vec::new();
+        for package in &setup.workspace.as_ref().ok()?.packages {
+            let targets = package.targets.iter().map(|target| &target.name);
+            let own = targets.chain(&package.library).chain([&package.name]);
+            let own = own.map(|name| (name, &package.folder));
+            let others = package.path_dependencies.iter().map(|(name, folder)| (name, folder));
+            let all = own.chain(others);
+            folders
+                .extend(all.map(|(name, folder)| (setup.inside(folder), name.replace('-', "_"))));
+        }
         for path in changed {
             let around = folders.iter().filter(|(folder, _)| Path::new(path).starts_with(folder));
             let depth = |folder: &Path| folder.components().count();
             let deepest = around.clone().map(|(folder, _)| depth(folder)).max();
             let owners = around.filter(|(folder, _)| Some(depth(folder)) == deepest);
-            crates.extend(owners.map(|(_, name)| (*name).clone()));
+            crates.extend(owners.map(|(_, name)| name.clone()));
         }
     }
     Some(crates)
-}
-
-/// The crates of the packages that cargo builds from folders, with these.
-fn folders(workspace: &Workspace) -> Vec<(PathBuf, String)> {
-    let mut folders = Vec::new();
-    for package in &workspace.packages {
-        let targets = package.targets.iter().map(|target| &target.name);
-        let names = targets.chain(&package.library).chain([&package.name]);
-        folders.extend(names.map(|name| (package.folder.clone(), crate_name(name))));
-        let others = package.path_dependencies.iter();
-        folders.extend(others.map(|(name, folder)| (folder.clone(), crate_name(name))));
-    }
-    folders
-}
-
-/// The name of a crate in code.
-fn crate_name(name: &str) -> String {
-    name.replace('-', "_")
 }
