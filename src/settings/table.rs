@@ -116,17 +116,16 @@ settings! {
 
         /// Enable these features, separated by commas or spaces
         "features" Shapes features: Vec<String>, SELECTION BUILD
-            [.short('F').value_name("FEATURES").conflicts_with("command")];
+            [.short('F').value_name("FEATURES")];
 
         /// Enable all features
-        "all-features" Shapes all_features: bool, SELECTION BUILD [.conflicts_with("command")];
+        "all-features" Shapes all_features: bool, SELECTION BUILD [];
 
         /// Do not enable the default features
-        "no-default-features" Shapes no_default_features: bool, SELECTION BUILD
-            [.conflicts_with("command")];
+        "no-default-features" Shapes no_default_features: bool, SELECTION BUILD [];
 
         /// Build with this profile [default: bench for bench targets, else release]
-        "profile" Shapes profile: String, SELECTION BUILD [.conflicts_with("command")];
+        "profile" Shapes profile: String, SELECTION BUILD [];
 
         /// Split each crate into N codegen units, or into as many as the profile
         /// does; auto: into one if far fewer benchmarks have to be measured then

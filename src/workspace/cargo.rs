@@ -344,21 +344,17 @@ impl BuildMessages {
                 files.filter(|path| matches!(path.extension(), Some("so" | "dylib" | "dll")));
             built.files.extend(dynamic.map(PathBuf::from));
         }
-        built.scripts = self
-            .0
-            .iter()
-            .filter_map(|message| match message {
-                Message::BuildScriptExecuted(script) => Some(script),
-                _ => None,
-            })
-            .map(|script| BuildScript {
+        let scripts = self.0.iter().filter_map(|message| match message {
+            Message::BuildScriptExecuted(script) => Some(BuildScript {
                 package: folders.get(&script.package_id).map(PathBuf::from).unwrap_or_default(),
                 out_dir: script.out_dir.clone().into(),
                 libraries: script.linked_libs.iter().map(without_kind).collect(),
                 library_folders: script.linked_paths.iter().map(without_kind).collect(),
                 variables: script.env.iter().map(|(name, _)| name.clone()).collect(),
-            })
-            .collect();
+            }),
+            _ => None,
+        });
+        built.scripts = scripts.collect();
         Ok(built)
     }
 

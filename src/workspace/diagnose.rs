@@ -173,13 +173,15 @@ fn of_output(errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
     for error in errors.iter().chain(&errors_in_text(stderr)) {
         let line = error.rendered.lines().next().unwrap_or_default();
         let code = error.code.as_deref().unwrap_or_default();
+        let is_about_manifests =
+            MANIFESTS.iter().any(|(begin, then)| line.starts_with(begin) && line.contains(then));
         // An error that begins with a path comes from the dynamic linker, about a macro's library.
         let is_damage = DAMAGE.contains(&code)
             || (code == MISSING_CRATE.0 && line.contains(MISSING_CRATE.1))
             || line.starts_with("error: /");
         if is_damage {
             return Blame::Machine(plain(line));
-        } else if error.has_place || is_own_script(error, tree) || is_about_manifests(line) {
+        } else if error.has_place || is_own_script(error, tree) || is_about_manifests {
             is_proven = true;
         } else if !SUMMARIES.iter().any(|begin| line.starts_with(begin)) {
             return Blame::Machine(plain(line));
@@ -230,10 +232,6 @@ fn is_own_script(error: &CompilerError, tree: &Path) -> bool {
     line.starts_with(BUILD_SCRIPT)
         && line.contains(&format!("({}", tree.display()))
         && EXITED.iter().any(|words| error.rendered.contains(words))
-}
-
-fn is_about_manifests(line: &str) -> bool {
-    MANIFESTS.iter().any(|(begin, then)| line.starts_with(begin) && line.contains(then))
 }
 
 /// Whether a line is an error with a position, in the format of C compilers,

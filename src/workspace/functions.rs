@@ -230,7 +230,11 @@ fn places_in(
     Pair::try_both(|side| {
         let executable = &executables[side];
         // Linkers can drop the names of local functions alone.
-        let mut locals = sides[side].unique_locals().peekable();
+        let locals = sides[side].files.iter().flat_map(|file| {
+            let names = file.functions().map(|function| function.name);
+            names.filter(|name| file.unique.contains(name))
+        });
+        let mut locals = locals.peekable();
         let has_dropped =
             locals.peek().is_some() && !locals.any(|name| executable.functions.contains_key(&name));
         if executable.functions.is_empty() || has_dropped {

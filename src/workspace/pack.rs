@@ -19,7 +19,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
-use tar::{Archive, Builder, Entries};
+use tar::{Archive, Entries};
 
 use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
@@ -220,9 +220,8 @@ impl Pack {
         let start = line(&"0".repeat(DIGEST));
         file.write_all(start.as_bytes()).map_err(failed())?;
         let compressed = GzEncoder::new(BufWriter::new(file), Compression::fast());
-        let mut archive = Builder::new(compressed);
         let about = serde_json::to_vec(self).map_err(io::Error::from).map_err(failed())?;
-        files::add_first(&mut archive, &about).map_err(failed())?;
+        let mut archive = files::begin(compressed, &about).map_err(failed())?;
         for folder in self.folders() {
             files::add_folder(&mut archive, &self.root, &folder, interrupt)?;
         }
@@ -247,13 +246,9 @@ impl Pack {
             folders.extend(files::OF_SIDE.map(|folder| inside.join(folder)));
             let link = executable.as_ref().and_then(|path| path.strip_prefix(home).ok());
             folders.extend(link.and_then(|path| Some(inside.join(path.iter().next()?))));
-            let artifact = comparisons.as_ref().and_then(|path| path.parent());
-            let artifact = artifact.and_then(|path| path.strip_prefix(&self.root).ok());
-            folders.extend(
-                artifact
-                    .into_iter()
-                    .flat_map(|artifact| files::OF_ARTIFACT.map(|folder| artifact.join(folder))),
-            );
+            let artifact = comparisons.as_ref().and_then(|path| path.parent()).into_iter();
+            let inside = artifact.filter_map(|path| path.strip_prefix(&self.root).ok());
+            folders.extend(inside.flat_map(|path| files::OF_ARTIFACT.map(|name| path.join(name))));
         }
         folders
     }
@@ -351,9 +346,9 @@ impl Pack {
     fn check(&self, file: &Path) -> Result<(), PackError> {
         let outside =
             |path: &Path| PackError::Outside { file: file.to_owned(), path: path.to_owned() };
+        let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         let mut parts = self.root.components();
-        let is_plain = parts.next() == Some(Component::RootDir)
-            && parts.all(|part| matches!(part, Component::Normal(_)));
+        let is_plain = parts.next() == Some(Component::RootDir) && parts.all(is_normal);
         if !is_plain || !self.root.parent().is_some_and(|parent| parent.ends_with(BUCKET)) {
             return Err(outside(&self.root));
         }
@@ -367,7 +362,6 @@ impl Pack {
             let paths = [&command.cwd, home].into_iter().chain(executable).chain(comparisons);
             for path in paths.chain(linked) {
                 let inside = path.strip_prefix(&self.root);
-                let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
                 if !inside.is_ok_and(|inside| inside.components().all(is_normal)) {
                     return Err(outside(path));
                 }

@@ -72,17 +72,6 @@ impl TargetRecord {
             FolderStart::Unknown => true,
         }
     }
-
-    /// Whether cargo can detect what has changed since in `folder`.
-    fn is_fit(&self, folder: &Path, toolchain: &str) -> Result<bool, Error> {
-        if self.folder != folder || self.toolchain != toolchain {
-            return Ok(false);
-        }
-        Ok(match self.built {
-            Some(built) => !self.inputs.hides_a_change(built)?,
-            None => true,
-        })
-    }
 }
 
 /// The folder of one side for the build options `spec`.
@@ -178,14 +167,17 @@ impl TargetFolder<'_> {
     }
 
     /// The record of a side's folder, if that is not damaged and can be used for a build on
-    /// `toolchain`.
+    /// `toolchain`: cargo can detect what has changed since.
     fn fit_record(&self, side: Side, toolchain: &str) -> Result<Option<TargetRecord>, Error> {
+        let folder = self.cache.target_folder(side, self.spec);
         let record: Option<TargetRecord> = read_record(&self.record_path(side))?;
-        let Some(record) = record else { return Ok(None) };
-        if !record.is_fit(&self.cache.target_folder(side, self.spec), toolchain)? {
-            return Ok(None);
+        let is_of =
+            |record: &TargetRecord| record.folder == folder && record.toolchain == toolchain;
+        let Some(record) = record.filter(is_of) else { return Ok(None) };
+        match record.built {
+            Some(built) if record.inputs.hides_a_change(built)? => Ok(None),
+            _ => Ok(self.start(side)?.map(|start| TargetRecord { start, ..record })),
         }
-        Ok(self.start(side)?.map(|start| TargetRecord { start, ..record }))
     }
 
     fn record_path(&self, side: Side) -> PathBuf {
@@ -218,7 +210,9 @@ impl TargetFolder<'_> {
             if about.is_dir() {
                 fs_err::create_dir(&to).map_err(Error::io("create", &to))?;
             } else if about.is_file() {
-                let modified = copy_file(&from, &to).map_err(Error::io("copy", &from))?;
+                fs_err::copy(&from, &to).map_err(Error::io("copy", &from))?;
+                let modified = about.modified().map_err(Error::io("read", &from))?;
+                set_modified(&to, modified).map_err(Error::io("touch", &to))?;
                 latest = latest.max(modified);
             } else if let Ok(target) = std::fs::read_link(&from) {
                 link(&target, &to).map_err(Error::io("create", &to))?;
@@ -264,14 +258,6 @@ fn time_after(latest: SystemTime) -> SystemTime {
         std::thread::sleep(wait);
     }
     SystemTime::now().max(earliest)
-}
-
-/// Copies a file with its time, and returns that.
-fn copy_file(from: &Path, to: &Path) -> std::io::Result<SystemTime> {
-    std::fs::copy(from, to)?;
-    let modified = std::fs::metadata(from)?.modified()?;
-    set_modified(to, modified)?;
-    Ok(modified)
 }
 
 /// Removes target folders that are newer than `now` from a side's folder: the clock was

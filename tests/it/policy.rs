@@ -264,15 +264,15 @@ fn every_key_that_changes_what_is_run_is_said_in_every_format() {
 
 #[test]
 fn what_a_flag_says_is_no_difference_of_the_tables() {
-    let base = "bench = \"work\"\nargs = [\"1\"]\nthreshold = \"3%\"\nrun-timeout = \"9m\"\n\
+    let base = "bench = \"work\"\nargs = [\"1\"]\nthreshold = \"3%\"\nfeatures = [\"a\"]\n\
                 [package.metadata.cbdr.benchmarks.named]\ncommand = \"true\"";
     let repo = branch(&table(base), &table("command = \"true light\"\nargs = [\"2\"]"));
-    let args = "--format json --command true --threshold 9% --run-timeout 9m -- 3";
+    let args = "--format json --command true --threshold 9% --features a -- 3";
     let ran = compare(&repo, args).code(0).never_says("differ").never_says("no longer has");
     assert_eq!(removed(&ran.json()), [""; 0]);
     // Those that no flag overrides still are.
     let ran = compare(&repo, "--format json --command true").code(0);
-    ran.says("they set `args` and `run-timeout` differently").never_says("no longer has");
+    ran.says("they set `args` and `features` differently").never_says("no longer has");
 }
 
 #[test]

@@ -597,8 +597,6 @@ mod tests {
             ("compare --aa --repeat 2 --fail-on inconclusive", "--fail-on"),
             ("compare --aa --repeat 2 --explain", "--explain"),
             ("compare --shard-by pairs", "--shard"),
-            ("compare --command x --features a", "--command"),
-            ("compare --command x --profile a", "--command"),
             ("plot a.csv --threshold 2%", "--html"),
             ("plot a.csv --confidence 99%", "--html"),
             ("plot a.csv --estimator mean --vega", "--vega"),

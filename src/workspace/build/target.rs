@@ -6,8 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::failure::{BrokenTarget, FailedBuild, is_fault_of_code};
-use super::{PackageTarget, spec};
+use super::{BrokenTarget, FailedBuild, PackageTarget, is_fault_of_code, spec};
 use crate::engine::event::Event;
 use crate::error::Error;
 use crate::exec::error::ExecError;
@@ -39,7 +38,6 @@ pub(super) struct TargetBuild<'a, 'b> {
     wanted: &'a [PackageTarget],
     /// Whether the code may only be blamed once a damaged folder is excluded.
     needs_proof: bool,
-    spec: String,
     /// The link to the folder in which cargo builds.
     into: PathBuf,
     configuration: Configuration,
@@ -60,15 +58,13 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let configuration = Configuration::read(folders, &setup.configs, &context.tools.env)?;
         let side_folder = context.cache.side_folder(setup.side());
         let toolchain = toolchain.digest(&side_folder, &setup.versions(), &configuration)?;
-        let spec = spec(options);
-        let into = context.cache.target_link(setup.side(), &spec);
+        let into = context.cache.target_link(setup.side(), &spec(options));
         Ok(TargetBuild {
             context,
             setup,
             options,
             wanted,
             needs_proof,
-            spec,
             into,
             configuration,
             toolchain,
@@ -94,7 +90,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 artifact::publish(&self.context.cache, &key, &self.into, contents)?
             }
         };
-        self.context.cache.link_target(side, &self.spec, &artifact.files())?;
+        self.context.cache.link_target(side, &spec(self.options), &artifact.files())?;
         Ok(artifact)
     }
 
@@ -121,7 +117,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     /// the reason of a failure.
     fn build(&mut self) -> Result<Contents, FailedBuild> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
-        let (side, spec) = (self.setup.side(), self.spec.clone());
+        let (side, spec) = (self.setup.side(), spec(self.options));
         let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
         let mut record = folder.get_ready(&self.toolchain)?;
         cache.link_target(side, &spec, &folder.path())?;
@@ -214,7 +210,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             side: context.cache.side_folder(setup.side()),
             workspace: setup.root(),
         };
-        Traces::read(site, &context.cache.target_folder(setup.side(), &self.spec))
+        Traces::read(site, &context.cache.target_folder(setup.side(), &spec(self.options)))
     }
 
     /// The content of the worktree, except for what cargo itself writes there.
@@ -285,21 +281,18 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             }
             match self.build_again(target, record) {
                 Ok(one) => drop(built.insert(target, one)),
+                // What is the machine's fault would end all others, too.
+                Err(error) if !is_fault_of_code(&error) => return Err(error.into()),
                 Err(error) => {
-                    // What is the machine's fault would end all others, too.
-                    let is_last = !is_fault_of_code(&error);
                     let lacks_library = self.setup.has_library(&target.folder)
                         && !messages.has_library(&target.folder);
                     reasons.push(BrokenTarget { target: target.clone(), lacks_library, error });
-                    if is_last {
-                        break;
-                    }
                 }
             }
         }
         match reasons.is_empty() {
             true => Ok(targets.iter().filter_map(|target| built.remove(target)).collect()),
-            false => Err(FailedBuild::of(reasons)),
+            false => Err(FailedBuild::Code(reasons)),
         }
     }
 

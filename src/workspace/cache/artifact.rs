@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -154,15 +153,6 @@ pub(crate) fn publish(
     Ok(artifact)
 }
 
-/// Gives a file back what archives and caches of CI services may lose.
-fn make_executable(path: &Path) -> io::Result<()> {
-    let about = path.metadata()?;
-    if may_execute(&about) {
-        return Ok(());
-    }
-    std::fs::set_permissions(path, permissions(mode(&about) | 0o100))
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PublishedFile {
     sha256: String,
@@ -211,8 +201,11 @@ impl Artifact {
             if sha256.as_ref() != Some(&file.sha256) {
                 return Ok(None);
             }
-            if file.executable {
-                make_executable(&path).map_err(FileError::new("change the mode of", &path))?;
+            let about = path.metadata().map_err(FileError::new("look at", &path))?;
+            // Archives and caches of CI services may lose it.
+            if file.executable && !may_execute(&about) {
+                let set = std::fs::set_permissions(&path, permissions(mode(&about) | 0o100));
+                set.map_err(FileError::new("change the mode of", &path))?;
             }
         }
         let is_known = |path: &Path| files.keys().any(|file| file.starts_with(path));

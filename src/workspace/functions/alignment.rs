@@ -135,19 +135,17 @@ impl Alignment {
         fs_err::create_dir_all(folder).map_err(unwritten(folder))?;
         let mut replaced = Vec::new();
         for (number, file) in self.files[side].iter().enumerate() {
-            let objects = file.objects.iter().enumerate().map(|(object, content)| {
+            let relabelled = |(object, content): (usize, &Vec<u8>)| {
                 let changes = changes.get(&(number, object));
-                changes
-                    .and_then(|changes| labelled(content, changes))
-                    .unwrap_or_else(|| content.clone())
-            });
-            let mut objects: Vec<Vec<u8>> = objects.collect();
-            let ending = if file.is_archive { "a" } else { "o" };
-            let to = folder.join(format!("{number}.{ending}"));
-            let content = match file.is_archive {
-                true => archive(&objects),
-                false => objects.pop().unwrap_or_default(),
+                let changed = changes.and_then(|changes| labelled(content, changes));
+                changed.unwrap_or_else(|| content.clone())
             };
+            let mut objects = file.objects.iter().enumerate().map(relabelled);
+            let (ending, content) = match file.is_archive {
+                true => ("a", archive(&objects.collect::<Vec<_>>())),
+                false => ("o", objects.next_back().unwrap_or_default()),
+            };
+            let to = folder.join(format!("{number}.{ending}"));
             fs_err::write(&to, content).map_err(unwritten(&to))?;
             replaced.push((file.path.clone(), to));
         }

@@ -67,14 +67,6 @@ impl<'d> Objects<'d> {
         if names.is_empty() { self } else { Objects::new(self.files, names) }
     }
 
-    /// The names of the local functions that are compared by name.
-    pub(super) fn unique_locals(&self) -> impl Iterator<Item = String> {
-        self.files.iter().flat_map(|file| {
-            let names = file.functions().map(|function| function.name);
-            names.filter(|name| file.unique.contains(name))
-        })
-    }
-
     /// The name under which a linked function is compared. `None` if it belongs to the
     /// functions that refer to it.
     pub(super) fn compared<'n>(&'n self, name: &'n str) -> Option<&'n str> {

@@ -36,9 +36,14 @@ pub(super) fn counterparts(sides: Pair<&Objects<'_>>, others: &HashSet<String>) 
     let mut colours = graph.refined();
     for _ in 0..MOST_PASSES {
         let before = graph.pairs;
-        let matched = graph.matched(&colours);
+        let of_side = Pair::both(|side| {
+            let names = graph.names.iter().zip(&colours).filter(|(name, _)| name.side == side);
+            names.map(|(_, colour)| *colour).collect::<HashSet<_>>()
+        });
+        // No function of the other side does the same.
         let unmatched = |graph: &Graph<'_>, name: usize| {
-            (!matched.contains(&colours[name])).then_some(graph.parts[name].own)
+            let other = &of_side[graph.names[name].side.other()];
+            (!other.contains(&colours[name])).then_some(graph.parts[name].own)
         };
         graph.pair_unique(unmatched);
         graph.pair_unique(|graph, name| {
@@ -137,15 +142,6 @@ impl<'o> Graph<'o> {
                 self.pairs += 1;
             }
         }
-    }
-
-    /// The colours of names on both sides: these do the same.
-    fn matched(&self, colours: &[u64]) -> HashSet<u64> {
-        let of = |side: Side| -> HashSet<u64> {
-            let names = self.names.iter().zip(colours).filter(|(name, _)| name.side == side);
-            names.map(|(_, colour)| *colour).collect()
-        };
-        of(Side::Base).intersection(&of(Side::Head)).copied().collect()
     }
 
     /// A colour for each part, which differs where parts can be distinguished. Paired names are

@@ -99,7 +99,25 @@ impl ElfExecutable {
 
     /// What differs of what no function has to be entered for.
     pub(super) fn other_start(sides: &Pair<Self>) -> Option<String> {
-        if let Some(section) = Self::other_order(sides) {
+        let Pair { base, head } = sides.as_ref().map(|side| &side.collected);
+        // Names that differ only in their hashes may have been exchanged.
+        let is_alone = |all: &[Word], name: &String| {
+            let names = all.iter().filter_map(|word| word.target.as_ref());
+            names.filter(|other| *other != name).all(|other| shown(other) != shown(name))
+        };
+        let is_target = |one: &Option<String>, other: &Option<String>| match (one, other) {
+            (Some(one), Some(other)) if one != other => {
+                shown(one) == shown(other) && is_alone(base, one) && is_alone(head, other)
+            }
+            _ => one == other,
+        };
+        let same = base.iter().zip(head).take_while(|(one, other)| {
+            (&one.section, one.value) == (&other.section, other.value)
+                && !one.is_ambiguous
+                && is_target(&one.target, &other.target)
+        });
+        let same = same.count();
+        if let Some(Word { section, .. }) = base.get(same).or(head.get(same)) {
             return Some(format!("the order of what is linked into the section `{section}`"));
         }
         if sides.base.of_thread.abs_diff(sides.head.of_thread) > MOST_OF_THREAD {
@@ -126,29 +144,6 @@ impl ElfExecutable {
             }
         }
         all
-    }
-
-    /// The section whose parts are linked in another order, or from other files.
-    fn other_order(sides: &Pair<Self>) -> Option<&str> {
-        let Pair { base, head } = sides.as_ref().map(|side| &side.collected);
-        // Names that differ only in their hashes may have been exchanged.
-        let is_alone = |all: &[Word], name: &String| {
-            let names = all.iter().filter_map(|word| word.target.as_ref());
-            names.filter(|other| *other != name).all(|other| shown(other) != shown(name))
-        };
-        let is_target = |one: &Option<String>, other: &Option<String>| match (one, other) {
-            (Some(one), Some(other)) if one != other => {
-                shown(one) == shown(other) && is_alone(base, one) && is_alone(head, other)
-            }
-            _ => one == other,
-        };
-        let same = base.iter().zip(head).take_while(|(one, other)| {
-            (&one.section, one.value) == (&other.section, other.value)
-                && !one.is_ambiguous
-                && is_target(&one.target, &other.target)
-        });
-        let same = same.count();
-        base.get(same).or(head.get(same)).map(|word| &*word.section)
     }
 }
 

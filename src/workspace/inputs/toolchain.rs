@@ -32,8 +32,15 @@ pub(crate) struct ToolchainFingerprint {
     search: Vec<PathBuf>,
     /// The usual programs, and those that variables name.
     programs: BTreeSet<PathBuf>,
-    digests: Digests,
+    /// Where digests of programs are kept from one comparison to the next: compilers and linkers
+    /// have a hundred megabytes and seldom change.
+    kept: Memo,
+    /// Each with what shows that the program is still the same: its length, bytes, and its stamp.
+    digests: BTreeMap<PathBuf, ((u64, Stamp), String)>,
 }
+
+/// A file that changed less long ago could change again within the same tick of the clock.
+const SETTLED: Duration = Duration::from_secs(2);
 
 impl ToolchainFingerprint {
     /// Looks the programs up. Their digests are kept in the file `kept`.
@@ -54,7 +61,10 @@ impl ToolchainFingerprint {
         for (_, value) in env.iter().filter(|(name, _)| names_a_program(name)) {
             programs.extend(named(&value.to_string_lossy(), Path::new("/"), &search));
         }
-        Ok(ToolchainFingerprint { text, search, programs, digests: Digests::read(kept) })
+        let kept = Memo::new(kept, "");
+        // None where they are damaged or of another version.
+        let digests = kept.read().ok().flatten().unwrap_or_default();
+        Ok(ToolchainFingerprint { text, search, programs, kept, digests })
     }
 
     /// A digest of what a build in the folder `side` depends on, except for programs in
@@ -74,66 +84,35 @@ impl ToolchainFingerprint {
             programs.extend(named(value, base, &self.search));
         }
         let mut text = format!("{versions}\n{}", self.text);
+        let known = self.digests.clone();
         for program in programs.iter().filter(|program| !program.starts_with(side)) {
-            text.push_str(&format!("{} {}\n", program.display(), self.digests.of(program)?));
+            text.push_str(&format!("{} {}\n", program.display(), self.digest_of(program)?));
         }
-        self.digests.write();
+        if self.digests != known {
+            // Failures are ignored: it is only a cache.
+            let _: std::io::Result<()> = self.kept.write(&self.digests);
+        }
         Ok(digest(text.as_bytes()))
     }
-}
 
-/// Digests of programs, kept from one comparison to the next: compilers and linkers have a
-/// hundred megabytes and seldom change.
-#[derive(Debug)]
-struct Digests {
-    kept: Memo,
-    /// Those that were stored, each with what shows that the program is still the same: its
-    /// length, bytes, and its stamp.
-    stored: BTreeMap<PathBuf, ((u64, Stamp), String)>,
-    has_new: bool,
-}
-
-/// A file that changed less long ago could change again within the same tick of the clock.
-const SETTLED: Duration = Duration::from_secs(2);
-
-impl Digests {
-    /// Those that are stored in a file; none where it is damaged or of another version.
-    fn read(kept: PathBuf) -> Self {
-        let kept = Memo::new(kept, "");
-        let stored = kept.read().ok().flatten().unwrap_or_default();
-        Digests { kept, stored, has_new: false }
-    }
-
-    /// That of a program; empty if it may not be read.
-    fn of(&mut self, program: &Path) -> Result<String, Error> {
+    /// The digest of a program; empty if it may not be read.
+    fn digest_of(&mut self, program: &Path) -> Result<String, Error> {
         let failed = || Error::io("read", program);
         let about = program.metadata().map_err(failed())?;
         let seen = (about.len(), stamp(&about));
-        if let Some((_, digest)) = self.stored.get(program).filter(|(known, _)| *known == seen) {
+        if let Some((_, digest)) = self.digests.get(program).filter(|(known, _)| *known == seen) {
             return Ok(digest.clone());
         }
         let digest = match digest_file(program) {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(String::new()),
             digest => digest.map_err(failed())?,
         };
-        if is_settled(seen.1) {
-            self.stored.insert(program.to_owned(), (seen, digest.clone()));
-            self.has_new = true;
+        let changed = UNIX_EPOCH + Duration::from_secs(seen.1.changed.0.try_into().unwrap_or(0));
+        if changed + SETTLED < SystemTime::now() {
+            self.digests.insert(program.to_owned(), (seen, digest.clone()));
         }
         Ok(digest)
     }
-
-    /// Stores what is new. Failures are ignored: it is only a cache.
-    fn write(&mut self) {
-        if std::mem::take(&mut self.has_new) {
-            let _: std::io::Result<()> = self.kept.write(&self.stored);
-        }
-    }
-}
-
-fn is_settled(stamp: Stamp) -> bool {
-    let changed = UNIX_EPOCH + Duration::from_secs(stamp.changed.0.try_into().unwrap_or(0));
-    changed + SETTLED < SystemTime::now()
 }
 
 /// Whether a variable is known to name a program: `CC_x86_64-unknown-linux-gnu`,
@@ -218,22 +197,22 @@ mod tests {
             crate::exec::system::set_modified(&program, old).unwrap();
         };
         write("one");
-        let mut digests = Digests::read(kept.clone());
-        assert_eq!(digests.of(&program).unwrap(), digest(b"one"));
+        let fingerprint = || ToolchainFingerprint::new(&[], kept.clone()).unwrap();
+        let mut first = fingerprint();
+        assert_eq!(first.digest_of(&program).unwrap(), digest(b"one"));
         // It has changed just now.
-        assert!(digests.stored.is_empty() && !digests.has_new);
+        assert!(first.digests.is_empty());
         let stamp = stamp(&program.metadata().unwrap());
-        digests.stored.insert(program.clone(), ((3, stamp), "stored".to_owned()));
-        digests.has_new = true;
-        digests.write();
-        assert_eq!(Digests::read(kept.clone()).of(&program).unwrap(), "stored");
+        first.digests.insert(program.clone(), ((3, stamp), "stored".to_owned()));
+        first.kept.write(&first.digests).unwrap();
+        assert_eq!(fingerprint().digest_of(&program).unwrap(), "stored");
         // As long and as old, by its times, as it was.
         write("two");
-        assert_eq!(Digests::read(kept.clone()).of(&program).unwrap(), digest(b"two"));
+        assert_eq!(fingerprint().digest_of(&program).unwrap(), digest(b"two"));
         let mut damaged = std::fs::read(&kept).unwrap();
         *damaged.last_mut().unwrap() ^= 1;
         std::fs::write(&kept, damaged).unwrap();
-        assert!(Digests::read(kept).stored.is_empty());
+        assert!(fingerprint().digests.is_empty());
     }
 
     #[test]

@@ -123,10 +123,14 @@ impl<'a> Traces<'a> {
     fn add_script(&self, inputs: &mut Inputs, script: &BuildScript) {
         let BuildSite { began, env, .. } = self.site;
         let package = script.package.display();
-        let Some(output) = output_of(&script.out_dir) else {
+        // Next to its `OUT_DIR`, in cargo's layout since 1.99 in a folder `run`.
+        let mut files =
+            ["output", "run/stdout"].iter().map(|name| script.out_dir.with_file_name(name));
+        let Some(output) = files.find_map(|file| std::fs::read(file).ok()) else {
             return inputs.set_unknown(format!("no output of the build script of `{package}`"));
         };
-        let tracked = Tracked::of_build_script(&output);
+        // What is not for cargo need not be UTF-8.
+        let tracked = Tracked::of_build_script(&String::from_utf8_lossy(&output));
         inputs.add_variables(tracked.variables.keys().map(String::as_str), env);
         for path in tracked.paths {
             match script.package.join(&path).canonicalize() {
@@ -159,16 +163,6 @@ impl<'a> Traces<'a> {
     }
 }
 
-/// The output of the build script with this `OUT_DIR`, which cargo stores next to that, and in its
-/// layout since 1.99 in a folder `run`. `None` if it is not found.
-fn output_of(out_dir: &Path) -> Option<String> {
-    let names = ["output", "run/stdout"].iter();
-    let bytes =
-        names.map(|name| std::fs::read(out_dir.with_file_name(name))).find_map(Result::ok)?;
-    // What is not for cargo need not be UTF-8.
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// Environment variables and files that a build has read, as recorded by its
 /// tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -188,10 +182,9 @@ impl Tracked {
         let mut tracked = Tracked::default();
         for line in text.lines() {
             if let Some(variable) = line.strip_prefix("# env-dep:") {
-                let (name, value) = match variable.split_once('=') {
-                    Some((name, value)) => (name, Some(unescape(value))),
-                    None => (variable, None),
-                };
+                let (name, value) = variable
+                    .split_once('=')
+                    .map_or((variable, None), |(name, value)| (name, Some(unescape(value))));
                 tracked.variables.insert(name.to_owned(), value);
             } else if !line.starts_with('#')
                 && let Some((_, paths)) = line.split_once(": ")
@@ -210,13 +203,10 @@ impl Tracked {
             let Some(instruction) = line.strip_prefix("cargo:") else { continue };
             let instruction = instruction.strip_prefix(':').unwrap_or(instruction);
             let Some((key, value)) = instruction.split_once('=') else { continue };
+            let value = value.trim_end();
             match key {
-                "rerun-if-env-changed" => {
-                    tracked.variables.insert(value.trim_end().to_owned(), None);
-                }
-                "rerun-if-changed" => {
-                    tracked.paths.insert(PathBuf::from(value.trim_end()));
-                }
+                "rerun-if-env-changed" => drop(tracked.variables.insert(value.to_owned(), None)),
+                "rerun-if-changed" => drop(tracked.paths.insert(PathBuf::from(value))),
                 _ => {}
             }
         }

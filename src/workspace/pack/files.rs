@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use tar::{Builder, Entries, EntryType, Header};
+use tar::{Builder, Entries, EntryType, Header, HeaderMode};
 
 use super::PackError;
 use crate::error::Error;
 use crate::exec::process::Interrupt;
-use crate::exec::system::{is_inside, link, make_private_dir, may_execute, permissions};
+use crate::exec::system::{is_inside, link, make_private_dir, permissions};
 use crate::workspace::files::{remove, walk};
 
 /// The first entry: all that is not a file.
@@ -64,10 +64,17 @@ fn stays_inside(root: &Path, path: &Path, to: &Path) -> bool {
     is_packed(&folder.join(parts.collect::<PathBuf>()))
 }
 
-/// Adds what is not a file, as the first entry.
-pub(super) fn add_first(archive: &mut Builder<impl Write>, about: &[u8]) -> io::Result<()> {
-    let mut header = header(EntryType::Regular, 0o644, about.len() as u64);
-    archive.append_data(&mut header, ABOUT, about)
+/// An archive whose entries have neither times nor owners, which mean nothing on another machine.
+/// What is not a file is its first entry.
+pub(super) fn begin<W: Write>(to: W, about: &[u8]) -> io::Result<Builder<W>> {
+    let mut archive = Builder::new(to);
+    archive.mode(HeaderMode::Deterministic);
+    archive.follow_symlinks(false);
+    archive.sparse(false);
+    let mut header = Header::new_gnu();
+    header.set_size(about.len() as u64);
+    archive.append_data(&mut header, ABOUT, about)?;
+    Ok(archive)
 }
 
 /// Adds a folder or a link below `root`, if it exists. Links that lead out of the pack are left
@@ -96,31 +103,14 @@ fn add(archive: &mut Builder<impl Write>, root: &Path, path: &Path) -> Result<()
     let full = root.join(path);
     let failed = || Error::io("pack", &full);
     let about = full.symlink_metadata().map_err(failed())?;
-    if about.is_symlink() {
-        let to = std::fs::read_link(&full).map_err(failed())?;
-        if stays_inside(root, path, &to) {
-            let mut header = header(EntryType::Symlink, 0o777, 0);
-            archive.append_link(&mut header, path, to).map_err(failed())?;
-        }
-    } else if about.is_dir() {
-        let mut header = header(EntryType::Directory, 0o755, 0);
-        archive.append_data(&mut header, path, io::empty()).map_err(failed())?;
-    } else if about.is_file() {
-        let mode = if may_execute(&about) { 0o755 } else { 0o644 };
-        let mut header = header(EntryType::Regular, mode, about.len());
-        let file = File::open(&full).map_err(failed())?;
-        archive.append_data(&mut header, path, file).map_err(failed())?;
+    let is_packed = match about.is_symlink() {
+        true => stays_inside(root, path, &std::fs::read_link(&full).map_err(failed())?),
+        false => about.is_dir() || about.is_file(),
+    };
+    if is_packed {
+        archive.append_path_with_name(&full, path).map_err(failed())?;
     }
     Ok(())
-}
-
-/// Without times and owners: they mean nothing on another machine.
-fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
-    let mut header = Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_mode(mode);
-    header.set_size(bytes);
-    header
 }
 
 /// The content of the first entry.

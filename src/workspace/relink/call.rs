@@ -48,7 +48,9 @@ impl Link {
         let named = args.iter().rfind(|arg| names_linker(arg)).and_then(|arg| arg.split_once('='));
         let called = named.map(|(_, linker)| Path::new(linker));
         let called = if is_driver { called } else { Some(&*self.linker) };
-        let (mut program, mut linker) = (self.linker.clone(), called.and_then(ordering));
+        let called = called.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let ordering = LINKERS.iter().find(|(part, _)| called.contains(part));
+        let (mut program, mut linker) = (self.linker.clone(), ordering.map(|(_, linker)| *linker));
         let (env, cwd) = (env.to_vec(), self.folder.clone());
         let mut command = Command { env, cwd, ..Command::default() };
         if linker != Some(OrderingLinker::Lld)
@@ -87,10 +89,4 @@ fn lld(args: &[String], rustc: &str, command: &Command) -> Option<PathBuf> {
     });
     let in_path = || Command { argv: vec![LLD.into()], ..command.clone() }.program().ok();
     own.filter(|own| own.is_file()).or_else(in_path)
-}
-
-/// Which linker that can order functions this is.
-fn ordering(linker: &Path) -> Option<OrderingLinker> {
-    let name = linker.file_name()?.to_string_lossy();
-    LINKERS.iter().find(|(part, _)| name.contains(part)).map(|(_, linker)| *linker)
 }

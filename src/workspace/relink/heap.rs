@@ -30,7 +30,10 @@ impl Link {
         version: &str,
         rustc: impl Fn(Vec<OsString>) -> bool,
     ) -> Option<PathBuf> {
-        let target = self.target();
+        // The target for which it was built is part of the path of its standard library.
+        let mut folders = self.args.iter().filter_map(|arg| arg.split_once("/lib/rustlib/"));
+        let target =
+            folders.find_map(|(_, rest)| rest.split_once("/lib/")).map(|(target, _)| target);
         let source = NAMES.iter().fold(SOURCE.to_owned(), |source, (word, end)| {
             let name = self.name_of(links, end);
             source.replace(word, name.as_deref().unwrap_or(&format!("cbdr_no_{word}")))
@@ -49,12 +52,6 @@ impl Link {
         let made = rustc(args).then(|| std::fs::read(to).ok()).flatten()?;
         // Whole or not at all, whenever the machine is switched off.
         Place::find(&object).and_then(|place| place.replace(&made)).is_ok().then_some(object)
-    }
-
-    /// The target for which it was built, which is part of the path of its standard library.
-    fn target(&self) -> Option<&str> {
-        let mut folders = self.args.iter().filter_map(|arg| arg.split_once("/lib/rustlib/"));
-        folders.find_map(|(_, rest)| rest.split_once("/lib/")).map(|(target, _)| target)
     }
 
     /// The name in the kept files of a function that rustc mangles in its own way. They have the

@@ -52,9 +52,15 @@ impl Link {
     /// Which file can't be kept.
     pub(crate) fn publish(&self, folder: &Path) -> Result<(), String> {
         self.kept().try_for_each(|RelinkInput { path, .. }| {
-            link_or_copy(&self.place.join(path), &folder.join(path)).map_err(|error| {
-                let path = path.display();
-                format!("could not keep what it was linked from, `{path}`: {error}")
+            let (from, to) = (self.place.join(path), folder.join(path));
+            if to.exists() {
+                return Ok(());
+            }
+            let made = make_private_dir(to.parent().unwrap_or(folder));
+            let link = || std::fs::hard_link(&from, &to);
+            let kept = made.and_then(|()| link().or_else(|_| std::fs::copy(&from, &to).map(drop)));
+            kept.map_err(|error| {
+                format!("could not keep what it was linked from, `{}`: {error}", path.display())
             })
         })
     }
@@ -70,13 +76,4 @@ impl Link {
     fn kept(&self) -> impl Iterator<Item = &RelinkInput> {
         self.files.iter().filter(|file| file.sha256.is_some())
     }
-}
-
-/// Makes `to` a hard link to a file, or a copy if that is impossible, unless it is there.
-fn link_or_copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    if to.exists() {
-        return Ok(());
-    }
-    make_private_dir(to.parent().unwrap_or(Path::new("/")))?;
-    std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

@@ -65,7 +65,13 @@ pub fn record_link(args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let cwd = std::env::current_dir()?;
     let env = environment();
     let command = Command { argv: vec![linker.into()], env, cwd, ..Command::default() };
-    let mut args = expanded(args, &command.cwd)?;
+    // With response files replaced by their content.
+    let expanded = args.iter().map(|arg| match arg.strip_prefix('@') {
+        Some(file) => shlex::split(&std::fs::read_to_string(command.cwd.join(file))?)
+            .ok_or_else(|| io::Error::from(ErrorKind::InvalidData)),
+        None => Ok(vec![arg.clone()]),
+    });
+    let mut args = expanded.collect::<io::Result<Vec<_>>>()?.concat();
     let Some(at) = args.iter().position(|arg| arg == "-o") else { return Ok(()) };
     let output = command.cwd.join(args.get(at + 1).ok_or(ErrorKind::InvalidInput)?);
     args.drain(at..at + 2);
@@ -92,21 +98,6 @@ pub fn record_link(args: impl Iterator<Item = OsString>) -> io::Result<()> {
     // There is nothing under that name that has to be removed.
     let _ = staging.keep();
     Ok(())
-}
-
-/// The arguments, with response files replaced by their content.
-fn expanded(args: &[String], folder: &Path) -> io::Result<Vec<String>> {
-    let mut all = Vec::new();
-    for arg in args {
-        match arg.strip_prefix('@') {
-            Some(file) => {
-                let text = std::fs::read_to_string(folder.join(file))?;
-                all.extend(shlex::split(&text).ok_or(ErrorKind::InvalidData)?);
-            }
-            None => all.push(arg.clone()),
-        }
-    }
-    Ok(all)
 }
 
 /// Keeps the files that a linker was called with.
