@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_083),
     ("engine", 2_569),
     ("error", 125),
-    ("exec", 6_534),
+    ("exec", 6_500),
     ("flows", 7_178),
     ("model", 1_883),
     ("samples", 2_230),
