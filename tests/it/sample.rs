@@ -1,7 +1,7 @@
 //! Any commands in turn: rows, their order, and every way to end.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -129,6 +129,25 @@ fn when_nobody_reads_any_more_it_ends_quietly_and_so_does_what_it_runs() {
     drop(rows);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(!lives(&number));
+}
+
+#[test]
+fn no_run_is_stopped_where_all_signals_were_ignored_from_the_start() {
+    let folder = crate::support::scratch();
+    // Longer than the time after which a program is killed that was asked to end and ignores it.
+    let args = ["sample", "a:sleep 3", "--rounds", "1", "--warmup", "0"];
+    let mut command = cbdr(folder.path()).args(args).into_command();
+    // SAFETY: signal is async-signal-safe.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+            Ok(())
+        });
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_083),
+    ("bin", 9_707),
     ("engine", 2_544),
     ("error", 125),
-    ("exec", 6_534),
+    ("exec", 6_508),
     ("flows", 6_662),
     ("model", 1_872),
     ("samples", 2_016),
-    ("settings", 1_777),
+    ("settings", 1_776),
     ("stats", 2_310),
-    ("workspace", 11_523),
+    ("workspace", 10_739),
 ];
 
 fn root() -> PathBuf {

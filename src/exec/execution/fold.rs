@@ -25,25 +25,19 @@ fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Read
     if all.len() < 2 {
         return all.into_iter().next().unwrap_or_default();
     }
-    let mut folded = Vec::new();
-    for first in &all[0] {
-        let same = |readings: &Vec<Reading>| {
-            let found = readings.iter().find(|other| other.benchmark == first.benchmark);
-            found.map(|reading| reading.values.clone())
-        };
-        let Some(each) = all.iter().map(same).collect::<Option<Vec<Values>>>() else {
-            continue;
-        };
-        let mut values = Values::default();
-        for (metric, _) in first.values.iter() {
-            let of_metric: Option<Vec<f64>> = each.iter().map(|one| one.get(metric)).collect();
-            if let Some(of_metric) = of_metric {
-                values.set(metric, value(metric, &of_metric));
-            }
-        }
-        folded.push(Reading { benchmark: first.benchmark.clone(), values });
-    }
-    folded
+    let of_benchmark = |Reading { benchmark, values }: &Reading| {
+        let same = all.iter().map(|readings| {
+            let found = readings.iter().find(|other| other.benchmark == *benchmark);
+            found.map(|reading| &reading.values)
+        });
+        let each: Vec<&Values> = same.collect::<Option<_>>()?;
+        let folded = values.iter().filter_map(|(metric, _)| {
+            let each: Option<Vec<f64>> = each.iter().map(|one| one.get(metric)).collect();
+            Some((metric, value(metric, &each?)))
+        });
+        Some(Reading { benchmark: benchmark.clone(), values: folded.collect() })
+    };
+    all[0].iter().filter_map(of_benchmark).collect()
 }
 
 #[cfg(test)]

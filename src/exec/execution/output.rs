@@ -42,11 +42,9 @@ pub(crate) fn check_output(
         difference(&outputs, &folders).map_err(Error::io("read", one))
     };
     let printed = print_both(execution, sides, "first", filter)?;
-    let is_empty = |files: Pair<&PathBuf>| -> Result<bool, Error> {
-        let empty = |file: &PathBuf| {
-            fs_err::metadata(file).map(|about| about.len() == 0).map_err(Error::io("read", file))
-        };
-        Ok(empty(files.base)? && empty(files.head)?)
+    let is_empty = |files: Pair<&PathBuf>| {
+        let about = |file: &PathBuf| fs_err::metadata(file).map_err(Error::io("read", file));
+        Ok::<_, Error>(about(files.base)?.len() + about(files.head)?.len() == 0)
     };
     let [stdout, handed] = [0, 1].map(|file| printed.as_ref().map(|files| &files[file]));
     // What is handed over is compared, if anything is.

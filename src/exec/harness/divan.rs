@@ -223,8 +223,8 @@ fn indented(line: &str) -> (usize, &str) {
 /// The name of a crate and the names of the columns behind it.
 fn headed(line: &str) -> Option<(&str, Vec<String>)> {
     let (name, _) = line.split_once(' ')?;
-    let mut heads = line[name.len()..].split('│').map(|head| head.trim().to_owned());
-    let heads: Vec<String> = heads.by_ref().collect();
+    let heads = line[name.len()..].split('│').map(|head| head.trim().to_owned());
+    let heads: Vec<String> = heads.collect();
     (heads.first()? == COLUMNS[0].0).then_some((name, heads))
 }
 

@@ -131,9 +131,9 @@ impl Allocations {
             let why = "the program is linked statically, so it loads no libraries";
             return Err(Error::Unseen(why.to_owned()));
         }
-        let parsed: Option<Vec<_>> = files.iter().map(|file| HeapCounts::parse(file)).collect();
+        let parsed: Option<Vec<_>> = files.iter().map(|file| CountFile::parse(file)).collect();
         let parsed = parsed.ok_or(Error::NoCount)?;
-        let all = parsed.iter().fold(HeapCounts::default(), |sum, (process, _)| sum.plus(*process));
+        let all = parsed.iter().fold(HeapCounts::default(), |sum, file| sum.plus(file.process));
         if all.calls < if self.is_timed { LEAST_OF_HARNESS } else { 1 } {
             let why = format!(
                 "{} were seen in the whole process, so its allocator does not use `malloc`",
@@ -141,17 +141,17 @@ impl Allocations {
             );
             return Err(Error::Unseen(why));
         }
-        let timed = parsed.iter().map(|(_, timed)| timed).find(|timed| timed.readings > 0);
-        let own = match (self.is_timed, timed) {
-            (true, Some(TimedCounts { counts, readings: READINGS })) => *counts,
-            (true, Some(TimedCounts { readings: READINGS.., .. })) => {
+        let timed = parsed.iter().find(|file| file.readings > 0);
+        let own = match timed {
+            _ if !self.is_timed => all,
+            Some(file) if file.readings == READINGS => file.timed,
+            Some(file) if file.readings > READINGS => {
                 return Err(Error::ReadsClock(command.shown()));
             }
-            (true, _) => {
+            _ => {
                 let why = "the harness was not seen to time its benchmark";
                 return Err(Error::Unseen(why.to_owned()));
             }
-            (false, _) => all,
         };
         let values =
             [(ALLOCATIONS, own.calls), (ALLOCATED_BYTES, own.bytes), (PEAK_HEAP_BYTES, own.peak)];
@@ -181,6 +181,32 @@ fn is_executable(file: &Path) -> bool {
     read.is_ok() && start == *ELF
 }
 
+/// What the file of a process has.
+struct CountFile {
+    process: HeapCounts,
+    /// How often the clock was read.
+    readings: u64,
+    /// What was counted between the second reading of the clock and the last but one.
+    timed: HeapCounts,
+}
+
+impl CountFile {
+    fn parse(file: &[u8]) -> Option<Self> {
+        let number = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.try_into().ok()?));
+        let numbers: Vec<u64> = file.chunks(8).map(number).collect::<Option<_>>()?;
+        let &[calls, bytes, _, _, peak, readings, ref marks @ ..] = numbers.as_slice() else {
+            return None;
+        };
+        let [begin, end, _] = marks.as_chunks::<4>().0 else { return None };
+        let timed = HeapCounts {
+            calls: end[0].saturating_sub(begin[0]),
+            bytes: end[1].saturating_sub(begin[1]),
+            peak: end[3].saturating_sub(begin[2]),
+        };
+        Some(CountFile { process: HeapCounts { calls, bytes, peak }, readings, timed })
+    }
+}
+
 /// Reads the library's files in `folder` and removes them.
 pub(super) fn take(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     super::take(folder, FILE)
@@ -196,23 +222,6 @@ struct HeapCounts {
 }
 
 impl HeapCounts {
-    /// What a file has: the counts of a process, and of what is timed in it.
-    fn parse(file: &[u8]) -> Option<(Self, TimedCounts)> {
-        let number = |bytes: &[u8]| Some(u64::from_ne_bytes(bytes.try_into().ok()?));
-        let numbers: Vec<u64> = file.chunks(8).map(number).collect::<Option<_>>()?;
-        let [calls, bytes, _, _, peak, readings, marks @ ..] = numbers.as_slice() else {
-            return None;
-        };
-        let process = HeapCounts { calls: *calls, bytes: *bytes, peak: *peak };
-        let [begin, end, _] = marks.as_chunks::<4>().0 else { return None };
-        let counts = HeapCounts {
-            calls: end[0].saturating_sub(begin[0]),
-            bytes: end[1].saturating_sub(begin[1]),
-            peak: end[3].saturating_sub(begin[2]),
-        };
-        Some((process, TimedCounts { counts, readings: *readings }))
-    }
-
     fn plus(self, other: HeapCounts) -> HeapCounts {
         HeapCounts {
             calls: self.calls + other.calls,
@@ -220,13 +229,6 @@ impl HeapCounts {
             peak: self.peak.max(other.peak),
         }
     }
-}
-
-/// What was counted between the second reading of the clock and the last but one.
-#[derive(Clone, Copy, Debug)]
-struct TimedCounts {
-    counts: HeapCounts,
-    readings: u64,
 }
 
 #[cfg(test)]

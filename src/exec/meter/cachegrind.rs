@@ -71,12 +71,9 @@ impl Cachegrind {
 
     /// Reads the values from the files of a run in `folder`, and removes them.
     pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
-        let mut total: Option<Counts> = None;
-        for file in take(folder)? {
-            let Some(counts) = Counts::parse(&file) else { continue };
-            total = Some(total.map_or(counts, |total| total.plus(counts)));
-        }
-        let total = total.ok_or(Error::NoCount)?;
+        let files = take(folder)?;
+        let counts = files.iter().filter_map(|file| Counts::parse(file));
+        let total = counts.reduce(Counts::plus).ok_or(Error::NoCount)?;
         let value = |name: &str| if name == CYCLES { total.cycles() } else { total.instructions };
         Ok(self.metrics.iter().map(|known| (known.name, value(known.name) as f64)).collect())
     }

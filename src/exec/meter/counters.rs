@@ -20,16 +20,16 @@ use crate::model::row::Values;
 /// The instructions without those that interrupts are counted as.
 const MINUS_INTERRUPTS: &str = "instructions_minus_irqs";
 
-/// A metric and the places of its counters.
+/// A metric and its counters.
 #[derive(Clone, Debug)]
 struct CounterMetric {
     metric: &'static KnownMetric,
-    counter: usize,
+    counter: Counter,
     /// The counter whose value is subtracted.
-    minus: Option<usize>,
+    minus: Option<Counter>,
 }
 
-/// The metrics to be counted, and the counters that they need.
+/// The metrics to be counted, and the counters that they need, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CounterMeter {
     pub(super) counters: Vec<Counter>,
@@ -64,17 +64,12 @@ impl CounterMeter {
     }
 
     fn push(&mut self, metric: &'static KnownMetric, counter: Counter, minus: Option<Counter>) {
-        let counter = self.place(counter);
-        let minus = minus.map(|counter| self.place(counter));
+        for needed in [counter].into_iter().chain(minus) {
+            if !self.counters.contains(&needed) {
+                self.counters.push(needed);
+            }
+        }
         self.metrics.push(CounterMetric { metric, counter, minus });
-    }
-
-    fn place(&mut self, counter: Counter) -> usize {
-        let known = self.counters.iter().position(|other| *other == counter);
-        known.unwrap_or_else(|| {
-            self.counters.push(counter);
-            self.counters.len() - 1
-        })
     }
 
     pub(super) fn metrics(&self) -> impl Iterator<Item = Metric> {
@@ -85,8 +80,10 @@ impl CounterMeter {
     pub(super) fn read(&self, readings: &[CounterReading]) -> Result<Values, Error> {
         let mut values = Values::default();
         for CounterMetric { metric, counter, minus } in &self.metrics {
-            let value = |at: usize| {
-                let reading = readings.get(at).copied().unwrap_or_default();
+            let value = |counter: Counter| {
+                let mut counted = self.counters.iter().zip(readings);
+                let found = counted.find(|(known, _)| **known == counter);
+                let reading = found.map_or(CounterReading::default(), |(_, reading)| *reading);
                 if reading.running < reading.enabled || reading.enabled == 0 {
                     let share = reading.running as f64 / reading.enabled.max(1) as f64;
                     return Err(Error::Shared { metric: metric.name, share });
@@ -105,16 +102,7 @@ impl CounterMeter {
 
 /// The counter of a metric.
 fn counter(name: &str) -> Counter {
-    let event = match name {
-        "cycles" => CounterEvent::CYCLES,
-        "branches" => CounterEvent::BRANCHES,
-        "branch_misses" => CounterEvent::BRANCH_MISSES,
-        "cache_misses" => CounterEvent::CACHE_MISSES,
-        "page_faults" => CounterEvent::PAGE_FAULTS,
-        "context_switches" => CounterEvent::CONTEXT_SWITCHES,
-        "task_clock" => CounterEvent::TASK_CLOCK,
-        _ => CounterEvent::INSTRUCTIONS,
-    };
+    let event = CounterEvent::of(name);
     // Switches happen in the kernel.
     Counter { event, kernel: event == CounterEvent::CONTEXT_SWITCHES }
 }
@@ -208,9 +196,9 @@ mod tests {
         let meter = meter(&["instructions", "instructions_minus_irqs", "task_clock"]);
         let user = |event| Counter { event, kernel: false };
         let expected = [
-            user(CounterEvent::INSTRUCTIONS),
+            user(CounterEvent::of("instructions")),
             user(CounterEvent::raw(0x1cb)),
-            user(CounterEvent::TASK_CLOCK),
+            user(CounterEvent::of("task_clock")),
         ];
         assert_eq!(meter.counters, expected);
         let values = meter.read(&[reading(1000), reading(30), reading(2_000_000)]).unwrap();

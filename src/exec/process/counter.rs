@@ -27,21 +27,24 @@ const SOFTWARE: u32 = 1;
 const RAW: u32 = 4;
 
 impl CounterEvent {
-    /// Cycles, which last longer when the clock is slower.
-    pub(crate) const CYCLES: Self = CounterEvent(HARDWARE, 0);
-    /// Retired instructions.
-    pub(crate) const INSTRUCTIONS: Self = CounterEvent(HARDWARE, 1);
-    /// Misses in the last-level cache, usually.
-    pub(crate) const CACHE_MISSES: Self = CounterEvent(HARDWARE, 3);
-    /// Retired branches.
-    pub(crate) const BRANCHES: Self = CounterEvent(HARDWARE, 4);
-    /// Mispredicted branches.
-    pub(crate) const BRANCH_MISSES: Self = CounterEvent(HARDWARE, 5);
-    /// Nanoseconds on a processor.
-    pub(crate) const TASK_CLOCK: Self = CounterEvent(SOFTWARE, 1);
-    /// Page faults, minor and major.
-    pub(crate) const PAGE_FAULTS: Self = CounterEvent(SOFTWARE, 2);
     pub(crate) const CONTEXT_SWITCHES: Self = CounterEvent(SOFTWARE, 3);
+
+    /// The event of a metric; the instructions are also that of metrics derived from them.
+    pub(crate) fn of(metric: &str) -> Self {
+        match metric {
+            // They last longer when the clock is slower.
+            "cycles" => CounterEvent(HARDWARE, 0),
+            // In the last-level cache, usually.
+            "cache_misses" => CounterEvent(HARDWARE, 3),
+            "branches" => CounterEvent(HARDWARE, 4),
+            "branch_misses" => CounterEvent(HARDWARE, 5),
+            // Nanoseconds on a processor.
+            "task_clock" => CounterEvent(SOFTWARE, 1),
+            "page_faults" => CounterEvent(SOFTWARE, 2),
+            "context_switches" => Self::CONTEXT_SWITCHES,
+            _ => CounterEvent(HARDWARE, 1),
+        }
+    }
 
     /// An event by this processor's own number.
     pub(crate) fn raw(number: u64) -> Self {

@@ -32,9 +32,9 @@ const LOOK_AT_WORK: Duration = Duration::from_millis(50);
 pub struct Interrupt {
     signal: Arc<AtomicUsize>,
     wake: Arc<UnixStream>,
-    /// The other end of `wake`, if no signal handler holds it. If it were closed,
-    /// `wake` could be read.
-    _ring: Option<Arc<UnixStream>>,
+    /// The other end of `wake`. If it were closed, as where all signals are ignored and no
+    /// handler holds it, `wake` could be read.
+    ring: Arc<UnixStream>,
 }
 
 impl Interrupt {
@@ -45,8 +45,7 @@ impl Interrupt {
     /// # Errors
     /// When a handler can't be installed.
     pub fn listen() -> io::Result<Self> {
-        let (wake, ring) = UnixStream::pair()?;
-        let signal = Arc::new(AtomicUsize::new(0));
+        let interrupt = Self::never()?;
         let armed = Arc::new(AtomicBool::new(false));
         let heeded = |&number: &i32| !unix::is_ignored(number);
         unix::survive([libc::SIGXFSZ].into_iter().filter(heeded));
@@ -54,10 +53,10 @@ impl Interrupt {
             // In this order: the first signal arms the second one.
             flag::register_conditional_default(number, Arc::clone(&armed))?;
             flag::register(number, Arc::clone(&armed))?;
-            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
-            low_level::pipe::register(number, ring.try_clone()?)?;
+            flag::register_usize(number, Arc::clone(&interrupt.signal), number as usize)?;
+            low_level::pipe::register(number, interrupt.ring.try_clone()?)?;
         }
-        Ok(Interrupt { signal, wake: Arc::new(wake), _ring: None })
+        Ok(interrupt)
     }
 
     /// An interrupt that never comes.
@@ -66,8 +65,7 @@ impl Interrupt {
     /// When the system has no file descriptors left.
     pub fn never() -> io::Result<Self> {
         let (wake, ring) = UnixStream::pair()?;
-        let ring = Some(Arc::new(ring));
-        Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake), _ring: ring })
+        Ok(Interrupt { signal: Arc::default(), wake: Arc::new(wake), ring: Arc::new(ring) })
     }
 
     /// The signal that has arrived, if any.

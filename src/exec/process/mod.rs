@@ -158,12 +158,15 @@ mod path_bytes {
     }
 }
 
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a program ended. Its display follows the program's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Exit {
     /// With an exit code.
+    #[error("exited with code {0}")]
     Code(i32),
     /// By a signal.
+    #[error("was killed by {}",
+        signal_name(*.0).map_or_else(|| format!("signal {}", .0), str::to_owned))]
     Signal(i32),
 }
 
@@ -176,18 +179,6 @@ impl Exit {
     /// Whether it is by a signal that asks to end.
     fn is_request_to_end(self) -> bool {
         [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(Exit::Signal).contains(&self)
-    }
-}
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
-            Exit::Code(code) => write!(f, "exited with code {code}"),
-            Exit::Signal(number) => match signal_name(number) {
-                Some(name) => write!(f, "was killed by {name}"),
-                None => write!(f, "was killed by signal {number}"),
-            },
-        }
     }
 }
 
@@ -246,26 +237,16 @@ impl RunOutcome {
 }
 
 /// How a program failed. Its display follows the program's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RunFault {
-    /// It printed more than [`MOST_OUTPUT`].
+    #[error("printed more than {} MiB", MOST_OUTPUT >> 20)]
     TooMuchOutput,
     /// It outlived the time that it had.
+    #[error("ran longer than {}", time::exact(*.0))]
     TimedOut(Duration),
     /// It ended by itself, or by a signal, without success.
+    #[error("{0}")]
     Exit(Exit),
-}
-
-impl std::fmt::Display for RunFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RunFault::TooMuchOutput => write!(f, "printed more than {} MiB", MOST_OUTPUT >> 20),
-            RunFault::TimedOut(limit) => {
-                write!(f, "ran longer than {}", time::exact(*limit))
-            }
-            RunFault::Exit(exit) => exit.fmt(f),
-        }
-    }
 }
 
 /// Why there is no [`RunOutcome`].

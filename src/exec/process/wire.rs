@@ -143,7 +143,7 @@ mod tests {
             peak: true,
             isolation: Isolation { fixed_addresses: true, cpus: vec![3, 300], nice: -20 },
             counters: vec![
-                counter(CounterEvent::BRANCH_MISSES, false),
+                counter(CounterEvent::of("branch_misses"), false),
                 counter(CounterEvent::CONTEXT_SWITCHES, true),
                 counter(CounterEvent::raw(u64::MAX), false),
             ],
