@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_707),
     ("engine", 2_544),
     ("error", 125),
-    ("exec", 6_500),
+    ("exec", 6_508),
     ("flows", 6_662),
     ("model", 1_872),
     ("samples", 2_016),
