@@ -176,7 +176,7 @@ impl<'d> ObjectFile<'d> {
             if let (Some(all), Some(name)) = (all, name_of(&symbol)) {
                 let is_numbered = name.is_empty()
                     || COMPILER_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-                all.extend((!is_numbered).then(|| (symbol.address(), shown(&name))));
+                all.extend((!is_numbered).then(|| (symbol.address(), demangled(&name))));
             }
         }
         variables.values_mut().for_each(|all| all.sort_unstable());
@@ -592,10 +592,24 @@ fn without_promotion(name: &str) -> Option<&str> {
     number.bytes().all(|digit| digit.is_ascii_digit()).then_some(name)
 }
 
-/// A demangled name, without the hashes of crates and the compiler's suffixes.
-pub(crate) fn shown(name: &str) -> String {
+/// A name without the number that the compiler appends to a local symbol if it merges modules
+/// that have several of its name; `None` without one.
+fn without_number(name: &str) -> Option<&str> {
+    let (name, number) = name.rsplit_once('.')?;
+    (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())).then_some(name)
+}
+
+/// A demangled name, without the hashes of crates.
+fn demangled(name: &str) -> String {
     match rustc_demangle::try_demangle(name) {
         Ok(name) => format!("{name:#}"),
         Err(_) => without_promotion(name).unwrap_or(name).to_owned(),
     }
+}
+
+/// A demangled name, without the hashes of crates and the compiler's suffixes.
+pub(crate) fn shown(name: &str) -> String {
+    let name = without_promotion(name).unwrap_or(name);
+    let is_mangled = |name: &&str| rustc_demangle::try_demangle(name).is_ok();
+    demangled(without_number(name).filter(is_mangled).unwrap_or(name))
 }

@@ -968,3 +968,15 @@ fn neither_a_damaged_comparison_nor_a_damaged_object_file_counts() {
     assert!(error.ends_with("has changed since it was linked"), "{error}");
     assert_eq!(linked.stored().len(), 0);
 }
+
+#[test]
+fn a_name_is_shown_without_what_the_compiler_appends() {
+    let mangled = "_ZN4core3ptr13drop_in_place17h0123456789abcdefE";
+    for suffix in ["", ".104", ".llvm.123", ".104.llvm.123"] {
+        assert_eq!(super::shown(&format!("{mangled}{suffix}")), "core::ptr::drop_in_place");
+    }
+    // A C compiler's are part of the name.
+    for name in ["copy.constprop.0", "table.12"] {
+        assert_eq!(super::shown(name), name);
+    }
+}
