@@ -588,8 +588,7 @@ pub(super) fn is_plain_rust(name: &str) -> bool {
 /// A name without the `.llvm.` and the number that the compiler appends when it exports
 /// a local symbol; `None` without these.
 fn without_promotion(name: &str) -> Option<&str> {
-    let (name, number) = name.rsplit_once(".llvm.")?;
-    number.bytes().all(|digit| digit.is_ascii_digit()).then_some(name)
+    without_number(name)?.strip_suffix(".llvm")
 }
 
 /// A name without the number that the compiler appends to a local symbol if it merges modules
