@@ -145,7 +145,7 @@ fn leave_out_old(parts: &mut Vec<ShardPart>) -> Vec<Notice> {
 
 /// What must be equal in all shards, and where it is in their companions, in the order in which it
 /// is checked.
-const SHARED: [(&str, &str); 17] = [
+pub(super) const SHARED: [(&str, &str); 17] = [
     ("numbers of shards", "/shard/of"),
     ("base commits", "/base/commit"),
     ("base trees", "/base/tree"),

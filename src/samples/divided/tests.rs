@@ -243,3 +243,12 @@ fn machines_that_tested_alarms_differently_are_not_joined() {
     let error = combine(parts, false).unwrap_err().to_string();
     assert_eq!(error, "1.csv and 2.csv have different values of `layouts`: auto and off");
 }
+
+#[test]
+fn a_companion_has_all_that_must_be_equal_in_shards() {
+    let parts = parts([Some((PASSED, 0)); 4], 0.0);
+    let companion = json!(parts[0].companion);
+    for (what, place) in crate::samples::shards::SHARED {
+        assert!(companion.pointer(place).is_some(), "{what} at {place}");
+    }
+}
