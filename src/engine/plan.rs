@@ -63,6 +63,8 @@ pub struct PlannedBenchmark {
     pub name: String,
     /// The harness's name for it; `None` for the program itself.
     pub(crate) inner: Option<String>,
+    /// The number of iterations in each of its samples, if the harness may choose too few.
+    pub(crate) iterations: Option<u32>,
     /// What its runs measure.
     pub(crate) metrics: Vec<(MetricId, Metric)>,
     pub(crate) gates: Vec<Gate>,
@@ -147,7 +149,13 @@ impl Plan {
         let metrics = metrics.iter().map(|metric| (self.metric_id(metric), metric.clone()));
         let metrics = metrics.collect();
         let name = name.to_owned();
-        self.benchmarks.push(PlannedBenchmark { name, inner: None, metrics, gates });
+        self.benchmarks.push(PlannedBenchmark {
+            name,
+            inner: None,
+            iterations: None,
+            metrics,
+            gates,
+        });
         if let Some(group) = self.groups.last_mut() {
             group.benchmarks.end = self.benchmarks.len();
         }

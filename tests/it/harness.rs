@@ -237,6 +237,39 @@ fn the_length_of_runs_is_found_out_for_each_benchmark_and_known_from_then_on() {
 }
 
 #[test]
+fn short_benchmarks_of_divan_are_not_measured_in_steps_of_the_clock() {
+    let repo = suite();
+    // 30 and 40 ns by a clock with steps of 10 ns.
+    write_suite(&repo, "divan", &[("coarse", 34.5), ("long", 20_000.0)]);
+    repo.branch("next");
+    write_suite(&repo, "divan", &[("coarse", 35.0), ("long", 20_000.0)]);
+    let args = "compare feature --harness divan --seed 3 --layouts off --format json";
+    let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs"));
+    let gating = |object: &Value, number: usize| {
+        let metrics = object["benchmarks"][number]["metrics"].as_array().unwrap();
+        metrics.iter().find(|metric| metric["gates"] == true).unwrap().clone()
+    };
+    let object = compare().run().code(0).json();
+    for number in [0, 1] {
+        assert_eq!(gating(&object, number)["verdict"], "no-regression");
+    }
+    let change = gating(&object, 0)["change"].as_f64().unwrap();
+    assert!((0.01..0.02).contains(&change), "{change}");
+    // The same for both sides in each run, only where it is needed, and also in a warm start.
+    compare().run().code(0);
+    let runs = runs(&repo);
+    let of = |name: &str| {
+        let own = runs.iter().filter(|run| run.ends_with(&format!("--exact suite::{name}")));
+        own.cloned().collect::<Vec<_>>()
+    };
+    assert!(of("coarse").iter().all(|run| run.contains("--sample-size 512 ")), "{runs:#?}");
+    assert!(of("long").iter().all(|run| !run.contains("--sample-size")), "{runs:#?}");
+    // What the user says counts.
+    let set = compare().env("DIVAN_SAMPLE_SIZE", "1").run().code(100).json();
+    assert_eq!(gating(&set, 0)["verdict"], "regression");
+}
+
+#[test]
 fn lengths_that_were_not_tried_are_tried_by_the_next_comparison() {
     let repo = suite();
     write_suite(&repo, "divan", &[("quiet", 100.0), ("noisy", 200.0)]);

@@ -201,6 +201,16 @@ impl SideProgram {
         self.harness.timed(length, &self.command.argv[..self.words])
     }
 
+    /// See [`Harness::iterations`].
+    pub(crate) fn iterations(&self, readings: [&Reading; 2]) -> Option<u32> {
+        self.harness.iterations(&self.command, readings)
+    }
+
+    /// The arguments that give each sample so many iterations, unless the user says how many.
+    pub(crate) fn with_iterations(&self, iterations: u32) -> Vec<OsString> {
+        self.harness.with_iterations(iterations, &self.command.argv[..self.words])
+    }
+
     /// Parses what a run reported; `measured` is what was measured from outside.
     pub(super) fn read(
         &mut self,

@@ -24,6 +24,7 @@ const EXACT: &str = "exact";
 
 const MAX_TIME: &str = "max-time";
 const SAMPLE_COUNT: &str = "sample-count";
+const SAMPLE_SIZE: &str = "sample-size";
 const SKIP_EXT_TIME: &str = "skip-ext-time";
 const COLOR: &str = "color";
 
@@ -33,10 +34,27 @@ const LONG: Duration = Duration::from_millis(50);
 /// More samples than fit into any requested time: each takes some microseconds.
 const SAMPLES: &str = "50000";
 
+/// So many that their median is not that of the first one, with nothing in the caches yet.
+const FEW_SAMPLES: &str = "3";
+
+/// How long a sample takes at least, seconds: 250 to 1000 steps of a usual clock.
+///
+/// Divan gives a sample so many iterations that it takes a hundred times the clock's resolution.
+/// But the first sample, with nothing in the caches yet, often takes that long with one iteration.
+/// Then all samples have one, and the times of a short benchmark have steps of the clock's
+/// resolution: 10 ns, a quarter of a benchmark of 40 ns.
+const SAMPLE: f64 = 10e-6;
+
+/// The maximum number of iterations in a sample: all of their inputs exist at the same time.
+const MOST_ITERATIONS: u32 = 4096;
+
+/// With which the user sets the number of iterations in a sample.
+pub(super) const SAMPLE_SIZE_VARIABLE: &str = "DIVAN_SAMPLE_SIZE";
+
 pub(super) static DIVAN: Definition = Definition {
     dialect: Dialect::Divan,
     marks: &["DIVAN_SAMPLE|_COUNT", "DIVAN_SKIP|_EXT_TIME"],
-    words: &[EXACT, MAX_TIME, SAMPLE_COUNT, SKIP_EXT_TIME, COLOR],
+    words: &[EXACT, MAX_TIME, SAMPLE_COUNT, SAMPLE_SIZE, SKIP_EXT_TIME, COLOR],
     exact: Some(EXACT),
     set_up: |harness, _, _| harness.supported([(COLOR, ("--color", Some("never".to_owned())))]),
     timed,
@@ -45,12 +63,15 @@ pub(super) static DIVAN: Definition = Definition {
     read: |paths| read(&text(&paths.stdout)?),
 };
 
+/// The time of a typical iteration.
+pub(super) const MEDIAN: &str = "median_time";
+
 /// Divan's columns, in the order in which it prints them, and the metrics
 /// that they are.
 const COLUMNS: [(&str, Option<&str>); 4] = [
     ("fastest", Some("min_time")),
     ("slowest", None),
-    ("median", Some("median_time")),
+    ("median", Some(MEDIAN)),
     ("mean", Some("wall_time")),
 ];
 
@@ -67,21 +88,34 @@ const ALLOCATION_ROWS: [(&str, Option<&str>, Option<&str>); 4] = [
 /// the code. The time is that of the samples alone: the first benchmark of a process
 /// spends ten milliseconds on measuring Divan itself, and without this they would count.
 ///
-/// A benchmark whose inputs take far longer to make than to use would then run for ever: in a
-/// probe, and in long runs, their time counts.
+/// A benchmark whose inputs take far longer to make than to use would then run for ever: in long
+/// runs, their time counts, and a probe takes few samples.
 fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
-    let (time, skip_ext_time) = match length {
-        RunLength::Time(time) | RunLength::Traced(time) if time < LONG => (time, "true"),
-        RunLength::Time(time) | RunLength::Traced(time) => (time, "false"),
-        RunLength::Probe => (PROBE, "false"),
-        RunLength::Capped => (CAP, "false"),
+    let (time, samples, skip_ext_time) = match length {
+        RunLength::Time(time) | RunLength::Traced(time) if time < LONG => (time, SAMPLES, "true"),
+        RunLength::Time(time) | RunLength::Traced(time) => (time, SAMPLES, "false"),
+        RunLength::Probe => (PROBE, FEW_SAMPLES, "true"),
+        RunLength::Capped => (CAP, SAMPLES, "false"),
         RunLength::Own => return Vec::new(),
     };
     harness.supported([
-        (SAMPLE_COUNT, ("--sample-count", Some(SAMPLES.to_owned()))),
+        (SAMPLE_COUNT, ("--sample-count", Some(samples.to_owned()))),
         (MAX_TIME, ("--max-time", seconds_of(time))),
         (SKIP_EXT_TIME, ("--skip-ext-time", Some(skip_ext_time.to_owned()))),
     ])
+}
+
+/// How many iterations a sample of a benchmark should have of which both sides reported this;
+/// `None` if one is enough, or the version has no flag for that.
+pub(super) fn iterations(harness: &Harness, readings: [&Reading; 2]) -> Option<u32> {
+    let [one, other] = readings.map(|reading| reading.values.get(MEDIAN));
+    let iterations = (SAMPLE / one?.min(other?)).min(f64::from(MOST_ITERATIONS)).ceil() as u32;
+    (iterations > 1 && harness.knows(SAMPLE_SIZE)).then(|| iterations.next_power_of_two())
+}
+
+/// The flag for so many iterations in a sample.
+pub(super) fn sample_size(iterations: u32) -> Flag {
+    ("--sample-size", Some(iterations.to_string()))
 }
 
 /// The arguments that run only these. Filters do not include the number of

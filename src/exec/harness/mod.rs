@@ -269,6 +269,20 @@ impl Harness {
         words((self.dialect.definition().timed)(self, length), given)
     }
 
+    /// The number of iterations in each sample of a benchmark of which both sides reported this, if
+    /// the harness may choose too few and the environment does not set it.
+    pub(crate) fn iterations(&self, command: &Command, readings: [&Reading; 2]) -> Option<u32> {
+        let is_set = command.var(divan::SAMPLE_SIZE_VARIABLE).is_some();
+        let is_chosen = self.dialect == Dialect::Divan && !is_set;
+        is_chosen.then(|| divan::iterations(self, readings))?
+    }
+
+    /// The arguments that set the number of iterations in each sample, in addition to those
+    /// `given`.
+    pub(crate) fn with_iterations(&self, iterations: u32, given: &[OsString]) -> Vec<OsString> {
+        words(vec![divan::sample_size(iterations)], given)
+    }
+
     /// The first version of its library with which runs can be much shorter, if this one is
     /// older.
     pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {

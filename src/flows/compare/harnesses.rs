@@ -96,6 +96,11 @@ pub(super) fn asks_for_short_runs(text: &str) -> bool {
     configures && ["from_millis(", "from_micros("].iter().any(|unit| code.contains(unit))
 }
 
+/// Whether a source sets the number of iterations in a sample of divan's, judging by its text.
+pub(super) fn sets_iterations(text: &str) -> bool {
+    code(text).any(|line| line.contains("sample_size"))
+}
+
 /// A warning about a benchmark that is so short, compared with the harness's resolution,
 /// that a change beyond the threshold may not show.
 pub(super) fn coarse(
@@ -155,6 +160,12 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(asks_for_short_runs(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn code_that_sets_the_number_of_iterations_in_a_sample_is_recognised() {
+        assert!(sets_iterations("#[divan::bench(\n    sample_size = 1,\n)]"));
+        assert!(!sets_iterations("#[divan::bench] // sample_size = 1\nfn a() {}"));
     }
 
     #[test]

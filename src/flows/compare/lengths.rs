@@ -15,7 +15,7 @@ use crate::exec::known::Known;
 use crate::model::{BenchmarkId, MetricId, Row, RunLength, RunNotice, Side};
 
 /// The file of the cache with the lengths that other comparisons found.
-const KNOWN: &str = "run-lengths-v3";
+const KNOWN: &str = "run-lengths-v4";
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.

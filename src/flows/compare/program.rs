@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
 use super::discovery::Discovery;
-use super::harnesses::{asks_for_short_runs, read};
+use super::harnesses::{asks_for_short_runs, read, sets_iterations};
 use super::renewal::Renewal;
 use super::session::Call;
 use crate::engine::test::exact;
@@ -285,6 +285,15 @@ impl<'a> ComparedProgram<'a> {
             && self.both_sides(|side| side.harness.can_select_benchmarks())
     }
 
+    /// The number of iterations in each sample of a benchmark of which both sides reported this, if
+    /// the harness may choose too few, and neither its code nor the user says how many.
+    pub(super) fn iterations(&self, readings: [&Reading; 2]) -> Option<u32> {
+        let iterations = self.sides.head.iterations(readings)?;
+        let source = self.prepared.source.as_ref();
+        let is_set = source.is_some_and(|source| sets_iterations(&read(source)));
+        (!is_set && self.can_select_benchmarks()).then_some(iterations)
+    }
+
     /// The metrics of the two programs that are known without a run.
     pub(super) fn exact(&self) -> Result<Vec<MetricResult>, Error> {
         let benchmark = self.benchmark();
@@ -512,9 +521,13 @@ impl<'a> ComparedProgram<'a> {
     ) -> Result<Vec<Row>, Stop> {
         let mut rows = Vec::new();
         for side in [first, first.other()] {
-            let select = self.select(plan, wanted, side);
+            let selected = self.select(plan, wanted, side);
             let program = &mut self.sides[side];
-            program.select(length, select);
+            // The least that one of them needs, or whatever the harness chooses.
+            let iterations = wanted.iter().map(|id| plan.benchmarks[id.0].iterations).min();
+            let iterations = iterations.flatten().map(|number| program.with_iterations(number));
+            let arguments = iterations.into_iter().flatten().chain(selected);
+            program.select(length, arguments.collect());
             let effort = self.execution.effort();
             let readings = self.execution.measure(program, effort, deadline)?;
             for id in wanted {

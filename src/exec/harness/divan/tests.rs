@@ -8,15 +8,49 @@ fn divan_takes_as_many_samples_as_there_are_in_the_time_of_the_samples_alone() {
     let one = RunLength::Time(Duration::from_millis(1));
     let expected = "--sample-count 50000 --max-time 0.001 --skip-ext-time true";
     assert_eq!(words("bench", one), format!("bench --color never {expected}"));
-    // The time that inputs take counts.
-    let table = [(RunLength::Probe, "0.001"), (RunLength::Capped, "0.1"), (RunLength::LONG, "0.1")];
-    for (length, time) in table {
-        let expected = format!("--sample-count 50000 --max-time {time} --skip-ext-time false");
+    // The time that inputs take counts, or there are few of them.
+    for length in [RunLength::Capped, RunLength::LONG] {
+        let expected = "--sample-count 50000 --max-time 0.1 --skip-ext-time false";
         assert_eq!(words("bench", length), format!("bench --color never {expected}"));
     }
+    let expected = "--sample-count 3 --max-time 0.001 --skip-ext-time true";
+    assert_eq!(words("bench", RunLength::Probe), format!("bench --color never {expected}"));
     // Flags of the user's own stay.
     let expected = "bench '--max-time=2' --sample-count 5 --color never --skip-ext-time true";
     assert_eq!(words("bench --max-time=2 --sample-count 5", one), expected);
+}
+
+#[test]
+fn samples_of_short_benchmarks_take_a_thousand_steps_of_a_coarse_clock() {
+    let known = Harness::new(Dialect::Divan, Some(b"exact sample-size"));
+    let reading = |time| reading("a", Values::from_iter([("median_time", time)]));
+    let iterations = |harness: &Harness, command: &Command, times: [f64; 2]| {
+        let [base, head] = times.map(reading);
+        harness.iterations(command, [&base, &head])
+    };
+    let usual = Command::default();
+    // The same on both sides: what the faster one needs.
+    let table = [
+        ([39.72e-9, 49.72e-9], Some(256)),
+        ([49.72e-9, 39.72e-9], Some(256)),
+        ([6e-6, 6e-6], Some(2)),
+        ([10e-6, 11e-6], None),
+        ([1e-3, 1e-3], None),
+        ([0.0, 1e-9], Some(4096)),
+    ];
+    for (times, expected) in table {
+        assert_eq!(iterations(&known, &usual, times), expected, "{times:?}");
+    }
+    // Where the user says how many, or there is no such flag.
+    let env = vec![("DIVAN_SAMPLE_SIZE".into(), "1".into())];
+    assert_eq!(iterations(&known, &Command { env, ..usual.clone() }, [4e-8; 2]), None);
+    let old = Harness::new(Dialect::Divan, Some(b"exact"));
+    let criterion = Harness::new(Dialect::Criterion, Some(b"exact sample-size"));
+    for other in [old, criterion] {
+        assert_eq!(iterations(&other, &usual, [4e-8; 2]), None);
+    }
+    assert_eq!(known.with_iterations(256, &[]), ["--sample-size", "256"]);
+    assert!(known.with_iterations(256, &["--sample-size=8".into()]).is_empty());
 }
 
 const DIVAN: &str = "\
