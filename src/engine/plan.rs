@@ -63,8 +63,8 @@ pub struct PlannedBenchmark {
     pub name: String,
     /// The harness's name for it; `None` for the program itself.
     pub(crate) inner: Option<String>,
-    /// The number of iterations in each of its samples, if the harness may choose too few.
-    pub(crate) iterations: Option<u32>,
+    /// The time of an iteration, seconds, if that determines how it is sampled.
+    pub(crate) iteration: Option<f64>,
     /// What its runs measure.
     pub(crate) metrics: Vec<(MetricId, Metric)>,
     pub(crate) gates: Vec<Gate>,
@@ -152,7 +152,7 @@ impl Plan {
         self.benchmarks.push(PlannedBenchmark {
             name,
             inner: None,
-            iterations: None,
+            iteration: None,
             metrics,
             gates,
         });

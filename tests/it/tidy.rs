@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_707),
     ("engine", 2_551),
     ("error", 125),
-    ("exec", 6_536),
+    ("exec", 6_566),
     ("flows", 6_677),
     ("model", 1_872),
     ("samples", 2_016),

@@ -142,6 +142,18 @@ impl SideProgram {
         self.replace_arguments(flags, arguments);
     }
 
+    /// Prepares the next run with a single benchmark, of which an iteration takes so many seconds, if
+    /// that is known.
+    pub(crate) fn select_one(
+        &mut self,
+        length: RunLength,
+        iteration: Option<f64>,
+        arguments: Vec<OsString>,
+    ) {
+        let flags = self.sampled(length, iteration);
+        self.replace_arguments(flags, arguments);
+    }
+
     /// Replaces the words after those that are the same in each run.
     fn replace_arguments(&mut self, flags: Vec<OsString>, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
@@ -198,17 +210,16 @@ impl SideProgram {
     }
 
     fn timed(&self, length: RunLength) -> Vec<OsString> {
-        self.harness.timed(length, &self.command.argv[..self.words])
+        self.sampled(length, None)
     }
 
-    /// See [`Harness::iterations`].
-    pub(crate) fn iterations(&self, readings: [&Reading; 2]) -> Option<u32> {
-        self.harness.iterations(&self.command, readings)
+    fn sampled(&self, length: RunLength, iteration: Option<f64>) -> Vec<OsString> {
+        self.harness.timed(length, iteration, &self.command.argv[..self.words])
     }
 
-    /// The arguments that give each sample so many iterations, unless the user says how many.
-    pub(crate) fn with_iterations(&self, iterations: u32) -> Vec<OsString> {
-        self.harness.with_iterations(iterations, &self.command.argv[..self.words])
+    /// See [`Harness::iteration`].
+    pub(crate) fn iteration(&self, readings: [&Reading; 2]) -> Option<f64> {
+        self.harness.iteration(&self.command, readings)
     }
 
     /// Parses what a run reported; `measured` is what was measured from outside.

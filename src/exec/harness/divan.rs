@@ -32,10 +32,10 @@ const COLOR: &str = "color";
 const LONG: Duration = Duration::from_millis(50);
 
 /// More samples than fit into any requested time: each takes some microseconds.
-const SAMPLES: &str = "50000";
+const SAMPLES: u32 = 50_000;
 
-/// So many that their median is not that of the first one, with nothing in the caches yet.
-const FEW_SAMPLES: &str = "3";
+/// So many that the fastest is not the first one, with nothing in the caches yet.
+const FEW_SAMPLES: u32 = 3;
 
 /// How long a sample takes at least, seconds: 250 to 1000 steps of a usual clock.
 ///
@@ -45,8 +45,13 @@ const FEW_SAMPLES: &str = "3";
 /// resolution: 10 ns, a quarter of a benchmark of 40 ns.
 const SAMPLE: f64 = 10e-6;
 
-/// The maximum number of iterations in a sample: all of their inputs exist at the same time.
-const MOST_ITERATIONS: u32 = 4096;
+/// The shortest iteration, seconds: all inputs of a sample exist at the same time.
+const SHORTEST: f64 = 2.5e-9;
+
+/// A run takes at most this many times its length. On a busy machine, others get the processor for
+/// up to a tenth of a second: a run of a millisecond would end with the sample in which that
+/// happened, maybe its only one.
+const DISTURBED: u32 = 1000;
 
 /// With which the user sets the number of iterations in a sample.
 pub(super) const SAMPLE_SIZE_VARIABLE: &str = "DIVAN_SAMPLE_SIZE";
@@ -63,15 +68,15 @@ pub(super) static DIVAN: Definition = Definition {
     read: |paths| read(&text(&paths.stdout)?),
 };
 
-/// The time of a typical iteration.
-pub(super) const MEDIAN: &str = "median_time";
+/// The time of the fastest iteration.
+const MIN_TIME: &str = "min_time";
 
 /// Divan's columns, in the order in which it prints them, and the metrics
 /// that they are.
 const COLUMNS: [(&str, Option<&str>); 4] = [
-    ("fastest", Some("min_time")),
+    ("fastest", Some(MIN_TIME)),
     ("slowest", None),
-    ("median", Some(MEDIAN)),
+    ("median", Some("median_time")),
     ("mean", Some("wall_time")),
 ];
 
@@ -99,23 +104,37 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         RunLength::Own => return Vec::new(),
     };
     harness.supported([
-        (SAMPLE_COUNT, ("--sample-count", Some(samples.to_owned()))),
+        (SAMPLE_COUNT, ("--sample-count", Some(samples.to_string()))),
         (MAX_TIME, ("--max-time", seconds_of(time))),
         (SKIP_EXT_TIME, ("--skip-ext-time", Some(skip_ext_time.to_owned()))),
     ])
 }
 
-/// How many iterations a sample of a benchmark should have of which both sides reported this;
-/// `None` if one is enough, or the version has no flag for that.
-pub(super) fn iterations(harness: &Harness, readings: [&Reading; 2]) -> Option<u32> {
-    let [one, other] = readings.map(|reading| reading.values.get(MEDIAN));
-    let iterations = (SAMPLE / one?.min(other?)).min(f64::from(MOST_ITERATIONS)).ceil() as u32;
-    (iterations > 1 && harness.knows(SAMPLE_SIZE)).then(|| iterations.next_power_of_two())
+/// The time of the fastest iteration that either side reported of a benchmark, seconds; `None` if
+/// the version lacks flags for its samples.
+pub(super) fn iteration(harness: &Harness, readings: [&Reading; 2]) -> Option<f64> {
+    let [one, other] = readings.map(|reading| reading.values.get(MIN_TIME));
+    let takes = harness.knows(SAMPLE_SIZE) && harness.knows(SAMPLE_COUNT);
+    Some(one?.min(other?).max(SHORTEST)).filter(|_| takes)
 }
 
-/// The flag for so many iterations in a sample.
-pub(super) fn sample_size(iterations: u32) -> Flag {
-    ("--sample-size", Some(iterations.to_string()))
+/// Flags for a run of a single benchmark of which an iteration takes so many seconds: instead of
+/// those for any benchmarks, or in addition to them.
+pub(super) fn sampled(length: RunLength, iteration: f64) -> Vec<Flag> {
+    let iterations = ((SAMPLE / iteration).ceil() as u32).next_power_of_two();
+    let mut flags = Vec::new();
+    if iterations > 1 {
+        flags.push(("--sample-size", Some(iterations.to_string())));
+    }
+    if let RunLength::Time(time) = length
+        && time < LONG
+    {
+        let samples = time.as_secs_f64() / (f64::from(iterations) * iteration);
+        let samples = (samples.ceil() as u32).clamp(1, SAMPLES);
+        flags.push(("--sample-count", Some(samples.to_string())));
+        flags.push(("--max-time", seconds_of(DISTURBED * time)));
+    }
+    flags
 }
 
 /// The arguments that run only these. Filters do not include the number of

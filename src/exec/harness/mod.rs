@@ -264,23 +264,28 @@ impl Harness {
     }
 
     /// The arguments that set how long a run measures each benchmark, in addition to
-    /// those `given`; none if the harness has no such flags, or they are given.
-    pub(crate) fn timed(&self, length: RunLength, given: &[OsString]) -> Vec<OsString> {
-        words((self.dialect.definition().timed)(self, length), given)
+    /// those `given`; none if the harness has no such flags, or they are given. `iteration` is that
+    /// of the only benchmark, if it is known.
+    pub(crate) fn timed(
+        &self,
+        length: RunLength,
+        iteration: Option<f64>,
+        given: &[OsString],
+    ) -> Vec<OsString> {
+        let mut flags = (self.dialect.definition().timed)(self, length);
+        for sampled in iteration.into_iter().flat_map(|one| divan::sampled(length, one)) {
+            flags.retain(|flag| flag.0 != sampled.0);
+            flags.push(sampled);
+        }
+        words(flags, given)
     }
 
-    /// The number of iterations in each sample of a benchmark of which both sides reported this, if
-    /// the harness may choose too few and the environment does not set it.
-    pub(crate) fn iterations(&self, command: &Command, readings: [&Reading; 2]) -> Option<u32> {
+    /// The time of an iteration of a benchmark of which both sides reported this, seconds, if that
+    /// determines how it is sampled, and the environment does not.
+    pub(crate) fn iteration(&self, command: &Command, readings: [&Reading; 2]) -> Option<f64> {
         let is_set = command.var(divan::SAMPLE_SIZE_VARIABLE).is_some();
         let is_chosen = self.dialect == Dialect::Divan && !is_set;
-        is_chosen.then(|| divan::iterations(self, readings))?
-    }
-
-    /// The arguments that set the number of iterations in each sample, in addition to those
-    /// `given`.
-    pub(crate) fn with_iterations(&self, iterations: u32, given: &[OsString]) -> Vec<OsString> {
-        words(vec![divan::sample_size(iterations)], given)
+        is_chosen.then(|| divan::iteration(self, readings))?
     }
 
     /// The first version of its library with which runs can be much shorter, if this one is

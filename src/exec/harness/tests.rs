@@ -39,7 +39,7 @@ pub(super) fn command(dialect: Dialect, known: &str, argv: &str, length: RunLeng
     command.set_var(criterion::PORT, "1234");
     let harness = Harness::new(dialect, Some(known.as_bytes()));
     harness.set_up(&mut command, &place);
-    command.argv.extend(harness.timed(length, &command.argv));
+    command.argv.extend(harness.timed(length, None, &command.argv));
     command
 }
 
@@ -47,7 +47,10 @@ pub(super) fn command(dialect: Dialect, known: &str, argv: &str, length: RunLeng
 fn what_can_not_be_told_how_long_to_measure_gets_no_words() {
     for dialect in [Dialect::Plain, Dialect::Json, Dialect::Libtest] {
         for length in [RunLength::LONG, RunLength::Probe, RunLength::Capped] {
-            assert_eq!(Harness::new(dialect, None).timed(length, &[]), Vec::<OsString>::new());
+            assert_eq!(
+                Harness::new(dialect, None).timed(length, None, &[]),
+                Vec::<OsString>::new()
+            );
         }
     }
 }

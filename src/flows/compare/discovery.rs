@@ -52,8 +52,8 @@ pub(super) struct Discovered {
     pub(super) name: String,
     /// The harness's name for it; `None` for the program itself.
     pub(super) inner: Option<String>,
-    /// The number of iterations in each of its samples, if the harness may choose too few.
-    pub(super) iterations: Option<u32>,
+    /// The time of an iteration, seconds, if that determines how it is sampled.
+    pub(super) iteration: Option<f64>,
     /// The metrics that both sides measure.
     pub(super) metrics: Vec<Metric>,
     pub(super) gates: Vec<Gate>,
@@ -216,8 +216,8 @@ impl Discovery {
         self.own_notices.extend(timed.and_then(coarse));
         self.own_notices.extend(few_allocations(&name, [other, reading]));
         let metrics = metrics.iter().map(named).collect();
-        let iterations = program.iterations([other, reading]);
-        self.benchmarks.push(Discovered { gates, metrics, iterations, inner, name });
+        let iteration = program.iteration([other, reading]);
+        self.benchmarks.push(Discovered { gates, metrics, iteration, inner, name });
     }
 
     /// The metrics of the program itself that gate.

@@ -96,8 +96,8 @@ pub(super) fn asks_for_short_runs(text: &str) -> bool {
     configures && ["from_millis(", "from_micros("].iter().any(|unit| code.contains(unit))
 }
 
-/// Whether a source sets the number of iterations in a sample of divan's, judging by its text.
-pub(super) fn sets_iterations(text: &str) -> bool {
+/// Whether a source sets how many iterations a sample of divan has, judging by its text.
+pub(super) fn sets_sample_size(text: &str) -> bool {
     code(text).any(|line| line.contains("sample_size"))
 }
 
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn code_that_sets_the_number_of_iterations_in_a_sample_is_recognised() {
-        assert!(sets_iterations("#[divan::bench(\n    sample_size = 1,\n)]"));
-        assert!(!sets_iterations("#[divan::bench] // sample_size = 1\nfn a() {}"));
+        assert!(sets_sample_size("#[divan::bench(\n    sample_size = 1,\n)]"));
+        assert!(!sets_sample_size("#[divan::bench] // sample_size = 1\nfn a() {}"));
     }
 
     #[test]

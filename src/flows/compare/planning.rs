@@ -107,10 +107,10 @@ fn plan_groups(
         plan.add_group(number, can_select, if is_timed { seconds } else { pair_seconds });
         let is_guessed = can_select && group.len() < all;
         plan.groups.last_mut().into_iter().for_each(|group| group.is_guessed = is_guessed);
-        for Discovered { name, inner, iterations, metrics, gates } in group {
+        for Discovered { name, inner, iteration, metrics, gates } in group {
             let id = plan.add_benchmark(name, metrics, gates.clone());
             plan.benchmarks[id.0].inner.clone_from(inner);
-            plan.benchmarks[id.0].iterations = *iterations;
+            plan.benchmarks[id.0].iteration = *iteration;
         }
     }
     Ok(())

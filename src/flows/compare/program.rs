@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
 use super::discovery::Discovery;
-use super::harnesses::{asks_for_short_runs, read, sets_iterations};
+use super::harnesses::{asks_for_short_runs, read, sets_sample_size};
 use super::renewal::Renewal;
 use super::session::Call;
 use crate::engine::test::exact;
@@ -285,13 +285,13 @@ impl<'a> ComparedProgram<'a> {
             && self.both_sides(|side| side.harness.can_select_benchmarks())
     }
 
-    /// The number of iterations in each sample of a benchmark of which both sides reported this, if
-    /// the harness may choose too few, and neither its code nor the user says how many.
-    pub(super) fn iterations(&self, readings: [&Reading; 2]) -> Option<u32> {
-        let iterations = self.sides.head.iterations(readings)?;
+    /// The time of an iteration of a benchmark of which both sides reported this, seconds, if that
+    /// determines how it is sampled, and neither its code nor the user does.
+    pub(super) fn iteration(&self, readings: [&Reading; 2]) -> Option<f64> {
+        let iteration = self.sides.head.iteration(readings)?;
         let source = self.prepared.source.as_ref();
-        let is_set = source.is_some_and(|source| sets_iterations(&read(source)));
-        (!is_set && self.can_select_benchmarks()).then_some(iterations)
+        let is_set = source.is_some_and(|source| sets_sample_size(&read(source)));
+        (!is_set && self.can_select_benchmarks()).then_some(iteration)
     }
 
     /// The metrics of the two programs that are known without a run.
@@ -521,13 +521,12 @@ impl<'a> ComparedProgram<'a> {
     ) -> Result<Vec<Row>, Stop> {
         let mut rows = Vec::new();
         for side in [first, first.other()] {
-            let selected = self.select(plan, wanted, side);
+            let arguments = self.select(plan, wanted, side);
             let program = &mut self.sides[side];
-            // The least that one of them needs, or whatever the harness chooses.
-            let iterations = wanted.iter().map(|id| plan.benchmarks[id.0].iterations).min();
-            let iterations = iterations.flatten().map(|number| program.with_iterations(number));
-            let arguments = iterations.into_iter().flatten().chain(selected);
-            program.select(length, arguments.collect());
+            match wanted {
+                [only] => program.select_one(length, plan.benchmarks[only.0].iteration, arguments),
+                _ => program.select(length, arguments),
+            }
             let effort = self.execution.effort();
             let readings = self.execution.measure(program, effort, deadline)?;
             for id in wanted {

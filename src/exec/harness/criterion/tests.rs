@@ -169,7 +169,7 @@ fn criterion_takes_a_hundred_samples_for_a_percentile_and_no_quick_run_has_one()
     let harness = Harness::new(Dialect::Criterion, Some(KNOWN.as_bytes()));
     let harness = harness.for_metrics(["p99_time".to_owned()].iter());
     for length in [RunLength::SHORT, RunLength::Probe, RunLength::Capped] {
-        let words = harness.timed(length, &[]);
+        let words = harness.timed(length, None, &[]);
         assert_eq!(words[4..], ["--sample-size", "100"], "{words:?}");
     }
 }

@@ -21,36 +21,47 @@ fn divan_takes_as_many_samples_as_there_are_in_the_time_of_the_samples_alone() {
 }
 
 #[test]
-fn samples_of_short_benchmarks_take_a_thousand_steps_of_a_coarse_clock() {
-    let known = Harness::new(Dialect::Divan, Some(b"exact sample-size"));
-    let reading = |time| reading("a", Values::from_iter([("median_time", time)]));
-    let iterations = |harness: &Harness, command: &Command, times: [f64; 2]| {
-        let [base, head] = times.map(reading);
-        harness.iterations(command, [&base, &head])
+fn a_run_of_one_benchmark_has_as_many_samples_of_ten_microseconds_as_it_is_long() {
+    let divan = Harness::new(Dialect::Divan, Some(b"exact max-time sample-count sample-size"));
+    let flags = |length, iteration, given: &[OsString]| {
+        let words = divan.timed(length, Some(iteration), given).into_iter();
+        words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
     };
-    let usual = Command::default();
-    // The same on both sides: what the faster one needs.
+    let milliseconds = |number| RunLength::Time(Duration::from_millis(number));
     let table = [
-        ([39.72e-9, 49.72e-9], Some(256)),
-        ([49.72e-9, 39.72e-9], Some(256)),
-        ([6e-6, 6e-6], Some(2)),
-        ([10e-6, 11e-6], None),
-        ([1e-3, 1e-3], None),
-        ([0.0, 1e-9], Some(4096)),
+        (1, 39.72e-9, "--sample-size 256 --sample-count 99 --max-time 1"),
+        (3, 39.72e-9, "--sample-size 256 --sample-count 296 --max-time 3"),
+        (1, 2.5e-9, "--sample-size 4096 --sample-count 98 --max-time 1"),
+        (1, 6e-6, "--sample-size 2 --sample-count 84 --max-time 1"),
+        (1, 40e-6, "--sample-count 25 --max-time 1"),
+        (1, 5e-3, "--sample-count 1 --max-time 1"),
+        (100, 39.72e-9, "--sample-count 50000 --max-time 0.1 --sample-size 256"),
     ];
-    for (times, expected) in table {
-        assert_eq!(iterations(&known, &usual, times), expected, "{times:?}");
+    for (length, iteration, expected) in table {
+        assert_eq!(flags(milliseconds(length), iteration, &[]), expected);
     }
-    // Where the user says how many, or there is no such flag.
+    // A flag of the user's own stays.
+    let given = ["--sample-size=8".into()];
+    assert_eq!(flags(milliseconds(1), 4e-8, &given), "--sample-count 98 --max-time 1");
+}
+
+#[test]
+fn the_fastest_iteration_of_both_sides_counts_unless_the_user_says_how_to_sample() {
+    let divan = |words: &[u8]| Harness::new(Dialect::Divan, Some(words));
+    let reading = |time| reading("a", Values::from_iter([("min_time", time)]));
+    let iteration = |harness: &Harness, command: &Command, times: [f64; 2]| {
+        let [base, head] = times.map(reading);
+        harness.iteration(command, [&base, &head])
+    };
+    let (known, usual) = (divan(b"sample-count sample-size"), Command::default());
+    assert_eq!(iteration(&known, &usual, [5e-8, 4e-8]), Some(4e-8));
+    assert_eq!(iteration(&known, &usual, [4e-8, 5e-8]), Some(4e-8));
+    assert_eq!(iteration(&known, &usual, [0.0, 5e-8]), Some(2.5e-9));
     let env = vec![("DIVAN_SAMPLE_SIZE".into(), "1".into())];
-    assert_eq!(iterations(&known, &Command { env, ..usual.clone() }, [4e-8; 2]), None);
-    let old = Harness::new(Dialect::Divan, Some(b"exact"));
-    let criterion = Harness::new(Dialect::Criterion, Some(b"exact sample-size"));
-    for other in [old, criterion] {
-        assert_eq!(iterations(&other, &usual, [4e-8; 2]), None);
-    }
-    assert_eq!(known.with_iterations(256, &[]), ["--sample-size", "256"]);
-    assert!(known.with_iterations(256, &["--sample-size=8".into()]).is_empty());
+    assert_eq!(iteration(&known, &Command { env, ..usual.clone() }, [4e-8; 2]), None);
+    assert_eq!(iteration(&divan(b"sample-count"), &usual, [4e-8; 2]), None);
+    let criterion = Harness::new(Dialect::Criterion, Some(b"sample-count sample-size"));
+    assert_eq!(iteration(&criterion, &usual, [4e-8; 2]), None);
 }
 
 const DIVAN: &str = "\
