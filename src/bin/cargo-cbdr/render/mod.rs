@@ -44,7 +44,7 @@ pub(crate) fn show<V: Serialize>(
     })
 }
 
-/// Prints text for people to standard output, with its colours if these are wanted there.
+/// Prints text to standard output, with its colours if these are wanted there.
 pub(crate) fn print_text(text: &str) -> io::Result<()> {
     anstream::stdout().lock().write_all(text.as_bytes())
 }
@@ -52,13 +52,13 @@ pub(crate) fn print_text(text: &str) -> io::Result<()> {
 /// Prints a result to standard output.
 pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {
     let text = match format {
-        Format::Human => return print_text(&human::report(result)),
+        Format::Human => human::report(result),
         Format::Json => return json::print(result.outcome),
         Format::Github => github::annotations(result),
         Format::Markdown => markdown::comment(result),
         Format::Junit => junit::document(result)?,
     };
-    io::stdout().lock().write_all(text.as_bytes())
+    print_text(&text)
 }
 
 /// The current time in the format of RFC 3339, to the second.
