@@ -42,12 +42,11 @@ pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -
         return Failure::arguments("`--fail-on` is about a verdict: add `--threshold`");
     }
     let outputs = Outputs::new(args.format, WantedOutputs::default(), interrupt)?;
-    if args.combine {
-        return combine(args, called, &spec, outputs);
-    }
-    let inputs = inputs(&args.samples.files)?;
     let mut ui = Ui::new();
-    let result = analyse(&spec, &inputs, interrupt, &mut ui);
+    let result = match args.combine {
+        true => combine(args, &spec),
+        false => analyse(&spec, &inputs(&args.samples.files)?, interrupt, &mut ui),
+    };
     ui.end();
     let outcome = match result {
         // There is no result yet.
@@ -60,18 +59,13 @@ pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
-    give(args.format, outputs, &Readable::new(&outcome, called))?;
+    let readable = Readable::new(&outcome, called);
+    outputs.write(&readable, &Recording::default())?;
+    outputs::printed(render::print(args.format, &readable))?;
     match (outcome.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(ExitKind::Signal(signal)),
         _ => Ok(ExitKind::of(&outcome)),
     }
-}
-
-/// Writes the requested files, and prints.
-pub(super) fn give(format: Format, outputs: Outputs, result: &Readable<'_>) -> Result<(), Failure> {
-    outputs.write(result, &Recording::default())?;
-    outputs::printed(render::print(format, result))?;
-    Ok(())
 }
 
 pub(super) struct Input {
@@ -207,9 +201,9 @@ fn analyse(
     Ok(analysis.outcome(stopped_by))
 }
 
-/// Prints the verdict of the shards measured by several machines, with the
-/// settings of the measurement; only `--fail-on` may differ.
-fn combine(args: &Analyze, called: &CommandLine, asked: &Spec, outputs: Outputs) -> CommandResult {
+/// The verdict of the shards measured by several machines, with the settings of the measurement;
+/// only `--fail-on` may differ.
+fn combine(args: &Analyze, asked: &Spec) -> Result<Outcome, Failure> {
     let (mut parts, mut left_out) = (Vec::new(), Vec::new());
     for path in &args.samples.files {
         let known = parts.len();
@@ -235,11 +229,7 @@ fn combine(args: &Analyze, called: &CommandLine, asked: &Spec, outputs: Outputs)
     if args.failure.0.fail_on.is_some() {
         outcome.policy.fail_on.clone_from(&asked.policy.fail_on);
     }
-    let mut ui = Ui::new();
-    outcome.notices.iter().for_each(|notice| ui.show(&Event::Notice(notice)));
-    ui.end();
-    give(args.format, outputs, &Readable::new(&outcome, called))?;
-    Ok(ExitKind::of(&outcome))
+    Ok(outcome)
 }
 
 /// The files of samples in a folder, those of shards that were stopped, too; or the file itself.

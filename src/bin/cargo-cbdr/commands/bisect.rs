@@ -11,7 +11,7 @@ use cargo_cbdr::workspace::git::line::Parents;
 use super::{random_seed, request};
 use crate::cli::Bisect;
 use crate::exit::{CommandResult, ExitKind};
-use crate::render::bisect::{described, json, print, tried};
+use crate::render::bisect::{answer, described, json, tried};
 use crate::render::show;
 use crate::ui::{Ui, text};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Bisect, context: Context<'_>) -> CommandResult {
         ui.status("Interrupted", what);
     }
     let report = outcome?;
-    show(args.format, |out| print(out, &report), || json(&report))?;
+    show(args.format, || answer(&report), || json(&report))?;
     Ok(ExitKind::of_search(report.verdict, &report.fail_on))
 }
 

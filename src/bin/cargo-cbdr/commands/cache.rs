@@ -1,7 +1,5 @@
 //! `cargo cbdr cache`: lists and removes what is kept.
 
-use std::io::Write;
-
 use cargo_cbdr::Error;
 use cargo_cbdr::workspace::cache::{Cache, CachedRepository, Cleaned};
 use cargo_cbdr::workspace::git::Repo;
@@ -9,8 +7,8 @@ use cargo_cbdr::workspace::git::Repo;
 use super::{cache_dir, current_folder};
 use crate::cli;
 use crate::exit::{CommandResult, ExitKind};
-use crate::render::grid;
 use crate::render::table::TextTable;
+use crate::render::{grid, print_text};
 use crate::ui::{Ui, text};
 
 pub(crate) fn run(what: &cli::CacheAction) -> CommandResult {
@@ -23,11 +21,10 @@ pub(crate) fn run(what: &cli::CacheAction) -> CommandResult {
 
 fn list(cache: &Cache) -> CommandResult {
     let kept = cache.repositories().map_err(Error::from)?;
-    let mut out = anstream::stdout().lock();
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
     let place = text::clean(&cache.path().display().to_string());
     let (number, ies) = (kept.len(), if kept.len() == 1 { "y" } else { "ies" });
-    writeln!(out, "{place}: {} of {number} repositor{ies}", text::bytes(total))?;
+    let all = format!("{place}: {} of {number} repositor{ies}\n", text::bytes(total));
     let table = TextTable::of(&kept)
         .text("repository", shown)
         .numbers("builds", |kept| kept.artifacts.to_string())
@@ -38,7 +35,7 @@ fn list(cache: &Cache) -> CommandResult {
             used.map_or("-".to_owned(), |age| format!("{} ago", text::roughly(age.as_secs_f64())))
         })
         .build();
-    grid::print(&mut out, &table)?;
+    print_text(&(all + &grid::drawn(&table)))?;
     Ok(ExitKind::Success)
 }
 

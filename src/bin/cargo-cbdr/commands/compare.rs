@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Compare, called: &CommandLine, context: Context<'_>) ->
         ui.end();
         let (preview, shard) = (preview?, options.shard);
         let json = || render::preview::json(&preview, shard);
-        show(format, |out| render::preview::print(out, &preview, shard), json)?;
+        show(format, || render::preview::report(&preview, shard), json)?;
         return Ok(ExitKind::Success);
     }
     if let Some(times) = args.repeat {
@@ -227,7 +227,7 @@ fn repeat(
     // The finished comparisons count, even if a later one failed.
     if !outcomes.is_empty() || failed.is_ok() {
         let json = || render::json::repeated(&outcomes);
-        let printed = show(format, |out| render::human::repeated(out, &outcomes), json);
+        let printed = show(format, || render::human::repeated(&outcomes), json);
         failed = failed.and(printed.map_err(Failure::from));
     }
     match stopped {

@@ -1,7 +1,6 @@
 //! `cargo cbdr demo`: the main job on a small repository with a planted
 //! slowdown.
 
-use std::io::Write;
 use std::path::Path;
 
 use cargo_cbdr::exec::execution::Context;
@@ -15,9 +14,10 @@ use cargo_cbdr::{Error, Options};
 use super::compare::{KeepRuns, Observed, observed};
 use super::{random_seed, request};
 use crate::exit::{CommandResult, ExitKind};
-use crate::render;
 use crate::render::readable::{CommandLine, Readable};
-use crate::ui::{Failure, Ui, about, fold, text};
+use crate::render::{self, print_text};
+use crate::ui::fold::paragraph;
+use crate::ui::{Failure, Ui, about, text};
 
 /// The files of the first commit.
 const FILES: [(&str, &str); 4] = [
@@ -53,9 +53,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> CommandResult {
     let folder = folder.map_err(|error| about("could not create a folder for the demo", &error))?;
     let repository = folder.path().join("wordcount");
     make(&repository)?;
-    let mut out = anstream::stdout().lock();
-    fold::print(&mut out, INTRODUCTION, 0)?;
-    writeln!(out)?;
+    print_text(&format!("{}\n", paragraph(INTRODUCTION, 0)))?;
     let flags = Table { base: Some("main".to_owned()), ..Table::default() };
     let request = Request {
         folder: repository,
@@ -67,8 +65,8 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> CommandResult {
     let result = observed(&options, KeepRuns::default(), context, &mut ui);
     ui.end();
     let Observed { outcome, written } = result?;
-    let readable = Readable::new(&outcome, called);
-    let printed = writeln!(out).and_then(|()| render::human::print(&readable));
+    let report = render::human::report(&Readable::new(&outcome, called));
+    let printed = print_text(&format!("\n{report}"));
     // After a hangup there may be no terminal to print to.
     if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(ExitKind::interrupted(context.interrupt));
@@ -79,7 +77,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> CommandResult {
         let found = text::verdict(outcome.verdict.unwrap_or(Verdict::Inconclusive));
         return Failure::refused(format!("the demo planted a slowdown, but found: {found}"));
     }
-    NEXT.lines().try_for_each(|line| fold::print(&mut out, line, 0))?;
+    print_text(&NEXT.lines().map(|line| paragraph(line, 0)).collect::<String>())?;
     Ok(ExitKind::Success)
 }
 

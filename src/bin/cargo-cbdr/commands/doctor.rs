@@ -8,7 +8,7 @@ use cargo_cbdr::settings::values::Time;
 use super::{WORK, call_of_ourselves, random_seed};
 use crate::cli::Doctor;
 use crate::exit::{CommandResult, ExitKind};
-use crate::render::doctor::{json, print};
+use crate::render::doctor::{json, report};
 use crate::render::show;
 use crate::ui::{Ui, text};
 
@@ -27,6 +27,6 @@ pub(crate) fn run(args: &Doctor, context: Context<'_>) -> CommandResult {
         let time = text::seconds(time.as_secs_f64());
         ui.status("Measuring", &format!("the noise of this machine, for {time}"));
     })?;
-    show(args.format, |out| print(out, &checkup), || json(&checkup))?;
+    show(args.format, || report(&checkup), || json(&checkup))?;
     Ok(ExitKind::Success)
 }

@@ -15,7 +15,7 @@ use crate::cli;
 use crate::exit::{CommandResult, ExitKind};
 use crate::output::OutputFile;
 use crate::page;
-use crate::render::{history as render, history_export, show};
+use crate::render::{history as render, history_export, print_text, show};
 use crate::ui::{Failure, Ui, text};
 
 /// Runs the subcommand of the arguments.
@@ -53,7 +53,7 @@ fn record(args: &cli::RecordArgs, context: Context<'_>) -> CommandResult {
     let results = text::count(recorded.results.len() as u64, "result");
     ui.status("Recorded", &format!("{results} of {}", text::revision(&recorded.revision)));
     let json = || render::recorded_json(&recorded);
-    show(args.format, |out| render::recorded(out, &recorded), json)?;
+    show(args.format, || render::recorded(&recorded), json)?;
     let has_failed = recorded.results.iter().any(|result| result.error.is_some());
     Ok(if has_failed { ExitKind::Failed } else { ExitKind::Success })
 }
@@ -71,7 +71,7 @@ fn check(args: &cli::Check, context: Context<'_>) -> CommandResult {
     };
     let checked = check::check(&options, context)?;
     warn_of_skipped(&checked.skipped);
-    show(args.format, |out| render::check(out, &checked), || render::check_json(&checked))?;
+    show(args.format, || render::check(&checked), || render::check_json(&checked))?;
     Ok(ExitKind::of_check(&checked))
 }
 
@@ -92,7 +92,7 @@ fn list(args: &cli::List, context: Context<'_>) -> CommandResult {
             file.write(&page::history::page(&listing))?;
             Ui::new().status("Wrote", &text::path(path));
         }
-        None => render::print_list(&listing)?,
+        None => print_text(&render::list(&listing))?,
     }
     Ok(ExitKind::Success)
 }

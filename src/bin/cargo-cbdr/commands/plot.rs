@@ -14,6 +14,7 @@ use crate::cli::{DecisionRule, Format, Plot, SampleArgs};
 use crate::exit::{CommandResult, ExitKind};
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
+use crate::render::print_text;
 use crate::render::readable::{CommandLine, Readable};
 use crate::ui::{Failure, about, fold};
 
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> C
         crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;
         return Ok(ExitKind::Success);
     }
-    plot::print(&mut anstream::stdout().lock(), &recording, &metrics, width())?;
+    print_text(&plot::histograms(&recording, &metrics, width()))?;
     Ok(ExitKind::Success)
 }
 

@@ -4,8 +4,6 @@ pub(crate) mod axis;
 pub(crate) mod bins;
 pub(crate) mod vega;
 
-use std::io::{self, Write};
-
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::model::metric::Metric;
 use cargo_cbdr::samples::Recording;
@@ -28,36 +26,21 @@ const BINS: usize = 16;
 /// The eighths of a column.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// Prints a histogram of each of the metrics, in `width` columns.
-pub(crate) fn print(
-    out: &mut dyn Write,
-    recording: &Recording,
-    metrics: &[Metric],
-    width: usize,
-) -> io::Result<()> {
-    for (number, metric) in metrics.iter().enumerate() {
-        if number > 0 {
-            writeln!(out)?;
-        }
-        histogram(out, recording, metric, width)?;
-    }
-    Ok(())
+/// A histogram of each of the metrics, in `width` columns.
+pub(crate) fn histograms(recording: &Recording, metrics: &[Metric], width: usize) -> String {
+    let all = metrics.iter().map(|metric| histogram(recording, metric, width));
+    all.collect::<Vec<_>>().join("\n")
 }
 
-fn histogram(
-    out: &mut dyn Write,
-    recording: &Recording,
-    metric: &Metric,
-    width: usize,
-) -> io::Result<()> {
+fn histogram(recording: &Recording, metric: &Metric, width: usize) -> String {
     let bold = Style::new().bold();
     let all: Vec<&str> = recording.labels().collect();
     let order = order(recording, all.len());
     let values = |&label: &usize| recording.values(label, &metric.name).flatten().collect();
     let values: Vec<Vec<f64>> = order.iter().map(values).collect();
-    writeln!(out, "{bold}{}{bold:#}", line(&metric.name))?;
+    let mut out = format!("{bold}{}{bold:#}\n", line(&metric.name));
     let Some(bins) = Bins::new(&values, BINS) else {
-        return writeln!(out, "  no run has a value");
+        return out + "  no run has a value\n";
     };
     let axis = Axis::new(&metric.unit, bins.edge(0), bins.edge(bins.len()), bins.width);
     let edges: Vec<String> = (0..bins.len()).map(|bin| axis.label(bins.edge(bin))).collect();
@@ -74,18 +57,17 @@ fn histogram(
             let title = format!("{} ({})", line(all[order[place]]), bins.totals[place]);
             (place, cut(&title, columns))
         };
-        writeln!(out, "{:margin$}{}", "", beside(places.iter().map(title), columns))?;
+        out += &format!("{:margin$}{}\n", "", beside(places.iter().map(title), columns));
         for (bin, edge) in edges.iter().enumerate() {
             let bar = |&place: &usize| (place, bar(bins.share(place, bin) / largest, columns));
             let bars = beside(places.iter().map(bar), columns);
             let row = format!("{}  {bars}", width::right_aligned(edge, margin - 2));
-            writeln!(out, "{}", row.trim_end())?;
+            out += &format!("{}\n", row.trim_end());
         }
     }
-    match bins.not_drawn(&metric.unit) {
-        Some(missing) => writeln!(out, "{:margin$}{missing}", ""),
-        None => Ok(()),
-    }
+    let missing = bins.not_drawn(&metric.unit);
+    out.extend(missing.map(|missing| format!("{:margin$}{missing}\n", "")));
+    out
 }
 
 /// The numbers of the labels, each base before the label that is compared with it.
@@ -145,9 +127,7 @@ mod tests {
             .map(|n| format!("base,{}\nhead,{}\n", 1.0 + 0.01 * f64::from(n % 7), 1.1))
             .collect();
         recording.read(&mut format!("benchmark,wall_time\n{rows}").as_bytes(), "it").unwrap();
-        let mut out = anstream::StripStream::new(Vec::new());
-        print(&mut out, &recording, recording.metrics(), width).unwrap();
-        String::from_utf8(out.into_inner()).unwrap()
+        width::plain(&histograms(&recording, recording.metrics(), width))
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! The commit that introduced a regression.
 
-use std::io::Write;
-
 use cargo_cbdr::flows::bisect::{BisectReport, BisectStep, StepOutcome};
 use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::workspace::git::abbreviated;
@@ -9,9 +7,10 @@ use cargo_cbdr::workspace::git::line::Commit;
 use serde_json::{Value, json};
 
 use super::escape::line;
-use crate::ui::{fold, text, verdict_style};
+use crate::ui::fold::paragraph;
+use crate::ui::{text, verdict_style};
 
-pub(crate) fn print(out: &mut dyn Write, report: &BisectReport) -> std::io::Result<()> {
+pub(crate) fn answer(report: &BisectReport) -> String {
     let verdict = report.verdict;
     let style = verdict_style(verdict);
     let (good, bad) = (line(text::name(&report.good)), line(text::name(&report.bad)));
@@ -26,15 +25,16 @@ pub(crate) fn print(out: &mut dyn Write, report: &BisectReport) -> std::io::Resu
         }
         _ => format!("it is undecided whether {bad} is slower than {good}"),
     };
-    fold::print(out, &format!("{style}{}{style:#}: {answer}", text::verdict(verdict)), 2)?;
+    let answer = format!("{style}{}{style:#}: {answer}", text::verdict(verdict));
+    let mut out = paragraph(&answer, 2);
     for guilty in &report.guilty {
         let author = line(&guilty.author);
-        match report.guilty.len() {
-            1 => writeln!(out, "  commit {} by {author}", guilty.id)?,
-            _ => writeln!(out, "  {} by {author}", line(&described(guilty)))?,
-        }
+        out += &match report.guilty.len() {
+            1 => format!("  commit {} by {author}\n", guilty.id),
+            _ => format!("  {} by {author}\n", line(&described(guilty))),
+        };
         if let Some(step) = report.steps.iter().find(|step| step.commit == guilty.id) {
-            fold::print(out, &format!("    against {good}: {}", line(&tried(step))), 6)?;
+            out += &paragraph(&format!("    against {good}: {}", line(&tried(step))), 6);
         }
     }
     if verdict != Verdict::Inconclusive {
@@ -43,9 +43,9 @@ pub(crate) fn print(out: &mut dyn Write, report: &BisectReport) -> std::io::Resu
             "  Correct with a probability of at least {confidence}, provided that the regression \
              stayed once it was introduced."
         );
-        fold::print(out, &right, 2)?;
+        out += &paragraph(&right, 2);
     }
-    fold::print(out, &format!("  {}", effort(report)), 2)
+    out + &paragraph(&format!("  {}", effort(report)), 2)
 }
 
 /// A commit by its first letters and its subject.

@@ -1,22 +1,21 @@
 //! The result of `doctor`, as sentences and as JSON.
 
-use std::io::Write;
-
 use cargo_cbdr::exec::machine::Machine;
 use cargo_cbdr::exec::meter::Refusal;
 use cargo_cbdr::flows::doctor::{Checkup, LeastThreshold, RunNoise};
 use cargo_cbdr::model::{Metric, THRESHOLD, Unit};
 use serde_json::{Value, json};
 
-use crate::ui::{GOOD, STATUS_TEXT_COLUMN, WARNING, fold, text};
+use crate::ui::fold::paragraph;
+use crate::ui::{GOOD, STATUS_TEXT_COLUMN, WARNING, text};
 
-pub(crate) fn print(out: &mut dyn Write, checkup: &Checkup) -> std::io::Result<()> {
-    for Sentence { about, text, warns } in Sentences::of(checkup).0 {
-        let style = if warns { WARNING } else { GOOD };
-        let line = format!("{style}{about:>12}{style:#} {}", text::clean(&text));
-        fold::print(out, &line, STATUS_TEXT_COLUMN)?;
-    }
-    Ok(())
+pub(crate) fn report(checkup: &Checkup) -> String {
+    let line = |Sentence { about, text, warns }: &Sentence| {
+        let style = if *warns { WARNING } else { GOOD };
+        let line = format!("{style}{about:>12}{style:#} {}", text::clean(text));
+        paragraph(&line, STATUS_TEXT_COLUMN)
+    };
+    Sentences::of(checkup).0.iter().map(line).collect()
 }
 
 pub(crate) fn json(checkup: &Checkup) -> Value {

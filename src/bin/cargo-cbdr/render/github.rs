@@ -1,22 +1,21 @@
 //! The result as annotations of a GitHub workflow.
 
-use std::io::{self, Write};
-
 use cargo_cbdr::model::{Doubt, Notice, Verdict};
 
 use super::escape::{command_data, command_property};
 use super::readable::{Readable, ResultRow};
 use crate::ui::{grouped, notices, text};
 
-/// Writes an annotation for each metric that does not pass, one for each way in
+/// An annotation for each metric that does not pass, one for each way in
 /// which the branch changes its own gate, and one for the overall verdict.
-pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
+pub(super) fn annotations(result: &Readable<'_>) -> String {
+    let mut out = String::new();
     let outcome = result.outcome;
     let fail_on = &outcome.policy.fail_on;
     let doubt = |doubt| if fail_on.contains(&doubt) { "error" } else { "warning" };
     let mut annotate = |level: &str, title: &str, message: &str| {
         let (title, message) = (command_property(title), command_data(message));
-        writeln!(out, "::{level} title={title}::{message}")
+        out += &format!("::{level} title={title}::{message}\n");
     };
     let suite = outcome.suite_gates().map(|(of, metric)| ResultRow::of(of, metric));
     for row in result.rows.iter().filter(|row| row.metric.gates).cloned().chain(suite) {
@@ -27,7 +26,7 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         };
         let verdict = row.metric.verdict.map(text::verdict).unwrap_or_default();
         let title = format!("{verdict}: {} of {}", row.metric.name, row.benchmark.name);
-        annotate(level, &title, &row.sentence())?;
+        annotate(level, &title, &row.sentence());
     }
     for notice in &outcome.notices {
         let (level, title) = match notice {
@@ -36,11 +35,11 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
             Notice::NoTime(_) => (doubt(Doubt::Inconclusive), "cargo cbdr: not measured"),
             _ => continue,
         };
-        annotate(level, title, &grouped::text(notice))?;
+        annotate(level, title, &grouped::text(notice));
     }
     if !outcome.removed.is_empty() {
         let removed = notices::removed(&outcome.removed);
-        annotate(doubt(Doubt::Removed), "cargo cbdr: removed", &removed)?;
+        annotate(doubt(Doubt::Removed), "cargo cbdr: removed", &removed);
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),
@@ -49,9 +48,7 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
         Some(Verdict::Regression) if outcome.likely_slower.is_some() => "error",
         _ => "notice",
     };
-    annotate(
-        level,
-        &format!("cargo cbdr: {}", result.answer.title(outcome.verdict)),
-        &result.answer.to_string(),
-    )
+    let title = format!("cargo cbdr: {}", result.answer.title(outcome.verdict));
+    annotate(level, &title, &result.answer.to_string());
+    out
 }

@@ -1,7 +1,5 @@
 //! Tables on a terminal.
 
-use std::io::{self, Write};
-
 use super::escape::line;
 use super::table::{Align, Heading, TableRow, TextTable};
 use crate::ui::fold::output_width;
@@ -30,16 +28,16 @@ const SHORT: usize = 15;
 /// The minimum width of the first column.
 const SHORTEST: usize = 8;
 
-/// Prints a table with any text in its cells, if it has rows. Each column is as wide as its widest
+/// Draws a table with any text in its cells, if it has rows. Each column is as wide as its widest
 /// cell; words are aligned at the left, numbers at their decimal points. On a terminal, the table
 /// is no wider than that: columns are dropped, and names are shortened.
-pub(crate) fn print(out: &mut dyn Write, table: &TextTable) -> io::Result<()> {
-    print_within(output_width(), out, table)
+pub(crate) fn drawn(table: &TextTable) -> String {
+    drawn_within(output_width(), table)
 }
 
-fn print_within(most: Option<usize>, out: &mut dyn Write, table: &TextTable) -> io::Result<()> {
+fn drawn_within(most: Option<usize>, table: &TextTable) -> String {
     if table.rows.is_empty() {
-        return Ok(());
+        return String::new();
     }
     let TextTable { headings, rows } = table.clone().map_cells(|_, cell| line(cell));
     let names = headings.iter().map(|heading| line(&heading.text)).collect();
@@ -58,7 +56,7 @@ fn print_within(most: Option<usize>, out: &mut dyn Write, table: &TextTable) -> 
             row.cells[0] = name;
         }
     }
-    for TableRow { cells, style } in &rows {
+    let row = |TableRow { cells, style }: &TableRow| {
         let mut line = String::from("  ");
         for ((cell, heading), width) in cells.iter().zip(&headings).zip(&widths) {
             let Some(width) = *width else { continue };
@@ -68,9 +66,9 @@ fn print_within(most: Option<usize>, out: &mut dyn Write, table: &TextTable) -> 
             line += "  ";
         }
         let style = style.unwrap_or_default();
-        writeln!(out, "{style}{}{style:#}", line.trim_end())?;
-    }
-    Ok(())
+        format!("{style}{}{style:#}\n", line.trim_end())
+    };
+    rows.iter().map(row).collect()
 }
 
 /// Aligns numbers at their decimal points, and both ends of intervals, too.
@@ -178,9 +176,7 @@ mod tests {
     }
 
     fn lines(most: Option<usize>, table: &TextTable) -> Vec<String> {
-        let mut out = Vec::new();
-        print_within(most, &mut out, table).unwrap();
-        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+        drawn_within(most, table).lines().map(str::to_owned).collect()
     }
 
     #[test]

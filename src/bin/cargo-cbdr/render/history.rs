@@ -1,10 +1,8 @@
 //! The output of `history record`, `history check` and `history list`.
 
-use std::io::{self, Write};
-
 use cargo_cbdr::flows::history::check::{BaselineRule, CheckReport, CheckedResult, MetricScore};
 use cargo_cbdr::flows::history::list::{ListedSeries, ListedValue, Listing};
-use cargo_cbdr::flows::history::note::ResultKey;
+use cargo_cbdr::flows::history::note::{ResultKey, StoredResult};
 use cargo_cbdr::flows::history::record::RecordReport;
 use cargo_cbdr::model::{Unit, Verdict};
 use cargo_cbdr::stats::lookback::best;
@@ -15,10 +13,11 @@ use serde_json::{Value, json};
 use super::escape::line;
 use super::grid;
 use super::table::TextTable;
-use crate::ui::{fold, grouped, text, verdict_style};
+use crate::ui::fold::paragraph;
+use crate::ui::{grouped, text, verdict_style};
 
-pub(crate) fn recorded(out: &mut dyn Write, report: &RecordReport) -> io::Result<()> {
-    report.results.iter().try_for_each(|result| {
+pub(crate) fn recorded(report: &RecordReport) -> String {
+    let result = |result: &StoredResult| {
         let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.name.clone())
             .numbers("best", |of| {
@@ -26,8 +25,9 @@ pub(crate) fn recorded(out: &mut dyn Write, report: &RecordReport) -> io::Result
                 value(best(&of.values, metric.better), &metric.unit, "-")
             })
             .numbers("runs", |of| of.values.len().to_string());
-        print_result(out, &result.key, result.error.as_deref(), &table.build())
-    })
+        result_text(&result.key, result.error.as_deref(), &table.build())
+    };
+    report.results.iter().map(result).collect()
 }
 
 /// What was recorded as one JSON object.
@@ -54,25 +54,19 @@ pub(crate) fn heading(key: &ResultKey) -> [String; 2] {
     [line(&subject), line(&parts.join(", "))]
 }
 
-fn print_heading(out: &mut dyn Write, key: &ResultKey) -> io::Result<()> {
+fn heading_text(key: &ResultKey) -> String {
     let [subject, measured] = heading(key);
-    fold::print(out, &subject, 4)?;
-    fold::print(out, &format!("  {measured}"), 4)
+    paragraph(&subject, 4) + &paragraph(&format!("  {measured}"), 4)
 }
 
-/// Prints the subject of a result, and its numbers or how it failed.
-fn print_result(
-    out: &mut dyn Write,
-    key: &ResultKey,
-    error: Option<&str>,
-    numbers: &TextTable,
-) -> io::Result<()> {
-    print_heading(out, key)?;
+/// The subject of a result, and its numbers or how it failed.
+fn result_text(key: &ResultKey, error: Option<&str>, numbers: &TextTable) -> String {
     let style = verdict_style(Verdict::Regression);
-    match error {
-        Some(why) => fold::print(out, &format!("  {style}failed{style:#}: {}", line(why)), 4),
-        None => grid::print(out, numbers),
-    }
+    let result = match error {
+        Some(why) => paragraph(&format!("  {style}failed{style:#}: {}", line(why)), 4),
+        None => grid::drawn(numbers),
+    };
+    heading_text(key) + &result
 }
 
 /// A value with its unit, or `none`.
@@ -80,8 +74,9 @@ fn value(value: Option<f64>, unit: &Unit, none: &str) -> String {
     value.map_or(none.to_owned(), |value| text::value(value, unit))
 }
 
-/// Prints whether the results fit the history.
-pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> io::Result<()> {
+/// Whether the results fit the history.
+pub(crate) fn check(report: &CheckReport) -> String {
+    let mut out = String::new();
     for result in &report.results {
         let table = TextTable::of(&result.metrics)
             .text("metric", |of| of.metric.name.clone())
@@ -93,16 +88,16 @@ pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> io::Result<()>
             .numbers("outliers", |of| of.past.outliers.to_string())
             .text("verdict", |of| of.verdict.map_or("", text::verdict).to_owned())
             .styled(|of| of.verdict.map(verdict_style));
-        print_result(out, &result.key, result.error.as_deref(), &table.build())?;
+        out += &result_text(&result.key, result.error.as_deref(), &table.build());
         for score in result.metrics.iter().filter(|score| score.gates) {
             if let Some(reason) = &score.reason {
                 let reason = line(&format!("{}: {reason}", score.metric.name));
-                fold::print(out, &format!("  {reason}"), 4)?;
+                out += &paragraph(&format!("  {reason}"), 4);
             }
         }
     }
-    match &report.baseline {
-        None => writeln!(out, "  There is no commit before this one.")?,
+    out += &match &report.baseline {
+        None => "  There is no commit before this one.\n".to_owned(),
         Some((commit, rule)) => {
             let window = text::count(report.window as u64, "commit");
             let why = match rule {
@@ -112,12 +107,12 @@ pub(crate) fn check(out: &mut dyn Write, report: &CheckReport) -> io::Result<()>
                 BaselineRule::Named => "as requested",
             };
             let commit = abbreviated(commit);
-            fold::print(out, &format!("  Compared with {window} up to {commit}, {why}."), 2)?;
+            paragraph(&format!("  Compared with {window} up to {commit}, {why}."), 2)
         }
-    }
+    };
     let style = verdict_style(report.verdict);
     let verdict = text::verdict(report.verdict);
-    fold::print(out, &format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
+    out + &paragraph(&format!("{style}{verdict}{style:#}: {}", line(&summary(report))), 2)
 }
 
 /// The heading of z-scores, whatever is better.
@@ -180,18 +175,16 @@ pub(crate) fn check_json(report: &CheckReport) -> Value {
     })
 }
 
-pub(crate) fn print_list(listing: &Listing) -> io::Result<()> {
-    let out = &mut anstream::stdout().lock();
-    for series in &listing.series {
+pub(crate) fn list(listing: &Listing) -> String {
+    let series = |series: &ListedSeries| {
         let ListedSeries { key, metric, next, .. } = series;
-        print_heading(out, key)?;
-        writeln!(out, "  {}:", line(&metric.name))?;
-        grid::print(out, &table(series, &listing.commits))?;
+        let (heading, name) = (heading_text(key), line(&metric.name));
+        let table = grid::drawn(&table(series, &listing.commits));
         let [mean, deviation] = [next.mean, next.deviation].map(|it| value(it, &metric.unit, "?"));
         let commits = text::count(next.commits as u64, "commit");
-        writeln!(out, "  next: {mean} ± {deviation}, from {commits}")?;
-    }
-    Ok(())
+        format!("{heading}  {name}:\n{table}  next: {mean} ± {deviation}, from {commits}\n")
+    };
+    listing.series.iter().map(series).collect()
 }
 
 /// A listed series, commit by commit: its annotations, results and failures.

@@ -1,7 +1,6 @@
 //! The result for people, on standard output.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 
 use cargo_cbdr::model::{BenchmarkResult, Method, Outcome, Pair, Status, Verdict};
 
@@ -11,19 +10,17 @@ use super::explanation::{self, Explained};
 use super::grid;
 use super::readable::{self, CellTexts, Readable, ResultRow};
 use super::table::{Building, TextTable};
+use crate::ui::fold::{output_height, paragraph};
 use crate::ui::verbosity::verbosity;
-use crate::ui::{fold, text, verdict_style};
+use crate::ui::{text, verdict_style};
 
 /// The indentation of continuation lines.
 const CONTINUED: usize = 2;
 
-/// Prints the result, the tables behind it, and their confidence.
-pub(crate) fn print(result: &Readable<'_>) -> io::Result<()> {
-    write(&mut anstream::stdout().lock(), result)
-}
-
-pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
+/// The result, the tables behind it, and their confidence.
+pub(crate) fn report(result: &Readable<'_>) -> String {
     let outcome = result.outcome;
+    let mut out = String::new();
     if outcome.verdict.is_some() || outcome.rows.is_none() {
         let answer = &result.answer;
         let style = outcome.verdict.map(verdict_style).unwrap_or_default();
@@ -34,53 +31,52 @@ pub(super) fn write(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()
             }
             _ => answer.sentence.clone(),
         };
-        fold::print(out, &format!("{style}{sentence}{style:#}{}", answer.details()), CONTINUED)?;
+        out += &paragraph(&format!("{style}{sentence}{style:#}{}", answer.details()), CONTINUED);
         if !answer.besides.is_empty() {
-            fold::print(out, &format!("  {}", answer.besides.join("; ")), CONTINUED)?;
+            out += &paragraph(&format!("  {}", answer.besides.join("; ")), CONTINUED);
         }
     }
-    match outcome.benchmarks.as_slice() {
+    let is_named = |one: &BenchmarkResult| {
+        // By the answer and the notices.
+        one.metrics.is_empty() && !readable::is_listed(one.status)
+    };
+    out += &match outcome.benchmarks.as_slice() {
         [only] if only.status == Status::Compared && !only.metrics.is_empty() => {
-            table(out, result, only)?;
+            table(result, only)
         }
-        [] | [_] => {}
-        // The answer and the notices name them.
-        all if all.iter().all(|one| one.metrics.is_empty() && !readable::is_listed(one.status)) => {
-        }
+        [] | [_] => String::new(),
+        all if all.iter().all(is_named) => String::new(),
         several if outcome.verdict.is_none() && outcome.rows.is_some() => {
-            several.iter().try_for_each(|benchmark| table(out, result, benchmark))?;
+            several.iter().map(|benchmark| table(result, benchmark)).collect()
         }
-        _ => overview(out, result)?,
-    }
-    if let Some(suite) = &result.suite {
-        fold::print(out, &format!("  {suite}"), 2 * CONTINUED)?;
-    }
+        _ => overview(result),
+    };
+    out.extend(result.suite.iter().map(|suite| paragraph(&format!("  {suite}"), 2 * CONTINUED)));
     for explained in outcome.explanations.iter().flat_map(explanation::tables) {
         let Explained { title, table, rest, .. } = explained;
-        fold::print(out, &line(&title), CONTINUED)?;
-        grid::print(out, &table)?;
-        rest.into_iter().try_for_each(|rest| writeln!(out, "  {rest}"))?;
+        out.extend([paragraph(&line(&title), CONTINUED), grid::drawn(&table)]);
+        out.extend(rest.map(|rest| format!("  {rest}\n")));
     }
-    match outcome.rows.is_some() || outcome.pairs() > 0 {
-        true => writeln!(out, "  confidence {}", result.confidence),
-        false => Ok(()),
+    if outcome.rows.is_some() || outcome.pairs() > 0 {
+        out += &format!("  confidence {}\n", result.confidence);
     }
+    out
 }
 
-/// Prints how often each verdict came out of many comparisons.
-pub(crate) fn repeated(out: &mut dyn Write, outcomes: &[Outcome]) -> io::Result<()> {
+/// How often each verdict came out of many comparisons.
+pub(crate) fn repeated(outcomes: &[Outcome]) -> String {
     let Some((first, sides)) = outcomes.first().and_then(|one| Some((one, one.sides.as_ref()?)))
     else {
-        return writeln!(out, "no comparison was finished");
+        return "no comparison was finished\n".to_owned();
     };
     let all = outcomes.len() as u64;
     let head = text::revision(&sides.head);
-    writeln!(out, "{} of {head} with itself:", text::count(all, "comparison"))?;
+    let mut out = format!("{} of {head} with itself:\n", text::count(all, "comparison"));
     for (verdict, times) in times(outcomes) {
         let style = verdict_style(verdict);
         let share = 100.0 * times as f64 / all as f64;
         let verdict = text::verdict(verdict);
-        writeln!(out, "  {style}{verdict:<13}{style:#}  {times:>4}  {share:.1}%")?;
+        out += &format!("  {style}{verdict:<13}{style:#}  {times:>4}  {share:.1}%\n");
     }
     let pairs: u64 = outcomes.iter().map(Outcome::pairs).sum();
     let seconds: f64 = outcomes.iter().filter_map(|outcome| outcome.elapsed_seconds).sum();
@@ -91,7 +87,7 @@ pub(crate) fn repeated(out: &mut dyn Write, outcomes: &[Outcome]) -> io::Result<
         text::seconds(seconds / all as f64),
         text::fraction(1.0 - first.policy.confidence),
     );
-    fold::print(out, &average, 0)
+    out + &paragraph(&average, 0)
 }
 
 /// The number of comparisons of a program with itself for each possible
@@ -111,7 +107,7 @@ fn is_shown(row: &ResultRow<'_>) -> bool {
 
 /// The metrics of a benchmark: those that gate, if any, those that were requested, and with
 /// `--verbose` the others.
-fn table(out: &mut dyn Write, all: &Readable<'_>, benchmark: &BenchmarkResult) -> io::Result<()> {
+fn table(all: &Readable<'_>, benchmark: &BenchmarkResult) -> String {
     let sides = readable::sides(benchmark);
     let rows: Vec<&ResultRow<'_>> = all.of(benchmark).collect();
     let limits = limits(&rows);
@@ -121,7 +117,7 @@ fn table(out: &mut dyn Write, all: &Readable<'_>, benchmark: &BenchmarkResult) -
     };
     let pairs = text::count(benchmark.pairs, "pair");
     let subject = if benchmark.pairs > 0 { format!("{subject}: {pairs}") } else { subject };
-    print_title(out, vec![subject, format!("{}s", all.estimate)], &limits)?;
+    let title = title(vec![subject, format!("{}s", all.estimate)], &limits);
     let has_layouts = readable::has_layouts(&rows);
     let any_gates = rows.iter().any(|row| row.metric.gates);
     let (shown, hidden): (Vec<_>, Vec<_>) =
@@ -141,22 +137,18 @@ fn table(out: &mut dyn Write, all: &Readable<'_>, benchmark: &BenchmarkResult) -
             table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
         })
         .when(any_gates, |table| table.text("verdict", |of| of.verdict.clone()));
-    grid::print(out, &table.build())?;
-    match hidden.len() as u64 {
-        0 => Ok(()),
-        hidden => writeln!(out, "  {} with --verbose", text::count(hidden, "more metric")),
-    }
+    let hidden = match hidden.len() as u64 {
+        0 => String::new(),
+        hidden => format!("  {} with --verbose\n", text::count(hidden, "more metric")),
+    };
+    title + &grid::drawn(&table.build()) + &hidden
 }
 
-/// Prints what is above a table, with the threshold if it is the same for all.
-fn print_title(
-    out: &mut dyn Write,
-    mut parts: Vec<String>,
-    limits: &BTreeSet<&str>,
-) -> io::Result<()> {
+/// What is above a table, with the threshold if it is the same for all.
+fn title(mut parts: Vec<String>, limits: &BTreeSet<&str>) -> String {
     let only = limits.first().filter(|_| limits.len() == 1);
     parts.extend(only.map(|only| format!("threshold {only}")));
-    fold::print(out, &parts.join("; "), CONTINUED)
+    paragraph(&parts.join("; "), CONTINUED)
 }
 
 /// Adds the values of both sides, the change and its bounds. The judge's changes have none.
@@ -200,22 +192,22 @@ const LEAST: usize = 5;
 
 /// The table of several benchmarks: a row for each shown metric, the worst first, and a line
 /// for all that were not measured, and for all that are unaffected.
-fn overview(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
+fn overview(result: &Readable<'_>) -> String {
     let benchmarks = result.outcome.benchmarks.as_slice();
     let (rows, without) = rows(result);
     let only_metric = readable::only_metric(&rows);
     let limits = limits(&rows);
-    let mut title = vec![text::count(benchmarks.len() as u64, "benchmark")];
-    title.extend(LISTED.into_iter().filter_map(|(status, word)| {
+    let mut parts = vec![text::count(benchmarks.len() as u64, "benchmark")];
+    parts.extend(LISTED.into_iter().filter_map(|(status, word)| {
         let number = benchmarks.iter().filter(|one| one.status == status).count();
         (number > 0).then(|| format!("{number} {word}"))
     }));
-    title.extend(only_metric.map(|only| line(&readable::estimate_of(result.estimate, only))));
-    print_title(out, title, &limits)?;
+    parts.extend(only_metric.map(|only| line(&readable::estimate_of(result.estimate, only))));
+    let title = title(parts, &limits);
     let has_layouts = readable::has_layouts(&rows);
     let judges = rows.iter().any(|row| row.metric.judgement.is_some());
     let names_metrics = !rows.is_empty() && only_metric.is_none();
-    let room = fold::output_height().filter(|_| !verbosity().is_verbose);
+    let room = output_height().filter(|_| !verbosity().is_verbose);
     let (lines, left_out) = fitting(rows, without, room.map(|all| all.saturating_sub(AROUND)));
     let table = TextTable::of(&lines)
         .text("benchmark", |of| of.subject.clone())
@@ -229,16 +221,13 @@ fn overview(out: &mut dyn Write, result: &Readable<'_>) -> io::Result<()> {
             table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
         })
         .text("verdict", |of| of.verdict.clone());
-    grid::print(out, &table.build())?;
-    if let Some(left_out) = left_out {
-        fold::print(out, &format!("  {left_out} (--verbose lists all)"), CONTINUED)?;
-    }
-    LISTED.into_iter().try_for_each(|(status, word)| {
-        match readable::names(benchmarks, status, line) {
-            Some(names) => fold::print(out, &format!("  {word}: {names}"), 2 * CONTINUED),
-            None => Ok(()),
-        }
-    })
+    let left_out = left_out
+        .map(|left_out| paragraph(&format!("  {left_out} (--verbose lists all)"), CONTINUED));
+    let listed = LISTED.into_iter().filter_map(|(status, word)| {
+        let names = readable::names(benchmarks, status, line)?;
+        Some(paragraph(&format!("  {word}: {names}"), 2 * CONTINUED))
+    });
+    [title, grid::drawn(&table.build())].into_iter().chain(left_out).chain(listed).collect()
 }
 
 /// The lines for which there is room, and what the others are: `not shown: 24 without a
@@ -334,9 +323,7 @@ mod tests {
     fn only_the_verdict_is_in_capitals() {
         let good = Verdict::NoRegression;
         let outcome = outcome(good, vec![("undecided", time(0.0, good))]);
-        let mut out = Vec::new();
-        write(&mut out, &Readable::new(&outcome, &CommandLine::default())).unwrap();
-        let out = String::from_utf8(out).unwrap();
+        let out = report(&Readable::new(&outcome, &CommandLine::default()));
         assert!(out.contains("no regression in undecided"), "{out}");
     }
 }

@@ -1,7 +1,5 @@
 //! The result as a comment on a pull request.
 
-use std::fmt::{self, Write};
-
 use cargo_cbdr::model::{BenchmarkResult, MetricResult, Verdict, Weight};
 
 use super::answer::is_better;
@@ -38,16 +36,10 @@ pub(crate) fn comment(result: &Readable<'_>) -> String {
 
 /// The comment without the marker.
 pub(super) fn summary(result: &Readable<'_>) -> String {
-    let mut written = String::new();
-    for share in SHARES {
-        written.clear();
-        // Writing to a string does not fail.
-        let _ = Comment { result, share }.write(&mut written);
-        if written.len() <= LONGEST {
-            break;
-        }
-    }
-    written
+    let text = |share| Comment { result, share }.text();
+    let [all, parts @ ..] = SHARES;
+    let shorter = |known: String, share| if known.len() > LONGEST { text(share) } else { known };
+    parts.into_iter().fold(text(all), shorter)
 }
 
 /// A comment with at most this share of the maximum amount of everything.
@@ -57,7 +49,7 @@ struct Comment<'a> {
 }
 
 impl Comment<'_> {
-    fn write(&self, out: &mut String) -> fmt::Result {
+    fn text(&self) -> String {
         let (outcome, answer) = (self.result.outcome, &self.result.answer);
         let sign = match outcome.verdict {
             Some(Verdict::Regression | Verdict::DifferentOutput) => "🔴 ",
@@ -66,28 +58,22 @@ impl Comment<'_> {
             Some(Verdict::Inconclusive | Verdict::NoBaseline) => "🟡 ",
             None => "",
         };
-        writeln!(out, "<h3>{sign}{}</h3>\n", self.prose(&answer.heading()))?;
+        let mut out = format!("<h3>{sign}{}</h3>\n\n", self.prose(&answer.heading()));
         let advice = self.result.notices.iter().find(|notice| notice.is_advice);
         let advice = advice.map(|notice| notice.text.as_str());
         // Advice begins with the number of undecided metrics, too.
         let rest = Some(answer.rest()).filter(|rest| {
             !rest.is_empty() && !advice.as_ref().is_some_and(|advice| advice.starts_with(rest))
         });
-        for text in rest.as_deref().into_iter().chain(advice) {
-            writeln!(out, "<p>{}</p>\n", self.prose(text))?;
-        }
+        out.extend(rest.as_deref().into_iter().chain(advice).map(|text| self.paragraph(text)));
         let (shown, folded) = split(self.result);
         if !shown.is_empty() {
-            self.table(out, &shown)?;
-            self.scale(out, &shown)?;
+            out.extend([self.table(&shown), self.scale(&shown)]);
         }
-        if let Some(suite) = &self.result.suite {
-            writeln!(out, "<p>{}</p>\n", self.prose(suite))?;
-        }
-        self.benchmarks(out)?;
-        for explained in outcome.explanations.iter().flat_map(explanation::tables) {
-            self.explain(out, explained)?;
-        }
+        out.extend(self.result.suite.iter().map(|suite| self.paragraph(suite)));
+        out += &self.benchmarks();
+        let explained = outcome.explanations.iter().flat_map(explanation::tables);
+        out.extend(explained.map(|explained| self.explained(explained)));
         if !folded.is_empty() {
             let gates = folded.iter().filter(|row| row.metric.gates).count();
             let others = folded.len() - gates;
@@ -100,11 +86,10 @@ impl Comment<'_> {
                 .map(|(number, noun, what)| format!("{} {what}", text::count(number as u64, noun)))
                 .collect();
             // After the blank line, it is Markdown again.
-            writeln!(out, "<details><summary>{}</summary>\n", kinds.join(", "))?;
-            self.table(out, &folded)?;
-            writeln!(out, "</details>\n")?;
+            let (kinds, table) = (kinds.join(", "), self.table(&folded));
+            out += &format!("<details><summary>{kinds}</summary>\n\n{table}</details>\n\n");
         }
-        self.details(out)
+        out + &self.details()
     }
 
     fn most(&self, maximum: f64) -> usize {
@@ -121,8 +106,12 @@ impl Comment<'_> {
         prose(&cut(sentence, self.most(TEXT)))
     }
 
+    fn paragraph(&self, sentence: &str) -> String {
+        format!("<p>{}</p>\n\n", self.prose(sentence))
+    }
+
     /// The intervals that decide, on one scale.
-    fn scale(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
+    fn scale(&self, rows: &[&ResultRow<'_>]) -> String {
         let gates = rows.iter().filter(|row| row.metric.gates).take(self.most(LINES));
         let gates: Vec<&ResultRow<'_>> = gates.copied().collect();
         let only = readable::only_metric(&gates);
@@ -132,13 +121,13 @@ impl Comment<'_> {
         let named: Vec<_> = gates.iter().map(|row| (name(row), row.metric)).collect();
         let lines = scale::lines(&named);
         match lines.is_empty() {
-            true => Ok(()),
-            false => writeln!(out, "<pre>\n{}\n</pre>\n", xml(&lines.join("\n"))),
+            true => String::new(),
+            false => format!("<pre>\n{}\n</pre>\n\n", xml(&lines.join("\n"))),
         }
     }
 
     /// The benchmarks without measurements, as a list in Markdown.
-    fn benchmarks(&self, out: &mut String) -> fmt::Result {
+    fn benchmarks(&self) -> String {
         let outcome = self.result.outcome;
         let is_empty =
             |b: &&BenchmarkResult| b.metrics.is_empty() && !readable::is_listed(b.status);
@@ -149,35 +138,31 @@ impl Comment<'_> {
         });
         let listed = readable::listed(&outcome.benchmarks, |name| self.name(name));
         let items: String = alone.chain(listed).map(|item| format!("- {item}\n")).collect();
-        if items.is_empty() { Ok(()) } else { writeln!(out, "{items}") }
+        if items.is_empty() { items } else { items + "\n" }
     }
 
     /// Which functions or lines make a benchmark slower.
-    fn explain(&self, out: &mut String, explained: Explained) -> fmt::Result {
-        let Explained { title, table, rest, .. } = explained;
-        writeln!(out, "<p>{}</p>\n", self.prose(&title))?;
+    fn explained(&self, Explained { title, table, rest, .. }: Explained) -> String {
+        let title = self.paragraph(&title);
         if table.rows.is_empty() {
-            return Ok(());
+            return title;
         }
         let table = table.map_cells(|column, cell| match column {
             0 => self.name(cell),
             1 | 2 => quantity(cell),
             _ => cell.to_owned(),
         });
-        draw(out, &table)?;
-        if let Some(rest) = rest {
-            writeln!(out, "\n{rest}")?;
-        }
-        writeln!(out)
+        let rest = rest.map_or(String::new(), |rest| format!("\n{rest}\n"));
+        format!("{title}{}{rest}\n", drawn(&table))
     }
 
-    fn table(&self, out: &mut String, rows: &[&ResultRow<'_>]) -> fmt::Result {
+    fn table(&self, rows: &[&ResultRow<'_>]) -> String {
         // If all rows have the same metric, it is named once.
         let only = readable::only_metric(rows);
-        if let Some(only) = only {
+        let heading = only.map_or(String::new(), |only| {
             let estimate = self.prose(&readable::estimate_heading(self.result.estimate, only));
-            writeln!(out, "<p>{estimate}:</p>\n")?;
-        }
+            format!("<p>{estimate}:</p>\n\n")
+        });
         let strong = |of: &CellTexts, text: &str| match of.gates && !text.is_empty() {
             true => format!("**{text}**"),
             false => text.to_owned(),
@@ -198,17 +183,17 @@ impl Comment<'_> {
             })
             .numbers("threshold", |of| of.threshold.clone())
             .text("verdict", |of| strong(of, &of.verdict));
-        draw(out, &table.build())?;
+        let mut out = heading + &drawn(&table.build());
         if let Some(left @ 1..) = rows.len().checked_sub(self.most(ROWS)) {
             let metrics = text::count(left as u64, "more metric");
-            writeln!(out, "\nand {metrics}, none of them worse; `--format json` has all.")?;
+            out += &format!("\nand {metrics}, none of them worse; `--format json` has all.\n");
         }
-        writeln!(out)
+        out + "\n"
     }
 
     /// The folded part. It is one block of HTML, in which nothing is parsed as Markdown;
     /// a blank line would end it.
-    fn details(&self, out: &mut String) -> fmt::Result {
+    fn details(&self) -> String {
         // Advice is shown above.
         let notices: Vec<_> = self.result.notices.iter().filter(|line| !line.is_advice).collect();
         let count = |kind: &str| notices.iter().filter(|line| line.kind() == kind).count() as u64;
@@ -216,39 +201,36 @@ impl Comment<'_> {
         let counts = counts.filter(|(number, _)| *number > 0);
         let noticed: String =
             counts.map(|(number, kind)| format!(", {}", text::count(number, kind))).collect();
-        writeln!(out, "<details><summary>How cargo cbdr measured this{noticed}</summary>\n<ul>")?;
-        for notice in notices.iter().take(self.most(LINES)) {
+        let notices = notices.iter().take(self.most(LINES)).map(|notice| {
             let sign = if notice.weight == Weight::Warning { "⚠️ " } else { "" };
-            writeln!(out, "<li>{sign}{}: {}</li>", notice.kind(), self.prose(&notice.text))?;
-        }
-        for CommitLink { name, revision, url } in &self.result.commits {
+            format!("{sign}{}: {}", notice.kind(), self.prose(&notice.text))
+        });
+        let commits = self.result.commits.iter().map(|CommitLink { name, revision, url }| {
             let hash = format!("<code>{}</code>", revision.commit);
             let link = url.as_ref().map(|url| format!("<a href=\"{url}\">{hash}</a>"));
-            let hash = link.unwrap_or(hash);
-            writeln!(out, "<li>{name}: {hash} {}</li>", self.prose(&revision.subject))?;
-        }
-        for (name, value) in self.result.facts_and_command() {
-            let value = xml(&cut(&line(value), self.most(TEXT)));
-            writeln!(out, "<li>{name}: <code>{value}</code></li>")?;
-        }
-        writeln!(out, "</ul></details>")
+            format!("{name}: {} {}", link.unwrap_or(hash), self.prose(&revision.subject))
+        });
+        let facts = self.result.facts_and_command().map(|(name, value)| {
+            format!("{name}: <code>{}</code>", xml(&cut(&line(value), self.most(TEXT))))
+        });
+        let items = notices.chain(commits).chain(facts).map(|item| format!("<li>{item}</li>\n"));
+        let items: String = items.collect();
+        let summary = format!("How cargo cbdr measured this{noticed}");
+        format!("<details><summary>{summary}</summary>\n<ul>\n{items}</ul></details>\n")
     }
 }
 
 /// Draws a table whose cells are Markdown.
-fn draw(out: &mut String, table: &TextTable) -> fmt::Result {
-    let line = |cells: Vec<&str>| format!("| {} |", cells.join(" | "));
-    writeln!(out, "{}", line(table.headings.iter().map(|of| of.text.as_str()).collect()))?;
+fn drawn(table: &TextTable) -> String {
+    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+    let names = table.headings.iter().map(|of| of.text.as_str());
     let rule = table.headings.iter().map(|heading| match heading.align {
         Align::Left => ":--",
         Align::Right => "--:",
         Align::Center => ":-:",
     });
-    writeln!(out, "{}", line(rule.collect()))?;
-    for row in &table.rows {
-        writeln!(out, "{}", line(row.cells.iter().map(String::as_str).collect()))?;
-    }
-    Ok(())
+    let rows = table.rows.iter().map(|row| row.cells.iter().map(String::as_str).collect());
+    [names.collect(), rule.collect()].into_iter().chain(rows).map(line).collect()
 }
 
 /// All metrics, the worst first: those that changed or are undecided, or all that gate if

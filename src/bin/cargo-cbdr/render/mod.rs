@@ -35,25 +35,30 @@ use readable::Readable;
 /// Prints something to standard output, for people or as one JSON object.
 pub(crate) fn show<V: Serialize>(
     format: Printed,
-    human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    human: impl FnOnce() -> String,
     json: impl FnOnce() -> V,
 ) -> io::Result<()> {
     outputs::printed(match format {
-        Printed::Human => human(&mut anstream::stdout().lock()),
+        Printed::Human => print_text(&human()),
         Printed::Json => json::print_line(&json()),
     })
+}
+
+/// Prints text to standard output, with its colours if these are wanted there.
+pub(crate) fn print_text(text: &str) -> io::Result<()> {
+    anstream::stdout().lock().write_all(text.as_bytes())
 }
 
 /// Prints a result to standard output.
 pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {
     let text = match format {
-        Format::Human => return human::print(result),
+        Format::Human => human::report(result),
         Format::Json => return json::print(result.outcome),
-        Format::Github => return github::write(&mut io::stdout().lock(), result),
+        Format::Github => github::annotations(result),
         Format::Markdown => markdown::comment(result),
         Format::Junit => junit::document(result)?,
     };
-    io::stdout().lock().write_all(text.as_bytes())
+    print_text(&text)
 }
 
 /// The current time in the format of RFC 3339, to the second.
@@ -85,12 +90,8 @@ mod tests {
     /// The result in all formats that name the metric's change, with their names.
     fn formats(outcome: &Outcome) -> Vec<(&'static str, String)> {
         let result = &Readable::new(outcome, &CommandLine::default());
-        let (mut human, mut github) = (Vec::new(), Vec::new());
-        human::write(&mut human, result).unwrap();
-        github::write(&mut github, result).unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap().replace("%25", "%");
         let mut all = vec![
-            ("human", text(human)),
+            ("human", human::report(result)),
             ("markdown", markdown::comment(result)),
             ("junit", junit::document(result).unwrap()),
             ("page", crate::page::page(result, &Recording::default())),
@@ -98,7 +99,7 @@ mod tests {
         ];
         // Passes have no annotation of their own.
         if outcome.verdict != Some(Verdict::NoRegression) {
-            all.push(("github", text(github)));
+            all.push(("github", github::annotations(result).replace("%25", "%")));
         }
         all
     }

@@ -1,7 +1,5 @@
 //! What `compare --dry-run` prints.
 
-use std::io::{self, Write};
-
 use cargo_cbdr::model::{Shard, Waiver};
 use cargo_cbdr::settings::origin::{Layer, ResolvedSetting};
 use cargo_cbdr::workspace::{Preview, PreviewedBenchmark, PreviewedShard};
@@ -10,36 +8,31 @@ use serde_json::{Map, Value, json};
 use super::escape::line;
 use super::grid;
 use super::table::TextTable;
-use crate::ui::{fold, grouped, text};
+use crate::ui::fold::paragraph;
+use crate::ui::{grouped, text};
 
-/// Prints it as sentences and tables.
-pub(crate) fn print(
-    out: &mut dyn Write,
-    preview: &Preview,
-    shard: Option<Shard>,
-) -> io::Result<()> {
+/// Sentences and tables.
+pub(crate) fn report(preview: &Preview, shard: Option<Shard>) -> String {
     let part = shard.map_or(String::new(), |shard| format!(", as shard {shard}"));
     let sides = line(&text::sides(&preview.sides));
-    fold::print(out, &format!("Would compare {sides}{part}."), 2)?;
+    let mut out = paragraph(&format!("Would compare {sides}{part}."), 2);
     if let Some(toolchain) = &preview.toolchain {
-        fold::print(out, &format!("The head's compiler is {}.", line(toolchain)), 2)?;
+        out += &paragraph(&format!("The head's compiler is {}.", line(toolchain)), 2);
     }
     let shards = preview.shards(shard.map_or(1, |shard| shard.of));
     let mut tables: Vec<TextTable> = shards.map(|shards| machines(&shards)).into_iter().collect();
     if !preview.benchmarks.is_empty() {
-        fold::print(out, &duration(preview), 2)?;
+        out += &paragraph(&duration(preview), 2);
         tables.extend([benchmarks(preview), gates(preview)]);
     }
     for table in tables.iter().chain([&settings(preview)]) {
-        writeln!(out)?;
-        grid::print(out, table)?;
+        out += &format!("\n{}", grid::drawn(table));
     }
     if !preview.removed.is_empty() {
         let names = text::removed_names(&preview.removed, usize::MAX);
-        writeln!(out)?;
-        fold::print(out, &format!("Removed: {}.", line(&names)), 2)?;
+        out += &format!("\n{}", paragraph(&format!("Removed: {}.", line(&names)), 2));
     }
-    Ok(())
+    out
 }
 
 /// How long it takes.

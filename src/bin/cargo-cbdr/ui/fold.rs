@@ -1,6 +1,6 @@
 //! Wraps long lines between words, where a terminal would break them within a word.
 
-use std::io::{self, Write};
+use std::io;
 
 use super::width::columns;
 
@@ -23,9 +23,9 @@ pub(crate) fn output_height() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| height.0.into())
 }
 
-/// Prints a line to standard output, wrapped if that is a terminal.
-pub(crate) fn print(out: &mut dyn Write, line: &str, indent: usize) -> io::Result<()> {
-    writeln!(out, "{}", folded(line, output_width(), indent))
+/// A line for standard output, wrapped if that is a terminal.
+pub(crate) fn paragraph(line: &str, indent: usize) -> String {
+    folded(line, output_width(), indent) + "\n"
 }
 
 /// A line, wrapped between words to at most `width` columns; continuation lines are

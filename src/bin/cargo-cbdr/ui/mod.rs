@@ -113,26 +113,23 @@ pub(crate) fn report_bugs() {
 
 /// Prints an error with its causes, the last lines of a program's standard error, and a hint.
 fn print_error(error: &dyn StdError, stderr: Option<&str>, hint: Option<String>) {
-    let mut err = anstream::stderr().lock();
-    print_text(&mut err, &format!("{BAD}error{BAD:#}: "), &error.to_string());
-    for (number, cause) in successors(error.source(), |&cause| cause.source()).enumerate() {
-        if number == 0 {
-            let _ = writeln!(err, "\nCaused by:");
-        }
-        print_text(&mut err, "  ", &cause.to_string());
+    let mut text = indented(&format!("{BAD}error{BAD:#}: "), &error.to_string());
+    let causes = successors(error.source(), |&cause| cause.source());
+    let causes: String = causes.map(|cause| indented("  ", &cause.to_string())).collect();
+    if !causes.is_empty() {
+        text += &format!("\nCaused by:\n{causes}");
     }
     if let Some(stderr) = stderr {
-        let _ = writeln!(err, "\nIt printed:");
         let lines: Vec<&str> = stderr.lines().collect();
-        for line in &lines[lines.len().saturating_sub(20)..] {
+        let shown = lines[lines.len().saturating_sub(20)..].iter().map(|line| {
             let line = text::line(line);
             let shown = if verbosity().is_verbose { line } else { beginning(&line) };
-            let _ = writeln!(err, "  {shown}");
-        }
+            format!("  {shown}\n")
+        });
+        text += &format!("\nIt printed:\n{}", shown.collect::<String>());
     }
-    if let Some(hint) = hint {
-        print_text(&mut err, &format!("{HINT}hint{HINT:#}: "), &hint);
-    }
+    text.extend(hint.map(|hint| indented(&format!("{HINT}hint{HINT:#}: "), &hint)));
+    let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
 /// A line of another program, truncated if it is very long.
@@ -146,16 +143,15 @@ fn beginning(line: &str) -> String {
     format!("{} ({rest} with --verbose)", text::cut(line, MOST))
 }
 
-/// Prints a text after its prefix. Further lines are indented, so that none looks like a
-/// line of this program.
-fn print_text(err: &mut impl Write, start: &str, text: &str) {
+/// A text after its prefix. Further lines are indented, so that none looks like a line of this
+/// program.
+fn indented(start: &str, text: &str) -> String {
     let text = text::clean(text);
     let mut lines = text.split('\n');
     let first = format!("{start}{}", lines.next().unwrap_or_default());
-    let _ = writeln!(err, "{}", folded(&first, error_width(), width::columns(start)));
-    for line in lines {
-        let _ = writeln!(err, "{}", folded(format!("  {line}").trim_end(), error_width(), 4));
-    }
+    let first = folded(&first, error_width(), width::columns(start));
+    let others = lines.map(|line| folded(format!("  {line}").trim_end(), error_width(), 4));
+    std::iter::once(first).chain(others).map(|line| line + "\n").collect()
 }
 
 /// The column in which the objects of status lines begin.
@@ -299,7 +295,7 @@ impl Ui {
         let shown = outcome.metrics().filter(|(_, metric)| !any_gates || metric.gates);
         let rows = outcome.rows.unwrap_or_default();
         let lines = shown.map(|(of, metric)| text::sample_line(of, metric, rows));
-        self.live.show(lines.collect());
+        self.live.show(&lines.collect::<Vec<_>>());
     }
 
     /// Ends the live lines; the last state of a comparison stays.

@@ -3,7 +3,6 @@
 mod remarks;
 
 use std::fmt::Display;
-use std::time::Duration;
 
 use cargo_cbdr::model::{
     Advice, ChangedFunction, DifferentKey, NoTime, Notice, Pair, Removed, RunDiffers, RunNotice,
@@ -14,20 +13,16 @@ use remarks::remark;
 use super::grouped::Subjects;
 use super::text::{self, count, line, list, percent, roughly};
 
-/// For what Welch's and Fieller's intervals are valid.
-const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
-    samples whose number was chosen in advance";
-
-/// What cargo does with an alias.
-const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of \
-    this program: call `cargo-cbdr`";
-
 /// A notice in a sentence without a full stop, about one subject or several. The numbers of one
 /// are left out for several, so that those with an equal sentence can share it.
+#[expect(clippy::too_many_lines, reason = "a sentence for each kind, and nothing else")]
 pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
     let (is, it, its) = (of.or("is", "are"), of.or("it", "them"), of.its());
     match notice {
-        Notice::DirtyTree { files } => dirty_tree(*files),
+        Notice::DirtyTree { files } => format!(
+            "the changes of {} in the working tree are not measured (`--dirty` measures them)",
+            count(*files as u64, "file")
+        ),
         Notice::NothingToCompare { base } => format!(
             "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
                  compare HEAD~1` compares with the previous commit, and `--dirty` measures \
@@ -37,11 +32,32 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "`{base}` is not in this clone; the head is a merge commit, so its first parent is \
              used as the base"
         ),
-        Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
+        Notice::PolicyDiffers { keys, from } => {
+            let counts = match from {
+                Side::Base => "the base's value is used (`--policy-from head` uses the head's)",
+                Side::Head => "the head's value is used, because of `--policy-from head`",
+            };
+            format!("base and head set {} differently; {counts}", code_list(keys))
+        }
         Notice::RunDiffers(differs) => run_differs(differs),
         Notice::RunnerDiffers(differs) => runner_differs(differs),
-        Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
-        Notice::Alias => ALIAS.to_owned(),
+        Notice::BuildDiffers { benchmarks, args } => {
+            let [base, head] = [&args.base, &args.head].map(|args| match args.as_slice() {
+                [] => "without options".to_owned(),
+                args => format!("with `{}`", line(&args.join(" "))),
+            });
+            format!(
+                "{} {} built differently on the two sides, because their manifests define or \
+                 require other features or profiles: the base {base}, the head {head}",
+                code_list(benchmarks),
+                is_or_are(benchmarks.len())
+            )
+        }
+        Notice::Alias => {
+            "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of this \
+             program: call `cargo-cbdr`"
+                .to_owned()
+        }
         Notice::NoBaseline { why, .. } => format!("no baseline for {of}: {why}"),
         Notice::LeftOut { why, .. } => format!("{of} {is} left out: {why}"),
         Notice::Required { benchmarks, features } => format!(
@@ -71,21 +87,67 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         ),
         Notice::OfShards { text } | Notice::OfShard { text, .. } => text.clone(),
         Notice::Run(notice) => run(notice, of),
-        Notice::Identical { moved, .. } => identical(*moved, of),
+        Notice::Identical { moved: 0, .. } => of.are_the_same(),
+        Notice::Identical { moved, .. } => {
+            let locations = count(*moved as u64, "source location");
+            let one = format!("the line numbers of {locations}");
+            let numbers = of.or(one, "line numbers of source locations");
+            format!("{}, except for {numbers} in panic messages", of.are_the_same())
+        }
         Notice::SameProgram { why, .. } => {
             format!("{}, but measured anyway: {why}", of.are_the_same())
         }
-        Notice::Pointers { side, count, example } => pointers(*side, *count, example),
+        Notice::Pointers { side, count: files, example } => format!(
+            "{} of the {side}, such as `{example}`, {} without the content that git-lfs stores: \
+             `--fetch` downloads it if git-lfs is installed",
+            count(*files as u64, "file"),
+            is_or_are(*files)
+        ),
         Notice::TooFewPairs { least } => {
             format!("`--max-pairs` allows no verdict: at least {least} pairs are needed")
         }
-        Notice::NoMoreLayouts { layouts } => no_more_layouts(*layouts),
-        Notice::BelowMinimumPairs { benchmarks, example } => not_asked(*benchmarks, example),
-        Notice::GaveUp { after, limit } => gave_up(*after, *limit),
-        Notice::NoTime(no_time) => self::no_time(no_time),
-        Notice::OnlyShort { benchmarks, example, length } => {
-            only_short(*benchmarks, example, *length)
+        Notice::NoMoreLayouts { layouts } => {
+            let many = format!("all {layouts} layouts");
+            let all = if *layouts == 1 { "the only layout" } else { &many };
+            format!(
+                "what is undecided has been measured in {all} of the pack; `cargo cbdr pack \
+                 --layouts {}` links more of them",
+                2 * layouts
+            )
         }
+        Notice::BelowMinimumPairs { benchmarks, example } => format!(
+            "the time limit leaves too few pairs of {} for any verdict: raise `--time-limit`, or \
+             select fewer benchmarks with `--filter`",
+            and_others(*benchmarks, example)
+        ),
+        Notice::GaveUp { after, limit } => format!(
+            "sampling ended after {} of {}, because no further verdict was expected in that time; \
+             `--use-full-time` samples until the limit",
+            text::seconds(after.as_secs_f64()),
+            text::option(*limit)
+        ),
+        Notice::NoTime(NoTime { benchmarks, wanted }) => {
+            let seconds = benchmarks.iter().map(|(_, seconds)| seconds).sum();
+            let they = if benchmarks.len() == 1 { "it" } else { "they" };
+            let needed =
+                |(name, seconds): &(String, f64)| format!("`{name}` ({})", text::seconds(*seconds));
+            format!(
+                "{} {} not measured: {they} would need about {}, for which the time limit leaves \
+                 no room: {}; allow `--time-limit {}`, or select some with `--filter`",
+                count(benchmarks.len() as u64, "benchmark"),
+                is_or_are(benchmarks.len()),
+                roughly(seconds),
+                text::first_few(benchmarks.iter().map(needed)),
+                text::option(*wanted)
+            )
+        }
+        Notice::OnlyShort { benchmarks, example, length } => format!(
+            "there was no time to run {} for {} as well, so code that runs only after more \
+             iterations was not measured: raise `--time-limit`, or select fewer benchmarks with \
+             `--filter`",
+            and_others(*benchmarks, example),
+            text::length(*length)
+        ),
         Notice::NotMeasured { why, hint, .. } => {
             let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
             format!("{of}: {why}{hint}")
@@ -94,8 +156,14 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "{of} can't be linked with {its} functions in another order ({why}); copies of {it} \
              in other memory pages are measured instead, which vary only part of the placement"
         ),
-        Notice::NotAligned { why, .. } => not_aligned(of, why),
-        Notice::LeftBehind { processes, .. } => left_behind(*processes, of),
+        Notice::NotAligned { why, .. } => format!(
+            "{of} can't be linked with unchanged code and data at equal addresses ({why}); the \
+             executables are measured as built"
+        ),
+        Notice::LeftBehind { processes, .. } => {
+            let number = of.alone(format!(" ({processes})"));
+            format!("processes that {of} left running were killed{number}")
+        }
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
         Notice::Metric { remark: about, .. } => format!("{of}: {}", remark(about, of)),
@@ -116,14 +184,22 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "the rows of {benchmark} do not form pairs from line {line} on, so there is no \
              sequential verdict"
         ),
-        Notice::FixedOrder { first, pairs, .. } => fixed_order(of, first, *pairs),
-        Notice::MissingShards { numbers } => missing_shards(numbers),
-        Notice::OneLook => ONE_LOOK.to_owned(),
+        Notice::FixedOrder { first, pairs, .. } => format!(
+            "one side comes first in all pairs of {of}{}: whatever makes second runs slower or \
+             faster counts as a change, so the error rate is not guaranteed; `cargo cbdr sample` \
+             shuffles the order",
+            of.alone(format!(" (`{first}`, {pairs} times)"))
+        ),
+        Notice::MissingShards { numbers } => {
+            let are = is_or_are(numbers.len());
+            format!("{} {are} missing from the verdict", Shard::listed(numbers))
+        }
+        Notice::OneLook => {
+            "the intervals are Welch's and Fieller's: valid for a single look at samples whose \
+             number was chosen in advance"
+                .to_owned()
+        }
     }
-}
-
-fn missing_shards(numbers: &[u64]) -> String {
-    format!("{} {} missing from the verdict", Shard::listed(numbers), is_or_are(numbers.len()))
 }
 
 /// The verb for so many things.
@@ -136,98 +212,9 @@ fn code_list(names: &[impl Display]) -> String {
     list(names.iter().map(|name| format!("`{name}`")))
 }
 
-fn dirty_tree(files: usize) -> String {
-    let files = count(files as u64, "file");
-    format!("the changes of {files} in the working tree are not measured (`--dirty` measures them)")
-}
-
-fn no_more_layouts(layouts: u64) -> String {
-    let all = match layouts {
-        1 => "the only layout".to_owned(),
-        layouts => format!("all {layouts} layouts"),
-    };
-    format!(
-        "what is undecided has been measured in {all} of the pack; `cargo cbdr pack --layouts {}` \
-         links more of them",
-        2 * layouts
-    )
-}
-
-fn not_aligned(of: &Subjects, why: &str) -> String {
-    format!(
-        "{of} can't be linked with unchanged code and data at equal addresses ({why}); the \
-         executables are measured as built"
-    )
-}
-
-fn left_behind(processes: u64, of: &Subjects) -> String {
-    format!("processes that {of} left running were killed{}", of.alone(format!(" ({processes})")))
-}
-
-fn not_asked(benchmarks: usize, example: &str) -> String {
-    format!(
-        "the time limit leaves too few pairs of {} for any verdict: raise `--time-limit`, or select \
-         fewer benchmarks with `--filter`",
-        and_others(benchmarks, example)
-    )
-}
-
-fn fixed_order(of: &Subjects, first: &str, pairs: u64) -> String {
-    format!(
-        "one side comes first in all pairs of {of}{}: whatever makes second runs slower or faster \
-         counts as a change, so the error rate is not guaranteed; `cargo cbdr sample` shuffles the \
-         order",
-        of.alone(format!(" (`{first}`, {pairs} times)"))
-    )
-}
-
-fn gave_up(after: Duration, limit: Duration) -> String {
-    format!(
-        "sampling ended after {} of {}, because no further verdict was expected in that time; \
-         `--use-full-time` samples until the limit",
-        text::seconds(after.as_secs_f64()),
-        text::option(limit)
-    )
-}
-
-/// Which benchmarks were not measured, the longest first, with what each would need.
-fn no_time(NoTime { benchmarks, wanted }: &NoTime) -> String {
-    let seconds = benchmarks.iter().map(|(_, seconds)| seconds).sum();
-    let they = if benchmarks.len() == 1 { "it" } else { "they" };
-    let names = text::first_few(
-        benchmarks.iter().map(|(name, seconds)| format!("`{name}` ({})", text::seconds(*seconds))),
-    );
-    format!(
-        "{} {} not measured: {they} would need about {}, for which the time limit leaves no \
-         room: {names}; allow `--time-limit {}`, or select some with `--filter`",
-        count(benchmarks.len() as u64, "benchmark"),
-        is_or_are(benchmarks.len()),
-        roughly(seconds),
-        text::option(*wanted)
-    )
-}
-
-fn only_short(benchmarks: usize, example: &str, length: f64) -> String {
-    format!(
-        "there was no time to run {} for {} as well, so code that runs only after more iterations \
-         was not measured: raise `--time-limit`, or select fewer benchmarks with `--filter`",
-        and_others(benchmarks, example),
-        text::length(length)
-    )
-}
-
 fn and_others(benchmarks: usize, example: &str) -> String {
     let others = count(benchmarks as u64 - 1, "other benchmark");
     if benchmarks == 1 { format!("`{example}`") } else { format!("`{example}` and {others}") }
-}
-
-fn policy_differs(keys: &[String], from: Side) -> String {
-    let keys = code_list(keys);
-    let counts = match from {
-        Side::Base => "the base's value is used (`--policy-from head` uses the head's)",
-        Side::Head => "the head's value is used, because of `--policy-from head`",
-    };
-    format!("base and head set {keys} differently; {counts}")
 }
 
 /// All keys come first, since a comment may cut what follows.
@@ -252,19 +239,6 @@ fn run_differs(differs: &RunDiffers) -> String {
         ),
     };
     [only_side, &sets].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
-}
-
-fn build_differs(benchmarks: &[String], args: &Pair<Vec<String>>) -> String {
-    let [base, head] = [&args.base, &args.head].map(|args| match args.as_slice() {
-        [] => "without options".to_owned(),
-        args => format!("with `{}`", line(&args.join(" "))),
-    });
-    format!(
-        "{} {} built differently on the two sides, because their manifests define or require \
-         other features or profiles: the base {base}, the head {head}",
-        code_list(benchmarks),
-        is_or_are(benchmarks.len())
-    )
 }
 
 fn runner_differs(differs: &RunnerDiffers) -> String {
@@ -315,15 +289,6 @@ pub(crate) fn removed(removed: &[Removed]) -> String {
         format!("the head no longer {verb} {names}, which could fail this check")
     });
     kinds.collect::<Vec<_>>().join("; ")
-}
-
-fn pointers(side: Side, files: usize, example: &str) -> String {
-    format!(
-        "{} of the {side}, such as `{example}`, {} without the content that git-lfs stores: `--fetch` \
-         downloads it if git-lfs is installed",
-        count(files as u64, "file"),
-        is_or_are(files)
-    )
 }
 
 /// A notice about what the runs did.
@@ -484,17 +449,6 @@ fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
     };
     let were = if benchmarks == 1 { "was" } else { "were" };
     format!("{which} none of the code that changed and {were} not measured; {all}")
-}
-
-fn identical(moved: usize, of: &Subjects) -> String {
-    let same = of.are_the_same();
-    if moved == 0 {
-        return same;
-    }
-    let locations = count(moved as u64, "source location");
-    let numbers =
-        of.or(format!("the line numbers of {locations}"), "line numbers of source locations");
-    format!("{same}, except for {numbers} in panic messages")
 }
 
 /// What would decide the undecided verdicts, as options.

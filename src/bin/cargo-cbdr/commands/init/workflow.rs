@@ -6,18 +6,6 @@ use super::FileChange;
 use crate::cli::{Init, Service, Trigger, ValueEnum};
 use crate::ui::{Failure, text};
 
-const GITHUB: &str = include_str!("../../ci/github.yml");
-const GITHUB_COMMENT: &str = include_str!("../../ci/github-comment.yml");
-/// What both have in common.
-const GITHUB_JOBS: &str = include_str!("../../ci/github-jobs.yml");
-const GITHUB_WATCH: &str = include_str!("../../ci/github-watch.yml");
-const GITLAB: &str = include_str!("../../ci/gitlab.yml");
-const GITLAB_SHARDS: &str = include_str!("../../ci/gitlab-shards.yml");
-const BUILDKITE: &str = include_str!("../../ci/buildkite.yml");
-const SLURM: &str = include_str!("../../ci/slurm.sh");
-const KUBERNETES: &str = include_str!("../../ci/kubernetes.yml");
-const SCRIPT: &str = include_str!("../../ci/script.sh");
-
 /// The number of machines of an engine that is made for several.
 const SHARDS: u64 = 4;
 
@@ -32,21 +20,27 @@ fn template(service: Service, args: &Init) -> Result<(&'static str, &'static str
         return Failure::arguments("`--on` and `--watch` are for `--ci github`");
     }
     Ok(match service {
-        Service::Github if args.watch => (".github/workflows/cbdr-watch.yml", GITHUB_WATCH),
-        Service::Github if args.on == Trigger::Comment => (github, GITHUB_COMMENT),
-        Service::Github => (github, GITHUB),
-        Service::Gitlab if is_split => (".gitlab/cbdr.yml", GITLAB_SHARDS),
-        Service::Gitlab => (".gitlab/cbdr.yml", GITLAB),
-        Service::Buildkite => (".buildkite/cbdr.yml", BUILDKITE),
-        Service::Slurm => ("ci/cbdr-slurm.sh", SLURM),
-        Service::Kubernetes => ("ci/cbdr-kubernetes.yml", KUBERNETES),
+        Service::Github if args.watch => {
+            (".github/workflows/cbdr-watch.yml", include_str!("../../ci/github-watch.yml"))
+        }
+        Service::Github if args.on == Trigger::Comment => {
+            (github, include_str!("../../ci/github-comment.yml"))
+        }
+        Service::Github => (github, include_str!("../../ci/github.yml")),
+        Service::Gitlab if is_split => {
+            (".gitlab/cbdr.yml", include_str!("../../ci/gitlab-shards.yml"))
+        }
+        Service::Gitlab => (".gitlab/cbdr.yml", include_str!("../../ci/gitlab.yml")),
+        Service::Buildkite => (".buildkite/cbdr.yml", include_str!("../../ci/buildkite.yml")),
+        Service::Slurm => ("ci/cbdr-slurm.sh", include_str!("../../ci/slurm.sh")),
+        Service::Kubernetes => ("ci/cbdr-kubernetes.yml", include_str!("../../ci/kubernetes.yml")),
         Service::Script if is_split => {
             return Failure::arguments(
                 "`--ci script` is for one machine: docs/shards.md shows how several share a \
                  comparison",
             );
         }
-        Service::Script => ("ci/cbdr.sh", SCRIPT),
+        Service::Script => ("ci/cbdr.sh", include_str!("../../ci/script.sh")),
     })
 }
 
@@ -72,7 +66,8 @@ pub(super) fn change(ci: Service, args: &Init, proposal: &Proposal) -> Result<Fi
             text::path(&proposal.folder)
         ));
     };
-    let template = template.replace("@JOBS@\n", GITHUB_JOBS);
+    // Of both workflows for GitHub.
+    let template = template.replace("@JOBS@\n", include_str!("../../ci/github-jobs.yml"));
     let mut after = String::new();
     let mut is_wanted = true;
     for line in template.split_inclusive('\n') {
