@@ -19,7 +19,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::side::{Pair, Side};
 use crate::model::target::{BuildOptions, Package, Target};
-use crate::settings::options::{Benchmark, Subject};
+use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
 use crate::settings::values::Toolchain;
@@ -43,11 +43,17 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// Why the base lacks what a benchmark is on the head, if it does.
+    pub(super) fn lack(&self, benchmark: &Benchmark) -> Option<String> {
+        let Pair { base, head } = self.sides();
+        base.lack(benchmark).filter(|_| head.lack(benchmark).is_none())
+    }
+
     /// Whether a benchmark gates on the base, but the base lacks what it is on the head.
     pub(super) fn lacks_gated(&self, benchmark: &Benchmark) -> bool {
-        let base = self.base.as_ref().filter(|base| base.workspace.is_ok());
-        self.gated.contains(&benchmark.name)
-            && base.is_some_and(|base| base.lack(benchmark).is_some())
+        self.sides().base.workspace.is_ok()
+            && self.gated.contains(&benchmark.name)
+            && self.lack(benchmark).is_some()
     }
 
     /// The arguments of cargo with which a benchmark is built on each side, if they differ.
@@ -124,11 +130,21 @@ impl SideSetup {
     }
 
     /// Why it does not have what a benchmark is on the head, if it does not.
-    pub(super) fn lack(&self, benchmark: &Benchmark) -> Option<String> {
-        match &benchmark.subject {
-            Subject::Target(target, _) => self.folder_of(benchmark, target).err(),
-            Subject::Command { .. } => self.package(&benchmark.package).err(),
-        }
+    fn lack(&self, benchmark: &Benchmark) -> Option<String> {
+        let (words, build) = match &benchmark.subject {
+            Subject::Target(target, _) => return self.folder_of(benchmark, target).err(),
+            Subject::Command { words, build } => (words, build),
+        };
+        let package = match self.package(&benchmark.package) {
+            Ok(package) => package,
+            Err(why) => return Some(why),
+        };
+        let Hooks { setup, prepare, .. } = &benchmark.measuring.hooks;
+        let may_be_made = build.is_some() || setup.is_some() || prepare.is_some();
+        let program = words.first().filter(|word| !may_be_made && word.contains('/'))?;
+        let path = package.folder.join(program);
+        let is_missing = path.starts_with(&self.worktree.path) && !path.exists();
+        is_missing.then(|| format!("its package `{}` has no `{program}`", package.name))
     }
 
     /// Whether the package in a folder has a library.
