@@ -41,6 +41,8 @@ pub enum Notice {
         /// The side whose table is used.
         from: Side,
     },
+    /// The base's table is invalid, and the head's counts.
+    BaseTable { why: String },
     /// The tables of the two sides differ in what is run, or only one side has a table.
     RunDiffers(RunDiffers),
     /// Cargo's configurations of the two sides differ in how programs are run.
@@ -304,6 +306,7 @@ impl Notice {
         matches!(
             self,
             Notice::PolicyDiffers { .. }
+                | Notice::BaseTable { .. }
                 | Notice::RunDiffers(_)
                 | Notice::RunnerDiffers(_)
                 | Notice::BuildDiffers { .. }

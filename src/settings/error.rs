@@ -50,6 +50,12 @@ impl Error {
             error @ (Error::Bad { .. } | Error::TooFewPairs { .. }) => {
                 Error::OfSide { side, error: Box::new(error) }
             }
+            // The head's are in the file that the user has before them.
+            error @ (Error::Unknown { .. } | Error::BadType { .. } | Error::TwoTargets(_))
+                if side == Side::Base =>
+            {
+                Error::OfSide { side, error: Box::new(error) }
+            }
             error => error,
         }
     }
@@ -64,10 +70,12 @@ impl Error {
             )),
             Error::TwoTargets(_) => Some("keep one of them".to_owned()),
             Error::Unknown { hint, .. } | Error::Undecided { hint, .. } => Some(hint.clone()),
-            Error::OfSide { side: Side::Head, error } => error.hint(),
-            Error::OfSide { side: Side::Base, error } => Some(error.hint().unwrap_or_else(|| {
-                "fix it there, or use the head's table with `--policy-from head`".to_owned()
-            })),
+            Error::OfSide { side: Side::Base, error }
+                if !matches!(**error, Error::TooFewPairs { .. }) =>
+            {
+                Some("fix it there, or use the head's table with `--policy-from head`".to_owned())
+            }
+            Error::OfSide { error, .. } => error.hint(),
             Error::Disagree(key) => {
                 Some(format!("set `{key}` in the table around the benchmarks, not in theirs"))
             }

@@ -11,7 +11,7 @@ use super::environment::of_resolver;
 use super::files::{read_record, remove, unless_damaged, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
-use super::{overlay, settings, unstable};
+use super::{Request, overlay, settings, unstable};
 use crate::error::{Error, FileError};
 use crate::exec::error::ExecError;
 use crate::exec::system::digest;
@@ -406,14 +406,22 @@ impl Manifests {
         Places { folders, .. }: &Places<'_>,
         head_table: Option<Table>,
     ) -> Result<Resolved, Error> {
-        let flags = &context.request.flags;
-        let base = self.base.as_ref().ok();
-        let base = base.map(|of| settings::side_table(of, &folders.base, flags)).transpose()?;
+        let Request { flags, policy_from, .. } = context.request;
+        let (policy_from, base) = (*policy_from, self.base.as_ref().ok());
+        let base = base.map(|of| settings::side_table(of, &folders.base, flags)).transpose();
+        let (base, unread) = match base {
+            Err(error) if policy_from == Side::Head => (None, Some(error)),
+            base => (base.map_err(|error| error.of(Side::Base))?, None),
+        };
         let choice = settings::choice(&self.head, &folders.head);
         let head = SideTable { choice, table: head_table };
-        let resolved = resolve(flags, &head, base.as_ref(), context.request.policy_from);
+        let resolved = resolve(flags, &head, base.as_ref(), policy_from);
         let tree = context.cache.worktree(Side::Head);
-        Ok(resolved.map_err(|error| settings::with_folder_hint(error, &self.head, &tree))?)
+        let mut resolved =
+            resolved.map_err(|error| settings::with_folder_hint(error, &self.head, &tree))?;
+        let unread = unread.map(|error| Notice::BaseTable { why: error.to_string() });
+        resolved.notices.extend(unread);
+        Ok(resolved)
     }
 }
 

@@ -38,6 +38,10 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              used as the base"
         ),
         Notice::PolicyDiffers { keys, from } => policy_differs(keys, *from),
+        Notice::BaseTable { why } => format!(
+            "the table of the base is not used, because it is invalid: {why}; only that of the \
+             head counts, because of `--policy-from head`"
+        ),
         Notice::RunDiffers(differs) => run_differs(differs),
         Notice::RunnerDiffers(differs) => runner_differs(differs),
         Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
