@@ -92,7 +92,9 @@ impl Advise for Error {
 
 /// The one of `names` that `word` most resembles, if it resembles any.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
+    let word = word.to_lowercase();
+    let alike = |name: &str| strsim::jaro_winkler(&word, &name.to_lowercase());
+    let scored = names.into_iter().map(|name| (alike(name), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (best.0 > 0.75).then_some(best.1)
 }
