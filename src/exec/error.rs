@@ -50,10 +50,7 @@ pub(crate) enum ExecError {
 impl Advise for ExecError {
     fn advice(&self) -> Option<Help> {
         match self {
-            Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(
-                "install it, or choose one that is installed: `--toolchain NAME` \
-                 (`rustup toolchain list` shows them)",
-            ),
+            Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(INSTALL_TOOLCHAIN),
             Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
@@ -144,8 +141,12 @@ impl RunFault {
     }
 }
 
+/// What to do if [`lacks_toolchain`].
+pub(crate) const INSTALL_TOOLCHAIN: &str = "install it, or choose one that is installed: \
+    `--toolchain NAME` (`rustup toolchain list` shows them)";
+
 /// Whether rustup printed that it lacks the toolchain which a folder or a variable names.
-fn lacks_toolchain(stderr: &str) -> bool {
+pub(crate) fn lacks_toolchain(stderr: &str) -> bool {
     let lacks = |line: &str| line.contains("toolchain '") && line.ends_with("is not installed");
     stderr.lines().any(lacks)
 }
