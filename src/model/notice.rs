@@ -536,7 +536,11 @@ pub struct Unlikely {
     pub metric: String,
     /// The change beyond which it is a regression.
     pub limit: f64,
-    /// Seconds until a verdict at this noise; `None` if none is to be expected.
+    /// The number of pairs that is the limit; `None` if that is the time.
+    #[serde(default)]
+    pub most_pairs: Option<u64>,
+    /// Seconds until a verdict at this noise, or pairs if these are limited; `None` if none is to
+    /// be expected.
     pub needed: Option<f64>,
     /// How far a change has to be from the threshold for a verdict within the
     /// limit; `None` if no change would do.
