@@ -1,10 +1,11 @@
 //! What went wrong with a program that was run, or with what it reported.
 
+use std::io;
 use std::path::PathBuf;
 
-use super::process::{self, Exit, RunError, RunFault};
+use super::process::{self, Command, Exit, RunError, RunFault};
 use super::{harness, meter};
-use crate::error::{Advise, Help};
+use crate::error::{Advise, Error, Help};
 use crate::model::side::Side;
 
 /// Why a run, or its result, can't be used.
@@ -16,6 +17,12 @@ pub(crate) enum ExecError {
     Pipe(PathBuf),
     #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
     Benchmark { side: Side, benchmark: String, fault: RunFault, command: String, stderr: String },
+    #[error("could not start the {side} of `{benchmark}`: `{command}`")]
+    Start { side: Side, benchmark: String, command: String, source: io::Error },
+    #[error(
+        "could not open the standard input of the {side} of `{benchmark}`: `{}`", .path.display()
+    )]
+    Stdin { side: Side, benchmark: String, path: PathBuf, source: io::Error },
     #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
     Output {
         side: Side,
@@ -43,14 +50,16 @@ pub(crate) enum ExecError {
 impl Advise for ExecError {
     fn advice(&self) -> Option<Help> {
         match self {
-            Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(
-                "install it, or choose one that is installed: `--toolchain NAME` \
-                 (`rustup toolchain list` shows them)",
-            ),
+            Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(INSTALL_TOOLCHAIN),
             Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
             Self::Pipe(_) => Help::next_step("write it to a file first, and use that file"),
+            Self::Start { .. } => Help::next_step(NOT_STARTED),
+            Self::Stdin { .. } => Help::next_step(
+                "name a file that both sides have in the package's folder, or one outside of the \
+                 repository by its absolute path",
+            ),
             Self::Benchmark { fault, stderr, .. } => {
                 let hint = fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
                 Help::of(
@@ -90,9 +99,29 @@ impl Advise for ExecError {
             | Self::Tool { stderr: text, .. }
             | Self::Benchmark { stderr: text, .. }
             | Self::Hook { stderr: text, .. } => Some(text),
-            Self::Pipe(_) | Self::UnusableHarness { .. } | Self::Isolation { .. } => None,
+            Self::Pipe(_)
+            | Self::Start { .. }
+            | Self::Stdin { .. }
+            | Self::UnusableHarness { .. }
+            | Self::Isolation { .. } => None,
         }
     }
+}
+
+/// What to do about a program that could not be started.
+const NOT_STARTED: &str = "check that the program exists, is executable and is on PATH";
+
+/// The error of a side whose program was called with `command`: where that could not be started,
+/// it says which side it was.
+pub(crate) fn of_side(error: Error, side: Side, benchmark: &str, command: &Command) -> Error {
+    let source = match error.as_kind() {
+        Some(RunError::Spawn { source, .. }) => source.raw_os_error(),
+        _ => None,
+    };
+    let Some(number) = source else { return error };
+    let (benchmark, command) = (benchmark.to_owned(), command.shown());
+    let source = io::Error::from_raw_os_error(number);
+    ExecError::Start { side, benchmark, command, source }.into()
 }
 
 impl RunFault {
@@ -112,8 +141,12 @@ impl RunFault {
     }
 }
 
+/// What to do if [`lacks_toolchain`].
+pub(crate) const INSTALL_TOOLCHAIN: &str = "install it, or choose one that is installed: \
+    `--toolchain NAME` (`rustup toolchain list` shows them)";
+
 /// Whether rustup printed that it lacks the toolchain which a folder or a variable names.
-fn lacks_toolchain(stderr: &str) -> bool {
+pub(crate) fn lacks_toolchain(stderr: &str) -> bool {
     let lacks = |line: &str| line.contains("toolchain '") && line.ends_with("is not installed");
     stderr.lines().any(lacks)
 }
@@ -135,7 +168,7 @@ impl Advise for RunError {
             RunError::Spawn { program, .. } if program == "cargo" => {
                 "install Rust (https://rustup.rs), or add the folder of `cargo` to PATH"
             }
-            RunError::Spawn { .. } => "check that the program exists, is executable and is on PATH",
+            RunError::Spawn { .. } => NOT_STARTED,
             RunError::Count { .. } => "measure without counters: `--metric wall_time`",
             RunError::Helper(_) => {
                 "run it again; if it fails again, check the system log for what kills processes"
@@ -165,7 +198,6 @@ impl Advise for harness::Error {
 mod tests {
     use super::*;
     use crate::error::tests::each_leads_somewhere;
-    use std::io;
     use std::time::Duration;
 
     #[test]
@@ -191,6 +223,8 @@ mod tests {
             harness::Error::Nothing.into(),
             ExecError::Tool { command: text(), folder: "a".into(), exit, stderr: text() }.into(),
             ExecError::Pipe("a".into()).into(),
+            ExecError::Start { side, benchmark: text(), command: text(), source: gone() }.into(),
+            ExecError::Stdin { side, benchmark: text(), path: "a".into(), source: gone() }.into(),
             benchmark(RunFault::Exit(exit), "").into(),
             benchmark(RunFault::Exit(exit), "EADDRINUSE").into(),
             benchmark(RunFault::TimedOut(Duration::from_secs(1)), "").into(),

@@ -29,7 +29,7 @@ pub(crate) use varying::VaryingNames;
 pub(crate) use watching::{Watching, is_volatile};
 
 use crate::error::Error;
-use crate::exec::error::ExecError;
+use crate::exec::error::{ExecError, of_side};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{
     self, Counted, CountedCode, Meters, Pass, PerfSamples, Profiler, Sampler,
@@ -473,6 +473,10 @@ impl<'a> Execution<'a> {
             let FailedRun { fault, command, stderr } = failure;
             let (side, benchmark) = (program.side, name.clone());
             ExecError::Benchmark { side, benchmark, fault, command, stderr }.into()
+        })
+        .map_err(|stop| match stop {
+            Stop::Error(error) => Stop::Error(of_side(error, program.side, name, command)),
+            stop => stop,
         })
     }
 }

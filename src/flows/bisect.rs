@@ -386,8 +386,13 @@ fn lies_in_the_commit(error: &Error) -> bool {
                 | WorkspaceError::Manifests { side: Side::Head, .. }
                 | WorkspaceError::NotCommitted { side: Side::Head, .. }
         )
-    ) || matches!(error.as_kind(), Some(ExecError::Benchmark { side: Side::Head, .. }))
-        || matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. } | FlowError::AllRemoved(_)))
+    ) || matches!(
+        error.as_kind(),
+        Some(
+            ExecError::Benchmark { side: Side::Head, .. }
+                | ExecError::Start { side: Side::Head, .. }
+        )
+    ) || matches!(error.as_kind(), Some(FlowError::NoBenchmark { .. } | FlowError::AllRemoved(_)))
         || matches!(error.as_kind(), Some(cargo::Error::NoExecutable(_)))
         || error.as_kind().is_some_and(is_of_tables)
 }

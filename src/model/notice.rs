@@ -41,6 +41,8 @@ pub enum Notice {
         /// The side whose table is used.
         from: Side,
     },
+    /// The base's table is invalid, and the head's counts.
+    BaseTable { why: String },
     /// The tables of the two sides differ in what is run, or only one side has a table.
     RunDiffers(RunDiffers),
     /// Cargo's configurations of the two sides differ in how programs are run.
@@ -304,6 +306,7 @@ impl Notice {
         matches!(
             self,
             Notice::PolicyDiffers { .. }
+                | Notice::BaseTable { .. }
                 | Notice::RunDiffers(_)
                 | Notice::RunnerDiffers(_)
                 | Notice::BuildDiffers { .. }
@@ -533,7 +536,11 @@ pub struct Unlikely {
     pub metric: String,
     /// The change beyond which it is a regression.
     pub limit: f64,
-    /// Seconds until a verdict at this noise; `None` if none is to be expected.
+    /// The number of pairs that is the limit; `None` if that is the time.
+    #[serde(default)]
+    pub most_pairs: Option<u64>,
+    /// Seconds until a verdict at this noise, or pairs if these are limited; `None` if none is to
+    /// be expected.
     pub needed: Option<f64>,
     /// How far a change has to be from the threshold for a verdict within the
     /// limit; `None` if no change would do.

@@ -182,6 +182,14 @@ impl Advise for Error {
             Error::NoBase { base, labels } => Help::hint(among(base, labels)),
             Error::NoMetric { metric, metrics } => Help::hint(among(metric, metrics)),
             Error::Crowd { .. } => Help::hint("the first column names the side of a run"),
+            Error::Empty(_) | Error::NoRow => Help::hint(
+                "`cargo cbdr sample NAME:COMMAND...` prints samples, and `compare --samples \
+                 FILE.csv` writes them",
+            ),
+            Error::OneLabel(_) => Help::hint(
+                "the first column names the side of a run: give those of the other side another \
+                 label, such as `head`",
+            ),
             Error::NoPair(_) => Help::hint("choose one of them with `--base`"),
             Error::Late { .. } => Help::hint(
                 "the error rate is shared among all labels, so they must be known first: pass the \

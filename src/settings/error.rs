@@ -50,6 +50,12 @@ impl Error {
             error @ (Error::Bad { .. } | Error::TooFewPairs { .. }) => {
                 Error::OfSide { side, error: Box::new(error) }
             }
+            // The head's are in the file that the user has before them.
+            error @ (Error::Unknown { .. } | Error::BadType { .. } | Error::TwoTargets(_))
+                if side == Side::Base =>
+            {
+                Error::OfSide { side, error: Box::new(error) }
+            }
             error => error,
         }
     }
@@ -64,10 +70,12 @@ impl Error {
             )),
             Error::TwoTargets(_) => Some("keep one of them".to_owned()),
             Error::Unknown { hint, .. } | Error::Undecided { hint, .. } => Some(hint.clone()),
-            Error::OfSide { side: Side::Head, error } => error.hint(),
-            Error::OfSide { side: Side::Base, error } => Some(error.hint().unwrap_or_else(|| {
-                "fix it there, or use the head's table with `--policy-from head`".to_owned()
-            })),
+            Error::OfSide { side: Side::Base, error }
+                if !matches!(**error, Error::TooFewPairs { .. }) =>
+            {
+                Some("fix it there, or use the head's table with `--policy-from head`".to_owned())
+            }
+            Error::OfSide { error, .. } => error.hint(),
             Error::Disagree(key) => {
                 Some(format!("set `{key}` in the table around the benchmarks, not in theirs"))
             }
@@ -84,7 +92,9 @@ impl Advise for Error {
 
 /// The one of `names` that `word` most resembles, if it resembles any.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
+    let word = word.to_lowercase();
+    let alike = |name: &str| strsim::jaro_winkler(&word, &name.to_lowercase());
+    let scored = names.into_iter().map(|name| (alike(name), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (best.0 > 0.75).then_some(best.1)
 }

@@ -198,7 +198,8 @@ pub(crate) fn resolve(
     policy_from: Side,
 ) -> Result<Resolved, Error> {
     let of_head = head.benchmarks(flags)?;
-    let of_base = base.map(|base| base.benchmarks(flags)).transpose()?.unwrap_or_default();
+    let of_base = base.map(|base| base.benchmarks(flags)).transpose();
+    let of_base = of_base.map_err(|error| error.of(Side::Base))?.unwrap_or_default();
     let base_table = base.and_then(|base| base.table.as_ref());
     let mut differing = Vec::new();
     let (mut tables, mut benchmarks) = (Vec::new(), Vec::new());

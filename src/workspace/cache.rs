@@ -2,7 +2,7 @@
 //! content is kept.
 //!
 //! ```text
-//! cargo-cbdr/CACHEDIR.TAG
+//! cargo-cbdr/{CACHEDIR.TAG, .gitignore}
 //! cargo-cbdr/tools-v1                       digests of compilers and linkers
 //! cargo-cbdr/heap-v1/KEY.o                  what scatters the heap of measured programs
 //! cargo-cbdr/repositories-v1/NAME-HASH/     one for each repository
@@ -167,6 +167,11 @@ impl Cache {
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
                         # Made by cargo cbdr; everything here can be deleted.\n";
             std::fs::write(&tag, text).map_err(FileError::new("write", &tag))?;
+        }
+        // Where a CI system keeps the cache in the working tree, it is no change there.
+        let ignored = root.join(".gitignore");
+        if !ignored.exists() {
+            std::fs::write(&ignored, "*\n").map_err(FileError::new("write", &ignored))?;
         }
         Ok(Cache { root })
     }

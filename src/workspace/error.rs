@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{cache, cargo, git};
 use crate::error::{Advise, FileError, Help};
+use crate::exec::error::{INSTALL_TOOLCHAIN, lacks_toolchain};
 use crate::exec::process::{Exit, RunFault};
 use crate::model::side::Side;
 
@@ -66,6 +67,9 @@ fn have(benchmarks: &[String]) -> String {
 impl Advise for WorkspaceError {
     fn advice(&self) -> Option<Help> {
         Help::next_step(match self {
+            Self::Unbuilt { source: Some(Cause(text)), .. } if lacks_toolchain(text) => {
+                INSTALL_TOOLCHAIN
+            }
             Self::TooMuchOutput { .. } => "run the command in that folder to see what it needs",
             Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
@@ -146,6 +150,16 @@ mod tests {
     use crate::workspace::pack::PackError;
     use std::io;
     use std::path::Path;
+
+    #[test]
+    fn a_toolchain_that_is_missing_is_the_advice_whichever_side_names_it() {
+        for side in Side::BOTH {
+            let source = Cause::of("error: toolchain '1.2' is not installed".to_owned());
+            let (command, exit) = ("cargo".to_owned(), Exit::Code(1));
+            let error = WorkspaceError::Unbuilt { side, command, exit, source };
+            assert_eq!(error.advice(), Help::next_step(INSTALL_TOOLCHAIN));
+        }
+    }
 
     #[test]
     fn every_error_ends_with_advice() {

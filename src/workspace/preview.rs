@@ -164,7 +164,7 @@ fn resolved(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
     let sides = setup.sides();
     let build = |side: &SideSetup| match &benchmark.subject {
         Subject::Command { build, .. } => build.clone(),
-        Subject::Target(..) if side.lack(benchmark).is_some() => None,
+        Subject::Target(target, _) if side.folder_of(benchmark, target).is_err() => None,
         Subject::Target(target, options) => {
             let call = TargetCall {
                 kind: target.kind,
@@ -179,7 +179,7 @@ fn resolved(setup: &Setup, benchmark: &Benchmark) -> PreviewedBenchmark {
             Some(std::iter::once("cargo".to_owned()).chain(args).collect())
         }
     };
-    PreviewedBenchmark::new(benchmark, sides.map(build), sides.base.lack(benchmark))
+    PreviewedBenchmark::new(benchmark, sides.map(build), setup.lack(benchmark))
 }
 
 impl PreviewedBenchmark {

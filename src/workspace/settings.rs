@@ -29,8 +29,8 @@ pub(super) fn side_table<'a>(
     workspace: &'a Workspace,
     inside: &Path,
     flags: &Table,
-) -> Result<SideTable<'a>, Error> {
-    Ok(SideTable::read(&workspace.metadata, choice(workspace, inside), flags)?)
+) -> Result<SideTable<'a>, settings::Error> {
+    SideTable::read(&workspace.metadata, choice(workspace, inside), flags)
 }
 
 /// What `table` sets for these benchmarks.

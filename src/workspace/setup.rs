@@ -11,7 +11,7 @@ use super::environment::of_resolver;
 use super::files::{read_record, remove, unless_damaged, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
-use super::{overlay, settings, unstable};
+use super::{Request, overlay, settings, unstable};
 use crate::error::{Error, FileError};
 use crate::exec::error::ExecError;
 use crate::exec::system::digest;
@@ -19,7 +19,7 @@ use crate::model::notice::Notice;
 use crate::model::outcome::Removed;
 use crate::model::side::{Pair, Side};
 use crate::model::target::{BuildOptions, Package, Target};
-use crate::settings::options::{Benchmark, Subject};
+use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
 use crate::settings::values::Toolchain;
@@ -43,11 +43,17 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// Why the base lacks what a benchmark is on the head, if it does.
+    pub(super) fn lack(&self, benchmark: &Benchmark) -> Option<String> {
+        let Pair { base, head } = self.sides();
+        base.lack(benchmark).filter(|_| head.lack(benchmark).is_none())
+    }
+
     /// Whether a benchmark gates on the base, but the base lacks what it is on the head.
     pub(super) fn lacks_gated(&self, benchmark: &Benchmark) -> bool {
-        let base = self.base.as_ref().filter(|base| base.workspace.is_ok());
-        self.gated.contains(&benchmark.name)
-            && base.is_some_and(|base| base.lack(benchmark).is_some())
+        self.sides().base.workspace.is_ok()
+            && self.gated.contains(&benchmark.name)
+            && self.lack(benchmark).is_some()
     }
 
     /// The arguments of cargo with which a benchmark is built on each side, if they differ.
@@ -124,11 +130,21 @@ impl SideSetup {
     }
 
     /// Why it does not have what a benchmark is on the head, if it does not.
-    pub(super) fn lack(&self, benchmark: &Benchmark) -> Option<String> {
-        match &benchmark.subject {
-            Subject::Target(target, _) => self.folder_of(benchmark, target).err(),
-            Subject::Command { .. } => self.package(&benchmark.package).err(),
-        }
+    fn lack(&self, benchmark: &Benchmark) -> Option<String> {
+        let (words, build) = match &benchmark.subject {
+            Subject::Target(target, _) => return self.folder_of(benchmark, target).err(),
+            Subject::Command { words, build } => (words, build),
+        };
+        let package = match self.package(&benchmark.package) {
+            Ok(package) => package,
+            Err(why) => return Some(why),
+        };
+        let Hooks { setup, prepare, .. } = &benchmark.measuring.hooks;
+        let may_be_made = build.is_some() || setup.is_some() || prepare.is_some();
+        let program = words.first().filter(|word| !may_be_made && word.contains('/'))?;
+        let path = package.folder.join(program);
+        let is_missing = path.starts_with(&self.worktree.path) && !path.exists();
+        is_missing.then(|| format!("its package `{}` has no `{program}`", package.name))
     }
 
     /// Whether the package in a folder has a library.
@@ -390,14 +406,22 @@ impl Manifests {
         Places { folders, .. }: &Places<'_>,
         head_table: Option<Table>,
     ) -> Result<Resolved, Error> {
-        let flags = &context.request.flags;
-        let base = self.base.as_ref().ok();
-        let base = base.map(|of| settings::side_table(of, &folders.base, flags)).transpose()?;
+        let Request { flags, policy_from, .. } = context.request;
+        let (policy_from, base) = (*policy_from, self.base.as_ref().ok());
+        let base = base.map(|of| settings::side_table(of, &folders.base, flags)).transpose();
+        let (base, unread) = match base {
+            Err(error) if policy_from == Side::Head => (None, Some(error)),
+            base => (base.map_err(|error| error.of(Side::Base))?, None),
+        };
         let choice = settings::choice(&self.head, &folders.head);
         let head = SideTable { choice, table: head_table };
-        let resolved = resolve(flags, &head, base.as_ref(), context.request.policy_from);
+        let resolved = resolve(flags, &head, base.as_ref(), policy_from);
         let tree = context.cache.worktree(Side::Head);
-        Ok(resolved.map_err(|error| settings::with_folder_hint(error, &self.head, &tree))?)
+        let mut resolved =
+            resolved.map_err(|error| settings::with_folder_hint(error, &self.head, &tree))?;
+        let unread = unread.map(|error| Notice::BaseTable { why: error.to_string() });
+        resolved.notices.extend(unread);
+        Ok(resolved)
     }
 }
 

@@ -160,6 +160,11 @@ impl Survey<'_> {
             return Ok(Some(self.prepared(benchmark, state, same_run)));
         }
         let mut both = Pair::try_both(|side| self.built[side].runnable(context, benchmark))?;
+        if let (Subject::Command { .. }, Some(why)) =
+            (&benchmark.subject, self.setup.lack(benchmark))
+        {
+            both.base = Runnable::Nothing { why };
+        }
         let builds = both.as_ref().map(|one| matches!(one, Runnable::Program(_)));
         if !builds.base && !builds.head && benchmark.is_found {
             // Others build; else the head's failure would be an error.

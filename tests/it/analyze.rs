@@ -391,7 +391,10 @@ fn a_bad_row_is_named_by_file_line_and_column() {
         .code(101)
         .says("there is no column `wal_time`")
         .says("hint: did you mean `wall_time`?");
-    cbdr(folder.path()).args(["analyze", "none.csv"]).run().code(101).says("none.csv");
+    let ran = cbdr(folder.path()).args(["analyze", "none.csv"]).run().code(101);
+    ran.says("none.csv").says("hint: check the path and its permissions");
+    fed("benchmark,t\n", "").says("hint: `cargo cbdr sample NAME:COMMAND...` prints samples");
+    fed("benchmark,t\na,1\n", "").says("hint: the first column names the side of a run");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn commits_that_do_not_build_are_gone_around() {
     // One that hides the answer stays under suspicion.
     let (repo, commits) = history(5, 3, &[3]);
     let ran = bisect(&repo, &format!("{} HEAD", commits[0])).run().code(100);
-    assert!(ran.stdout.contains("one of 2 commits introduced it"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("one of 2 commits introduced it; only the last"), "{}", ran.stdout);
     for commit in &commits[3..5] {
         assert!(ran.stdout.contains(&commit[..10]), "{}", ran.stdout);
     }

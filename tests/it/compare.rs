@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, PRINTED, Repo, branch_with, metric, printing};
+use crate::support::{
+    Cbdr, PRINTED, PRINTED_KEYS, Repo, branch_with, metric, printing, write_script,
+};
 
 // Processor time gates: the tests must not depend on who else uses the machine.
 
@@ -233,6 +235,36 @@ fn a_base_without_the_benchmark_is_no_baseline() {
     assert_eq!(object["stopped_by"], "no-baseline");
     assert_eq!(object["benchmarks"][0]["status"], "new");
     repo.cbdr("compare main --fail-on no-baseline").run().code(102);
+}
+
+#[test]
+fn a_base_without_the_file_that_a_command_runs_is_no_baseline() {
+    let repo = Repo::new("steady");
+    repo.branch("feature");
+    write_script(&repo, "{\"wall_time\": 1}");
+    repo.commit("a script");
+    let args = format!("compare main {PRINTED}");
+    let ran = repo.cbdr(&format!("{args} --format json")).run().code(0);
+    let object =
+        ran.says("no baseline for `run.sh`: its package `steady` has no `./run.sh`").json();
+    assert_eq!(object["verdict"], "no-baseline");
+    let previewed = repo.cbdr(&format!("{args} --dry-run")).run().code(0).stdout;
+    assert!(previewed.contains("no: its package `steady` has no `./run.sh`"), "{previewed}");
+    // What is on neither side could not be measured there, either.
+    let ran = repo.cbdr("compare main --command ./none").run().code(101);
+    ran.says("error: could not start the base of `none`: `./none`");
+    // A hook may make it.
+    let made = format!("{args} --setup ./make.sh");
+    repo.cbdr(&made).run().code(101).says("error: could not start `./make.sh`");
+    // A table of the base that names it does not make it pass.
+    repo.git(&["checkout", "--quiet", "main"]);
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let table = format!("{manifest}\n[package.metadata.cbdr]\n{PRINTED_KEYS}");
+    repo.write("Cargo.toml", &table);
+    repo.commit("a table without the script");
+    repo.git(&["checkout", "--quiet", "feature"]);
+    repo.git(&["merge", "--quiet", "main"]);
+    repo.cbdr("compare main --fail-on removed").run().code(102).says("`run.sh`");
 }
 
 #[test]

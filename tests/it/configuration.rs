@@ -349,6 +349,15 @@ fn a_bad_value_on_the_head_is_an_error_before_it_is_merged() {
     let ran = repo.cbdr("compare main").run().code(101);
     ran.says("(in the configuration of the base)").says("`--policy-from head`");
     repo.cbdr("compare main --policy-from head --max-pairs 6 --threshold 900%").run().code(0);
+    // So does one with a key that does not exist, or with a value of the wrong type.
+    for wrong in ["thresold = \"3%\"", "warmup = \"3\""] {
+        after("mend", "wrong", "threshold = \"3%\"", wrong);
+        after("wrong", "mend", wrong, "threshold = \"3%\"");
+        let ran = repo.cbdr("compare main").run().code(101);
+        ran.says("(in the configuration of the base)").says("`--policy-from head`");
+        let ran = repo.cbdr("compare main --policy-from head --dry-run").run().code(0);
+        ran.says("warning: the table of the base is not used, because it is invalid: ");
+    }
 }
 
 #[test]

@@ -254,6 +254,10 @@ fn a_place_that_can_not_be_written_to_is_said_with_what_to_do() {
     std::fs::write(&file, "").unwrap();
     let ran = repo.cbdr("compare main").env("CBDR_CACHE_DIR", file.join("cache")).run().code(101);
     ran.says("error: could not create `").says("hint: set CBDR_CACHE_DIR to a folder");
+    for output in ["--report", "--samples"] {
+        let ran = repo.cbdr(&format!("compare main {output} ../file/none")).run().code(101);
+        ran.says("error: can't write `../file/none`: ").says("hint: check the path and its perm");
+    }
 }
 
 /// The binary behind a shell that limits it first.

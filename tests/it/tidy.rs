@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_576),
-    ("engine", 2_551),
+    ("bin", 9_599),
+    ("engine", 2_554),
     ("error", 125),
-    ("exec", 6_566),
-    ("flows", 6_677),
-    ("model", 1_872),
-    ("samples", 2_016),
-    ("settings", 1_776),
+    ("exec", 6_608),
+    ("flows", 6_682),
+    ("model", 1_876),
+    ("samples", 2_024),
+    ("settings", 1_786),
     ("stats", 2_310),
-    ("workspace", 10_748),
+    ("workspace", 10_787),
 ];
 
 fn root() -> PathBuf {

@@ -125,7 +125,9 @@ impl Experiment {
         let group = &self.groups[number];
         let left = self.plan.left(self.elapsed);
         let in_time = group.pairs.saturating_add((left / group.pair_seconds).max(0.0) as u64);
-        let affordable = self.plan.max_pairs.map_or(in_time, |most| most.min(in_time));
+        let most_pairs = self.plan.max_pairs.filter(|most| *most < in_time);
+        let affordable = most_pairs.unwrap_or(in_time);
+        let unit = if most_pairs.is_some() { 1.0 } else { group.pair_seconds };
         let open = self
             .of_group(number)
             .iter()
@@ -143,7 +145,8 @@ impl Experiment {
                 benchmark: benchmark.name.clone(),
                 metric: test.metric().name.clone(),
                 limit: test.metric().better.limit(test.threshold()?),
-                needed: needed.map(|pairs| pairs as f64 * group.pair_seconds),
+                most_pairs,
+                needed: needed.map(|pairs| pairs as f64 * unit),
                 reach: test.reach(affordable),
                 others: 0,
             })

@@ -1,5 +1,7 @@
 //! What is done right before a run, and the user's commands around runs.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Context;
@@ -70,7 +72,16 @@ impl RunHooks {
         context: Context<'_>,
     ) -> Result<(), Error> {
         self.run(Hook::Prepare, benchmark, context)?;
-        self.stdin.as_deref().map_or(Ok(()), check_readable)
+        let Some(path) = self.stdin.as_deref() else { return Ok(()) };
+        if is_readable(path).map_err(|source| ExecError::Stdin {
+            side: self.side,
+            benchmark: benchmark.name.clone(),
+            path: path.to_owned(),
+            source,
+        })? {
+            return Ok(());
+        }
+        Err(ExecError::Pipe(path.to_owned()).into())
     }
 
     /// Runs a command of the user, if there is one.
@@ -99,13 +110,13 @@ impl RunHooks {
     }
 }
 
-/// Fails if a file can't be read, which starting a program would not report, or if it
-/// is a pipe, which only one run could read. A pipe is not opened, since that would
-/// block until its other end is opened.
-fn check_readable(path: &Path) -> Result<(), Error> {
-    let metadata = path.metadata().map_err(Error::io("open", path))?;
-    if is_pipe(&metadata) {
-        return Err(ExecError::Pipe(path.to_owned()).into());
+/// Whether every run can read a file: only one could read a pipe. Fails if it can't be opened,
+/// which starting a program would not report. A pipe is not opened, since that would block
+/// until its other end is opened.
+fn is_readable(path: &Path) -> io::Result<bool> {
+    let is_file = !is_pipe(&path.metadata()?);
+    if is_file {
+        File::open(path)?;
     }
-    fs_err::File::open(path).map(drop).map_err(Error::io("open", path))
+    Ok(is_file)
 }

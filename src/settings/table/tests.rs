@@ -83,6 +83,10 @@ fn an_unknown_key_suggests_the_nearest() {
     let error = got.unwrap_err();
     assert_eq!(error.to_string(), "unknown key `treshold` in [package.metadata.cbdr]");
     assert_eq!(error.hint().as_deref(), Some("did you mean `threshold`?"));
+    assert_eq!(
+        crate::settings::error::nearest("WALL_TIME", ["max_rss", "wall_time"]),
+        Some("wall_time")
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which two commits to compare: the rules by which the base is found.
 
-use git2::{ErrorCode, Oid, Repository};
+use git2::{ErrorCode, ObjectType, Oid, Repository, Tag};
 
 use super::{Absence, Error, Repo, remote};
 use crate::model::revision::{BaseRule, Origin, Revision, Sides};
@@ -188,6 +188,11 @@ impl Repo {
         };
         match self.inner.revparse_single(from_start.as_deref().unwrap_or(name)) {
             Ok(object) => {
+                let kind = object.as_tag().and_then(Tag::target_type).or(object.kind());
+                if let Some(kind @ (ObjectType::Tree | ObjectType::Blob)) = kind {
+                    let what = format!("`{name}` is not a commit, but a {kind}");
+                    return Err(Error::refused(what, "name a branch, a tag or a commit"));
+                }
                 let commit = object.peel_to_commit().map_err(Error::git("read", name))?;
                 Ok(Some(commit.id()))
             }

@@ -17,7 +17,7 @@ pub(crate) fn answer(report: &BisectReport) -> String {
     let answer = match (verdict, report.guilty.as_slice()) {
         (Verdict::Regression, [only]) => format!("{} introduced it", line(&described(only))),
         (Verdict::Regression, several) => format!(
-            "one of {} commits introduced it; the commits in between could not be tried",
+            "one of {} commits introduced it; only the last of them has a verdict",
             several.len()
         ),
         (Verdict::NoRegression, _) => {

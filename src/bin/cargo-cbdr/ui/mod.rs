@@ -91,11 +91,28 @@ pub(crate) fn failure(failure: &Failure) -> ExitKind {
         Failure::Arguments(_) => (ExitKind::Usage, None, None),
         // The reader is gone and wants no more.
         Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => return ExitKind::Success,
-        Failure::Io(error) => (ExitKind::Failed, None, shortage(error).map(str::to_owned)),
+        Failure::Io(error) => {
+            let hint = shortage(error).or_else(|| is_of_path(error).then_some(CHECK_PATH));
+            (ExitKind::Failed, None, hint.map(str::to_owned))
+        }
         Failure::Refused(_) => (ExitKind::Failed, None, None),
     };
     print_error(failure, stderr, hint);
     exit
+}
+
+const CHECK_PATH: &str = "check the path and its permissions";
+
+/// Whether an error is about the file that was named, and not about what it is on.
+fn is_of_path(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 /// Makes a panic end the program like any other failure. A release aborts on a panic, because

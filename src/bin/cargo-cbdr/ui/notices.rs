@@ -39,6 +39,10 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             };
             format!("base and head set {} differently; {counts}", code_list(keys))
         }
+        Notice::BaseTable { why } => format!(
+            "the table of the base is not used, because it is invalid: {why}; only that of the \
+             head counts, because of `--policy-from head`"
+        ),
         Notice::RunDiffers(differs) => run_differs(differs),
         Notice::RunnerDiffers(differs) => runner_differs(differs),
         Notice::BuildDiffers { benchmarks, args } => {
@@ -488,8 +492,13 @@ fn advice(advice: &Advice) -> String {
 
 /// Why a verdict is unlikely, and which changes could be distinguished from the threshold.
 fn unlikely(unlikely: &Unlikely) -> String {
-    let Unlikely { benchmark, metric, limit, needed, reach, others } = unlikely;
-    let needed = needed.map(|time| format!("at this noise it would take about {}", roughly(time)));
+    let Unlikely { benchmark, metric, limit, most_pairs, needed, reach, others } = unlikely;
+    let (within, in_unit): (_, fn(f64) -> String) = match most_pairs {
+        Some(most) => (count(*most, "pair"), |pairs| count(pairs as u64, "pair")),
+        None => ("the limit".to_owned(), roughly),
+    };
+    let needed =
+        needed.map(|needed| format!("at this noise it would take about {}", in_unit(needed)));
     let needed = needed.unwrap_or("the change is too close to the threshold".to_owned());
     let reach = match reach {
         Some(reach) => format!(
@@ -502,7 +511,7 @@ fn unlikely(unlikely: &Unlikely) -> String {
     let more = format!("; also true of {}", count(*others as u64, "other verdict"));
     let others = if *others == 0 { "" } else { &more };
     format!(
-        "a verdict on `{metric}` of `{benchmark}` is unlikely within the limit: \
+        "a verdict on `{metric}` of `{benchmark}` is unlikely within {within}: \
          {needed}{reach}{others}"
     )
 }
@@ -544,6 +553,25 @@ mod tests {
             advice(&by_pairs),
             "5 undecided: a larger `--max-pairs` would probably decide 4 of 5"
         );
+    }
+
+    #[test]
+    fn what_makes_a_verdict_unlikely_is_counted_as_its_limit_is() {
+        let of = |most_pairs| {
+            unlikely(&Unlikely {
+                benchmark: "b".to_owned(),
+                metric: "wall_time".to_owned(),
+                limit: 0.02,
+                most_pairs,
+                needed: Some(120.0),
+                reach: None,
+                others: 0,
+            })
+        };
+        let about = "a verdict on `wall_time` of `b` is unlikely within";
+        let [time, pairs] = [of(None), of(Some(30))];
+        assert_eq!(time, format!("{about} the limit: at this noise it would take about 2m"));
+        assert_eq!(pairs, format!("{about} 30 pairs: at this noise it would take about 120 pairs"));
     }
 
     #[test]

@@ -202,6 +202,13 @@ fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
     assert!(unlikely.needed.is_none_or(|needed| needed > 200.0), "{unlikely:?}");
     let reach = unlikely.reach.unwrap();
     assert!((0.001..0.02).contains(&reach), "{reach}");
+    assert_eq!(unlikely.most_pairs, None);
+    // Fewer pairs are allowed than there is time for: then pairs are what it takes.
+    let mut told = Vec::new();
+    let plan = Plan { max_pairs: Some(30), ..plan(&[("wall_time", 0.02)]) };
+    noisy(&plan, 1.019, |experiment| told.extend(experiment.unlikely().cloned()));
+    assert_eq!(told[0].most_pairs, Some(30));
+    assert!(told[0].needed.is_none_or(|pairs| pairs >= 60.0 && pairs.fract() == 0.0), "{told:?}");
     // Far from it, or with time enough, nothing is said.
     assert_eq!(foreseen(100, 1.0), []);
     assert_eq!(foreseen(1_000_000, 1.01), []);

@@ -76,6 +76,8 @@ fn the_cache_says_that_it_is_one_and_is_found_through_links() {
     assert_eq!(scratch.cache.path(), root);
     let tag = std::fs::read_to_string(root.join("CACHEDIR.TAG")).unwrap();
     assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55\n"));
+    // In a working tree, it is no change.
+    assert_eq!(std::fs::read_to_string(root.join(".gitignore")).unwrap(), "*\n");
     let link = scratch.around().join("link");
     std::os::unix::fs::symlink(&root, &link).unwrap();
     std::fs::write(root.join("CACHEDIR.TAG"), "somebody's own").unwrap();

@@ -212,7 +212,8 @@ fn a_name_is_a_branch_then_one_of_origin_then_what_git_knows() {
     assert_eq!(at("name~1").unwrap(), main[1].to_string());
     scratch.point("refs/remotes/origin/far", main[2]);
     assert_eq!(at("far~2").unwrap(), main[0].to_string());
-    assert_eq!(at("far^{tree}").unwrap_err().to_string(), "could not read `far^{tree}`");
+    let error = at("far^{tree}").unwrap_err().to_string();
+    assert_eq!(error, "`far^{tree}` is not a commit, but a tree");
     // `HEAD` is this clone's, whatever branches are called.
     scratch.point("refs/remotes/origin/HEAD", main[0]);
     assert_eq!(at("HEAD").unwrap(), topic.to_string());
@@ -222,7 +223,13 @@ fn a_name_is_a_branch_then_one_of_origin_then_what_git_knows() {
     );
     let blob = scratch.git.blob(b"no commit").unwrap().to_string();
     let error = at(&blob).unwrap_err();
-    assert_eq!(error.to_string(), format!("could not read `{blob}`"));
+    assert_eq!(error.to_string(), format!("`{blob}` is not a commit, but a blob"));
+    assert_eq!(error.hint().as_deref(), Some("name a branch, a tag or a commit"));
+    let tree = scratch.git.find_commit(main[0]).unwrap().tree().unwrap();
+    let who = git2::Signature::now("A", "a@localhost").unwrap();
+    scratch.git.tag("of-a-tree", tree.as_object(), &who, "annotated", true).unwrap();
+    let error = at("of-a-tree").unwrap_err();
+    assert_eq!(error.to_string(), "`of-a-tree` is not a commit, but a tree");
     let name =
         |similar: Option<&str>| Absence::Name { similar: similar.map(str::to_owned), remote: None };
     let absence = |name: &str| match at(name) {
