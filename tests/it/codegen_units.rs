@@ -45,15 +45,30 @@ fn library(edited: usize, constant: u64) -> String {
 
 /// A repository whose head has another library.
 fn repo(head: &str) -> Repo {
-    repo_with(Repo::new("library"), "src/lib.rs", head)
+    repo_of(Repo::new("library"), &slept(), "src/lib.rs", head)
 }
 
-/// A repository whose head has another library, in this file.
-fn repo_with(repo: Repo, file: &str, head: &str) -> Repo {
-    // The longer a benchmark takes, the more time there is for tracing.
+/// A repository whose head has another library, which is a path dependency of a path dependency.
+fn repo_of_dependencies(head: &str) -> Repo {
+    let repo = Repo::new("library");
+    for (needing, needed) in [(".", "near"), ("near", "far")] {
+        let manifest = format!(
+            "[package]\nname = \"{needed}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"
+        );
+        repo.write(&format!("{needed}/Cargo.toml"), &manifest);
+        let to = if needing == "." { "near" } else { "../far" };
+        let dependency = format!("[dependencies]\n{needed} = {{ path = \"{to}\" }}\n\n");
+        let table = if needing == "." { "[[bench]]" } else { "[workspace]" };
+        repo.replace(&format!("{needing}/Cargo.toml"), table, &format!("{dependency}{table}"));
+        repo.write(&format!("{needing}/src/lib.rs"), &format!("pub use {needed}::*;\n"));
+    }
+    repo_of(repo, &slept(), "far/src/lib.rs", head)
+}
+
+/// The benchmarks, which take long: the longer, the more time there is for tracing.
+fn slept() -> String {
     let sleep = "std::thread::sleep(std::time::Duration::from_millis(5)); let noise";
-    let bench = bench(&more()).replace("let noise", sleep);
-    repo_of(repo, &bench, file, head)
+    bench(&more()).replace("let noise", sleep)
 }
 
 /// The benchmarks but the first.
@@ -101,7 +116,7 @@ const NOTICE: &str = "the workspace's crates are built with one codegen unit eac
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
-    let repo = repo(&library(EDITED, 1));
+    let repo = repo_of_dependencies(&library(EDITED, 1));
     let shown = repo.cbdr("compare main --dry-run").run().code(0).stdout;
     assert!(shown.contains("codegen-units  auto        default"), "{shown}");
     for again in ["cold", "warm"] {
@@ -174,35 +189,17 @@ fn what_was_warmed_up_slowly_is_only_listed_in_other_builds() {
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
-fn a_path_dependency_of_a_path_dependency_has_one_codegen_unit_too() {
-    let repo = Repo::new("library");
-    for (needing, needed) in [(".", "near"), ("near", "far")] {
-        let manifest = format!(
-            "[package]\nname = \"{needed}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n"
-        );
-        repo.write(&format!("{needed}/Cargo.toml"), &manifest);
-        let to = if needing == "." { "near" } else { "../far" };
-        let dependency = format!("[dependencies]\n{needed} = {{ path = \"{to}\" }}\n\n");
-        let table = if needing == "." { "[[bench]]" } else { "[workspace]" };
-        repo.replace(&format!("{needing}/Cargo.toml"), table, &format!("{dependency}{table}"));
-        repo.write(&format!("{needing}/src/lib.rs"), &format!("pub use {needed}::*;\n"));
-    }
-    let repo = repo_with(repo, "far/src/lib.rs", &library(EDITED, 1));
-    let object = compare(&repo, "");
-    assert_eq!(unaffected(&object), MANY, "{object}");
-}
-
-#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
-#[test]
 fn the_builds_of_the_profile_are_compared_if_one_codegen_unit_does_not_help() {
     // All benchmarks run the function that was edited.
     let repo = repo(&library(2, 2));
     let ran = pack(&repo, "").says("number of codegen units");
     ran.says("64 benchmarks to measure and 1 unaffected");
     // That is known from then on.
-    let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --format json")).run().code(0);
-    let object = said.never_says("number of codegen units").json();
-    assert_eq!(unaffected(&object), 0, "{object}");
+    let ran = pack(&repo, "").never_says("number of codegen units");
+    ran.says("64 benchmarks to measure and 1 unaffected");
+    let call =
+        "compare --packed ../packed --shard 1/16 --max-pairs 1 --samples ../1.csv --format json";
+    let object = repo.cbdr(call).run().code(0).json();
     assert!(!notices(&object).contains("codegen unit each"), "{}", notices(&object));
     // Few are measured in no time.
     let said = repo.cbdr(&format!("{CALL} --max-pairs 6 --filter f7")).run().code(0);

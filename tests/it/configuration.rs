@@ -83,7 +83,7 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
         &repo,
         "Cargo.toml",
         "[workspace.metadata.cbdr]\ncommand = \"true workspace\"\nthreshold = \"1%\"\n\
-         confidence = \"99.91%\"\nthresholds = { sys_time = \"11%\" }\nfail-on = [\"inconclusive\"]",
+         confidence = \"99.91%\"\nthresholds = { minor_faults = \"11%\" }\nfail-on = [\"inconclusive\"]",
     );
     let table = "[package.metadata.cbdr]\nthreshold = \"2%\"\nconfidence = \"99.92%\"\n\
                  thresholds = { max_rss = \"22%\" }";
@@ -98,11 +98,11 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
     let confidence = |object: &Value| object["settings"]["confidence"]["value"].clone();
     // The workspace alone, from its other member.
     let object = shown(&repo, "-p two");
-    let expected = [("wall_time", 0.01), ("sys_time", 0.11)];
+    let expected = [("wall_time", 0.01), ("minor_faults", 0.11)];
     assert_eq!(shown_gates(&object, 0), BTreeMap::from(expected));
     assert_eq!(confidence(&object), "99.91%");
     // The package over it, and what it leaves open from there.
-    let expected = BTreeMap::from([("wall_time", 0.02), ("sys_time", 0.11), ("max_rss", 0.22)]);
+    let expected = BTreeMap::from([("wall_time", 0.02), ("minor_faults", 0.11), ("max_rss", 0.22)]);
     let object = quick("-p one").code(102).json();
     assert_eq!(gates(&object["benchmarks"][0]), expected);
     assert_eq!(object["confidence"], 0.9992);
@@ -114,12 +114,12 @@ fn flags_win_over_the_package_and_the_package_over_the_workspace() {
     let flags = "-p one --threshold 4% --threshold max_rss=44% --confidence 99.94% \
                  --fail-on none";
     let object = quick(flags).code(0).never_says("differently").json();
-    let expected = [("wall_time", 0.04), ("sys_time", 0.11), ("max_rss", 0.44)];
+    let expected = [("wall_time", 0.04), ("minor_faults", 0.11), ("max_rss", 0.44)];
     assert_eq!(gates(&object["benchmarks"][0]), BTreeMap::from(expected));
     assert_eq!(object["confidence"], 0.9994);
     // Metrics that are named replace those of the table.
-    let object = shown(&repo, "-p two --metric cpu_time,sys_time");
-    let expected = BTreeMap::from([("cpu_time", 0.01), ("sys_time", 0.11)]);
+    let object = shown(&repo, "-p two --metric cpu_time,minor_faults");
+    let expected = BTreeMap::from([("cpu_time", 0.01), ("minor_faults", 0.11)]);
     assert_eq!(shown_gates(&object, 0), expected);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Repo, branch_with, path_with_binary, skipped, toolchain};
+use crate::support::{Cbdr, Repo, path_with_binary, skipped, toolchain};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -414,7 +414,14 @@ fn the_examples_for_agents_run_and_print_what_they_say() {
     }
     let scripts = scripts("docs/agents.md");
     let [brief, reading, events] = &scripts[..] else { panic!("{scripts:?}") };
-    let repo = branch_with("4_000_000");
+    let repo = Repo::new("steady");
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let table = "[package.metadata.cbdr]\nlayouts = \"off\"\n";
+    repo.write("Cargo.toml", &format!("{manifest}\n{table}"));
+    repo.commit("no layouts, which take long");
+    repo.branch("feature");
+    repo.replace("src/lib.rs", "500_000", "4_000_000");
+    repo.commit("slower");
     std::fs::write(repo.path().join(".git/info/exclude"), "*.json*\n").unwrap();
     assert_eq!(run(&repo, &format!("{brief}\necho $code")), "100\n");
     let printed = run(&repo, reading);

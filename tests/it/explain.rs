@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::meter::{has_objdump, has_perf, has_valgrind};
-use crate::support::{Cbdr, LIBTEST_NAMES, Repo, search_path, static_linking};
+use crate::support::{Cbdr, LIBTEST_NAMES, Repo, make_executable, search_path, static_linking};
 
 /// A repository whose benchmark calls a library in another package, and reports as its time
 /// what the library says. `base` and `head` are the library's; `configuration` is cargo's.
@@ -237,6 +237,23 @@ fn path_without(folder: &Path, missing: &[&str]) -> std::ffi::OsString {
     folder.into()
 }
 
+/// A perf that takes samples once for each side: it takes the real one a second to begin. Further
+/// runs are those of the program, with the same samples.
+const ONCE: &str = r#"#!/bin/sh
+for arg; do
+    [ "$last" != --output ] || output=$arg
+    case $arg in */base/*) side=base ;; */head/*) side=head ;; esac
+    last=$arg
+done
+if [ -e "KEPT.$side" ]; then
+    until [ "$1" = -- ]; do shift; done
+    shift
+    cp "KEPT.$side" "$output"
+    exec "$@"
+fi
+'PERF' "$@" && cp "$output" "KEPT.$side"
+"#;
+
 #[cfg(unix)]
 #[test]
 fn where_nothing_counts_instructions_samples_show_the_function() {
@@ -245,8 +262,14 @@ fn where_nothing_counts_instructions_samples_show_the_function() {
     }
     // Long enough for samples.
     let repo = timed(15_000);
-    let path = path_without(&repo.around().join("path"), &["valgrind"]);
-    // Once, since it takes perf a second to begin with each of ten samplings.
+    let path = repo.around().join("path");
+    path_without(&path, &["valgrind", "perf"]);
+    let usual = std::env::split_paths(search_path()).map(|folder| folder.join("perf"));
+    let perf = usual.into_iter().find(|perf| perf.is_file()).unwrap();
+    let kept = repo.around().join("kept").display().to_string();
+    let script = ONCE.replace("PERF", perf.to_str().unwrap()).replace("KEPT", &kept);
+    std::fs::write(path.join("perf"), script).unwrap();
+    make_executable(&path.join("perf"));
     let call = "compare main --harness libtest --layouts off --seed 5 --filter print --explain \
                 --format json --report ../page.html";
     let object = repo.cbdr(call).env("PATH", &path).run().code(100).json();

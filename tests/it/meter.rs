@@ -40,7 +40,8 @@ pub(crate) fn has_objdump() -> bool {
 pub(crate) fn has_perf() -> bool {
     let folder = crate::support::scratch();
     let mut perf = std::process::Command::new("perf");
-    perf.args(["record", "--event", "task-clock:u", "--output"]).arg(folder.path().join("data"));
+    perf.args(["record", "--no-bpf-event", "--no-buildid", "--event", "task-clock:u", "--output"]);
+    perf.arg(folder.path().join("data"));
     let output = perf.args(["--", "true"]).output();
     let can = output.is_ok_and(|output| output.status.success());
     if !can {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Repo};
+use crate::support::{ONE_PAIR, Ran, Repo};
 use crate::unaffected::{bench, status};
 
 /// What the first benchmark calls, and code that does not run.
@@ -101,8 +101,8 @@ fn write_code(repo: &Repo, all: &[(&str, &str)]) {
 }
 
 fn compare(repo: &Repo, args: &str) -> Ran {
-    let call = "compare main --harness libtest --seed 5 --layouts off --max-pairs 6 --threshold 900% --format json";
-    repo.cbdr(&format!("{call} {args}")).run().code(0)
+    let call = "compare main --harness libtest --seed 5 --layouts off --format json";
+    repo.cbdr(&format!("{call} {ONE_PAIR} {args}")).run().code(0)
 }
 
 /// Makes a link in the working tree.
@@ -244,8 +244,9 @@ fn an_unchanged_program_has_time_to_open_what_differs() {
     repo.branch("feature");
     repo.write("data.txt", "more");
     repo.commit("head");
-    let call = "compare main --harness divan --seed 5 --layouts off --max-pairs 6 --threshold 900%";
-    repo.cbdr(call).run().code(0).says("measured anyway: it opens `data.txt`, which differs");
+    let call = "compare main --harness divan --seed 5 --layouts off";
+    let ran = repo.cbdr(&format!("{call} {ONE_PAIR}")).run();
+    ran.code(0).says("measured anyway: it opens `data.txt`, which differs");
 }
 
 /// A benchmark whose first run takes longer than any limit.

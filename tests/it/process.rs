@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use crate::support::Repo;
 use crate::support::live::{assert_gone, heed_signals, noting};
+use crate::support::{Repo, make_executable};
 
 /// How long to wait for something, on the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -566,37 +566,40 @@ fn the_harness_is_not_in_the_memory_of_a_small_program() {
 
 #[test]
 fn what_prints_without_end_is_ended_and_the_error_names_it() {
-    let endless = "exec yes";
-    let stage = Stage::new(&format!("{endless} >&2\n"));
+    let stage = Stage::new("exec yes >&2\n");
     let error = "printed more than 256 MiB: `sh run.sh`";
-    let says = "hint: make it print less";
-    stage.compare("").run().code(101).says(error).says(says);
-    let stage = Stage::new(endless);
+    stage.compare("").run().code(101).says(error).says("hint: make it print less");
+    // To files with a hole, as large, which cost nothing.
+    let endless = |to: u8| format!("truncate -s 257M /dev/fd/{to}; echo y >&{to}; exec sleep 1000");
+    let stage = Stage::new(&endless(1));
     let error = "of `sh` printed more than 256 MiB: `sh run.sh`";
     stage.compare("--harness json").run().code(101).says(error);
     stage.compare("--check-output --warmup 0").run().code(101).says(error);
-    // Output that is not kept may have any length; the timeout ends the program.
-    stage.compare("--run-timeout 1s").run().code(101).says("ran longer than 1s");
     let stage = Stage::new("true\n");
+    let hook = stage.repo.around().join("endless.sh");
+    std::fs::write(&hook, endless(1)).unwrap();
+    let endless_hook = format!("sh {}", hook.display());
     for hook in ["prepare", "setup", "cleanup"] {
         let ran = stage
             .compare("--max-pairs 6 --threshold 900%")
-            .args([format!("--{hook}"), "yes".into()]);
+            .args([format!("--{hook}"), endless_hook.clone()]);
         let ran = ran.run().code(101).says(&format!("`{hook}` of the "));
-        ran.says("printed more than 256 MiB: `yes`");
+        ran.says(&format!("printed more than 256 MiB: `{endless_hook}`"));
     }
-    let ran = stage.repo.cbdr("sample").args(["a:sh -c 'yes >&2'"]).run().code(101);
-    ran.says("`a` printed more than 256 MiB");
+    let call = stage.repo.cbdr("sample").args([format!("a:sh -c '{}'", endless(2))]);
+    call.run().code(101).says("`a` printed more than 256 MiB");
     // A tool that the comparison uses.
     let bin = stage.repo.around().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("cargo"), "#!/bin/sh\nexec yes\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(bin.join("cargo"), mode).unwrap();
+    std::fs::write(bin.join("cargo"), format!("#!/bin/sh\n{}\n", endless(1))).unwrap();
+    make_executable(&bin.join("cargo"));
     let usual = std::env::var_os("PATH").unwrap();
     let path = std::iter::once(bin).chain(std::env::split_paths(&usual));
     let cbdr = stage.repo.cbdr("compare main").env("PATH", std::env::join_paths(path).unwrap());
     cbdr.run().code(101).says("error: `cargo metadata").says("printed more than 256 MiB in `");
+    // Output that is not kept may have any length; the timeout ends the program.
+    let stage = Stage::new("exec yes\n");
+    stage.compare("--run-timeout 300ms").run().code(101).says("ran longer than 300ms");
 }
 
 #[test]

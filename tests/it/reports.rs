@@ -40,7 +40,8 @@ fn hostile_samples(folder: &Path) -> Cbdr {
 #[test]
 fn a_comment_has_its_marker_its_table_and_no_mention() {
     let repo = hostile();
-    let ran = repo.cbdr(&format!("compare main {PRINTED} --format markdown")).run().code(100);
+    let call = format!("compare main {PRINTED} --explain=never --format markdown");
+    let ran = repo.cbdr(&call).run().code(100);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines[0], "<!-- cargo-cbdr -->");
     assert!(

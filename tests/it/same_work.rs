@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::Repo;
+use crate::support::{ONE_PAIR, Repo};
 
 /// A benchmark that writes what it is made of into the file that `MADE`
 /// names: the library's word, its own, and that of a module beside it.
@@ -33,7 +33,7 @@ fn repo() -> Repo {
 fn made(repo: &Repo, args: &str) -> (BTreeSet<String>, String) {
     let log = repo.around().join("made");
     let _ = std::fs::remove_file(&log);
-    let args = format!("compare main --max-pairs 6 --threshold 900% --layouts off {args}");
+    let args = format!("compare main {ONE_PAIR} --layouts off {args}");
     let ran = repo.cbdr(&args).env("MADE", &log).run().code(0);
     let made = std::fs::read_to_string(&log).unwrap();
     (made.lines().map(str::to_owned).collect(), ran.stderr)

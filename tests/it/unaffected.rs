@@ -3,7 +3,9 @@
 
 use serde_json::Value;
 
-use crate::support::{LIBTEST_NAMES, RELEASES, Random, Repo, Variables, setting, toolchain};
+use crate::support::{
+    LIBTEST_NAMES, ONE_PAIR, RELEASES, Random, Repo, Variables, setting, toolchain,
+};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
@@ -49,6 +51,11 @@ fn repo(base: &str, head: &str) -> Repo {
 
 fn compare(repo: &Repo, args: &str) -> Value {
     repo.commit("head");
+    compare_again(repo, args)
+}
+
+/// As the last time, of the same commits.
+fn compare_again(repo: &Repo, args: &str) -> Value {
     let call = "compare main --harness libtest --seed 5 --layouts off --format json";
     repo.cbdr(&format!("{call} {args}")).run().code(0).json()
 }
@@ -172,7 +179,7 @@ fn another_version_alone_touches_nothing(release: Variables) {
     }
     // With a change, that counts, and where two methods are exchanged.
     repo.write("src/lib.rs", &library(true));
-    let object = compare(&repo, "--max-pairs 6 --threshold 900%");
+    let object = compare(&repo, ONE_PAIR);
     assert_eq!(status(&object, "one"), "unaffected");
     for (name, ..) in changes {
         assert_eq!(status(&object, name), "compared", "{name}: {object}");
@@ -215,9 +222,8 @@ fn what_the_loader_prepares_counts_where_the_process_is_measured() {
     for (count, expected) in [(30, "unaffected"), (2000, "compared")] {
         repo.write("src/lib.rs", &library(count));
         repo.commit("head");
-        let call =
-            "compare main --harness plain --seed 5 --layouts off --format json --max-pairs 6";
-        let object = repo.cbdr(&format!("{call} --threshold 900%")).run().code(0).json();
+        let call = "compare main --harness plain --seed 5 --layouts off --format json";
+        let object = repo.cbdr(&format!("{call} {ONE_PAIR}")).run().code(0).json();
         assert_eq!(status(&object, "work"), expected, "{object}");
     }
 }
@@ -371,7 +377,7 @@ fn whatever_way_it_is_seen(release: Variables) {
     repo.write("src/lib.rs", &library(true));
     repo.write("data.txt", "more");
     repo.write("new.txt", "new");
-    let object = compare(&repo, "--max-pairs 6 --threshold 900%");
+    let object = compare(&repo, ONE_PAIR);
     assert_eq!(status(&object, "one"), "unaffected");
     for name in names {
         assert_eq!(status(&object, name), "compared", "{name}: {object}");
@@ -394,7 +400,7 @@ unsafe impl GlobalAlloc for Counted {
 #[test]
 fn another_allocator_is_run_by_every_benchmark() {
     let repo = repo(ALLOCATOR, &ALLOCATOR.replace("System.alloc(", "System.alloc_zeroed("));
-    assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), BOTH);
+    assert_eq!(statuses(&compare(&repo, ONE_PAIR)), BOTH);
 }
 
 /// What one short run does not do, and others may: with more iterations, or with other random
@@ -426,7 +432,7 @@ fn what_a_benchmark_does_only_in_other_runs_is_not_seen() {
     repo.commit("base");
     repo.branch("feature");
     repo.write("src/lib.rs", &format!("{LIBRARY}{RARE}").replace("mul(13)", "mul(17)"));
-    let object = compare(&repo, "--max-pairs 6 --threshold 900%");
+    let object = compare(&repo, ONE_PAIR);
     for name in ["one", "often", "seeded"] {
         assert_eq!(status(&object, name), "unaffected", "{name}");
     }
@@ -479,7 +485,7 @@ fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() 
         repo.commit("base");
         repo.branch(&format!("feature-{number}"));
         repo.write("benches/work.rs", &base.replace(old, new));
-        let object = compare(&repo, "--max-pairs 6 --threshold 900% --codegen-units 1");
+        let object = compare(&repo, &format!("{ONE_PAIR} --codegen-units 1"));
         let names = ["one", "two", "three"];
         let found: Vec<_> =
             names.iter().take(expected.len()).map(|name| status(&object, name)).collect();
@@ -488,8 +494,8 @@ fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() 
             // What no benchmark of a machine enters, another one's does.
             let measured = ["1/2", "2/2"].map(|shard| {
                 let call =
-                    format!("--max-pairs 6 --codegen-units 1 --shard {shard} --samples ../rows");
-                compare(&repo, &call)["benchmarks"].as_array().unwrap().clone()
+                    format!("--max-pairs 1 --codegen-units 1 --shard {shard} --samples ../rows");
+                compare_again(&repo, &call)["benchmarks"].as_array().unwrap().clone()
             });
             let measured = measured.iter().flatten().filter(|one| one["status"] == "compared");
             assert_eq!(measured.map(|one| &one["name"]).collect::<Vec<_>>(), ["three"]);
@@ -551,14 +557,14 @@ fn code_in_other_languages_counts_as_any_other() {
         let names = ["one", "in_c", "after", "in_assembly", "of_text"].into_iter();
         names.filter(|name| status(object, name) == "compared").collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(measured(&compare(&repo, "--max-pairs 6 --threshold 900%")), "in_c");
+    assert_eq!(measured(&compare(&repo, ONE_PAIR)), "in_c");
     // A string of wide characters, behind the first byte that is zero.
     repo.write("work.c", &IN_C.replace("ab", "ac"));
-    assert_eq!(measured(&compare(&repo, "--max-pairs 6 --threshold 900%")), "of_text");
+    assert_eq!(measured(&compare(&repo, ONE_PAIR)), "of_text");
     repo.write("work.c", IN_C);
     repo.write("src/lib.rs", &format!("{LIBRARY}{CALLS}").replace("rdi + 5", "rdi + 6"));
     // What is no section of its own is code that anything may run.
-    let all = measured(&compare(&repo, "--max-pairs 6 --threshold 900%"));
+    let all = measured(&compare(&repo, ONE_PAIR));
     assert!(["in_assembly", "one in_c after in_assembly of_text"].contains(&&*all), "{all}");
 }
 
@@ -783,8 +789,8 @@ fn of_random_programs_only_benchmarks_that_find_the_same_are_unaffected() {
                 repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
             }
         }
-        let unaffected = compare(&repo, "--max-pairs 6 --threshold 900%");
-        let all = compare(&repo, "--max-pairs 6 --threshold 900% --measure-all");
+        let unaffected = compare(&repo, ONE_PAIR);
+        let all = compare(&repo, &format!("{ONE_PAIR} --measure-all"));
         if all["verdict"] == "identical" {
             continue;
         }
@@ -829,7 +835,7 @@ fn a_dynamic_library_is_seen(release: Variables) {
     repo.commit("base");
     repo.branch("feature");
     repo.write("shared/src/lib.rs", &work.replace('9', "13"));
-    assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), BOTH);
+    assert_eq!(statuses(&compare(&repo, ONE_PAIR)), BOTH);
 }
 
 /// Executes the program again without randomized addresses, as some harnesses do.
@@ -853,5 +859,5 @@ fn what_executes_itself_again_is_measured() {
     repo.commit("base");
     repo.branch("feature");
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace('9', "13"));
-    assert_eq!(statuses(&compare(&repo, "--max-pairs 6 --threshold 900%")), BOTH);
+    assert_eq!(statuses(&compare(&repo, ONE_PAIR)), BOTH);
 }

@@ -201,7 +201,7 @@ impl Case {
         let case = |(number, bundle): (usize, Vec<&'static Mechanism>)| {
             let mut case = Case::of(&bundle, bundle.len(), &mut random);
             case.seed = (seed, number as u64);
-            case.profile = vec!["opt-level = 1"];
+            case.profile = vec!["opt-level = 1", "codegen-units = 1"];
             case.edits = if number % 2 == 0 { vec![Edit::Idle] } else { Vec::new() };
             case.is_timed = bundle[0].kind == Kind::Length;
             case.is_warm = false;

@@ -19,8 +19,8 @@ const ALL: &str = "--measure-all --always-run --filter";
 /// Long enough for what happens late in a run. Nothing else needs it.
 const LONG: &str = "-- --measurement-time 0.3 --warm-up-time 0.1";
 
-/// Too few pairs for a verdict.
-const BRIEFLY: &str = "--max-pairs 6 --warmup 0";
+/// A single pair, as only a shard may have: too few for a verdict.
+const BRIEFLY: &str = "--shard 1/1 --max-pairs 1 --warmup 0 --samples";
 
 /// What became of a benchmark that is slower.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub fn judge(case: &Case, folder: &Path, program: &Path, path: &OsStr) -> Report
     if case.is_warm {
         call("cache", "--head harmless");
     }
-    let outcome = call("cache", if case.is_brief { BRIEFLY } else { "" });
+    let outcome = call("cache", &brevity(case, folder));
     let mut report = Report::default();
     for member in &case.members {
         let mechanism = member.mechanism;
@@ -100,6 +100,12 @@ pub fn judge(case: &Case, folder: &Path, program: &Path, path: &OsStr) -> Report
     report
 }
 
+/// The words of a call that make it brief if the case is.
+fn brevity(case: &Case, folder: &Path) -> String {
+    let samples = folder.join("samples.csv");
+    if case.is_brief { format!("{BRIEFLY} {}", samples.display()) } else { String::new() }
+}
+
 /// The words of a call that measures the benchmark of a mechanism.
 fn measured(mechanism: &Mechanism) -> String {
     let long = if mechanism.kind == Kind::Length { LONG } else { "" };
@@ -121,7 +127,7 @@ fn reproduction(case: &Case, folder: &Path, program: &Path, report: &Report) -> 
     if case.is_warm {
         text += &call("cache", "--head harmless");
     }
-    text += &call("cache", if case.is_brief { BRIEFLY } else { "" });
+    text += &call("cache", &brevity(case, folder));
     let passed = report.slower.iter().filter(|(_, answer)| *answer != Answer::Found);
     text + &passed.map(|(one, _)| call("cache-of-all", &measured(one))).collect::<String>()
 }

@@ -561,6 +561,10 @@ pub(crate) fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
 
+/// Measures a single pair, as only a shard may, here one of one. What is not about verdicts needs no
+/// more.
+pub(crate) const ONE_PAIR: &str = "--shard 1/1 --max-pairs 1 --samples ../one-pair.csv";
+
 /// The beginning of the `main` of a benchmark that is recognised as one of libtest: `names` are
 /// those that it is to run, or none for all. It is compiled so often that it does without
 /// iterators.
