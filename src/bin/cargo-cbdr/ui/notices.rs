@@ -28,11 +28,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
     let (is, it, its) = (of.or("is", "are"), of.or("it", "them"), of.its());
     match notice {
         Notice::DirtyTree { files } => dirty_tree(*files),
-        Notice::NothingToCompare { base } => format!(
-            "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
-                 compare HEAD~1` compares with the previous commit, and `--dirty` measures \
-                 uncommitted changes"
-        ),
+        Notice::NothingToCompare { base, is_named } => nothing_to_compare(base, *is_named),
         Notice::MergeRef { base } => format!(
             "`{base}` is not in this clone; the head is a merge commit, so its first parent is \
              used as the base"
@@ -223,6 +219,17 @@ fn only_short(benchmarks: usize, example: &str, length: f64) -> String {
 fn and_others(benchmarks: usize, example: &str) -> String {
     let others = count(benchmarks as u64 - 1, "other benchmark");
     if benchmarks == 1 { format!("`{example}`") } else { format!("`{example}` and {others}") }
+}
+
+fn nothing_to_compare(base: &str, is_named: bool) -> String {
+    let advice = match is_named {
+        true => "choose an earlier base, such as the commit before the head",
+        false => {
+            "`cargo cbdr compare HEAD~1` compares with the previous commit, and `--dirty` measures \
+             uncommitted changes"
+        }
+    };
+    format!("nothing to compare: the head has no commits that `{base}` lacks; {advice}")
 }
 
 fn policy_differs(keys: &[String], from: Side) -> String {
