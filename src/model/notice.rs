@@ -31,8 +31,8 @@ pub struct ChangedFunction {
 pub enum Notice {
     /// The working tree has uncommitted changes, which were not measured.
     DirtyTree { files: usize },
-    /// The head is the base.
-    NothingToCompare { base: String },
+    /// The head, which an option may name, is the base.
+    NothingToCompare { base: String, is_named: bool },
     /// BASE is not in this clone; the merge commit's first parent is used instead.
     MergeRef { base: String },
     /// The tables of the two sides differ in settings that decide.

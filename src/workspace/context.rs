@@ -102,7 +102,8 @@ impl<'a> PrepareContext<'a> {
                 let hint = "commit the changes, or compare the working tree as it is: `--dirty`";
                 return Err(git::Error::refused(what, hint).into());
             }
-            self.notice(Notice::NothingToCompare { base });
+            let is_named = self.request.head.is_some();
+            self.notice(Notice::NothingToCompare { base, is_named });
             return Ok(true);
         }
         if let Some(files) = uncommitted {

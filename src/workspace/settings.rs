@@ -6,6 +6,7 @@ use super::Request;
 use crate::error::Error;
 use crate::exec::meter::is_size;
 use crate::model::outcome::Policy;
+use crate::model::side::Side;
 use crate::settings;
 use crate::settings::choice::Choice;
 use crate::settings::options::{Benchmark, limits};
@@ -42,7 +43,7 @@ pub(super) fn of_table(
     table: Table,
     benchmarks: Vec<Benchmark>,
 ) -> Result<Settings, Error> {
-    let (policy, limits) = limits(&table)?;
+    let (policy, limits) = limits(&table).map_err(|error| error.of(Side::Head))?;
     let settings = Settings { benchmarks, policy, limits, table };
     check_pairs(request, &settings)?;
     Ok(settings)

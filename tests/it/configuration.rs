@@ -234,6 +234,13 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     let ran = refused("[package.metadata.cbdr]\nthreshold = \"2\"");
     ran.says("error: invalid threshold `2`: a percentage is written with its sign, such as `2%`")
         .says("(in the configuration of the head)");
+    refused("[package.metadata.cbdr]\nconfidence = \"95\"");
+    let ran = repo.cbdr("compare HEAD").run().code(101);
+    ran.says("error: invalid confidence `95`").says("(in the configuration of the head)");
+    // What only a flag makes wrong is a mistake in the command line.
+    refused("[package.metadata.cbdr]\nwarn = \"3%\"");
+    repo.cbdr("compare main --threshold 4% --dry-run").run().code(0);
+    repo.cbdr("compare main --threshold 4% --warn 5%").run().code(2).says("invalid warn `5%`");
     let ran = refused("[package.metadata.cbdr]\nharness = \"criteron\"");
     ran.says("error: invalid harness `criteron`: it must be plain, json, criterion,");
     let ran = refused(

@@ -103,7 +103,7 @@ fn a_link_in_the_way_is_not_written_through() {
 #[test]
 fn a_command_has_no_sources_to_lay_over() {
     let repo = repo();
-    let ran = repo.cbdr("compare main --command true --bench-from head").run().code(101);
+    let ran = repo.cbdr("compare main --command true --bench-from head").run().code(2);
     ran.says("invalid bench-from `head`: the benchmark sources of a command are not known");
 }
 

@@ -66,7 +66,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_599),
+    ("bin", 9_605),
     ("engine", 2_554),
     ("error", 125),
     ("exec", 6_608),
@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 2_024),
     ("settings", 1_786),
     ("stats", 2_310),
-    ("workspace", 10_787),
+    ("workspace", 10_791),
 ];
 
 fn root() -> PathBuf {

@@ -257,7 +257,8 @@ pub(in crate::workspace) fn start_of(name: &str) -> &str {
 pub(super) fn head_commit(repository: &Repository) -> Result<git2::Commit<'_>, Error> {
     let head = repository.head().map_err(|error| match error.code() {
         ErrorCode::UnbornBranch | ErrorCode::NotFound => {
-            Error::refused("the repository has no commits yet".to_owned(), "commit something first")
+            let hint = "commit something first, or name a branch that has some: `--head REV`";
+            Error::refused("HEAD has no commits yet".to_owned(), hint)
         }
         _ => Error::git("read", "HEAD")(error),
     })?;

@@ -23,11 +23,16 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "the changes of {} in the working tree are not measured (`--dirty` measures them)",
             count(*files as u64, "file")
         ),
-        Notice::NothingToCompare { base } => format!(
-            "nothing to compare: the head has no commits that `{base}` lacks; `cargo cbdr \
-                 compare HEAD~1` compares with the previous commit, and `--dirty` measures \
-                 uncommitted changes"
-        ),
+        Notice::NothingToCompare { base, is_named } => {
+            let advice = match is_named {
+                true => "choose an earlier base, such as the commit before the head",
+                false => {
+                    "`cargo cbdr compare HEAD~1` compares with the previous commit, and `--dirty` \
+                     measures uncommitted changes"
+                }
+            };
+            format!("nothing to compare: the head has no commits that `{base}` lacks; {advice}")
+        }
         Notice::MergeRef { base } => format!(
             "`{base}` is not in this clone; the head is a merge commit, so its first parent is \
              used as the base"

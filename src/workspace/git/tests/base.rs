@@ -254,7 +254,7 @@ fn without_a_name_it_is_head_by_the_name_of_its_branch() {
     assert_eq!(at().unwrap(), ("HEAD".into(), main[0].to_string()));
     let empty = Scratch::new();
     let error = empty.open().at(None).unwrap_err();
-    assert_eq!(error.to_string(), "the repository has no commits yet");
+    assert_eq!(error.to_string(), "HEAD has no commits yet");
     assert!(matches!(empty.open().at(Some("HEAD")), Err(Error::Unknown { .. })));
     // A branch whose commit is not there has one all the same.
     scratch.git.set_head("refs/heads/topic").unwrap();
