@@ -1,11 +1,11 @@
 //! What is done right before a run, and the user's commands around runs.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Context;
-use crate::error::Error;
-use crate::exec::error::ExecError;
-use crate::exec::process::{Command, Isolation, Sink, stderr_tail};
+use crate::error::{Error, Failure};
+use crate::exec::process::{Command, FailedRun, Isolation, Sink};
 use crate::exec::system::is_pipe;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Hooks};
@@ -39,7 +39,7 @@ pub(crate) struct RunHooks {
     /// A command with the environment and the folder of the side's runs.
     template: Command,
     output: PathBuf,
-    stdin: Option<PathBuf>,
+    stdin: Option<OsString>,
 }
 
 impl RunHooks {
@@ -70,7 +70,7 @@ impl RunHooks {
         context: Context<'_>,
     ) -> Result<(), Error> {
         self.run(Hook::Prepare, benchmark, context)?;
-        self.stdin.as_deref().map_or(Ok(()), check_readable)
+        self.stdin.as_ref().map_or(Ok(()), |path| check_readable(Path::new(path)))
     }
 
     /// Runs a command of the user, if there is one.
@@ -85,17 +85,13 @@ impl RunHooks {
         fs_err::write(&self.output, "").map_err(Error::io("empty", &self.output))?;
         let argv = words.iter().map(Into::into).collect();
         let command = Command { argv, ..self.template.clone() };
-        let outcome = context.helper.run(&command, context.interrupt)?;
-        let Some(fault) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
-        Err(ExecError::Hook {
-            side: self.side,
-            hook,
-            benchmark: benchmark.name.clone(),
-            fault,
-            command: command.shown(),
-            stderr: stderr_tail(&self.output),
-        }
-        .into())
+        let ran = context.helper.run(&command, context.interrupt)?.check(&command);
+        ran.map_err(|FailedRun { fault, command, stderr }| {
+            let (side, name) = (self.side, &benchmark.name);
+            let what = format!("`{hook}` of the {side} of `{name}` {fault}: `{command}`");
+            let help = fault.help("", "run the command by hand to see why it fails");
+            Failure::with(what, help).of_output(stderr).into()
+        })
     }
 }
 
@@ -105,7 +101,9 @@ impl RunHooks {
 fn check_readable(path: &Path) -> Result<(), Error> {
     let metadata = path.metadata().map_err(Error::io("open", path))?;
     if is_pipe(&metadata) {
-        return Err(ExecError::Pipe(path.to_owned()).into());
+        let path = path.display();
+        let what = format!("`{path}` is a pipe, but every run has to read it from the beginning");
+        return Err(Failure::new(what, "write it to a file first, and use that file").into());
     }
     fs_err::File::open(path).map(drop).map_err(Error::io("open", path))
 }
