@@ -24,7 +24,7 @@ pub trait Advise: StdError + Send + Sync {
 }
 
 /// What the user can do about an error.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Help {
     /// It follows from the error, whatever its cause.
     Hint(String),
@@ -44,6 +44,48 @@ impl Help {
     /// The hint if there is one, else the next step.
     pub(crate) fn of(hint: Option<String>, next_step: &str) -> Option<Self> {
         Some(hint.map_or_else(|| Help::NextStep(next_step.to_owned()), Help::Hint))
+    }
+}
+
+/// An error that nobody tells apart from others: what went wrong with which thing, and what helps.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(crate) struct Failure {
+    what: String,
+    help: Option<Help>,
+    output: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Failure {
+    /// One with a step that helps unless the cause is an exhausted resource.
+    pub(crate) fn new(what: impl Into<String>, next_step: impl Into<String>) -> Self {
+        Failure::with(what, Help::next_step(next_step))
+    }
+
+    /// One with any help.
+    pub(crate) fn with(what: impl Into<String>, help: Option<Help>) -> Self {
+        Failure { what: what.into(), help, output: String::new(), source: None }
+    }
+
+    /// The same, of a program with this end of its standard error.
+    pub(crate) fn of_output(self, output: impl Into<String>) -> Self {
+        Failure { output: output.into(), ..self }
+    }
+
+    /// The same with its cause.
+    pub(crate) fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Failure { source: Some(source.into()), ..self }
+    }
+}
+
+impl Advise for Failure {
+    fn advice(&self) -> Option<Help> {
+        self.help.clone()
+    }
+
+    fn child_output(&self) -> Option<&str> {
+        Some(&self.output)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::process::{self, Command, Exit, RunError, RunFault};
-use super::{harness, meter};
-use crate::error::{Advise, Error, Help};
+use super::harness;
+use super::process::{Command, Exit, FailedRun, RunError, RunFault};
+use crate::error::{Advise, Error, Failure, Help};
 use crate::model::side::Side;
 
 /// Why a run, or its result, can't be used.
@@ -13,16 +13,10 @@ use crate::model::side::Side;
 pub(crate) enum ExecError {
     #[error("`{command}` failed in `{}`: it {exit}", .folder.display())]
     Tool { command: String, folder: PathBuf, exit: Exit, stderr: String },
-    #[error("`{}` is a pipe, but every run has to read it from the beginning", .0.display())]
-    Pipe(PathBuf),
-    #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
-    Benchmark { side: Side, benchmark: String, fault: RunFault, command: String, stderr: String },
+    #[error("the {side} of `{benchmark}` {}: `{}`", .run.fault, .run.command)]
+    Benchmark { side: Side, benchmark: String, run: FailedRun },
     #[error("could not start the {side} of `{benchmark}`: `{command}`")]
     Start { side: Side, benchmark: String, command: String, source: io::Error },
-    #[error(
-        "could not open the standard input of the {side} of `{benchmark}`: `{}`", .path.display()
-    )]
-    Stdin { side: Side, benchmark: String, path: PathBuf, source: io::Error },
     #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
     Output {
         side: Side,
@@ -32,19 +26,6 @@ pub(crate) enum ExecError {
         output: String,
         source: harness::Error,
     },
-    #[error("`{benchmark}` can't be measured: the results of {harness} can't be read")]
-    UnusableHarness { benchmark: String, harness: &'static str },
-    #[error("`{hook}` of the {side} of `{benchmark}` {fault}: `{command}`")]
-    Hook {
-        side: Side,
-        hook: &'static str,
-        benchmark: String,
-        fault: RunFault,
-        command: String,
-        stderr: String,
-    },
-    #[error("`{benchmark}` can't be run as requested")]
-    Isolation { benchmark: String, source: process::IsolationError },
 }
 
 impl Advise for ExecError {
@@ -54,42 +35,16 @@ impl Advise for ExecError {
             Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
-            Self::Pipe(_) => Help::next_step("write it to a file first, and use that file"),
             Self::Start { .. } => Help::next_step(NOT_STARTED),
-            Self::Stdin { .. } => Help::next_step(
-                "name a file that both sides have in the package's folder, or one outside of the \
-                 repository by its absolute path",
+            Self::Benchmark { run, .. } => run.fault.help(
+                &run.stderr,
+                "run it at that commit, by `cargo bench` or by hand: a benchmark has to exit with \
+                 code 0",
             ),
-            Self::Benchmark { fault, stderr, .. } => {
-                let hint = fault.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
-                Help::of(
-                    hint.or_else(|| harness::advice(stderr)),
-                    "run it at that commit, by `cargo bench` or by hand: a benchmark has to exit \
-                     with code 0",
-                )
-            }
             Self::Output { .. } => Help::hint(
                 "set `--harness` to the format that the benchmark prints; `plain` measures the \
                  process",
             ),
-            Self::UnusableHarness { .. } => Help::next_step(
-                "choose another target with `--bench`, `--example` or `--command`; a bench target \
-                 with criterion or divan, or one that prints JSON (`--harness json`), can be \
-                 measured",
-            ),
-            Self::Hook { fault, .. } => Help::of(
-                fault.hint().map(str::to_owned),
-                "run the command by hand to see why it fails",
-            ),
-            Self::Isolation { source: process::IsolationError::Cpu(..), .. } => {
-                let cpus: Vec<String> =
-                    process::allowed_cpus().iter().map(u16::to_string).collect();
-                let cpus = cpus.join(", ");
-                Help::hint(format!("choose a processor that this process may use: {cpus}"))
-            }
-            Self::Isolation { .. } => {
-                Help::next_step("leave out that option, or run with the permissions that it needs")
-            }
         }
     }
 
@@ -97,13 +52,8 @@ impl Advise for ExecError {
         match self {
             Self::Output { output: text, .. }
             | Self::Tool { stderr: text, .. }
-            | Self::Benchmark { stderr: text, .. }
-            | Self::Hook { stderr: text, .. } => Some(text),
-            Self::Pipe(_)
-            | Self::Start { .. }
-            | Self::Stdin { .. }
-            | Self::UnusableHarness { .. }
-            | Self::Isolation { .. } => None,
+            | Self::Benchmark { run: FailedRun { stderr: text, .. }, .. } => Some(text),
+            Self::Start { .. } => None,
         }
     }
 }
@@ -124,9 +74,25 @@ pub(crate) fn of_side(error: Error, side: Side, benchmark: &str, command: &Comma
     ExecError::Start { side, benchmark, command, source }.into()
 }
 
+/// The error for a harness that was recognised but can't be used.
+pub(crate) fn unusable_harness(benchmark: &str, harness: &str) -> Failure {
+    let what = format!("`{benchmark}` can't be measured: the results of {harness} can't be read");
+    Failure::new(
+        what,
+        "choose another target with `--bench`, `--example` or `--command`; a bench target with \
+         criterion or divan, or one that prints JSON (`--harness json`), can be measured",
+    )
+}
+
 impl RunFault {
-    /// What to do about a fault that is not the program's own failure.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
+    /// What to do about it: what a fault that is not the program's own or its standard error
+    /// tells, else the next step.
+    pub(crate) fn help(&self, stderr: &str, next_step: &str) -> Option<Help> {
+        let hint = self.hint().or_else(|| port_hint(stderr)).map(str::to_owned);
+        Help::of(hint.or_else(|| harness::advice(stderr)), next_step)
+    }
+
+    fn hint(&self) -> Option<&'static str> {
         match self {
             RunFault::Exit(exit) if exit.to_string().contains("SIGILL") => Some(
                 "this processor may lack instructions that it was built for, as with `-C \
@@ -153,7 +119,7 @@ pub(crate) fn lacks_toolchain(stderr: &str) -> bool {
 
 /// What to do if a program reports that its address is in use: in the system's words
 /// (EADDRINUSE), or in those of a language's library.
-pub(crate) fn port_hint(stderr: &str) -> Option<&'static str> {
+fn port_hint(stderr: &str) -> Option<&'static str> {
     let words = ["Address already in use", "AddrInUse", "EADDRINUSE"];
     words.iter().any(|words| stderr.contains(words)).then_some(
         "an address was still in use: a port becomes free only some time after a run; use port 0, \
@@ -181,13 +147,6 @@ impl Advise for RunError {
     }
 }
 
-impl Advise for meter::Error {
-    fn advice(&self) -> Option<Help> {
-        let step = "check that the file can be read, or choose another `--metric`";
-        Help::of(self.hint(), step)
-    }
-}
-
 impl Advise for harness::Error {
     fn advice(&self) -> Option<Help> {
         Help::next_step("measure the process itself with `--harness plain`")
@@ -206,25 +165,18 @@ mod tests {
         let text = String::new;
         let (side, exit) = (Side::Head, Exit::Code(3));
         let spawn = |program: &str| RunError::Spawn { program: program.into(), source: gone() };
-        let benchmark = |fault, stderr: &str| ExecError::Benchmark {
-            side,
-            benchmark: text(),
-            fault,
-            command: text(),
-            stderr: stderr.to_owned(),
+        let benchmark = |fault, stderr: &str| {
+            let run = FailedRun { fault, command: text(), stderr: stderr.to_owned() };
+            ExecError::Benchmark { side, benchmark: text(), run }
         };
-        let isolation = |source| ExecError::Isolation { benchmark: text(), source };
         each_leads_somewhere(vec![
             spawn("cargo").into(),
             spawn("other").into(),
             RunError::Count { program: text(), source: gone() }.into(),
             RunError::Helper(gone()).into(),
-            meter::Error::Executable { path: "a".into(), source: gone() }.into(),
             harness::Error::Nothing.into(),
             ExecError::Tool { command: text(), folder: "a".into(), exit, stderr: text() }.into(),
-            ExecError::Pipe("a".into()).into(),
             ExecError::Start { side, benchmark: text(), command: text(), source: gone() }.into(),
-            ExecError::Stdin { side, benchmark: text(), path: "a".into(), source: gone() }.into(),
             benchmark(RunFault::Exit(exit), "").into(),
             benchmark(RunFault::Exit(exit), "EADDRINUSE").into(),
             benchmark(RunFault::TimedOut(Duration::from_secs(1)), "").into(),
@@ -238,18 +190,7 @@ mod tests {
                 source: harness::Error::Nothing,
             }
             .into(),
-            ExecError::UnusableHarness { benchmark: text(), harness: "tango" }.into(),
-            ExecError::Hook {
-                side,
-                hook: "setup",
-                benchmark: text(),
-                fault: RunFault::Exit(exit),
-                command: text(),
-                stderr: text(),
-            }
-            .into(),
-            isolation(process::IsolationError::Nice(1, gone())).into(),
-            isolation(process::IsolationError::Cpu(1, gone())).into(),
+            unusable_harness("a", "tango").into(),
         ]);
         assert_eq!(crate::Error::from(RunError::Interrupted).hint(), None);
     }

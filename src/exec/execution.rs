@@ -23,23 +23,22 @@ use std::time::Instant;
 pub(crate) use hooks::{Hook, RunHooks};
 pub(crate) use output::{Outputs, check_output};
 pub(crate) use repetitions::tune_repetitions;
-pub(crate) use run::{FailedRun, Runs};
+pub(crate) use run::Runs;
 pub(crate) use side::SideProgram;
 pub(crate) use varying::VaryingNames;
 pub(crate) use watching::{Watching, is_volatile};
 
-use crate::error::Error;
+use crate::error::{Advise, Error, Failure};
 use crate::exec::error::{ExecError, of_side};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{
-    self, Counted, CountedCode, Meters, Pass, PerfSamples, Profiler, Sampler,
+    self, Counted, CountedCode, Meters, Pass, PerfSamples, Profiler, Refusal, Sampler,
 };
 use crate::exec::process::trace::Watched;
-use crate::exec::process::{Command, Helper, Interrupt, RunError};
-use crate::model::metric::{DEFAULT_METRIC, is_of_allocations, stand_in};
+use crate::exec::process::{Command, Helper, Interrupt, IsolationError, RunError, allowed_cpus};
 use crate::model::{
-    BenchmarkThreshold, Dialect, Gate, LearntThreshold, Notice, Reading, RunLength, RunNotice,
-    Values,
+    BenchmarkThreshold, DEFAULT_METRIC, Dialect, Gate, LearntThreshold, Notice, Reading, RunLength,
+    RunNotice, Values, is_of_allocations, stand_in,
 };
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
@@ -86,8 +85,8 @@ impl From<Error> for Stop {
     }
 }
 
-impl From<RunError> for Stop {
-    fn from(error: RunError) -> Self {
+impl<E: Advise + 'static> From<E> for Stop {
+    fn from(error: E) -> Self {
         Stop::from(Error::from(error))
     }
 }
@@ -105,8 +104,9 @@ impl From<Stop> for Error {
 /// Why something about a program was not found out.
 #[derive(Debug)]
 pub(crate) enum Unknown {
-    /// For this reason, as the end of a sentence about the program.
-    Because(String),
+    /// For this reason, as the end of a sentence about the program, and what the user can do
+    /// about it.
+    Because(String, Option<String>),
     /// A run was stopped or failed.
     Stopped(Stop),
 }
@@ -115,7 +115,7 @@ impl Unknown {
     /// The reason, if it is one.
     pub(crate) fn reason(self) -> Result<String, Stop> {
         match self {
-            Unknown::Because(why) => Ok(why),
+            Unknown::Because(why, _) => Ok(why),
             Unknown::Stopped(stop) => Err(stop),
         }
     }
@@ -127,9 +127,21 @@ impl From<Stop> for Unknown {
     }
 }
 
+impl From<String> for Unknown {
+    fn from(why: String) -> Self {
+        Unknown::Because(why, None)
+    }
+}
+
 impl From<&str> for Unknown {
     fn from(why: &str) -> Self {
-        Unknown::Because(why.to_owned())
+        Unknown::from(why.to_owned())
+    }
+}
+
+impl From<Refusal> for Unknown {
+    fn from(refusal: Refusal) -> Self {
+        Unknown::Because(refusal.why, refusal.hint)
     }
 }
 
@@ -203,8 +215,16 @@ impl<'a> Execution<'a> {
             Repetitions::Auto => 1,
         };
         program.command.isolation.rehearse().map_err(|source| {
-            let benchmark = benchmark.name.clone();
-            Error::from(ExecError::Isolation { benchmark, source })
+            let help = match source {
+                IsolationError::Cpu(..) => {
+                    let cpus: Vec<String> = allowed_cpus().iter().map(u16::to_string).collect();
+                    let cpus = cpus.join(", ");
+                    format!("choose a processor that this process may use: {cpus}")
+                }
+                _ => "leave out that option, or run with the permissions that it needs".to_owned(),
+            };
+            let what = format!("`{}` can't be run as requested", benchmark.name);
+            Error::from(Failure::new(what, help).caused_by(source))
         })?;
         Ok(Execution {
             benchmark,
@@ -232,7 +252,7 @@ impl<'a> Execution<'a> {
                 continue;
             }
             if self.benchmark.gates.iter().any(|gate| gate.metric == refusal.metric) {
-                return Err(meter::Error::from(refusal).into());
+                return Err(refusal.into());
             }
             let (why, hint) = (refusal.to_string(), refusal.hint);
             let benchmark = self.benchmark.name.clone();
@@ -397,7 +417,7 @@ impl<'a> Execution<'a> {
         let listing = program.folder.join("objdump.txt");
         let command = meter::disassembly(object, code, &program.command, listing.clone());
         let Some(command) = command else { return Ok(None) };
-        self.context.helper.run(&command, self.context.interrupt).map_err(Stop::from)?;
+        self.context.helper.run(&command, self.context.interrupt)?;
         let text = std::fs::read(&listing).unwrap_or_default();
         let _ = std::fs::remove_file(listing);
         Ok(Some(meter::instructions(&String::from_utf8_lossy(&text))))
@@ -460,7 +480,7 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
     ) -> Result<Values, Stop> {
         program.hooks.before_run(self.benchmark, self.context)?;
-        program.harness.clear(&program.paths).map_err(Error::from)?;
+        program.harness.clear(&program.paths)?;
         let mut runs = Runs {
             meters: &self.meters,
             timeout: self.benchmark.run_timeout,
@@ -469,10 +489,8 @@ impl<'a> Execution<'a> {
         };
         let name = &self.benchmark.name;
         let (command, folder) = (&program.command, program.folder.as_path());
-        runs.run(pass, command, folder, deadline, |failure| {
-            let FailedRun { fault, command, stderr } = failure;
-            let (side, benchmark) = (program.side, name.clone());
-            ExecError::Benchmark { side, benchmark, fault, command, stderr }.into()
+        runs.run(pass, command, folder, deadline, |run| {
+            ExecError::Benchmark { side: program.side, benchmark: name.clone(), run }.into()
         })
         .map_err(|stop| match stop {
             Stop::Error(error) => Stop::Error(of_side(error, program.side, name, command)),

@@ -20,7 +20,7 @@ use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Event;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
 use crate::exec::process::RunError;
@@ -207,7 +207,7 @@ pub fn bisect(
         StepOutcome::Inconclusive => Verdict::Inconclusive,
         StepOutcome::Unusable => {
             let why = last.why.unwrap_or_default();
-            return Err(FlowError::Bisect { which: "bad", why }.into());
+            return Err(incomparable("bad", &why).into());
         }
     };
     let mut guilty = Vec::new();
@@ -350,8 +350,8 @@ fn step(
         }
         (Some(Verdict::Inconclusive) | None, _) => (StepOutcome::Inconclusive, None),
         (Some(Verdict::NoBaseline), _) => {
-            let why = "it has no such benchmark, or does not build".to_owned();
-            return Err(FlowError::Bisect { which: "good", why }.into());
+            let why = "it has no such benchmark, or does not build";
+            return Err(incomparable("good", why).into());
         }
     };
     let gating = || compared.metrics().filter(|(_, metric)| metric.verdict.is_some());
@@ -372,6 +372,11 @@ fn step(
     let gates: BTreeSet<_> = gates.collect();
     let regressed = gates.iter().map(|(benchmark, _)| benchmark.clone()).collect();
     Ok(BisectStep { commit: commit.id.clone(), outcome, why, measured, regressed, gates })
+}
+
+fn incomparable(which: &str, why: &str) -> Failure {
+    let what = format!("the {which} commit can't be compared: {why}");
+    Failure::new(what, "choose another commit")
 }
 
 /// Whether a comparison failed because of its commit, so that other commits can

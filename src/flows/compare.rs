@@ -28,13 +28,13 @@ use std::time::Duration;
 use crate::engine::longer::{kept as kept_for_longer_runs, length as longest_run};
 use crate::engine::remarks::remarks;
 use crate::engine::{Event, Plan, Recorder, Reporter};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::history::learn::learn;
 use crate::model::{
     BenchmarkResult, Division, Explain, Explanation, Gate, Notice, Outcome, Removed, Sampled,
-    Shard, Status, StoppedBy, SuitePairs,
+    Shard, Status, StoppedBy, SuitePairs, time,
 };
 use crate::settings::options::Benchmark;
 use crate::workspace::pack::Pack;
@@ -228,7 +228,10 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
     let (prepare_seconds, mut sampled, over_layouts) = sampled?;
     let is_out_of_time = sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit;
     if is_out_of_time && !session.programs.iter().any(|program| program.found.has_regressed()) {
-        return Err(FlowError::NoPair(plan.time_limit).into());
+        let limit = time::duration(plan.time_limit);
+        let what = format!("not a single pair fitted into the time limit of {limit}");
+        let step = "allow a longer `--time-limit`, or shorten the benchmark";
+        return Err(Failure::new(what, step).into());
     }
     let results = std::mem::take(&mut sampled.benchmarks);
     let results = plan.by_program(results, session.programs.len());
@@ -307,7 +310,10 @@ fn planned(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
     // Machines with some of the pairs of all benchmarks reach a verdict together.
     let decides = shard.is_none() || division.is_some();
     if !decides && settings.policy.suite.is_some() {
-        return Err(FlowError::SuiteByPairs.into());
+        let step = "divide by benchmarks, among no more machines than there are benchmarks, or use \
+            `--suite off`";
+        let what = "shards by pairs give no verdict on the whole suite";
+        return Err(Failure::new(what, step).into());
     }
     let benchmarks = session.programs.iter().map(|program| program.found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);

@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Refusal};
-use crate::exec::process::{Command, RunFault, Sink};
-use crate::flows::error::FlowError;
+use crate::exec::process::{Command, Sink};
+use crate::flows::error::failed_command;
 use crate::model::{DEFAULT_METRIC, Estimator, Metric, Pair, Side, Unit};
 use crate::stats::estimator::Levels;
 use crate::stats::moments::Moments;
@@ -209,12 +209,8 @@ impl NoiseTest {
         let mut processor_times = Vec::new();
         for side in [first, first.other()] {
             let outcome = context.helper.run(&self.command, context.interrupt)?;
-            if !outcome.exit.success() {
-                let (label, fault) =
-                    ("the work of doctor".to_owned(), RunFault::Exit(outcome.exit));
-                let (command, stderr) = (self.command.shown(), String::new());
-                return Err(FlowError::Command { label, fault, command, stderr }.into());
-            }
+            let ran = outcome.check(&self.command);
+            ran.map_err(|run| failed_command("the work of doctor", run))?;
             walls[side] = outcome.wall;
             processor_times.extend([outcome.usage.user, outcome.usage.sys]);
         }

@@ -6,10 +6,9 @@ mod trial;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::execution::Context;
 use crate::exec::system::Place;
-use crate::flows::error::FlowError;
 use crate::model::words::words;
 use crate::model::{Dialect, Package, Target, TargetKind};
 use crate::settings;
@@ -138,11 +137,17 @@ impl Proposal {
     pub fn edited_manifest(&self) -> Result<(String, String), Error> {
         let path = &self.manifest;
         if let Some(owner) = self.existing {
-            return Err(FlowError::Configured { path: path.clone(), table: owner.table() }.into());
+            let (path, table) = (path.display(), owner.table());
+            let what = format!("`{path}` already has a table [{table}], which is not overwritten");
+            let step = "edit that table; `cargo cbdr compare` uses it";
+            return Err(Failure::new(what, step).into());
         }
         let before = fs_err::read_to_string(path).map_err(Error::io("read", path))?;
         let after = manifest::with_table(&before, self.owner, &self.table.entries());
-        let after = after.map_err(|why| FlowError::Manifest { path: path.clone(), why })?;
+        let after = after.map_err(|why| {
+            let what = format!("could not edit `{}`: {why}", path.display());
+            Failure::new(what, "edit the table by hand, as docs/configuration.md shows")
+        })?;
         Ok((before, after))
     }
 }

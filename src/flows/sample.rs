@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::engine::{Event, Rounds};
-use crate::error::Error;
-use crate::exec::execution::{Context, FailedRun, Runs, Stop};
+use crate::error::{Error, Failure};
+use crate::exec::execution::{Context, Runs, Stop};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
-use crate::flows::error::FlowError;
+use crate::flows::error::{failed_command, other_metric};
 use crate::model::{DEFAULT_METRIC, Limits, Notice, StoppedBy, Values, unfit};
 use crate::settings::values::Words;
 use crate::settings::{self, Written};
@@ -94,13 +94,8 @@ pub fn sample<E: From<Error>>(
         };
         let mut all = Values::default();
         for pass in meters.passes() {
-            let values =
-                runs.run(pass, &commands[number], scratch.path(), deadline, |failure| {
-                    let FailedRun { fault, command, stderr } = failure;
-                    let label = labels[number].to_owned();
-                    FlowError::Command { label, fault, command, stderr }.into()
-                })?;
-            all.extend(values);
+            let failed = |run| failed_command(labels[number], run).into();
+            all.extend(runs.run(pass, &commands[number], scratch.path(), deadline, failed)?);
         }
         Ok::<_, Stop>(all)
     };
@@ -167,14 +162,12 @@ fn end(stop: Stop) -> Result<StoppedBy, Error> {
 fn meters(sampling: &Sampling) -> Result<Meters, Error> {
     let known: Vec<String> = meter::of_runs().map(|metric| metric.name).collect();
     if let Some(metric) = sampling.metrics.iter().find(|name| !known.contains(name)) {
-        return Err(FlowError::UnknownMetric { metric: metric.clone(), known }.into());
+        let step = other_metric(metric, &known, "there are");
+        return Err(Failure::new(format!("there is no metric `{metric}`"), step).into());
     }
     let path = sampling.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.as_os_str());
     let names = [vec![DEFAULT_METRIC.to_owned()], sampling.metrics.clone()].concat();
     let mut meters = Meters::for_metrics(&names, path, &Machine::read(Path::new("/")));
-    match meters.take_refused().into_iter().next() {
-        Some(refusal) => Err(meter::Error::from(refusal).into()),
-        None => Ok(meters),
-    }
+    meters.take_refused().into_iter().next().map_or(Ok(meters), |refusal| Err(refusal.into()))
 }

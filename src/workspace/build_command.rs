@@ -22,7 +22,7 @@ use super::inputs::configuration::Configuration;
 use super::inputs::toolchain::ToolchainFingerprint;
 use super::setup::SideSetup;
 use crate::engine::event::Event;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::process::{Command, Exit, RunError, Sink};
 use crate::exec::program::Program;
 use crate::exec::system::digest;
@@ -174,8 +174,14 @@ fn own_folders(
             Subject::Target(..) => false,
         };
         if let Some(Benchmark { name, .. }) = benchmarks.iter().find(runs_it) {
-            let (benchmark, folder) = (name.clone(), folder.clone());
-            return Err(WorkspaceError::SharedFolder { benchmark, folder }.into());
+            let what = format!(
+                "`{name}` runs what is in `{}`, which cargo would build for both sides in the same \
+                 place",
+                folder.display()
+            );
+            let step = "each side is built in `target` of its own worktree instead: name the \
+                program relative to the package's folder, as in `target/release/NAME`";
+            return Err(Failure::new(what, step).into());
         }
         own.push((variable, target.to_owned()));
     }

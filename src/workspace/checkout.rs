@@ -10,14 +10,12 @@ use super::context::PrepareContext;
 use super::fetch;
 use super::files::{is_damage, remove, temporary_folder};
 use super::target_folder::remove_later;
+use super::tools::Captured;
 use crate::engine::event::Event;
-use crate::error::{Error, FileError};
+use crate::error::{Error, Failure, FileError};
 use crate::exec::system::{digest, git_bytes};
-use crate::model::notice::Notice;
-use crate::model::revision::{Revision, Sides};
-use crate::model::side::{Pair, Side};
+use crate::model::{Notice, Pair, Revision, Side, Sides};
 use crate::workspace::cache::make_dir;
-use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::worktree::{CheckedOut, Checkout, Store};
 use crate::workspace::git::{self, Repo, filters, remote, snapshot};
 
@@ -215,12 +213,14 @@ pub(super) fn apply_filters(
         let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN));
         args.extend(["checkout-index", "--force", "--index", "-z", "--stdin"].map(OsString::from));
         let mut command = context.tools.command("git", args, tree, None);
-        command.stdin = Some(list);
+        command.stdin = Some(list.into());
         command.set_var("GIT_NO_LAZY_FETCH", "1");
         command.set_var("LC_ALL", "C");
-        context.tools.output_or(command, |_, exit, stderr| {
-            let example = example.display().to_string();
-            WorkspaceError::Filter { side, example, exit, stderr }
+        context.tools.output_or(command, |Captured { exit, stderr, .. }| {
+            let example = example.display();
+            let what = format!("the filter of `{example}` failed on the {side}: git {exit}");
+            let step = "make the filter work in this clone: `git checkout` needs it, too";
+            Failure::new(what, step).of_output(stderr)
         })?;
         filters::settle(tree)?;
     }

@@ -112,7 +112,7 @@ pub(super) fn run_again(
 ) -> Result<String, Error> {
     command.set_var("CARGO_TERM_COLOR", "never");
     let temporary = PathBuf::from(command.var("TMPDIR").unwrap_or("/tmp".as_ref()));
-    let Captured { exit, stdout, stderr } = tools.capture(command)?;
+    let Captured { exit, stdout, stderr, .. } = tools.capture(command)?;
     if exit.success() {
         return Ok(stdout);
     }

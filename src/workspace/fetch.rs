@@ -4,10 +4,9 @@
 
 use super::context::PrepareContext;
 use crate::engine::event::Event;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::model::revision::Sides;
 use crate::settings::table::Table;
-use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::base::start_of;
 use crate::workspace::git::{self, Absence, Repo, line, remote};
 
@@ -145,15 +144,16 @@ pub(super) fn git(
     args: &[&str],
 ) -> Result<String, Error> {
     if !remote::has_remote(&context.repo, remote) {
-        return Err(WorkspaceError::NoRemote(remote.to_owned()).into());
+        let what = format!("there is no remote `{remote}` to fetch from");
+        return Err(Failure::new(what, "`git remote -v` lists the remotes").into());
     }
     if args.contains(&"fetch") {
         context.event(Event::Fetching(what, remote));
     }
     let mut command = context.tools.command("git", args, context.repo.root(), None);
     command.env = remote::remote_env(&context.repo, &context.request.env);
-    context.tools.output_or(command, |command, exit, stderr| {
-        let (what, remote) = (what.to_owned(), remote.to_owned());
-        WorkspaceError::Fetch { what, remote, command, exit, stderr }
+    context.tools.output_or(command, |ran| {
+        let step = "check whether `git fetch` works here, or choose a base that this clone has";
+        ran.kept_from(&format!("fetch {what} from `{remote}`"), step)
     })
 }

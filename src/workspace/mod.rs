@@ -61,10 +61,7 @@ pub(crate) use settings::with_folder_hint;
 pub use tools::Tools;
 
 use crate::exec::program::Program;
-use crate::model::outcome::{Removed, SameReason};
-use crate::model::revision::{Revision, Sides};
-use crate::model::shard::Divisible;
-use crate::model::side::{Pair, Side};
+use crate::model::{Divisible, Pair, Removed, Revision, SameReason, Side, Sides};
 use crate::settings::options::Benchmark;
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;

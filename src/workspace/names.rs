@@ -6,8 +6,7 @@ use std::process::Command;
 
 use super::cargo::{Workspace, metadata_args};
 use super::git::Repo;
-use crate::model::metric::KNOWN;
-use crate::model::target::{Package, TargetKind};
+use crate::model::{KNOWN, Package, TargetKind};
 
 /// The branches and tags of the repository around a folder.
 pub fn revisions(folder: &Path) -> Vec<String> {

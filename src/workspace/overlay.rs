@@ -9,9 +9,7 @@ use super::files::{remove, walk};
 use super::setup::{Manifests, Setup};
 use crate::error::Error;
 use crate::exec::system::digest;
-use crate::model::notice::{Notice, RunNotice};
-use crate::model::side::{Pair, Side};
-use crate::model::target::{Package, Target};
+use crate::model::{Notice, Package, Pair, RunNotice, Side, Target};
 use crate::settings;
 use crate::settings::options::{Benchmark, Subject};
 

@@ -30,16 +30,11 @@ use super::{
     Preparation, Prepared, Preview, PreviewedBenchmark, Request, SourceFile, State, environment,
 };
 use crate::engine::event::{Event, Reporter};
-use crate::error::{Advise, Error, Help};
+use crate::error::{Error, Failure};
 use crate::exec::process::Interrupt;
 use crate::exec::program::{LinkedElsewhere, Program};
 use crate::exec::system::{Place, digest_of, permissions};
-use crate::model::gate::LearntThreshold;
-use crate::model::notice::Notice;
-use crate::model::outcome::Removed;
-use crate::model::revision::Sides;
-use crate::model::shard::{Divisible, ShardBy};
-use crate::model::side::{Pair, Side};
+use crate::model::{Divisible, LearntThreshold, Notice, Pair, Removed, ShardBy, Side, Sides};
 use crate::settings::options::{self, Benchmark};
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
@@ -51,49 +46,16 @@ const MAGIC: &str = "cargo-cbdr pack";
 /// The length of a digest, hexadecimal digits.
 const DIGEST: usize = 64;
 
-/// Why a pack can't be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PackError {
-    #[error("`{}` is not a pack", .0.display())]
-    NoPack(PathBuf),
-    #[error(
-        "`{}` was packed by cargo-cbdr {version}, but this is {}", .file.display(),
-        env!("CARGO_PKG_VERSION")
-    )]
-    Version { file: PathBuf, version: String },
-    #[error("`{}` is damaged", .file.display())]
-    Damaged { file: PathBuf, source: Option<io::Error> },
-    #[error("`{}` was packed on {packed}, but this machine is {}", .file.display(), machine())]
-    Machine { file: PathBuf, packed: String },
-    #[error("`{}` contains `{}`, which is outside of its folders", .file.display(), .path.display())]
-    Outside { file: PathBuf, path: PathBuf },
-    #[error("the pack has to be at `{}` here, which {what}", .root.display())]
-    Place { root: PathBuf, what: String, source: Option<Error> },
-    #[error("`{}` can't be replaced by a pack", .0.display())]
-    NoFile(PathBuf),
+/// The error for a pack that is damaged.
+fn damaged(file: &Path) -> Failure {
+    Failure::new(format!("`{}` is damaged", file.display()), "copy it again, or pack again")
 }
 
-impl PackError {
-    fn damaged(file: &Path, source: io::Error) -> Self {
-        PackError::Damaged { file: file.to_owned(), source: Some(source) }
-    }
-}
-
-impl Advise for PackError {
-    fn advice(&self) -> Option<Help> {
-        Help::next_step(match self {
-            Self::NoPack(_) => "`cargo cbdr pack FILE` writes one",
-            Self::Version { .. } => "use one version on all machines",
-            Self::Damaged { .. } => "copy it again, or pack again",
-            Self::Machine { .. } => "pack on a machine of the same kind",
-            Self::Outside { .. } => "`cargo cbdr pack` does not write such a file: do not use it",
-            Self::Place { .. } => {
-                "let it be created here, or set CBDR_CACHE_DIR for `cargo cbdr pack` to a folder \
-                 that can be created on all machines"
-            }
-            Self::NoFile(_) => "name a regular file",
-        })
-    }
+/// The error for a pack with a path that is outside of its folders.
+fn outside(file: &Path, path: &Path) -> Failure {
+    let (file, path) = (file.display(), path.display());
+    let what = format!("`{file}` contains `{path}`, which is outside of its folders");
+    Failure::new(what, "`cargo cbdr pack` does not write such a file: do not use it")
 }
 
 /// The architecture and the operating system.
@@ -197,7 +159,8 @@ impl Pack {
     pub(crate) fn destination(file: &Path) -> Result<Place, Error> {
         let place = Place::find(file).map_err(Error::io("write", file))?;
         if place.is_stream() {
-            return Err(PackError::NoFile(file.to_owned()).into());
+            let what = format!("`{}` can't be replaced by a pack", file.display());
+            return Err(Failure::new(what, "name a regular file").into());
         }
         place.check().map_err(Error::io("write", file))?;
         Ok(place)
@@ -270,7 +233,7 @@ impl Pack {
     ) -> Result<Preparation, Error> {
         let start = Instant::now();
         let mut archive = Archive::new(GzDecoder::new(open(file)?));
-        let mut entries = archive.entries().map_err(|error| PackError::damaged(file, error))?;
+        let mut entries = archive.entries().map_err(|error| damaged(file).caused_by(error))?;
         let pack = Pack::read(file, &mut entries)?;
         let cache = pack.place()?;
         let purpose = format!("measuring {}", file.display());
@@ -303,13 +266,14 @@ impl Pack {
     /// Reads what the files of a pack are.
     fn read(file: &Path, entries: &mut Entries<'_, impl Read>) -> Result<Self, Error> {
         let pack = files::first(entries).and_then(|about| Ok(serde_json::from_slice(&about)?));
-        let mut pack: Pack = pack.map_err(|error| PackError::damaged(file, error))?;
+        let mut pack: Pack = pack.map_err(|error| damaged(file).caused_by(error))?;
         let sides = &mut pack.sides;
         sides.repository.clone_from(&pack.repository);
         Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects.clone();
         if pack.machine != machine() {
-            let packed = pack.machine;
-            return Err(PackError::Machine { file: file.to_owned(), packed }.into());
+            let (file, packed, here) = (file.display(), pack.machine, machine());
+            let what = format!("`{file}` was packed on {packed}, but this machine is {here}");
+            return Err(Failure::new(what, "pack on a machine of the same kind").into());
         }
         pack.check(file)?;
         Ok(pack)
@@ -321,7 +285,7 @@ impl Pack {
     /// If it is no intact pack of this version and this kind of machine.
     pub(crate) fn preview(file: &Path, request: &Request) -> Result<Preview, Error> {
         let mut archive = Archive::new(GzDecoder::new(open(file)?));
-        let entries = archive.entries().map_err(|error| PackError::damaged(file, error));
+        let entries = archive.entries().map_err(|error| damaged(file).caused_by(error));
         let pack = Pack::read(file, &mut entries?)?;
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
         let previewed = |one: &Prepared| {
@@ -343,14 +307,12 @@ impl Pack {
     }
 
     /// Checks that its paths are below its root.
-    fn check(&self, file: &Path) -> Result<(), PackError> {
-        let outside =
-            |path: &Path| PackError::Outside { file: file.to_owned(), path: path.to_owned() };
+    fn check(&self, file: &Path) -> Result<(), Failure> {
         let is_normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         let mut parts = self.root.components();
         let is_plain = parts.next() == Some(Component::RootDir) && parts.all(is_normal);
         if !is_plain || !self.root.parent().is_some_and(|parent| parent.ends_with(BUCKET)) {
-            return Err(outside(&self.root));
+            return Err(outside(file, &self.root));
         }
         for program in self.programs() {
             let Program { command, executable, home, comparisons, relink, .. } = program;
@@ -363,7 +325,7 @@ impl Pack {
             for path in paths.chain(linked) {
                 let inside = path.strip_prefix(&self.root);
                 if !inside.is_ok_and(|inside| inside.components().all(is_normal)) {
-                    return Err(outside(path));
+                    return Err(outside(file, path));
                 }
             }
         }
@@ -372,7 +334,7 @@ impl Pack {
 
     /// The folder of its root, created if need be.
     fn place(&self) -> Result<RepositoryCache, Error> {
-        let failed = |source: Option<Error>| {
+        let failed = || {
             let mut named = self.programs().flat_map(|program| &program.command.env);
             let root = self.root.as_os_str().as_encoded_bytes();
             let names = |value: &OsString| {
@@ -382,15 +344,19 @@ impl Pack {
             let what = variable.map_or("can't be created".to_owned(), |(name, _)| {
                 format!("`{}` of its programs names and which can't be created", name.display())
             });
-            PackError::Place { root: self.root.clone(), what, source }
+            let what =
+                format!("the pack has to be at `{}` here, which {what}", self.root.display());
+            let step = "let it be created here, or set CBDR_CACHE_DIR for `cargo cbdr pack` to a \
+                folder that can be created on all machines";
+            Failure::new(what, step)
         };
         let place = self.root.ancestors().nth(2).map(Path::to_owned);
         let name = self.root.file_name().unwrap_or_default();
         match Cache::open(place).and_then(|cache| cache.part(name, &self.repository)) {
             Ok(part) if part.path() == self.root => Ok(part),
             // A link on the way leads elsewhere.
-            Ok(_) => Err(failed(None).into()),
-            Err(error) => Err(failed(Some(error.into())).into()),
+            Ok(_) => Err(failed().into()),
+            Err(error) => Err(failed().caused_by(error).into()),
         }
     }
 }
@@ -452,14 +418,16 @@ fn open(path: &Path) -> Result<BufReader<File>, Error> {
     let line = String::from_utf8_lossy(&line).into_owned();
     let words = line.strip_prefix(MAGIC).and_then(|rest| rest.trim().split_once(' '));
     let Some((version, digest)) = words else {
-        return Err(PackError::NoPack(path.to_owned()).into());
+        let what = format!("`{}` is not a pack", path.display());
+        return Err(Failure::new(what, "`cargo cbdr pack FILE` writes one").into());
     };
     if version != env!("CARGO_PKG_VERSION") {
-        let (file, version) = (path.to_owned(), version.to_owned());
-        return Err(PackError::Version { file, version }.into());
+        let (path, own) = (path.display(), env!("CARGO_PKG_VERSION"));
+        let what = format!("`{path}` was packed by cargo-cbdr {version}, but this is {own}");
+        return Err(Failure::new(what, "use one version on all machines").into());
     }
     if digest_of(&mut file).map_err(failed())? != digest {
-        return Err(PackError::Damaged { file: path.to_owned(), source: None }.into());
+        return Err(damaged(path).into());
     }
     file.seek(io::SeekFrom::Start(line.len() as u64)).map_err(failed())?;
     Ok(file)

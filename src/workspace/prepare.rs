@@ -18,9 +18,7 @@ use super::{
 use crate::engine::event::Reporter;
 use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::model::notice::Notice;
-use crate::model::revision::Sides;
-use crate::model::side::Pair;
+use crate::model::{Notice, Pair, Sides};
 use crate::settings::policy::Settings;
 
 /// Prepares both sides.

@@ -11,8 +11,7 @@ use super::setup::SideSetup;
 use crate::error::Error;
 use crate::exec::program::Program;
 use crate::exec::system::{from_git, replace_bytes};
-use crate::model::notice::RunnerDiffers;
-use crate::model::side::{Pair, Side};
+use crate::model::{Pair, RunnerDiffers, Side};
 use crate::workspace::inputs::configuration::Configuration;
 
 /// Runs both programs of a benchmark as one side's configuration says, and adds to

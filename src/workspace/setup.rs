@@ -12,13 +12,9 @@ use super::files::{read_record, remove, unless_damaged, write_record};
 use super::inputs::configuration::{Configuration, has_profile, outer_configs};
 use super::tools::Captured;
 use super::{Request, overlay, settings, unstable};
-use crate::error::{Error, FileError};
-use crate::exec::error::ExecError;
+use crate::error::{Error, Failure, FileError};
 use crate::exec::system::digest;
-use crate::model::notice::Notice;
-use crate::model::outcome::Removed;
-use crate::model::side::{Pair, Side};
-use crate::model::target::{BuildOptions, Package, Target};
+use crate::model::{BuildOptions, Notice, Package, Pair, Removed, Side, Target};
 use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
@@ -442,14 +438,16 @@ fn workspace_of(
     toolchain: Option<&str>,
 ) -> Result<Workspace, Error> {
     let command = context.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
-    let printed = context.tools.output_or(command, |command, exit, stderr| {
-        match diagnose::of_manifests(exit, &stderr) {
-            Blame::Code => WorkspaceError::Manifests { side, command, exit, stderr },
-            Blame::Machine(why) => {
-                WorkspaceError::Unbuilt { side, command, exit, source: Cause::of(why) }
+    let printed =
+        context.tools.output_or(command, |Captured { command, exit, stderr, .. }| {
+            let command = command.shown();
+            match diagnose::of_manifests(exit, &stderr) {
+                Blame::Code => WorkspaceError::Manifests { side, command, exit, stderr },
+                Blame::Machine(why) => {
+                    WorkspaceError::Unbuilt { side, command, exit, source: Cause::of(why) }
+                }
             }
-        }
-    })?;
+        })?;
     Ok(Workspace::parse(&printed)?)
 }
 
@@ -468,8 +466,14 @@ fn check_path_dependencies(
             }
             // As named in the user's tree.
             let folder = seen_from(context.repo.root(), folder, &tree);
-            let (package, needed) = (package.name.clone(), needed.clone());
-            return Err(WorkspaceError::OutsideDependency { side, package, needed, folder }.into());
+            let (package, folder) = (&package.name, folder.display());
+            let what = format!(
+                "the {side}'s package `{package}` needs `{needed}` in `{folder}`, which is outside \
+                 the repository"
+            );
+            let step = "a worktree contains only what is committed: make it a submodule, or depend \
+                on it by git, version or absolute path";
+            return Err(Failure::new(what, step).into());
         }
     }
     Ok(())
@@ -577,16 +581,12 @@ fn toolchains(
 /// toolchain.
 fn active_toolchain(context: &PrepareContext<'_>, folder: &Path) -> Result<Option<String>, Error> {
     let command = context.tools.command("rustup", ["show", "active-toolchain"], folder, None);
-    let shown = command.shown();
-    let Ok(Captured { exit, stdout, stderr }) = context.tools.capture(command) else {
-        return Ok(None);
-    };
+    let Ok(ran) = context.tools.capture(command) else { return Ok(None) };
     context.tools.interrupt.check()?;
-    if !exit.success() && diagnose::is_fault_of_machine(exit, &stderr) {
-        let folder = folder.to_owned();
-        return Err(ExecError::Tool { command: shown, folder, exit, stderr }.into());
+    if !ran.exit.success() && diagnose::is_fault_of_machine(ran.exit, &ran.stderr) {
+        return Err(ran.failed().into());
     }
-    let name = stdout.split_whitespace().next().filter(|_| exit.success());
+    let name = ran.stdout.split_whitespace().next().filter(|_| ran.exit.success());
     Ok(name.map(str::to_owned))
 }
 

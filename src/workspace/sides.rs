@@ -11,14 +11,10 @@ use super::identical::{self, Moves, SameRun};
 use super::inputs::toolchain::ToolchainFingerprint;
 use super::setup::{Setup, SideSetup};
 use super::{Prepared, SourceFile, State, lock_file, run_policy};
-use crate::error::Error;
-use crate::exec::error::ExecError;
+use crate::error::{Error, Failure};
+use crate::exec::error::unusable_harness;
 use crate::exec::harness;
-use crate::model::layouts::Layouts;
-use crate::model::notice::{Notice, RunnerDiffers};
-use crate::model::outcome::{Removed, SameReason};
-use crate::model::revision::Sides;
-use crate::model::side::{Pair, Side};
+use crate::model::{Layouts, Notice, Pair, Removed, RunnerDiffers, SameReason, Side, Sides};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::functions::ChangedFunctions;
 
@@ -140,7 +136,7 @@ struct Survey<'a> {
     prepared: Vec<Prepared>,
     lost: Vec<Removed>,
     /// The first benchmark that was left out because of its harness.
-    unusable: Option<ExecError>,
+    unusable: Option<Failure>,
     runner_differs: RunnerDiffers,
     /// The benchmarks that cargo builds with different arguments on the two sides.
     differing_args: BTreeMap<Pair<Vec<String>>, Vec<String>>,
@@ -217,7 +213,7 @@ impl Survey<'_> {
             }
             let why = format!("the results of {harness} can't be read");
             context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
-            self.unusable.get_or_insert(ExecError::UnusableHarness { benchmark, harness });
+            self.unusable.get_or_insert(unusable_harness(&benchmark, harness));
             return Ok(true);
         }
         Ok(false)

@@ -7,11 +7,10 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::files::temporary_folder;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::error::ExecError;
 use crate::exec::execution::Context;
-use crate::exec::process::{Command, Exit, Helper, Interrupt, Sink, stderr_tail};
-use crate::workspace::error::WorkspaceError;
+use crate::exec::process::{Command, Exit, Helper, Interrupt, RunFault, Sink, stderr_tail};
 
 /// What is needed to run a tool.
 #[derive(Debug)]
@@ -25,10 +24,25 @@ pub struct Tools<'a> {
 
 /// How a tool ended, and its output.
 pub(crate) struct Captured {
+    pub(crate) command: Command,
     pub(crate) exit: Exit,
     pub(crate) stdout: String,
     /// The end of it.
     pub(crate) stderr: String,
+}
+
+impl Captured {
+    /// The error that it failed.
+    pub(crate) fn failed(self) -> ExecError {
+        let Captured { command, exit, stderr, .. } = self;
+        ExecError::Tool { command: command.shown(), folder: command.cwd, exit, stderr }
+    }
+
+    /// The error that something could not be done because it failed.
+    pub(crate) fn kept_from(self, what: &str, next_step: &str) -> Failure {
+        let what = format!("could not {what}: `{}` {}", self.command.shown(), self.exit);
+        Failure::new(what, next_step).of_output(self.stderr)
+    }
 }
 
 impl<'a> Tools<'a> {
@@ -67,32 +81,31 @@ impl<'a> Tools<'a> {
         let outcome = self.helper.run(&command, self.interrupt)?;
         let stderr = stderr_tail(&err);
         if outcome.printed_too_much {
-            let (shown, folder) = (command.shown(), command.cwd);
-            return Err(WorkspaceError::TooMuchOutput { command: shown, folder, stderr }.into());
+            let (shown, folder) = (command.shown(), command.cwd.display());
+            let what =
+                format!("`{shown}` {} in `{folder}`, and was ended", RunFault::TooMuchOutput);
+            let step = "run the command in that folder to see what it needs";
+            return Err(Failure::new(what, step).of_output(stderr).into());
         }
         let printed = fs_err::read(&out).map_err(Error::io("read", &out))?;
         check_whole(&out)?;
         let stdout = String::from_utf8_lossy(&printed).into_owned();
-        Ok(Captured { exit: outcome.exit, stdout, stderr })
+        Ok(Captured { command, exit: outcome.exit, stdout, stderr })
     }
 
     /// The output of a tool; an error if it fails.
     pub(crate) fn output(&self, command: Command) -> Result<String, Error> {
-        let folder = command.cwd.clone();
-        let failed = |command, exit, stderr| ExecError::Tool { command, folder, exit, stderr };
-        self.output_or(command, failed)
+        self.output_or(command, Captured::failed)
     }
 
-    /// The output of a tool; if it fails, the error that `failed` makes of the command, how it
-    /// ended, and the end of its standard error.
+    /// The output of a tool; if it fails, the error that `failed` makes of that.
     pub(crate) fn output_or<E: Into<Error>>(
         &self,
         command: Command,
-        failed: impl FnOnce(String, Exit, String) -> E,
+        failed: impl FnOnce(Captured) -> E,
     ) -> Result<String, Error> {
-        let shown = command.shown();
-        let Captured { exit, stdout, stderr } = self.capture(command)?;
-        if exit.success() { Ok(stdout) } else { Err(failed(shown, exit, stderr).into()) }
+        let ran = self.capture(command)?;
+        if ran.exit.success() { Ok(ran.stdout) } else { Err(failed(ran).into()) }
     }
 
     /// Runs a command whose standard error streams through to ours; standard output

@@ -4,11 +4,9 @@ use std::path::Path;
 
 use super::context::PrepareContext;
 use super::setup::Setup;
-use crate::error::Error;
-use crate::model::notice::Notice;
-use crate::model::side::Side;
+use crate::error::{Error, Failure};
+use crate::model::{Notice, Side};
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::error::WorkspaceError;
 
 /// The beginning of a source line that requests what only nightly compilers have.
 const UNSTABLE: &str = "#![feature(";
@@ -40,8 +38,15 @@ pub(super) fn leave_out(context: &mut PrepareContext<'_>, setup: &mut Setup) -> 
     let benchmarks = setup.settings.benchmarks.clone().into_iter();
     let (out, rest): (Vec<Benchmark>, Vec<Benchmark>) = benchmarks.partition(is_unstable);
     if rest.is_empty() {
-        let benchmarks = out.into_iter().map(|benchmark| benchmark.name).collect();
-        return Err(WorkspaceError::NeedsNightly { benchmarks, release }.into());
+        let names: Vec<String> = out.iter().map(|one| format!("`{}`", one.name)).collect();
+        let what = format!(
+            "{} {} to be built by a nightly compiler, but this is rustc {release}",
+            names.join(", "),
+            if names.len() == 1 { "has" } else { "have" }
+        );
+        let step = "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with a \
+            nightly compiler, if rustup has one; `--bench` selects another target";
+        return Err(Failure::new(what, step).into());
     }
     setup.settings.benchmarks = rest;
     for Benchmark { name: benchmark, .. } in out {

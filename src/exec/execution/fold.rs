@@ -1,7 +1,6 @@
 //! Combines several runs into one measurement.
 
-use crate::model::metric::{Better, Metric, Units};
-use crate::model::row::{Reading, Values};
+use crate::model::{Better, Metric, Reading, Units, Values};
 
 /// The mean of runs, for the benchmarks and metrics that all of them report.
 pub(super) fn mean(runs: Vec<Vec<Reading>>) -> Vec<Reading> {

@@ -1,13 +1,12 @@
 //! What is done right before a run, and the user's commands around runs.
 
-use std::fs::File;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Context;
-use crate::error::Error;
-use crate::exec::error::ExecError;
-use crate::exec::process::{Command, Isolation, Sink, stderr_tail};
+use crate::error::{Error, Failure};
+use crate::exec::process::{Command, FailedRun, Isolation, Sink};
 use crate::exec::system::is_pipe;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Hooks};
@@ -41,7 +40,7 @@ pub(crate) struct RunHooks {
     /// A command with the environment and the folder of the side's runs.
     template: Command,
     output: PathBuf,
-    stdin: Option<PathBuf>,
+    stdin: Option<OsString>,
 }
 
 impl RunHooks {
@@ -72,16 +71,22 @@ impl RunHooks {
         context: Context<'_>,
     ) -> Result<(), Error> {
         self.run(Hook::Prepare, benchmark, context)?;
-        let Some(path) = self.stdin.as_deref() else { return Ok(()) };
-        if is_readable(path).map_err(|source| ExecError::Stdin {
-            side: self.side,
-            benchmark: benchmark.name.clone(),
-            path: path.to_owned(),
-            source,
-        })? {
+        let Some(path) = self.stdin.as_ref().map(Path::new) else { return Ok(()) };
+        let is_pipe = is_pipe_to_read(path).map_err(|source| {
+            let (side, benchmark, path) = (self.side, &benchmark.name, path.display());
+            let what = format!(
+                "could not open the standard input of the {side} of `{benchmark}`: `{path}`"
+            );
+            let step = "name a file that both sides have in the package's folder, or one outside \
+                        of the repository by its absolute path";
+            Failure::new(what, step).caused_by(source)
+        })?;
+        if !is_pipe {
             return Ok(());
         }
-        Err(ExecError::Pipe(path.to_owned()).into())
+        let path = path.display();
+        let what = format!("`{path}` is a pipe, but every run has to read it from the beginning");
+        Err(Failure::new(what, "write it to a file first, and use that file").into())
     }
 
     /// Runs a command of the user, if there is one.
@@ -96,27 +101,23 @@ impl RunHooks {
         fs_err::write(&self.output, "").map_err(Error::io("empty", &self.output))?;
         let argv = words.iter().map(Into::into).collect();
         let command = Command { argv, ..self.template.clone() };
-        let outcome = context.helper.run(&command, context.interrupt)?;
-        let Some(fault) = outcome.fault(benchmark.run_timeout) else { return Ok(()) };
-        Err(ExecError::Hook {
-            side: self.side,
-            hook,
-            benchmark: benchmark.name.clone(),
-            fault,
-            command: command.shown(),
-            stderr: stderr_tail(&self.output),
-        }
-        .into())
+        let ran = context.helper.run(&command, context.interrupt)?.check(&command);
+        ran.map_err(|FailedRun { fault, command, stderr }| {
+            let (side, name) = (self.side, &benchmark.name);
+            let what = format!("`{hook}` of the {side} of `{name}` {fault}: `{command}`");
+            let help = fault.help("", "run the command by hand to see why it fails");
+            Failure::with(what, help).of_output(stderr).into()
+        })
     }
 }
 
-/// Whether every run can read a file: only one could read a pipe. Fails if it can't be opened,
-/// which starting a program would not report. A pipe is not opened, since that would block
-/// until its other end is opened.
-fn is_readable(path: &Path) -> io::Result<bool> {
-    let is_file = !is_pipe(&path.metadata()?);
-    if is_file {
-        File::open(path)?;
+/// Whether a file is a pipe, which only one run could read. Fails if it can't be opened, which
+/// starting a program would not report. A pipe is not opened, since that would block until its
+/// other end is opened.
+fn is_pipe_to_read(path: &Path) -> io::Result<bool> {
+    let is_pipe = is_pipe(&path.metadata()?);
+    if !is_pipe {
+        std::fs::File::open(path)?;
     }
-    Ok(is_file)
+    Ok(is_pipe)
 }

@@ -9,9 +9,8 @@ use crate::error::Error;
 use crate::exec::meter::Pass;
 use crate::exec::process::Sink;
 use crate::exec::system::replace_bytes;
-use crate::model::notice::RunNotice;
 use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
+use crate::model::{Pair, RunNotice, Side};
 
 /// The variable that names the file into which a benchmark writes what should be the same on both
 /// sides. It is set in these runs only.

@@ -7,10 +7,8 @@ use super::{Execution, SideProgram, Stop};
 use crate::exec::known::Known;
 use crate::exec::meter::Pass;
 use crate::exec::process::tick;
-use crate::model::notice::RunNotice;
-use crate::model::row::Reading;
 use crate::model::run_length::RunLength;
-use crate::model::side::{Pair, Side};
+use crate::model::{Pair, Reading, RunNotice, Side};
 use crate::settings::values::Repetitions;
 use crate::stats::repetitions::{Clock, Logistic, least_time};
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Context, Stop};
-use crate::error::Error;
-use crate::exec::meter::{self, Meters, Pass};
-use crate::exec::process::{Command, RunFault, Sink, stderr_tail};
+use crate::error::{Error, Failure, Help};
+use crate::exec::meter::{Meters, Pass};
+use crate::exec::process::{Command, FailedRun, Sink};
 use crate::model::row::Values;
 
 /// The name of the file that gets a run's standard error.
@@ -44,18 +44,21 @@ impl Runs<'_> {
             fs_err::write(&stderr, "").map_err(Error::io("empty", &stderr))?;
         }
         let command = Command {
-            stderr: Sink::File(stderr.clone()),
+            stderr: Sink::File(stderr),
             timeout: Some(left.map_or(self.timeout, |left| left.min(self.timeout))),
             sweep: true,
             ..program.clone()
         };
-        if let Some(build) = self.meters.build(pass, &command, folder).map_err(Error::from)? {
+        if let Some(build) = self.meters.build(pass, &command, folder)? {
             let outcome = self.context.helper.run(&build, self.context.interrupt)?;
-            if outcome.fault(self.timeout).is_some() {
-                return Err(Error::from(meter::Error::NoCounter(stderr_tail(&stderr))).into());
-            }
+            outcome.check(&build).map_err(|run| {
+                let what =
+                    format!("`rustc` could not compile the counter of allocations: {}", run.stderr);
+                let hint = Help::hint("check that `rustc` and its linker work here");
+                Failure::with(what, hint)
+            })?;
         }
-        let command = self.meters.prepare(pass, command, folder).map_err(Error::from)?;
+        let command = self.meters.prepare(pass, command, folder)?;
         let outcome = self.context.helper.run(&command, self.context.interrupt)?;
         if !outcome.timed_out {
             // A run that was stopped had no time to end its processes.
@@ -64,19 +67,7 @@ impl Runs<'_> {
         if outcome.timed_out && left.is_some_and(|left| left < self.timeout) {
             return Err(Stop::OutOfTime);
         }
-        if let Some(fault) = outcome.fault(self.timeout) {
-            let (command, stderr) = (command.shown(), stderr_tail(&stderr));
-            return Err(failed(FailedRun { fault, command, stderr }).into());
-        }
-        Ok(self.meters.read(pass, &command, &outcome, folder).map_err(Error::from)?)
+        outcome.check(&command).map_err(failed)?;
+        Ok(self.meters.read(pass, &command, &outcome, folder)?)
     }
-}
-
-/// A run that failed.
-#[derive(Debug)]
-pub(crate) struct FailedRun {
-    pub(crate) fault: RunFault,
-    pub(crate) command: String,
-    /// The end of its standard error.
-    pub(crate) stderr: String,
 }

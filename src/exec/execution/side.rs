@@ -9,14 +9,14 @@ use super::VaryingNames;
 use super::hooks::RunHooks;
 use super::placement::Placement;
 use crate::error::Error;
-use crate::exec::error::ExecError;
+use crate::exec::error::{ExecError, unusable_harness};
 use crate::exec::harness::{self, Harness, OutputPaths};
 use crate::exec::meter;
 use crate::exec::process::{Command, Isolation, stderr_tail};
 use crate::exec::program::Program;
-use crate::model::metric::is_of_allocations;
 use crate::model::{
     Dialect, KnownMetric, MetricSource, Pair, Reading, RunLength, Side, TargetKind, Values,
+    is_of_allocations,
 };
 use crate::settings::options::{Benchmark, Subject};
 
@@ -95,7 +95,7 @@ impl SideProgram {
             cpus: measuring.cpus.clone(),
             nice: measuring.nice,
         };
-        let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path));
+        let stdin = measuring.stdin.as_ref().map(|path| program.command.cwd.join(path).into());
         // A harness reports benchmarks, not processes.
         let peak = !harness.dialect.filters();
         let mut command = Command { stdin, isolation, peak, ..program.command.clone() };
@@ -294,8 +294,7 @@ fn harness_of(benchmark: &Benchmark, program: &Program) -> Result<Harness, Error
         (Some(dialect), executable) => Harness::new(dialect, executable.as_deref()),
         (None, Some(executable)) => match harness::unusable(&executable) {
             Some(harness) => {
-                let benchmark = benchmark.name.clone();
-                return Err(ExecError::UnusableHarness { benchmark, harness }.into());
+                return Err(unusable_harness(&benchmark.name, harness).into());
             }
             None => Harness::detect(&executable),
         },

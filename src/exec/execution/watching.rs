@@ -91,7 +91,7 @@ impl Watching {
         let words = &program.command.argv[..program.words];
         let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
         let call = call.replace(&*known[0].to_string_lossy(), "");
-        let given = stdin.as_deref().and_then(fingerprint);
+        let given = stdin.as_ref().and_then(|path| fingerprint(Path::new(path)));
         let (machine, granted) = (machine::identity(), machine::granted());
         let key = format!("{SOURCES}\n{machine}\n{granted}\n{call}\n{given:?}\n{breakpoints:?}");
         // One file per program, regardless of its environment.

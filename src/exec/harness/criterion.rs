@@ -24,9 +24,8 @@ use super::{
     CAP, Definition, Error, Flag, Harness, PROBE, bytes, pattern, reading, seconds, seconds_of,
     set, text,
 };
-use crate::model::dialect::Dialect;
-use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
+use crate::model::{Dialect, Reading, Values};
 use crate::stats::empirical::{median, quantile, sorted};
 
 /// Names the folder for the files. It also spares Criterion a call of

@@ -14,10 +14,8 @@ use std::time::Duration;
 use super::{
     CAP, Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
 };
-use crate::model::dialect::Dialect;
-use crate::model::metric::{ALLOCATED_BYTES, ALLOCATIONS, PEAK_HEAP_BYTES};
-use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
+use crate::model::{ALLOCATED_BYTES, ALLOCATIONS, Dialect, PEAK_HEAP_BYTES, Reading, Values};
 
 /// Present in all versions with filters.
 const EXACT: &str = "exact";

@@ -13,9 +13,7 @@ use serde_json::Value;
 
 use super::{Definition, Error, reading, set, text};
 use crate::exec::process::Command;
-use crate::model::dialect::Dialect;
-use crate::model::metric::{ALLOCATED_BYTES, ALLOCATIONS};
-use crate::model::row::{Reading, Values};
+use crate::model::{ALLOCATED_BYTES, ALLOCATIONS, Dialect, Reading, Values};
 
 /// In the message of those that don't find their runner, of all versions.
 const RUNNER: &str = "-runner in your $PATH";

@@ -9,8 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{Definition, Error, MOST_METRICS, NO_HARNESS, check_at_most, reading, set, text};
-use crate::model::dialect::Dialect;
-use crate::model::row::{Reading, Values};
+use crate::model::{Dialect, Reading, Values};
 
 /// Names the file.
 const VARIABLE: &str = "CBDR_OUTPUT";

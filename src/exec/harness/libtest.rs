@@ -7,8 +7,7 @@
 use std::ffi::OsString;
 
 use super::{Definition, Error, NO_HARNESS, reading, seconds, set, text};
-use crate::model::dialect::Dialect;
-use crate::model::row::{Reading, Values};
+use crate::model::{Dialect, Reading, Values};
 
 /// In the help of those that know `--exact`.
 const EXACT: &str = "Exactly match filters";

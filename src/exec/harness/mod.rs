@@ -24,10 +24,8 @@ pub(crate) use gungraun::advice;
 
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::remove;
-use crate::model::dialect::Dialect;
-use crate::model::metric::unfit;
-use crate::model::row::{Reading, Values};
 use crate::model::run_length::RunLength;
+use crate::model::{Dialect, Reading, Values, unfit};
 
 /// How long a probe measures each benchmark.
 const PROBE: Duration = Duration::from_millis(1);

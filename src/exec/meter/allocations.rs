@@ -10,13 +10,13 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Refusal};
+use super::{COUNTS, Refusal, no_count, unread};
+use crate::error::{Failure, Help};
 use crate::exec::harness::shows;
 use crate::exec::process::{Command, Sink};
-use crate::model::metric::{
-    ALLOCATED_BYTES, ALLOCATIONS, KnownMetric, Metric, MetricSource, PEAK_HEAP_BYTES,
+use crate::model::{
+    ALLOCATED_BYTES, ALLOCATIONS, KnownMetric, Metric, MetricSource, PEAK_HEAP_BYTES, Values,
 };
-use crate::model::row::Values;
 
 /// The source of the library.
 const SOURCE: &str = include_str!("allocations.rs.in");
@@ -96,15 +96,18 @@ impl Allocations {
     ///
     /// # Errors
     /// If the allocations of this program would not be seen, or the source can't be written.
-    pub(super) fn build(&self, program: &Command, folder: &Path) -> Result<Option<Command>, Error> {
+    pub(super) fn build(
+        &self,
+        program: &Command,
+        folder: &Path,
+    ) -> Result<Option<Command>, Failure> {
         let library = folder.join(LIBRARY);
         if library.is_file() {
             return Ok(None);
         }
         check(program)?;
         let source = folder.join("allocations.rs");
-        let io = |source| Error::Files { folder: folder.to_owned(), source };
-        fs_err::write(&source, SOURCE).map_err(io)?;
+        fs_err::write(&source, SOURCE).map_err(unread(COUNTS, folder))?;
         let mut argv = vec![self.rustc.clone().into_os_string()];
         argv.extend(FLAGS.into_iter().map(OsString::from));
         argv.extend(["-o".into(), library.into(), source.into()]);
@@ -125,32 +128,37 @@ impl Allocations {
     }
 
     /// Reads the values from the files of a run of `command` in `folder`, and removes them.
-    pub(super) fn read(&self, command: &Command, folder: &Path) -> Result<Values, Error> {
+    pub(super) fn read(&self, command: &Command, folder: &Path) -> Result<Values, Failure> {
         let files = take(folder)?;
         if files.is_empty() {
             let why = "the program is linked statically, so it loads no libraries";
-            return Err(Error::Unseen(why.to_owned()));
+            return Err(unseen(why));
         }
         let parsed: Option<Vec<_>> = files.iter().map(|file| CountFile::parse(file)).collect();
-        let parsed = parsed.ok_or(Error::NoCount)?;
+        let parsed = parsed.ok_or_else(no_count)?;
         let all = parsed.iter().fold(HeapCounts::default(), |sum, file| sum.plus(file.process));
         if all.calls < if self.is_timed { LEAST_OF_HARNESS } else { 1 } {
             let why = format!(
                 "{} were seen in the whole process, so its allocator does not use `malloc`",
                 all.calls
             );
-            return Err(Error::Unseen(why));
+            return Err(unseen(&why));
         }
         let timed = parsed.iter().find(|file| file.readings > 0);
         let own = match timed {
             _ if !self.is_timed => all,
             Some(file) if file.readings == READINGS => file.timed,
             Some(file) if file.readings > READINGS => {
-                return Err(Error::ReadsClock(command.shown()));
+                let what = format!(
+                    "the allocations of `{}` can't be counted: the benchmark reads the clock itself, \
+                     so it is not known what is timed",
+                    command.shown()
+                );
+                let hint = "leave it out with `--filter`, or let divan's `AllocProfiler` count";
+                return Err(Failure::with(what, Help::hint(hint)));
             }
             _ => {
-                let why = "the harness was not seen to time its benchmark";
-                return Err(Error::Unseen(why.to_owned()));
+                return Err(unseen("the harness was not seen to time its benchmark"));
             }
         };
         let values =
@@ -159,16 +167,23 @@ impl Allocations {
     }
 }
 
+/// The error for a program that allocates, but not with `malloc`.
+fn unseen(why: &str) -> Failure {
+    let hint = "measure a program that is linked dynamically and has the default allocator, or \
+        divan's benchmarks with its `AllocProfiler` around the allocator";
+    Failure::with(format!("the allocations can't be counted: {why}"), Help::hint(hint))
+}
+
 /// Checks that a program has no allocator that the library does not see.
-fn check(program: &Command) -> Result<(), Error> {
+fn check(program: &Command) -> Result<(), Failure> {
     let files = program.argv.iter().map(|word| program.cwd.join(word));
     for path in files.filter(|file| is_executable(file)) {
         let read = fs_err::read(&path);
-        let bytes = read.map_err(|source| Error::Executable { path: path.clone(), source })?;
+        let bytes = read.map_err(unread("read", &path))?;
         if let Some((allocator, _)) = ALLOCATORS.iter().find(|(_, marks)| shows(&bytes, marks)) {
             let shown = path.display();
             let why = format!("`{shown}` has {allocator}, which does not use `malloc`");
-            return Err(Error::Unseen(why));
+            return Err(unseen(&why));
         }
     }
     Ok(())
@@ -208,7 +223,7 @@ impl CountFile {
 }
 
 /// Reads the library's files in `folder` and removes them.
-pub(super) fn take(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn take(folder: &Path) -> Result<Vec<Vec<u8>>, Failure> {
     super::take(folder, FILE)
 }
 

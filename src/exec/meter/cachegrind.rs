@@ -10,11 +10,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{Error, Refusal};
+use super::{Refusal, no_count};
+use crate::error::Failure;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::replace;
-use crate::model::metric::{KnownMetric, Metric, MetricSource};
-use crate::model::row::Values;
+use crate::model::{KnownMetric, Metric, MetricSource, Values};
 
 pub(super) const INSTRUCTIONS: &str = "instructions_cachegrind";
 pub(super) const CYCLES: &str = "estimated_cycles_cachegrind";
@@ -70,10 +70,10 @@ impl Cachegrind {
     }
 
     /// Reads the values from the files of a run in `folder`, and removes them.
-    pub(super) fn read(&self, folder: &Path) -> Result<Values, Error> {
+    pub(super) fn read(&self, folder: &Path) -> Result<Values, Failure> {
         let files = take(folder)?;
         let counts = files.iter().filter_map(|file| Counts::parse(file));
-        let total = counts.reduce(Counts::plus).ok_or(Error::NoCount)?;
+        let total = counts.reduce(Counts::plus).ok_or_else(no_count)?;
         let value = |name: &str| if name == CYCLES { total.cycles() } else { total.instructions };
         Ok(self.metrics.iter().map(|known| (known.name, value(known.name) as f64)).collect())
     }
@@ -81,7 +81,7 @@ impl Cachegrind {
 
 /// Reads valgrind's files in `folder` and removes them. They name the program and its arguments,
 /// which need not be Unicode.
-pub(super) fn take(folder: &Path) -> Result<Vec<String>, Error> {
+pub(super) fn take(folder: &Path) -> Result<Vec<String>, Failure> {
     let files = super::take(folder, FILE)?.into_iter();
     Ok(files.map(|file| String::from_utf8_lossy(&file).into_owned()).collect())
 }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(values.get(INSTRUCTIONS), Some(2005.0));
         assert_eq!(values.get(CYCLES), Some(2.0 * 2190.0 + 5.0));
         assert!(folder.path().join("said").exists());
-        assert!(matches!(both().read(folder.path()), Err(Error::NoCount)));
+        assert_eq!(both().read(folder.path()).unwrap_err().to_string(), "the run left no count");
     }
 
     #[test]

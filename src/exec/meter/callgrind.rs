@@ -9,7 +9,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::cachegrind::{INSTRUCTIONS, find, missing, take, wrap};
-use super::{CallStack, Error, Refusal};
+use super::{CallStack, Refusal, no_count};
+use crate::error::Failure;
 use crate::exec::process::Command;
 
 const OPTIONS: [&str; 5] = [
@@ -44,7 +45,7 @@ impl Profiler {
     ///
     /// # Errors
     /// When files of an earlier run in `folder` can't be removed.
-    pub(crate) fn command(&self, command: &Command, folder: &Path) -> Result<Command, Error> {
+    pub(crate) fn command(&self, command: &Command, folder: &Path) -> Result<Command, Failure> {
         take(folder)?;
         let by_address = if self.by_address { "--dump-instr=yes" } else { "--dump-instr=no" };
         let options = [&OPTIONS[..], &[by_address]].concat();
@@ -55,13 +56,13 @@ impl Profiler {
     ///
     /// # Errors
     /// When the run left nothing.
-    pub(crate) fn counted(&self, folder: &Path) -> Result<Counted, Error> {
+    pub(crate) fn counted(&self, folder: &Path) -> Result<Counted, Failure> {
         let mut counted = Counted::default();
         for file in take(folder)? {
             counted.add(&file);
         }
         match counted.stacks.is_empty() {
-            true => Err(Error::NoCount),
+            true => Err(no_count()),
             false => Ok(counted),
         }
     }
@@ -199,6 +200,9 @@ mod tests {
                 expected.into_iter().map(|(at, (n, source))| (at, instruction(n, source)));
             assert_eq!(code(name), expected.collect());
         }
-        assert!(matches!(profiler.counted(folder.path()), Err(Error::NoCount)));
+        assert_eq!(
+            profiler.counted(folder.path()).unwrap_err().to_string(),
+            "the run left no count"
+        );
     }
 }

@@ -9,13 +9,13 @@
 
 use std::io;
 
-use super::{Error, Refusal};
+use super::Refusal;
+use crate::error::{Failure, Help};
 use crate::exec::machine::{Machine, Processor};
 use crate::exec::process::counter::{
     Counter, CounterEvent, CounterReading, CounterRefusal, probe, reason,
 };
-use crate::model::metric::{KnownMetric, Metric, MetricSource, Unit};
-use crate::model::row::Values;
+use crate::model::{KnownMetric, Metric, MetricSource, Unit, Values};
 
 /// The instructions without those that interrupts are counted as.
 const MINUS_INTERRUPTS: &str = "instructions_minus_irqs";
@@ -77,7 +77,7 @@ impl CounterMeter {
     }
 
     /// The values of a run.
-    pub(super) fn read(&self, readings: &[CounterReading]) -> Result<Values, Error> {
+    pub(super) fn read(&self, readings: &[CounterReading]) -> Result<Values, Failure> {
         let mut values = Values::default();
         for CounterMetric { metric, counter, minus } in &self.metrics {
             let value = |counter: Counter| {
@@ -86,7 +86,14 @@ impl CounterMeter {
                 let reading = found.map_or(CounterReading::default(), |(_, reading)| *reading);
                 if reading.running < reading.enabled || reading.enabled == 0 {
                     let share = reading.running as f64 / reading.enabled.max(1) as f64;
-                    return Err(Error::Shared { metric: metric.name, share });
+                    let (name, percent) = (metric.name, 100.0 * share);
+                    let what = format!(
+                        "`{name}` was counted for only {percent:.0}% of the run: the processor has \
+                         too few counters for all that are in use"
+                    );
+                    let hint = "use fewer counters at a time; another profiler, or the kernel's \
+                        watchdog (`sysctl kernel.nmi_watchdog=0`), may hold some";
+                    return Err(Failure::with(what, Help::hint(hint)));
                 }
                 Ok(reading.value as f64)
             };
@@ -213,7 +220,8 @@ mod tests {
         let half = CounterReading { value: 500, enabled: 10, running: 5 };
         let error = meter.read(&[half]).unwrap_err();
         assert!(error.to_string().contains("`cycles` was counted for only 50%"), "{error}");
-        assert!(error.hint().unwrap().contains("fewer counters"));
+        let hint = crate::Error::from(error).hint();
+        assert!(hint.unwrap().contains("fewer counters"));
         assert!(meter.read(&[CounterReading::default()]).is_err());
     }
 

@@ -31,11 +31,12 @@ pub(crate) use disassembly::{disassembly, instructions};
 pub(crate) use perf::{PerfSamples, Sampler};
 pub(crate) use size::{TEXT, functions as sizes_of_functions, is_size, program, size, sizes};
 
+use crate::error::{Advise, Failure, Help};
 use crate::exec::machine::Machine;
 use crate::exec::process::{Command, RunOutcome, look_up};
-use crate::model::metric::{KNOWN, KnownMetric, Metric, MetricSource};
-use crate::model::outcome::{BenchmarkResult, MetricResult, Verdict};
-use crate::model::row::Values;
+use crate::model::{
+    BenchmarkResult, KNOWN, KnownMetric, Metric, MetricResult, MetricSource, Values, Verdict,
+};
 
 /// Why a metric can't be measured on this machine.
 #[derive(Debug, thiserror::Error)]
@@ -56,79 +57,25 @@ impl Refusal {
     }
 }
 
-/// Why a run has no values.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// This machine can't measure them.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// A counter counted only part of the time.
-    #[error(
-        "`{metric}` was counted for only {:.0}% of the run: the processor has too few counters \
-         for all that are in use", 100.0 * share
-    )]
-    Shared {
-        metric: &'static str,
-        /// The share of the time, 0 to 1.
-        share: f64,
-    },
-    /// None of the files of valgrind, or of what counts allocations, could be read.
-    #[error("the run left no count")]
-    NoCount,
-    /// Such a file could not be read or written.
-    #[error("could not read or write the counts in `{}`", .folder.display())]
-    Files { folder: PathBuf, source: io::Error },
-    /// The program allocates, but not with `malloc`.
-    #[error("the allocations can't be counted: {0}")]
-    Unseen(String),
-    /// The benchmark of this command does more with the clock than its harness.
-    #[error(
-        "the allocations of `{0}` can't be counted: the benchmark reads the clock itself, so it is not \
-         known what is timed"
-    )]
-    ReadsClock(String),
-    /// The compiler failed.
-    #[error("`rustc` could not compile the counter of allocations: {0}")]
-    NoCounter(String),
-    /// Both sides run the same program, such as a shell, so its size is meaningless.
-    #[error("`{metric}` is meaningless: both sides run `{}`", .program.display())]
-    SameProgram { metric: &'static str, program: PathBuf },
-    /// The program can't be read.
-    #[error("could not read `{}`", .path.display())]
-    Executable { path: PathBuf, source: io::Error },
-    /// The program has an unknown format.
-    #[error("`text_bytes` of `{}` is not known: it is not an executable in a known format",
-        .path.display())]
-    NoText { path: PathBuf },
+impl Advise for Refusal {
+    fn advice(&self) -> Option<Help> {
+        Help::of(self.hint.clone(), FILE_STEP)
+    }
 }
 
-impl Error {
-    /// What the user can do about it.
-    pub(crate) fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Error::Refused(refusal) => return refusal.hint.clone(),
-            Error::Shared { .. } => {
-                "use fewer counters at a time; another profiler, or the \
-                                     kernel's watchdog (`sysctl kernel.nmi_watchdog=0`), may \
-                                     hold some"
-            }
-            Error::NoCount => "perhaps the program was killed, or valgrind can't follow it",
-            Error::Unseen(_) => {
-                "measure a program that is linked dynamically and has the default allocator, or \
-                 divan's benchmarks with its `AllocProfiler` around the allocator"
-            }
-            Error::ReadsClock(_) => {
-                "leave it out with `--filter`, or let divan's `AllocProfiler` count"
-            }
-            Error::NoCounter(_) => "check that `rustc` and its linker work here",
-            Error::SameProgram { .. } | Error::NoText { .. } => {
-                "measure a bench, bin or example target, or a `--command` that begins with the \
-                 program's path in the worktree"
-            }
-            Error::Files { .. } | Error::Executable { .. } => return None,
-        };
-        Some(hint.to_owned())
-    }
+/// What to do where a file can't be read.
+const FILE_STEP: &str = "check that the file can be read, or choose another `--metric`";
+
+/// The error that a file of a program, or with its counts, could not be read or written.
+fn unread(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let what = format!("could not {what} `{}`", path.display());
+    move |source| Failure::new(what, FILE_STEP).caused_by(source)
+}
+
+/// The error that none of the files of valgrind, or of what counts allocations, could be read.
+fn no_count() -> Failure {
+    let hint = "perhaps the program was killed, or valgrind can't follow it";
+    Failure::with("the run left no count", Help::hint(hint))
 }
 
 /// With this many pairs, exact counts have an interval at the default confidence.
@@ -290,7 +237,7 @@ impl Meters {
         pass: Pass,
         program: &Command,
         folder: &Path,
-    ) -> Result<Option<Command>, Error> {
+    ) -> Result<Option<Command>, Failure> {
         match (pass, &self.allocations) {
             (Pass::Allocations, Some(allocations)) => allocations.build(program, folder),
             _ => Ok(None),
@@ -306,7 +253,7 @@ impl Meters {
         pass: Pass,
         command: Command,
         folder: &Path,
-    ) -> Result<Command, Error> {
+    ) -> Result<Command, Failure> {
         match (pass, &self.cachegrind, &self.allocations) {
             (Pass::Cachegrind, Some(cachegrind), _) => {
                 cachegrind::take(folder)?;
@@ -330,7 +277,7 @@ impl Meters {
         command: &Command,
         outcome: &RunOutcome,
         folder: &Path,
-    ) -> Result<Values, Error> {
+    ) -> Result<Values, Failure> {
         match (pass, &self.cachegrind, &self.allocations) {
             (Pass::Cachegrind, Some(cachegrind), _) => cachegrind.read(folder),
             (Pass::Allocations, _, Some(allocations)) => allocations.read(command, folder),
@@ -358,9 +305,12 @@ impl CallStack {
     }
 }
 
+/// What is done with files of counts.
+const COUNTS: &str = "read or write the counts in";
+
 /// Reads the files in `folder` whose names begin like this, and removes them.
-fn take(folder: &Path, prefix: &str) -> Result<Vec<Vec<u8>>, Error> {
-    let io = |source| Error::Files { folder: folder.to_owned(), source };
+fn take(folder: &Path, prefix: &str) -> Result<Vec<Vec<u8>>, Failure> {
+    let io = |source| unread(COUNTS, folder)(source);
     let mut contents = Vec::new();
     for entry in fs_err::read_dir(folder).map_err(io)? {
         let path = entry.map_err(io)?.path();

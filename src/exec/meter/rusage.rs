@@ -3,8 +3,7 @@
 //! descendants that were waited for.
 
 use crate::exec::process::RunOutcome;
-use crate::model::metric::{KnownMetric, Metric, MetricSource};
-use crate::model::row::Values;
+use crate::model::{KnownMetric, Metric, MetricSource, Values};
 
 /// The metrics that are measured this way.
 pub(super) fn metrics() -> impl Iterator<Item = Metric> {

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, Symbol, SymbolKind};
 
-use super::Error;
+use super::unread;
+use crate::error::{Failure, Help};
 use crate::exec::process::Command;
-use crate::model::metric::{KnownMetric, Metric, MetricSource};
-use crate::model::side::Pair;
+use crate::model::{KnownMetric, Metric, MetricSource, Pair};
 
 pub(crate) const TEXT: &str = "text_bytes";
+
+/// What to do where a size is not that of a program of the repository.
+const OWN_PROGRAM: &str = "measure a bench, bin or example target, or a `--command` that begins with \
+    the program's path in the worktree";
 
 /// The size of both sides' programs. `None` if the metric is not a size.
 ///
@@ -21,11 +25,12 @@ pub(crate) const TEXT: &str = "text_bytes";
 pub(crate) fn sizes(
     metric: &str,
     programs: Pair<&Path>,
-) -> Result<Option<(Metric, Pair<f64>)>, Error> {
+) -> Result<Option<(Metric, Pair<f64>)>, Failure> {
     let Some(known) = of_executable(metric) else { return Ok(None) };
     if programs.base == programs.head {
-        let program = programs.base.to_owned();
-        return Err(Error::SameProgram { metric: known.name, program });
+        let (metric, program) = (known.name, programs.base.display());
+        let what = format!("`{metric}` is meaningless: both sides run `{program}`");
+        return Err(Failure::with(what, Help::hint(OWN_PROGRAM)));
     }
     let values = Pair::try_both(|side| value(known, programs[side]))?;
     Ok(Some((known.metric(), values)))
@@ -35,7 +40,7 @@ pub(crate) fn sizes(
 ///
 /// # Errors
 /// If it can't be read.
-pub(crate) fn size(metric: &str, program: &Path) -> Result<Option<(Metric, f64)>, Error> {
+pub(crate) fn size(metric: &str, program: &Path) -> Result<Option<(Metric, f64)>, Failure> {
     let Some(known) = of_executable(metric) else { return Ok(None) };
     Ok(Some((known.metric(), value(known, program)?)))
 }
@@ -49,13 +54,19 @@ fn of_executable(metric: &str) -> Option<&'static KnownMetric> {
     KnownMetric::from(MetricSource::Executable).find(|known| known.name == metric)
 }
 
-fn value(known: &KnownMetric, path: &Path) -> Result<f64, Error> {
-    let failed = |source| Error::Executable { path: path.to_owned(), source };
+fn value(known: &KnownMetric, path: &Path) -> Result<f64, Failure> {
+    let failed = || unread("read", path);
     if known.name != TEXT {
-        return Ok(fs_err::metadata(path).map_err(failed)?.len() as f64);
+        return Ok(fs_err::metadata(path).map_err(failed())?.len() as f64);
     }
-    let bytes = fs_err::read(path).map_err(failed)?;
-    let text = text(&bytes).ok_or_else(|| Error::NoText { path: path.to_owned() })?;
+    let bytes = fs_err::read(path).map_err(failed())?;
+    let text = text(&bytes).ok_or_else(|| {
+        let what = format!(
+            "`{TEXT}` of `{}` is not known: it is not an executable in a known format",
+            path.display()
+        );
+        Failure::with(what, Help::hint(OWN_PROGRAM))
+    })?;
     Ok(text as f64)
 }
 
@@ -133,7 +144,7 @@ mod tests {
     fn a_program_that_is_not_built_has_no_size_worth_knowing() {
         let sh = Path::new("sh");
         let same = sizes("executable_bytes", Pair { base: sh, head: sh }).unwrap_err();
-        assert!(matches!(same, Error::SameProgram { .. }));
+        assert!(same.to_string().contains("is meaningless: both sides run"), "{same}");
         let folder = tempfile::tempdir().unwrap();
         let scripts = ["a", "b"].map(|name| folder.path().join(name));
         for script in &scripts {
@@ -141,9 +152,7 @@ mod tests {
         }
         let paths = paths(&scripts[0], &scripts[1]);
         assert!(sizes("executable_bytes", paths.as_ref().map(|path| path.as_path())).is_ok());
-        assert!(matches!(
-            sizes("text_bytes", paths.as_ref().map(|path| path.as_path())).unwrap_err(),
-            Error::NoText { .. }
-        ));
+        let error = sizes("text_bytes", paths.as_ref().map(|path| path.as_path())).unwrap_err();
+        assert!(error.to_string().contains("not an executable in a known format"), "{error}");
     }
 }

@@ -20,7 +20,7 @@ use super::plain::StdSpawner as Spawner;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child};
-use super::wire::{LaunchError, Message, Reply, RunRequest, receive, send};
+use super::wire::{LaunchError, Message, Reply, receive, send};
 use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, RunError, RunOutcome, Sink};
 
 /// How much time a process group has between SIGTERM and SIGKILL, and how much later than the
@@ -98,7 +98,7 @@ impl Helper {
     fn send(&self, command: &Command) -> Result<(), RunError> {
         let found = self.sent.borrow_mut().number(command);
         let (number, program) = found.map_err(|source| spawn_error(command, source))?;
-        let message = Message::Run(Box::new(RunRequest::new(command, number, program)));
+        let message = Message::run(command, number, program);
         send(&mut &self.socket, &message).map_err(|error| self.lost(error))
     }
 
@@ -200,10 +200,9 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
     let mut kept = BTreeMap::new();
     while let Ok(Some(message)) = receive(&mut &socket) {
         // "Stop" is for a program that has ended by itself meanwhile.
-        let Message::Run(mut request) = message else { continue };
-        kept.extend(request.program.take().map(|program| (request.number, program)));
-        let program = &kept[&request.number];
-        let reply = answer(&request, program, &mut spawner, (&socket, &null), running);
+        let Message::Run { number, program, how } = message else { continue };
+        kept.extend(program.map(|program| (number, program)));
+        let reply = answer(&how, &kept[&number], &mut spawner, (&socket, &null), running);
         if send(&mut &socket, &reply).is_err() {
             return;
         }
@@ -212,7 +211,7 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
 
 /// Starts a program, waits for its end and cleans up after it.
 fn answer(
-    request: &RunRequest,
+    request: &Command,
     program: &ExecArgs,
     spawner: &mut Spawner,
     (socket, null): (&UnixStream, &File),

@@ -75,7 +75,7 @@ pub struct Command {
     /// The working directory.
     pub cwd: PathBuf,
     /// The file to open as standard input, which is empty otherwise.
-    pub stdin: Option<PathBuf>,
+    pub stdin: Option<OsString>,
     /// Where standard output goes.
     pub stdout: Sink,
     /// Where standard error goes.
@@ -224,16 +224,29 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// How it failed, if it did; `limit` is the time that it had.
-    pub(crate) fn fault(&self, limit: Duration) -> Option<RunFault> {
-        if self.printed_too_much {
-            Some(RunFault::TooMuchOutput)
-        } else if self.timed_out {
-            Some(RunFault::TimedOut(limit))
-        } else {
-            (!self.exit.success()).then_some(RunFault::Exit(self.exit))
-        }
+    /// Checks that it did not fail, as a run of `command`.
+    pub(crate) fn check(&self, command: &Command) -> Result<(), FailedRun> {
+        let fault = match self.exit {
+            _ if self.printed_too_much => RunFault::TooMuchOutput,
+            _ if self.timed_out => RunFault::TimedOut(command.timeout.unwrap_or_default()),
+            exit if exit.success() => return Ok(()),
+            exit => RunFault::Exit(exit),
+        };
+        let stderr = match &command.stderr {
+            Sink::File(path) => stderr_tail(path),
+            Sink::Null | Sink::Stderr => String::new(),
+        };
+        Err(FailedRun { fault, command: command.shown(), stderr })
     }
+}
+
+/// A run that failed.
+#[derive(Debug)]
+pub(crate) struct FailedRun {
+    pub(crate) fault: RunFault,
+    pub(crate) command: String,
+    /// The end of its standard error, if that was kept.
+    pub(crate) stderr: String,
 }
 
 /// How a program failed. Its display follows the program's name.

@@ -5,54 +5,36 @@
 //! [`Message::Run`]. A closed socket tells the helper that the asking side is
 //! gone: it ends the program that is running and itself.
 
-use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::counter::Counter;
 use super::launch::ExecArgs;
-use super::{Command, Isolation, RunOutcome, Sink};
+use super::{Command, RunOutcome};
 
 /// What the asking side sends.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Message {
-    Run(Box<RunRequest>),
+    Run {
+        /// The number of the program, and the program unless the helper has it under this number.
+        number: usize,
+        program: Option<ExecArgs>,
+        /// How it is run: a command without its program.
+        how: Box<Command>,
+    },
     /// End the program that is running. Ignored if it has just ended by itself.
     Stop,
 }
 
-/// What is to be run, and how: a [`Command`].
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct RunRequest {
-    /// The number of the program, and the program unless the helper has it under this number.
-    pub(super) number: usize,
-    pub(super) program: Option<ExecArgs>,
-    pub(super) stdin: Option<OsString>,
-    pub(super) stdout: Sink,
-    pub(super) stderr: Sink,
-    pub(super) timeout: Option<Duration>,
-    pub(super) sweep: bool,
-    pub(super) peak: bool,
-    pub(super) isolation: Isolation,
-    pub(super) counters: Vec<Counter>,
-}
-
-impl RunRequest {
-    pub(super) fn new(command: &Command, number: usize, program: Option<ExecArgs>) -> Self {
-        RunRequest {
+impl Message {
+    /// The request of a run.
+    pub(super) fn run(command: &Command, number: usize, program: Option<ExecArgs>) -> Self {
+        let (argv, env, cwd) = Default::default();
+        Message::Run {
             number,
             program,
-            stdin: command.stdin.as_ref().map(|path| path.as_os_str().to_owned()),
-            stdout: command.stdout.clone(),
-            stderr: command.stderr.clone(),
-            timeout: command.timeout,
-            sweep: command.sweep,
-            peak: command.peak,
-            isolation: command.isolation.clone(),
-            counters: command.counters.clone(),
+            how: Box::new(Command { argv, env, cwd, ..command.clone() }),
         }
     }
 }
@@ -113,10 +95,12 @@ fn invalid(error: postcard::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counter::{CounterEvent, CounterReading};
-    use super::super::{Exit, Usage};
+    use super::super::counter::{Counter, CounterEvent, CounterReading};
+    use super::super::{Exit, Isolation, Sink, Usage};
     use super::*;
+    use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
+    use std::time::Duration;
 
     #[track_caller]
     fn assert_survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: T) {
@@ -135,7 +119,7 @@ mod tests {
         let command = Command {
             argv: vec![bytes.clone()],
             env: vec![("A".into(), bytes.clone())],
-            stdin: Some(bytes.clone().into()),
+            stdin: Some(bytes.clone()),
             stdout: Sink::File(bytes.into()),
             stderr: Sink::Stderr,
             timeout: Some(Duration::from_nanos(u64::MAX)),
@@ -152,7 +136,7 @@ mod tests {
         let shortest = Command { argv: vec!["/".into()], ..Command::default() };
         for command in [command, shortest] {
             let program = Some(ExecArgs::new(&command).unwrap());
-            assert_survives(Message::Run(Box::new(RunRequest::new(&command, 3, program))));
+            assert_survives(Message::run(&command, 3, program));
         }
         assert_survives(Message::Stop);
         let outcome = RunOutcome {

@@ -38,7 +38,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
             Err(why) => {
                 program.each_side().try_for_each(SideProgram::unalign)?;
                 let why = match why {
-                    Unknown::Because(why) => why,
+                    Unknown::Because(why, _) => why,
                     Unknown::Stopped(Stop::Error(error)) => link_fault(&error),
                     Unknown::Stopped(stop) => return Err(stop.into()),
                 };
@@ -60,17 +60,17 @@ pub(super) fn is_placed(plan: &Plan, number: usize) -> bool {
 /// share of the code that both have is at the same addresses.
 fn aligned(program: &mut ComparedProgram<'_>, plan: &Plan, number: usize) -> Result<f64, Unknown> {
     let context = program.execution.context;
-    let mut alignment = Alignment::of(program.built).map_err(Unknown::Because)?;
+    let mut alignment = Alignment::of(program.built)?;
     let mut links = 0;
     let share = loop {
         let executables = Pair::try_both(|side| {
             let program = &mut program.sides[side];
             let link = alignment.write(side, &program.folder.join("aligned"));
-            let executable = program.align(&link.map_err(Unknown::Because)?, context);
+            let executable = program.align(&link?, context);
             executable.map_err(|error| Unknown::from(Stop::from(error)))
         })?;
         let executables = executables.as_ref().map(PathBuf::as_path);
-        let (share, again) = alignment.check(executables).map_err(Unknown::Because)?;
+        let (share, again) = alignment.check(executables)?;
         links += 1;
         if !again || links == MOST_LINKS {
             break share;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::harnesses::coarse;
 use super::program::{ComparedProgram, Readings};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::execution::gates;
 use crate::exec::meter;
-use crate::flows::error::FlowError;
+use crate::flows::error::{MEASURED_WHOLE, no_metric};
 use crate::model::{
     ALLOCATIONS, BenchmarkResult, DEFAULT_METRIC, Dialect, Gate, Metric, MetricResult, Notice,
     Pair, Reading, Removed, RunNotice, SameReason, Side, Status, Summary, Values, Verdict,
@@ -17,6 +17,12 @@ use crate::model::{
 
 /// Most programs allocate more often.
 const FEW: f64 = 100.0;
+
+/// What to do where allocations are not counted: by divan, and by others.
+const WITHOUT_PROFILER: &str = "make divan's `AllocProfiler` the global allocator of both sides' \
+    benchmarks, so that divan counts; if none of the benchmarks allocates, divan reports nothing";
+const COUNTED_WHOLE: &str = "use `--harness plain` to count those of the whole process, without \
+    arguments of your own";
 
 /// What was found in a program.
 #[derive(Debug, Default)]
@@ -359,15 +365,27 @@ impl Discovery {
         let gates = benchmark.gates.iter().map(|gate| &gate.metric).filter(|_| !is_enough);
         let mut asked = benchmark.shown.iter().filter(|metric| !is_meters(metric)).chain(gates);
         let Some(metric) = asked.find(|metric| !is_known(metric)).cloned() else { return Ok(()) };
-        let is_of_process = program.dialect().filters() && is_meters(&metric);
-        let (benchmark, harness) = (benchmark.name.clone(), program.dialect().name());
-        Err(match is_of_process {
-            true if is_of_allocations(&metric) => {
-                FlowError::Uncounted { benchmark, metric, harness }.into()
-            }
-            true => FlowError::OfProcess { benchmark, metric, harness }.into(),
-            false => FlowError::NoMetric { benchmark, metric, measured }.into(),
-        })
+        let (name, dialect) = (&benchmark.name, program.dialect());
+        if !dialect.filters() || !is_meters(&metric) {
+            return Err(no_metric(name, &metric, &measured).into());
+        }
+        let harness = dialect.name();
+        Err(match is_of_allocations(&metric) {
+            true => Failure::new(
+                format!(
+                    "`{metric}` of the benchmarks of `{name}` can't be counted (harness {harness})"
+                ),
+                if dialect == Dialect::Divan { WITHOUT_PROFILER } else { COUNTED_WHOLE },
+            ),
+            false => Failure::new(
+                format!(
+                    "`{metric}` measures a process, but `{name}` measures its benchmarks one by \
+                     one (harness {harness})"
+                ),
+                MEASURED_WHOLE,
+            ),
+        }
+        .into())
     }
 }
 

@@ -14,7 +14,7 @@ use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Sampling, SideProgram, Unknown};
 use crate::exec::machine::Machine;
-use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Refusal, Sampler};
+use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
 use crate::model::{
     BenchmarkResult, Better, Cost, Dialect, Evidence, Explain, Explanation, FunctionCost,
     MetricResult, Notice, Pair, RunLength, Side, StackCost, StackFrame, Unit, Verdict,
@@ -69,27 +69,6 @@ struct FoundCosts {
     shown: BTreeMap<String, String>,
 }
 
-enum NotFound {
-    /// For this reason, and what the user can do about it.
-    Because(String, Option<String>),
-    Failed(Error),
-}
-
-impl From<Refusal> for NotFound {
-    fn from(refusal: Refusal) -> Self {
-        NotFound::Because(refusal.why, refusal.hint)
-    }
-}
-
-impl From<Unknown> for NotFound {
-    fn from(unknown: Unknown) -> Self {
-        match unknown {
-            Unknown::Because(why) => NotFound::Because(why, None),
-            Unknown::Stopped(stop) => NotFound::Failed(stop.into()),
-        }
-    }
-}
-
 /// Which functions of the largest regressions cost more.
 pub(super) fn explain(session: &mut Session<'_, '_>) -> Result<Vec<Explanation>, Error> {
     let when = session.call.options.explain;
@@ -121,8 +100,8 @@ pub(super) fn explain(session: &mut Session<'_, '_>) -> Result<Vec<Explanation>,
             hot
         });
         match explained {
-            Err(NotFound::Failed(error)) => return Err(error),
-            Err(NotFound::Because(why, hint)) if is_requested => {
+            Err(Unknown::Stopped(stop)) => return Err(stop.into()),
+            Err(Unknown::Because(why, hint)) if is_requested => {
                 let benchmark = result.name.clone();
                 reporter.notice(Notice::NotMeasured { benchmark, why, hint });
             }
@@ -145,46 +124,46 @@ struct CostSearch<'s, 'a> {
 impl CostSearch<'_, '_> {
     /// What the functions of a benchmark cost: in instructions, or in time where these are not
     /// known, or not the reason.
-    fn find_why(&mut self) -> Result<FoundCosts, NotFound> {
+    fn find_why(&mut self) -> Result<FoundCosts, Unknown> {
         let counted = match self.count_instructions() {
             Ok(found) if explains(&found, self.result, self.inner.is_some()) => return Ok(found),
-            Err(NotFound::Failed(error)) => return Err(NotFound::Failed(error)),
+            Err(Unknown::Stopped(stop)) => return Err(stop.into()),
             counted => counted,
         };
         match (counted, self.time_functions()) {
-            (Ok(found), Err(NotFound::Because(..))) => Ok(found),
-            (Err(NotFound::Because(counted, hint)), Err(NotFound::Because(sampled, other))) => {
+            (Ok(found), Err(Unknown::Because(..))) => Ok(found),
+            (Err(Unknown::Because(counted, hint)), Err(Unknown::Because(sampled, other))) => {
                 let why = format!(
                     "which functions take longer is not known: instructions can't be counted \
                      ({counted}), and samples can't be taken ({sampled})"
                 );
-                Err(NotFound::Because(why, hint.or(other)))
+                Err(Unknown::Because(why, hint.or(other)))
             }
             (_, timed) => timed,
         }
     }
 
     /// What the functions cost in instructions.
-    fn count_instructions(&mut self) -> Result<FoundCosts, NotFound> {
+    fn count_instructions(&mut self) -> Result<FoundCosts, Unknown> {
         let path = self.program.sides.head.path_variable();
         let profiler = Profiler::find(path.as_deref())?;
         if !self.program.both_sides(|side| side.harness.once().is_some()) {
-            return Err(Unknown::from("its harness can't execute it just once").into());
+            return Err("its harness can't execute it just once".into());
         }
         let (benchmark, evidence) = (&self.result.name, Evidence::Instructions);
         self.reporter.event(Event::Explaining { benchmark, evidence });
-        Ok(self.take_counts(profiler)?)
+        self.take_counts(profiler)
     }
 
     /// What the functions cost in time.
-    fn time_functions(&mut self) -> Result<FoundCosts, NotFound> {
+    fn time_functions(&mut self) -> Result<FoundCosts, Unknown> {
         let metric = time_metric(self.result);
-        let metric = metric.ok_or_else(|| Unknown::from("what regressed is not a time"))?;
+        let metric = metric.ok_or("what regressed is not a time")?;
         let path = self.program.sides.head.path_variable();
         let sampler = Sampler::find(path.as_deref(), &Machine::read(Path::new("/")))?;
         let (benchmark, evidence) = (&self.result.name, Evidence::Samples);
         self.reporter.event(Event::Explaining { benchmark, evidence });
-        Ok(self.take_samples(&sampler, metric)?)
+        self.take_samples(&sampler, metric)
     }
 
     /// The instructions of both sides.

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use super::lengths::bit_reversed_order;
 use super::session::Session;
 use crate::engine::{Event, Group, Plan, Schedule, TriedPair};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::execution::Stop;
 use crate::exec::harness::Harness;
-use crate::flows::error::{FlowError, HEADROOM, limit_for};
-use crate::model::{Layouts, NoTime, Notice, RunLength, Side};
+use crate::model::{Layouts, NoTime, Notice, RunLength, Side, time};
 
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
 /// addition to it: once for the groups, and once for their benchmarks.
@@ -25,6 +24,9 @@ const CHECKING: f64 = 0.05;
 /// No benchmark of a group takes more than this part of the time in which all are timed: what is
 /// longer is known well enough by what the others leave of the time of the group.
 const ONE_PART: f64 = 0.25;
+
+/// Pairs may take longer than they did when they were timed, by this factor.
+const HEADROOM: f64 = 1.25;
 
 /// A benchmark that is known to enter changed code is worth as much as this many others.
 const ENTERS: f64 = 4.0;
@@ -43,7 +45,11 @@ pub(super) fn into_limit(session: &mut Session<'_, '_>, plan: &mut Plan) -> Resu
     if let Layouts::Number(number) = session.preparation.settings.policy.layouts
         && u64::from(number) < least
     {
-        return Err(FlowError::TooFewLayouts { number, least }.into());
+        let what = format!(
+            "no verdict is possible over {number} layouts: at least {least} of each side are needed"
+        );
+        let step = format!("use `--layouts {least}` or more, or `--layouts auto`");
+        return Err(Failure::new(what, step).into());
     }
     if plan.max_pairs.is_some_and(|most| most < least) {
         session.reporter.notice(Notice::TooFewPairs { least });
@@ -372,7 +378,7 @@ fn seconds_needed(cost: &GroupCost) -> impl Iterator<Item = Option<f64>> {
 }
 
 /// The error that not one benchmark fits.
-fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> FlowError {
+fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Failure {
     let parts = plan.groups.iter().zip(costs).flat_map(|(group, cost)| {
         cost.parts().into_iter().map(move |part| {
             let own: f64 = cost.benchmarks[part.clone()].iter().map(|one| one.seconds).sum();
@@ -382,16 +388,57 @@ fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Flo
     });
     let shortest = parts.min_by(|(one, ..), (other, ..)| one.total_cmp(other));
     let (seconds, least, first, together) = shortest.unwrap_or_default();
-    let name = plan.benchmarks.get(first).map(|benchmark| benchmark.name.clone());
+    let shortest = plan.benchmarks.get(first).map_or("", |benchmark| &benchmark.name);
+    let benchmarks = plan.benchmarks.iter().filter(|one| one.gates()).count();
+    let needed = Duration::from_secs_f64(seconds);
+    let what = format!(
+        "{least} pairs{}, the minimum for a verdict, take about {}, longer than the time limit of {}",
+        shortest_of(benchmarks, shortest, together),
+        time::estimate(needed),
+        time::duration(plan.time_limit)
+    );
     let mut harnesses = session.programs.iter().map(|one| &one.sides.head.harness);
-    FlowError::LimitTooShort {
-        least,
-        benchmarks: plan.benchmarks.iter().filter(|one| one.gates()).count(),
-        shortest: name.unwrap_or_default(),
-        together,
-        needed: Duration::from_secs_f64(seconds),
-        limit: plan.time_limit,
-        newer: harnesses.find_map(Harness::version_with_short_runs),
+    let newer = harnesses.find_map(Harness::version_with_short_runs);
+    Failure::new(what, longer_limit(needed, benchmarks, newer))
+}
+
+/// A time limit with room for pairs that take so long: from two minutes on, whole minutes.
+fn limit_for(needed: Duration) -> Duration {
+    let wanted = (needed.as_secs_f64() * HEADROOM).ceil() as u64;
+    Duration::from_secs(if wanted < 120 { wanted } else { wanted.next_multiple_of(60) })
+}
+
+/// What to do if the minimum number of pairs takes longer than the time limit. The suggested
+/// limit has room for runs that take longer than the warm-up did.
+fn longer_limit(needed: Duration, benchmarks: usize, newer: Option<&str>) -> String {
+    let wanted = time::exact(limit_for(needed)).replace(' ', "");
+    let hint = match benchmarks {
+        1 => format!("allow `--time-limit {wanted}`, or shorten the benchmark"),
+        _ => format!(
+            "choose fewer benchmarks with `--bench` or `--filter`, or allow `--time-limit {wanted}` \
+             or more"
+        ),
+    };
+    match newer {
+        Some(version) => {
+            format!("{hint}; with {version} or later, a run takes milliseconds instead of seconds")
+        }
+        None => hint,
+    }
+}
+
+/// Which of several benchmarks takes so long, with how many others.
+fn shortest_of(benchmarks: usize, shortest: &str, together: usize) -> String {
+    match (benchmarks, together) {
+        (1, _) => String::new(),
+        (all, 1) => format!(" of `{shortest}`, the shortest of {all} benchmarks"),
+        (all, together) if together >= all => {
+            format!(" of all {all} benchmarks, which only run together")
+        }
+        (all, together) => {
+            let others = together - 1;
+            format!(" of `{shortest}` and {others} that run with it, the shortest of {all}")
+        }
     }
 }
 
@@ -508,5 +555,28 @@ mod tests {
         assert_eq!(needed(&three), [None, Some(80.0), None]);
         three.keep(0..3, false);
         assert_eq!(needed(&three), [Some(12.0), Some(82.0), Some(12.0)]);
+    }
+
+    #[test]
+    fn a_limit_that_is_too_short_names_one_that_will_do_and_what_else_helps() {
+        let hour = Duration::from_secs(3600);
+        assert_eq!(
+            longer_limit(hour, 1, None),
+            "allow `--time-limit 1h15m`, or shorten the benchmark"
+        );
+        assert_eq!(
+            longer_limit(hour, 87, Some("criterion 0.4")),
+            "choose fewer benchmarks with `--bench` or `--filter`, or allow `--time-limit 1h15m` or \
+             more; with criterion 0.4 or later, a run takes milliseconds instead of seconds"
+        );
+    }
+
+    #[test]
+    fn a_limit_in_which_nothing_fits_names_what_takes_the_least() {
+        let of = |benchmarks, together| shortest_of(benchmarks, "a", together);
+        assert_eq!(of(1, 1), "");
+        assert_eq!(of(30, 1), " of `a`, the shortest of 30 benchmarks");
+        assert_eq!(of(30, 30), " of all 30 benchmarks, which only run together");
+        assert_eq!(of(30, 3), " of `a` and 2 that run with it, the shortest of 30");
     }
 }

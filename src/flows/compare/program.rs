@@ -13,7 +13,7 @@ use super::renewal::Renewal;
 use super::session::Call;
 use crate::engine::test::exact;
 use crate::engine::{Event, Experiment, Plan, PlannedBenchmark, Reporter, Turn};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::error::ExecError;
 use crate::exec::execution::{
     Execution, Outputs, SideProgram, Stop, VaryingNames, Watching, check_output, of_benchmark,
@@ -272,7 +272,10 @@ impl<'a> ComparedProgram<'a> {
                 }
             };
             if let Some(why) = why {
-                return Err(FlowError::Output { benchmark: self.name(), why }.into());
+                let what = format!("the outputs of `{}` can't be compared: {why}", self.name());
+                let step = "let the benchmark write what should be equal into the file that \
+                    CBDR_OUTPUT names";
+                return Err(Failure::new(what, step).into());
             }
         }
         Ok(tune_repetitions(execution, sides, gates, warm_up, filter, known)?)
@@ -558,7 +561,14 @@ impl<'a> ComparedProgram<'a> {
         readings: &[Reading],
     ) -> Result<Row, Error> {
         let PlannedBenchmark { inner, metrics, gates, .. } = &plan.benchmarks[id.0];
-        let omitted = |what| FlowError::Omitted { side, benchmark: self.name(), what };
+        let omitted = |what: String| {
+            let name = self.name();
+            let what = format!(
+                "a run of the {side} of `{name}` does not report {what}, although an earlier run did"
+            );
+            let step = "make every run report the same, or leave the benchmark out with `--filter`";
+            Failure::new(what, step)
+        };
         let Some(reading) = readings.iter().find(|one| one.benchmark == *inner) else {
             let what = inner.as_ref().unwrap_or(&self.benchmark().name);
             return Err(omitted(format!("the benchmark `{what}`")).into());

@@ -61,7 +61,7 @@ fn trace_both(
     let name = &preparation.benchmarks[number].benchmark.name;
     reporter.event(Event::Watching { program: name, place: None });
     let traced = ProgramTracer::of_equal(&mut program, changed, &call.options.request.trace);
-    let mut traced = traced.map_err(Unknown::Because)?;
+    let mut traced = traced?;
     // A run that takes longer could not be measured, either.
     traced.deadline = Instant::now() + preparation.settings.limits.time;
     traced.see_all()

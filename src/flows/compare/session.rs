@@ -7,7 +7,7 @@ use super::{Options, harnesses};
 use crate::engine::Reporter;
 use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::flows::error::FlowError;
+use crate::flows::error::no_filter;
 use crate::flows::hooks::with_hooks;
 use crate::model::{BenchmarkResult, Notice};
 use crate::workspace::Preparation;
@@ -54,7 +54,7 @@ impl<'a> Call<'a> {
             |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
         match &self.options.request.filter {
             Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
-                Err(FlowError::NoFilter(filter.clone()).into())
+                Err(no_filter(filter).into())
             }
             _ => Ok(Session { call: self, preparation, programs, reporter }),
         }

@@ -310,7 +310,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             of_all.filter_map(|place| self.changed[side].get(place)).next()
         };
         if let Some(name) = Side::BOTH.into_iter().find_map(differing) {
-            return Err(Unknown::Because(format!("it enters {}", self.differing(name))));
+            return Err(format!("it enters {}", self.differing(name)).into());
         }
         for side in Side::BOTH {
             // What differs by others alone is the same until it enters these.
@@ -408,7 +408,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             let names: Vec<&str> = part.iter().map(|(_, inner)| inner.as_str()).collect();
             let seen = match self.see(&names, length) {
                 Err(Unknown::Stopped(stop)) => return Err(stop),
-                Err(Unknown::Because(why)) => Err(why),
+                Err(Unknown::Because(why, _)) => Err(why),
                 Ok(seen) => Ok((self.changed_of(&seen), seen)),
             };
             match (seen, part.as_slice()) {
@@ -454,7 +454,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     fn see_whole(&mut self, benchmarks: &[&str]) -> Result<Seen, Unknown> {
         if self.is_once_enough && self.program.both_sides(SideProgram::can_run_once) {
             match self.see(benchmarks, None) {
-                Err(Unknown::Because(_)) => {}
+                Err(Unknown::Because(..)) => {}
                 seen => return seen,
             }
         }
@@ -480,7 +480,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         for side in Side::BOTH {
             self.unseen[side].retain(|place| !both[side].entered.contains(place));
         }
-        let accessed = self.folders.check(both.as_ref()).map_err(Unknown::Because)?;
+        let accessed = self.folders.check(both.as_ref())?;
         Ok(Seen { entered: both.map(|one| one.entered), accessed })
     }
 }

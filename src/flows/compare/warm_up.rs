@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::Session;
 use super::discovery::Discovery;
 use super::program::WarmUps;
-use crate::error::Error;
-use crate::flows::error::FlowError;
+use crate::error::{Error, Failure};
 use crate::model::{Dialect, Notice};
 
 /// How long an unmeasured run may take where a list of the benchmarks can replace it, as a fraction
@@ -102,7 +101,8 @@ fn check_waivers(session: &Session<'_, '_>) -> Result<(), Error> {
             }
             _ => continue,
         };
-        return Err(FlowError::Waiver { metric: waiver.metric.clone(), why }.into());
+        let what = format!("the waiver of `{}` has no effect: {why}", waiver.metric);
+        return Err(Failure::new(what, "correct it, or remove it from the head's table").into());
     }
     Ok(())
 }

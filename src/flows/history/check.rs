@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::fingerprint::Fingerprint;
 use super::note::{NotedResult, ResultKey, SkippedLines, StoredMetric};
-use super::{NoteReader, Past};
+use super::{NoteReader, Past, no_result};
 use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::flows::error::FlowError;
+use crate::flows::error::no_metric;
 use crate::model::words::words;
 use crate::model::{BaseRule, Doubt, Metric, Revision, Sides, Verdict};
 use crate::settings;
@@ -137,8 +137,7 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
         own_results.filter(|(key, _)| options.all_machines || key.hardware == here).collect();
     if latest.is_empty() {
         let place = if options.all_machines { "" } else { " from this machine" };
-        let Revision { rev, commit, .. } = revision;
-        return Err(FlowError::NoResult { rev, commit, place, others: own.results.len() }.into());
+        return Err(no_result(&revision, place, own.results.len()).into());
     }
     let baseline = match &options.baseline {
         Some(name) => Some((repo.at(Some(name))?.commit, BaselineRule::Named)),
@@ -178,9 +177,8 @@ fn check_names(
     let missing = named.into_iter().flatten().find(|name| !measured.contains(name));
     match (missing, latest.keys().next()) {
         (Some(metric), Some(key)) if !measured.is_empty() => {
-            let (benchmark, metric) = (key.case.full_name(), metric.clone());
-            let measured = measured.into_iter().cloned().collect();
-            Err(FlowError::NoMetric { benchmark, metric, measured }.into())
+            let measured: Vec<String> = measured.into_iter().cloned().collect();
+            Err(no_metric(&key.case.full_name(), metric, &measured).into())
         }
         _ => Ok(()),
     }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::points;
 use super::note::{ResultKey, SkippedLines, StoredMetric};
-use super::{NoteReader, Past};
+use super::{NoteReader, Past, no_result};
 use crate::error::Error;
-use crate::flows::error::FlowError;
-use crate::model::{Better, Metric, Revision};
+use crate::flows::error::no_metric;
+use crate::model::{Better, Metric};
 use crate::stats::lookback::{Distribution, PointStatistics, WINDOW, point_statistics};
 use crate::workspace::Request;
 use crate::workspace::git::Repo;
@@ -113,16 +113,13 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
     }
     if series.is_empty() {
         let names = metrics.values().flatten().map(|metric| metric.name.clone());
-        let names: BTreeSet<String> = names.collect();
+        let names: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
         let Some(metric) = named.and_then(|named| named.first()).filter(|_| !names.is_empty())
         else {
-            let place = " or the commits before it";
-            let Revision { rev, commit, .. } = revision;
-            return Err(FlowError::NoResult { rev, commit, place, others: 0 }.into());
+            return Err(no_result(&revision, " or the commits before it", 0).into());
         };
-        let benchmark = options.benchmark.clone().unwrap_or("any benchmark".to_owned());
-        let (metric, measured) = (metric.clone(), names.into_iter().collect());
-        return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
+        let benchmark = options.benchmark.as_deref().unwrap_or("any benchmark");
+        return Err(no_metric(benchmark, metric, &names).into());
     }
     let commits = past.into_iter().map(|(commit, _)| commit).collect();
     Ok(Listing { commits, series, skipped: notes.skipped })

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 
 use note::{CommitNote, Content, NoteLine, SkippedLines};
 
-use crate::error::Error;
-use crate::flows::error::FlowError;
+use crate::error::{Error, Failure};
+use crate::model::Revision;
 use crate::workspace::Request;
-use crate::workspace::git::Repo;
 use crate::workspace::git::line::Commit;
 use crate::workspace::git::notes::{self, Notes};
+use crate::workspace::git::{Repo, abbreviated};
 
 /// Some commits, oldest first, and their notes.
 type Past = Vec<(Commit, CommitNote)>;
@@ -68,7 +68,7 @@ fn add_lines(
     (repo, commit): (&Repo, &str),
     contents: impl IntoIterator<Item = Content>,
     message: &str,
-    refuse: fn(String) -> FlowError,
+    refuse: fn(String) -> Failure,
 ) -> Result<(), Error> {
     let mut lines = Vec::new();
     for content in contents {
@@ -76,6 +76,23 @@ fn add_lines(
         lines.push((commit.to_owned(), line));
     }
     Ok(notes::add_lines(repo, &lines, message)?)
+}
+
+fn unannotated(why: String) -> Failure {
+    Failure::new(format!("can't annotate: {why}"), "see `cargo cbdr history annotate --help`")
+}
+
+/// The error that no result of a commit is stored `place`, while there are `others` of other
+/// machines.
+fn no_result(Revision { rev, commit, .. }: &Revision, place: &str, others: usize) -> Failure {
+    let what = format!("no result of {rev} ({}){place} is stored", abbreviated(commit));
+    Failure::new(
+        what,
+        match others {
+            0 => "`cargo cbdr history record` measures one",
+            _ => "there are results from other machines: `--all-machines` includes them",
+        },
+    )
 }
 
 /// Records that the level is expected to change at the commit `rev`; returns the
@@ -88,10 +105,10 @@ pub fn annotate(request: &Request, rev: &str, why: &str) -> Result<String, Error
     let repo = Repo::discover(&request.folder)?;
     let commit = repo.at(Some(rev))?.commit;
     if why.trim().is_empty() {
-        return Err(FlowError::Annotation("the text is empty: add a reason".to_owned()).into());
+        return Err(unannotated("the text is empty: add a reason".to_owned()).into());
     }
     let change = [Content::Change(why.trim().to_owned())];
-    add_lines((&repo, &commit), change, "Annotate a change", FlowError::Annotation)?;
+    add_lines((&repo, &commit), change, "Annotate a change", unannotated)?;
     Ok(commit)
 }
 
@@ -105,11 +122,11 @@ pub fn remove_annotations(request: &Request, rev: &str) -> Result<(String, usize
     let commit = repo.at(Some(rev))?.commit;
     let annotations = NoteReader::open(&repo)?.read(&commit).annotations;
     if annotations.is_empty() {
-        return Err(FlowError::Annotation(format!("commit {commit} has no annotation")).into());
+        return Err(unannotated(format!("commit {commit} has no annotation")).into());
     }
     let count = annotations.len();
     let removals = annotations.into_iter().map(|annotation| Content::Removes(annotation.id));
-    add_lines((&repo, &commit), removals, "Remove an annotation", FlowError::Annotation)?;
+    add_lines((&repo, &commit), removals, "Remove an annotation", unannotated)?;
     Ok((commit, count))
 }
 

@@ -6,12 +6,12 @@ use super::add_lines;
 use super::fingerprint::Fingerprint;
 use super::note::{BenchmarkCase, BuildContext, Content, ResultKey, StoredMetric, StoredResult};
 use crate::engine::{Event, Recorder, Reporter};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::error::ExecError;
 use crate::exec::execution::{Context, Execution, SideProgram, gates};
 use crate::exec::meter;
-use crate::exec::process::may_write;
-use crate::flows::error::FlowError;
+use crate::exec::process::{FailedRun, may_write};
+use crate::flows::error::{FlowError, no_filter, no_metric};
 use crate::flows::filter::Selection;
 use crate::flows::hooks::with_hooks;
 use crate::model::{
@@ -100,7 +100,10 @@ pub fn record(
     let results: Vec<StoredResult> = results.collect();
     let contents = results.iter().map(|result| Content::Result(Box::new(result.clone())));
     let commit = (&repo, side.revision.commit.as_str());
-    add_lines(commit, contents, "Record results", FlowError::Unstorable)?;
+    add_lines(commit, contents, "Record results", |why| {
+        let what = format!("the result can't be stored: {why}");
+        Failure::new(what, "see `cargo cbdr history record --help`")
+    })?;
     let notices = std::mem::take(&mut reporter.notices);
     Ok(RecordReport { revision: side.revision.clone(), results, notices })
 }
@@ -133,7 +136,7 @@ fn programs<'a>(
         }
     }
     match filter {
-        Some(filter) if !is_taken => Err(FlowError::NoFilter(filter.to_owned()).into()),
+        Some(filter) if !is_taken => Err(no_filter(filter).into()),
         _ => Ok(programs),
     }
 }
@@ -203,9 +206,8 @@ impl ProgramRecord<'_> {
         measured.sort();
         measured.dedup();
         if gates(asked, &measured, &[]).is_empty() {
-            let metric = asked.gates.first().map_or(String::new(), |gate| gate.metric.clone());
-            let benchmark = asked.name.clone();
-            return Err(FlowError::NoMetric { benchmark, metric, measured }.into());
+            let metric = asked.gates.first().map_or("", |gate| &gate.metric);
+            return Err(no_metric(&asked.name, metric, &measured).into());
         }
         Ok(())
     }
@@ -222,7 +224,7 @@ impl ProgramRecord<'_> {
             Err(stop) => Error::from(stop),
         };
         let what = match error.as_kind() {
-            Some(ExecError::Benchmark { fault, stderr, .. }) => {
+            Some(ExecError::Benchmark { run: FailedRun { fault, stderr, .. }, .. }) => {
                 let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map_or(String::new(), |line| format!(": {}", line.trim()));
                 format!("{fault}{last}")

@@ -3,9 +3,8 @@
 
 use std::ffi::OsString;
 
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::execution::Context;
-use crate::flows::error::FlowError;
 use crate::workspace::git::notes::{Merged, REFERENCE};
 use crate::workspace::git::{Repo, notes, remote};
 use crate::workspace::{Request, Tools};
@@ -88,7 +87,8 @@ impl<'a> Remote<'a> {
     ) -> Result<Self, Error> {
         // Git would treat it as an option.
         if name.is_empty() || name.starts_with('-') {
-            return Err(FlowError::RemoteName(name.to_owned()).into());
+            let what = format!("`{name}` is not a remote (a name or an address)");
+            return Err(Failure::new(what, "`git remote -v` lists the remotes").into());
         }
         let env = remote::remote_env(repo, &request.env);
         let tools = Tools::new(context, env)?;
@@ -97,13 +97,13 @@ impl<'a> Remote<'a> {
 
     /// Runs git with these words, the remote, and references of it; returns its output. `what` it
     /// does to the remote is part of an error.
-    fn git(&self, what: &'static str, words: &str, refs: &str) -> Result<String, Error> {
+    fn git(&self, what: &str, words: &str, refs: &str) -> Result<String, Error> {
         let args = words.split(' ').chain(["--", self.name, refs]);
         let args: Vec<OsString> = args.map(OsString::from).collect();
         let command = self.tools.command("git", args, self.repo.root(), None);
-        self.tools.output_or(command, |command, exit, stderr| {
-            let remote = self.name.to_owned();
-            FlowError::Remote { what, remote, command, exit, stderr }
+        self.tools.output_or(command, |ran| {
+            let step = "check whether `git ls-remote` works for that remote";
+            ran.kept_from(&format!("{what} `{}`", self.name), step)
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::advice::SUGGESTED_THRESHOLDS;
 use crate::engine::test::estimator;
 use crate::engine::{Event, PlannedBenchmark};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::exec::execution::Context;
 use crate::flows::compare::{TriedPairs, TriedProgram, pairs, sample_each};
 use crate::flows::error::FlowError;
@@ -151,7 +151,10 @@ pub fn try_out(
         Standing::Failed(why) => Some(why),
         _ => None,
     });
-    Err(FlowError::NothingToTry(why.unwrap_or("none has a benchmark".to_owned())).into())
+    let why = why.unwrap_or("none has a benchmark".to_owned());
+    let step =
+        "name a target with `--bench`, `--bin` or `--example`, or any program with `--command`";
+    Err(Failure::new(format!("no bench target can be tried: {why}"), step).into())
 }
 
 impl Tried {

@@ -9,7 +9,6 @@ use std::time::SystemTime;
 use super::{BrokenTarget, FailedBuild, PackageTarget, is_fault_of_code, spec};
 use crate::engine::event::Event;
 use crate::error::Error;
-use crate::exec::error::ExecError;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::{digest, digest_file, mode, permissions};
 use crate::model::target::BuildOptions;
@@ -29,7 +28,7 @@ use crate::workspace::relink::linker::LinkerChoice;
 use crate::workspace::relink::record;
 use crate::workspace::setup::SideSetup;
 use crate::workspace::target_folder::{FolderStart, TargetFolder, TargetRecord};
-use crate::workspace::tools::{Captured, check_whole};
+use crate::workspace::tools::check_whole;
 
 pub(super) struct TargetBuild<'a, 'b> {
     context: &'a mut PrepareContext<'b>,
@@ -370,18 +369,13 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         runner.push(file.clone().into());
         let run = |args| {
             let command = self.cargo(args, folder);
-            let shown = command.shown();
-            let captured = while_not_executable(executable, || tools.capture(command))?;
-            Ok::<_, Error>((shown, captured))
-        };
-        let failed = |(command, Captured { exit, stderr, .. })| {
-            Error::from(ExecError::Tool { command, folder: folder.clone(), exit, stderr })
+            while_not_executable(executable, || tools.capture(command))
         };
         let ran = run(call.run_args(Some(&runner)))?;
         if let Ok(text) = std::fs::read_to_string(&file) {
             let env = self.cargo(Vec::new(), folder).env;
             let found = cargo::recorded_invocation(&text, executable, &env);
-            return found.ok_or_else(|| failed(ran));
+            return found.ok_or_else(|| ran.failed().into());
         }
         let mut args = call.run_args(None);
         args.insert(1, "-vv".into());
@@ -391,8 +385,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         for path in self.outline()?.keys().filter(|path| !before.contains_key(*path)) {
             remove(&self.setup.worktree.path.join(path))?;
         }
-        let found = cargo::invocation_from_log(&ran.1.stderr, executable);
-        found.ok_or_else(|| failed(ran))
+        let found = cargo::invocation_from_log(&ran.stderr, executable);
+        found.ok_or_else(|| ran.failed().into())
     }
 }
 

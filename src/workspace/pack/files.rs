@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tar::{Builder, Entries, EntryType, Header, HeaderMode};
 
-use super::PackError;
+use super::{damaged, outside};
 use crate::error::Error;
 use crate::exec::process::Interrupt;
 use crate::exec::system::{is_inside, link, make_private_dir, permissions};
@@ -130,15 +130,14 @@ pub(super) fn unpack(
     root: &Path,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    let damaged = |error| PackError::damaged(file, error);
+    let damaged = |error| damaged(file).caused_by(error);
     let mut artifacts = BTreeSet::new();
     for entry in entries {
         interrupt.check()?;
         let mut entry = entry.map_err(damaged)?;
         let path = entry.path().map_err(damaged)?.into_owned();
-        let outside = || PackError::Outside { file: file.to_owned(), path: path.clone() };
         if !is_packed(&path) || !is_inside(root, &path) {
-            return Err(outside().into());
+            return Err(outside(file, &path).into());
         }
         let artifact: PathBuf = path.components().take(2).collect();
         if path.starts_with("builds") && artifacts.insert(artifact.clone()) {
@@ -158,12 +157,12 @@ pub(super) fn unpack(
             EntryType::Symlink => {
                 let to = entry.link_name().map_err(failed())?.unwrap_or_default();
                 if !stays_inside(root, &path, &to) {
-                    return Err(outside().into());
+                    return Err(outside(file, &path).into());
                 }
                 remove(&full)?;
                 link(&to, &full).map_err(failed())?;
             }
-            _ => return Err(outside().into()),
+            _ => return Err(outside(file, &path).into()),
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::{FoundCosts, NotFound};
+use super::FoundCosts;
 use crate::exec::execution::Unknown;
 use crate::exec::meter::CountedCode;
 use crate::flows::compare::program::ComparedProgram;
@@ -31,7 +31,7 @@ pub(super) fn find(
     program: &ComparedProgram<'_>,
     costs: &FoundCosts,
     explanation: &Explanation,
-) -> Result<Option<HotLines>, NotFound> {
+) -> Result<Option<HotLines>, Unknown> {
     let growth = |one: &FunctionCost| one.cost.values().head - one.cost.values().base;
     let by_growth =
         |one: &&FunctionCost, other: &&FunctionCost| growth(one).total_cmp(&growth(other));
@@ -47,16 +47,16 @@ pub(super) fn find(
         _ => Pair::try_both(|side| {
             let Some((object, name, code)) = code[side] else { return Ok(Vec::new()) };
             let texts = program.execution.disassemble(&program.sides[side], object, code);
-            let texts = texts.map_err(Unknown::from)?.ok_or_else(|| {
+            let texts = texts?.ok_or_else(|| {
                 let why = format!(
                     "which instructions of `{}` are executed more often is not known: `objdump` is \
                      not on the PATH",
                     hot.name
                 );
                 let hint = "install it, for example with `apt-get install binutils`".to_owned();
-                NotFound::Because(why, Some(hint))
+                Unknown::Because(why, Some(hint))
             })?;
-            Ok::<_, NotFound>(instructions(name, code, &texts))
+            Ok::<_, Unknown>(instructions(name, code, &texts))
         })?,
     };
     let lines = hottest(&lines.base, lines.head, growth(hot));

@@ -31,7 +31,7 @@ fn rows(turn: &Turn, head: f64) -> Vec<Row> {
 
 #[test]
 fn the_end_is_an_event_also_when_a_run_fails_or_is_stopped() {
-    let failed = || Stop::Error(FlowError::NoPair(Default::default()).into());
+    let failed = || Stop::Error(FlowError::AllRemoved(vec![]).into());
     for (stops_after, stop, expected, pairs_at_end) in [
         (0, failed(), None, vec![]),
         (3, failed(), None, vec![3]),

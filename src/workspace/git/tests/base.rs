@@ -3,8 +3,7 @@ use std::ffi::OsString;
 use git2::Oid;
 
 use super::Scratch;
-use crate::model::revision::{BaseRule, Origin, Sides};
-use crate::model::side::Side;
+use crate::model::{BaseRule, Origin, Side, Sides};
 use crate::settings::table::Table;
 use crate::workspace::Request;
 use crate::workspace::git::base::VARIABLES;

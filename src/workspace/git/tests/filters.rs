@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 use git2::Oid;
 
 use super::{Scratch, write};
-use crate::model::revision::Revision;
-use crate::model::side::Side;
+use crate::model::{Revision, Side};
 use crate::workspace::git::filters::{self, Filtered};
 use crate::workspace::git::snapshot;
 use crate::workspace::git::worktree::{Checkout, Store};

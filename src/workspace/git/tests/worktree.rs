@@ -5,8 +5,7 @@ use git2::{Oid, Repository};
 
 use super::{Scratch, identity, names, read, write};
 use crate::exec::system::set_modified;
-use crate::model::revision::Revision;
-use crate::model::side::{Pair, Side};
+use crate::model::{Pair, Revision, Side};
 use crate::workspace::files::remove;
 use crate::workspace::git::Error;
 use crate::workspace::git::worktree::{Checkout, Store, write_if_changed};
