@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::Measured;
 use super::session::Session;
 use crate::model::{
     BenchmarkResult, ChangedFunction, Notice, Outcome, Sampled, Status, StoppedBy, Verdict,
@@ -11,8 +10,8 @@ use crate::workspace::{Prepared, State};
 
 impl Session<'_, '_> {
     /// The result without notices.
-    pub(super) fn outcome(&self, measured: &Measured) -> Outcome {
-        let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = measured.sampled.clone();
+    pub(super) fn outcome(&self, sampled: Sampled) -> Outcome {
+        let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = sampled;
         let benchmarks = self.all_results();
         let numbers = suite.iter().flat_map(|suite| &suite.numbers);
         // That of a shard is that of all shards together.
@@ -29,7 +28,7 @@ impl Session<'_, '_> {
             verdict,
             stopped_by,
             elapsed_seconds: Some(elapsed),
-            prepare_seconds: Some(measured.prepare_seconds),
+            prepare_seconds: Some(self.findings.prepare_seconds),
             benchmarks,
             suite,
             likely_slower,
@@ -40,7 +39,7 @@ impl Session<'_, '_> {
             seed: Some(self.call.options.seed),
             shard: Some(self.call.options.shard),
             removed: self.preparation.removed.iter().cloned().chain(own).collect(),
-            explanations: measured.explanations.clone(),
+            explanations: self.findings.explanations.clone(),
             ..Outcome::default()
         }
     }

@@ -134,14 +134,13 @@ fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
 pub(super) fn reason_not_to_sample(
     session: &Session<'_, '_>,
     plan: &Plan,
-    division: Option<&Division>,
 ) -> Result<Option<StoppedBy>, Error> {
     let found = || session.programs.iter().map(|program| &program.found);
     if plan.tests() > 0 || found().any(Discovery::has_exact) {
         return Ok(None);
     }
     // Other machines may have something to measure.
-    let mut others = division.into_iter().flat_map(|division| &division.benchmarks);
+    let mut others = session.findings.division.iter().flat_map(|division| &division.benchmarks);
     if found().any(|found| !found.unaffected.is_empty()) || others.any(|one| !one.gates.is_empty())
     {
         return Ok(Some(StoppedBy::Verdict));
