@@ -13,7 +13,7 @@ use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::tools::Tools;
 use super::{
-    Preparation, PreparedSide, Request, build, build_command, cargo, checkout, fetch, setup,
+    About, Preparation, PreparedSide, Request, build, build_command, cargo, checkout, fetch, setup,
 };
 use crate::engine::event::Reporter;
 use crate::error::Error;
@@ -39,15 +39,15 @@ pub(crate) fn prepare(
     context.prepared(start);
     let changed_crates = changed_crates(&setup.sides(), &context.moves.changed);
     let Setup { settings, head, removed, .. } = setup;
-    Ok(Preparation {
-        benchmarks: prepared,
+    let finished = context.finish(sides, settings);
+    let about = About {
         removed: [removed, lost].concat(),
         changed_crates,
         toolchain: Some(head.rustc.lines().next().unwrap_or_default().to_owned()),
         must_run: request.aa || request.always_run,
-        _lock: Some(lock),
-        ..context.finish(sides, settings)
-    })
+        ..finished.about
+    };
+    Ok(Preparation { about, benchmarks: prepared, _lock: Some(lock), ..finished })
 }
 
 /// A comparison up to its first build.

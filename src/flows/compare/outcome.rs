@@ -32,13 +32,13 @@ impl Session<'_, '_> {
             benchmarks,
             suite,
             likely_slower,
-            sides: Some(self.preparation.sides.clone()),
-            toolchain: Some(self.preparation.toolchain.clone()),
+            sides: Some(self.preparation.about.sides.clone()),
+            toolchain: Some(self.preparation.about.toolchain.clone()),
             policy: settings.policy.clone(),
             limits: settings.limits.clone(),
             seed: Some(self.call.options.seed),
             shard: Some(self.call.options.shard),
-            removed: self.preparation.removed.iter().cloned().chain(own).collect(),
+            removed: self.preparation.about.removed.iter().cloned().chain(own).collect(),
             explanations: self.findings.explanations.clone(),
             ..Outcome::default()
         }
@@ -46,7 +46,7 @@ impl Session<'_, '_> {
 
     /// The measured benchmarks, together with those that had nothing to measure.
     fn all_results(&self) -> Vec<BenchmarkResult> {
-        let removed = &self.preparation.removed;
+        let removed = &self.preparation.about.removed;
         let mut all = Vec::new();
         for (number, one) in self.preparation.benchmarks.iter().enumerate() {
             let Prepared { benchmark, state, .. } = one;
@@ -70,7 +70,7 @@ impl Session<'_, '_> {
 
     /// Which functions differ in programs with a regressed benchmark, if that is known.
     pub(super) fn changed_functions(&self) -> Vec<Notice> {
-        let edited = self.preparation.changed_crates.as_ref();
+        let edited = self.preparation.about.changed_crates.as_ref();
         let mut notices = Vec::new();
         for program in &self.programs {
             let regressed = program.found.results.iter().filter(|result| result.has_regressed());

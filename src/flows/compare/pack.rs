@@ -90,9 +90,9 @@ fn link(
     }
     let plan = session.with_hooks(|session| {
         warm_up::discover(session, &mut builds.warm_ups)?;
-        pack.costs = planning::divisible(session);
+        pack.about.costs = planning::divisible(session);
         let Some((mut plan, _)) = planned(session, builds)? else { return Ok(None) };
-        set_seconds(&mut pack.costs, &plan, &session.programs);
+        set_seconds(&mut pack.about.costs, &plan, &session.programs);
         if layouts != Layouts::Auto {
             plan.layouts = layouts;
         }

@@ -20,7 +20,7 @@ pub(super) fn divisible(session: &Session<'_, '_>) -> Vec<Divisible> {
         for one in &program.found.benchmarks {
             let benchmark = one.name.clone();
             let together = if is_apart { benchmark.clone() } else { program.name() };
-            let mut costs = session.preparation.costs.iter();
+            let mut costs = session.preparation.about.costs.iter();
             let seconds = costs.find(|cost| cost.benchmark == benchmark).map(|cost| cost.seconds);
             all.push(Divisible { benchmark, together, seconds: seconds.unwrap_or(0.0) });
         }
@@ -37,7 +37,7 @@ pub(super) fn divide(session: &mut Session<'_, '_>) -> Option<Division> {
     if policy.shard_by == ShardBy::Pairs {
         return None;
     }
-    let key = session.preparation.sides.key();
+    let key = session.preparation.about.sides.key();
     let mut shards = Shard::divide(&divisible(session), &key, of)?.into_iter();
     let mut benchmarks = Vec::new();
     for program in &mut session.programs {
