@@ -1,21 +1,9 @@
 //! What went wrong while both sides were made ready to run.
 
 use super::{cache, cargo, git};
-use crate::error::{Advise, FileError, Help};
+use crate::error::{Advise, Cause, FileError, Help};
 use crate::exec::process::Exit;
 use crate::model::side::Side;
-
-/// The reason printed by a tool.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Cause(String);
-
-impl Cause {
-    /// `None` if the tool printed nothing.
-    pub(crate) fn of(text: String) -> Option<Self> {
-        (!text.is_empty()).then_some(Cause(text))
-    }
-}
 
 /// Why a side can't be run.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +16,14 @@ pub(crate) enum WorkspaceError {
     Manifests { side: Side, command: String, exit: Exit, stderr: String },
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
+}
+
+impl WorkspaceError {
+    /// The error of a build that failed, with the reason that a tool printed, if it did.
+    pub(crate) fn unbuilt(side: Side, command: String, exit: Exit, why: String) -> Self {
+        let source = (!why.is_empty()).then(|| why.into());
+        Self::Unbuilt { side, command, exit, source }
+    }
 }
 
 impl Advise for WorkspaceError {

@@ -3,7 +3,6 @@
 
 use std::time::Instant;
 
-use super::build::Runnable;
 use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
@@ -101,12 +100,12 @@ pub(crate) fn prepare_one(
     let mut programs = Vec::new();
     for benchmark in all {
         match built.runnable(&context, &benchmark)? {
-            Runnable::Program(built) => programs.push((benchmark, built.program)),
-            Runnable::Nothing { .. } if benchmark.is_found => {
+            Ok(built) => programs.push((benchmark, built.program)),
+            Err(_) if benchmark.is_found => {
                 let why = format!("it does not build ({})", how_to_see(&benchmark));
                 context.notice(Notice::LeftOut { benchmark: benchmark.name, why });
             }
-            Runnable::Nothing { .. } => {
+            Err(_) => {
                 return Err(cargo::Error::NoExecutable(benchmark.name).into());
             }
         }
