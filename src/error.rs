@@ -47,6 +47,9 @@ impl Help {
     }
 }
 
+/// What caused an error; a text is one, too.
+pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
+
 /// An error that nobody tells apart from others: what went wrong with which thing, and what helps.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
@@ -54,7 +57,7 @@ pub(crate) struct Failure {
     what: String,
     help: Option<Help>,
     output: String,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Cause>,
 }
 
 impl Failure {
@@ -74,7 +77,7 @@ impl Failure {
     }
 
     /// The same with its cause.
-    pub(crate) fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub(crate) fn caused_by(self, source: impl Into<Cause>) -> Self {
         Failure { source: Some(source.into()), ..self }
     }
 }

@@ -174,7 +174,7 @@ mod tests {
             spawn("other").into(),
             RunError::Count { program: text(), source: gone() }.into(),
             RunError::Helper(gone()).into(),
-            harness::Error::Nothing.into(),
+            harness::Error::Unreadable(text()).into(),
             ExecError::Tool { command: text(), folder: "a".into(), exit, stderr: text() }.into(),
             ExecError::Start { side, benchmark: text(), command: text(), source: gone() }.into(),
             benchmark(RunFault::Exit(exit), "").into(),
@@ -187,7 +187,7 @@ mod tests {
                 command: text(),
                 harness: "json",
                 output: text(),
-                source: harness::Error::Nothing,
+                source: harness::Error::Unreadable(text()),
             }
             .into(),
             unusable_harness("a", "tango").into(),

@@ -234,48 +234,27 @@ fn processor(info: &str) -> Processor {
 /// # Errors
 /// If it exists but can't be read.
 pub(crate) fn processor_features() -> std::io::Result<String> {
-    const NAMES: [&str; 13] = [
-        "vendor_id",
-        "cpu family",
-        "model",
-        "model name",
-        "flags",
-        "Features",
-        "CPU implementer",
-        "CPU architecture",
-        "CPU variant",
-        "CPU part",
-        "isa",
-        "cpu",
-        "uarch",
-    ];
+    const NAMES: &str = "vendor_id,cpu family,model,model name,flags,Features,CPU implementer,\
+        CPU architecture,CPU variant,CPU part,isa,cpu,uarch";
     let info = match fs_err::read_to_string(Path::new("/").join(CPU_INFO)) {
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         info => info?,
     };
-    let features = NAMES.map(|name| value(&info, name));
+    let features: Vec<_> = NAMES.split(',').map(|name| value(&info, name)).collect();
     Ok(format!("{}\n{features:?}", std::env::consts::ARCH))
 }
 
 /// What a program may depend on besides its files and its environment: the processor's
 /// features, and what the system grants this process and thus its children.
 pub(crate) fn granted() -> String {
-    const OF_PROCESS: [&str; 9] = [
-        "Uid",
-        "Gid",
-        "Umask",
-        "CapEff",
-        "NoNewPrivs",
-        "Seccomp",
-        "THP_enabled",
-        "Cpus_allowed_list",
-        "Mems_allowed_list",
-    ];
+    const OF_PROCESS: &str = "Uid Gid Umask CapEff NoNewPrivs Seccomp THP_enabled \
+        Cpus_allowed_list Mems_allowed_list";
     let files = SystemFiles(Path::new("/"));
     let features = processor_features().unwrap_or_default();
     let threads = std::thread::available_parallelism().ok();
     let limits = files.text("proc/self/limits").unwrap_or_default();
-    let of_process = OF_PROCESS.map(|name| files.field("proc/self/status", name));
+    let of_process = OF_PROCESS.split(' ').map(|name| files.field("proc/self/status", name));
+    let of_process: Vec<_> = of_process.collect();
     let pages = files.text("sys/kernel/mm/transparent_hugepage/enabled");
     format!("{features}\n{threads:?}\n{limits}\n{of_process:?}\n{pages:?}")
 }

@@ -33,8 +33,8 @@ use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::history::learn::learn;
 use crate::model::{
-    BenchmarkResult, Division, Explain, Explanation, Gate, Notice, Outcome, Removed, Sampled,
-    Shard, Status, StoppedBy, SuitePairs, time,
+    BenchmarkResult, Division, Explain, Gate, Notice, Outcome, Removed, Sampled, Shard, Status,
+    StoppedBy, time,
 };
 use crate::settings::options::Benchmark;
 use crate::workspace::pack::Pack;
@@ -42,7 +42,7 @@ use crate::workspace::{self, Preparation, Prepared, Preview, Request, State};
 pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
 pub(super) use lengths::pairs;
 pub use pack::{Packed, pack};
-use session::{Call, Session};
+use session::{Call, Findings, Session};
 use unaffected::LeftOut;
 use units::Builds;
 
@@ -80,32 +80,6 @@ pub struct Compared {
     pub division: Option<Division>,
 }
 
-/// What was found out besides the results of the programs.
-struct Measured {
-    /// All but the results of benchmarks.
-    sampled: Sampled,
-    explanations: Vec<Explanation>,
-    /// The gates, each with the name of its benchmark, except those of metrics
-    /// known without a run.
-    gates: Vec<(String, Gate)>,
-    division: Option<Division>,
-    /// Seconds from the start to the first measured pair.
-    prepare_seconds: f64,
-}
-
-impl Measured {
-    /// Without sampling.
-    fn nothing(stopped_by: StoppedBy, session: &Session<'_, '_>) -> Self {
-        Measured {
-            sampled: Sampled::nothing(stopped_by),
-            explanations: Vec::new(),
-            gates: Vec::new(),
-            division: None,
-            prepare_seconds: session.seconds(),
-        }
-    }
-}
-
 /// Compares the two sides. `on_event` is called with what happens, between runs only.
 ///
 /// # Errors
@@ -126,8 +100,8 @@ pub fn compare(
         };
         same::confirm(&mut preparation, call, reporter)?;
         let mut session = call.session(&preparation, reporter)?;
-        let measured = session.with_hooks(|session| measure(session, &mut builds))?;
-        let Some(measured) = measured else {
+        let sampled = session.with_hooks(|session| measure(session, &mut builds))?;
+        let Some(sampled) = sampled else {
             reporter.begin_again();
             continue;
         };
@@ -136,10 +110,10 @@ pub fn compare(
         for notice in builds.notice().into_iter().chain(remarks.collect::<Vec<_>>()) {
             session.reporter.notice(notice);
         }
-        let outcome = session.outcome(&measured);
+        let outcome = session.outcome(sampled);
+        let Findings { gates, division, .. } = session.findings;
         let notices = std::mem::take(&mut reporter.notices);
         let outcome = outcome::with_notices(outcome, notices);
-        let Measured { gates, division, .. } = measured;
         let prepared = preparation.benchmarks.into_iter();
         let programs = prepared.map(|prepared| prepared.benchmark).collect();
         return Ok(Compared { outcome, programs, gates, division });
@@ -187,15 +161,14 @@ pub fn preview(
     Ok(Preview { notices: std::mem::take(&mut reporter.notices), ..preview })
 }
 
-/// Warms up, samples what the change may affect, and explains what has regressed; `None` if other
-/// builds are to be compared.
-fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<Measured>, Error> {
-    let nothing = |stopped_by, session: &_| Ok(Some(Measured::nothing(stopped_by, session)));
+/// Warms up, samples what the change may affect, and explains what has regressed. Returns all but
+/// the results of benchmarks; `None` if other builds are to be compared.
+fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<Sampled>, Error> {
     if session.programs.is_empty() {
         let mut prepared = session.preparation.benchmarks.iter();
         let is_lacking = prepared.any(|one| matches!(one.state, State::NoBaseline));
         let stopped_by = if is_lacking { StoppedBy::NoBaseline } else { StoppedBy::Identical };
-        return nothing(stopped_by, session);
+        return session.unsampled(stopped_by);
     }
     warm_up::discover(session, &mut builds.warm_ups)?;
     if let Some(only) = &session.call.options.only {
@@ -203,7 +176,7 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
         if !session.programs.iter().any(|program| program.found.decides()) {
             check_identical(session.preparation, only)?;
             session.programs.clear();
-            return nothing(StoppedBy::Identical, session);
+            return session.unsampled(StoppedBy::Identical);
         }
     }
     if session.programs.iter().any(|program| program.prints_something_else) {
@@ -211,21 +184,18 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
             let result = BenchmarkResult::new(&program.name(), Status::DifferentOutput);
             program.found.results.push(result);
         }
-        return nothing(StoppedBy::DifferentOutput, session);
+        return session.unsampled(StoppedBy::DifferentOutput);
     }
-    let Some(Planned { mut plan, longest, mut division }) = planned(session, builds)? else {
-        return Ok(None);
-    };
-    if let Some(stopped_by) = planning::reason_not_to_sample(session, &plan, division.as_ref())? {
-        let explanations = explain::explain_code(session);
-        let nothing = Measured::nothing(stopped_by, session);
-        return Ok(Some(Measured { explanations, division, ..nothing }));
+    let Some((mut plan, longest)) = planned(session, builds)? else { return Ok(None) };
+    if let Some(stopped_by) = planning::reason_not_to_sample(session, &plan)? {
+        session.findings.explanations = explain::explain_code(session);
+        return session.unsampled(stopped_by);
     }
     let sampled = sample(session, &mut plan, longest);
     for program in &mut session.programs {
         program.each_side().try_for_each(SideProgram::unalign)?;
     }
-    let (prepare_seconds, mut sampled, over_layouts) = sampled?;
+    let mut sampled = sampled?;
     let is_out_of_time = sampled.pairs() == 0 && sampled.stopped_by == StoppedBy::TimeLimit;
     if is_out_of_time && !session.programs.iter().any(|program| program.found.has_regressed()) {
         let limit = time::duration(plan.time_limit);
@@ -239,33 +209,28 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
         results.iter_mut().for_each(|result| result.aligned = program.aligned);
         program.found.results = results;
     }
-    let mut explanations = explain::explain(session)?;
-    explanations.extend(explain::explain_code(session));
-    if let Some(division) = &mut division {
-        division.evidence = sampled.evidence;
-        division.over_layouts = over_layouts;
-    }
+    session.findings.explanations = explain::explain(session)?;
+    let of_code = explain::explain_code(session);
+    session.findings.explanations.extend(of_code);
     let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
     });
-    let gates = gates.collect();
-    Ok(Some(Measured { sampled, explanations, gates, division, prepare_seconds }))
+    session.findings.gates = gates.collect();
+    Ok(Some(sampled))
 }
 
-/// Samples a plan, after the last choices of how. Returns when that began, the result, and the
-/// pairs of a suite that is divided.
+/// Samples a plan, after the last choices of how.
 fn sample(
     session: &mut Session<'_, '_>,
     plan: &mut Plan,
     longest: Duration,
-) -> Result<(f64, Sampled, Vec<SuitePairs>), Error> {
+) -> Result<Sampled, Error> {
     aligned::align(session, plan)?;
     lengths::choose(session, plan)?;
     fit::into_limit(session, plan)?;
     plan.kept = kept_for_longer_runs(plan, longest);
-    let prepare_seconds = session.seconds();
-    let (sampled, over_layouts) = sampling::sample(session, plan, longest)?;
-    Ok((prepare_seconds, sampled, over_layouts))
+    session.findings.prepare_seconds = session.seconds();
+    sampling::sample(session, plan, longest)
 }
 
 /// Checks that a program with one of these gates, of which none is measured, is identical.
@@ -293,22 +258,16 @@ fn check_identical(
     Err(FlowError::AllRemoved(gone.collect()).into())
 }
 
-/// The pairs of what the change may affect.
-struct Planned {
-    plan: Plan,
-    /// How long runs are that are longer than usual.
-    longest: Duration,
-    /// Where this machine measures a part of the benchmarks.
-    division: Option<Division>,
-}
-
 /// Plans the pairs of those benchmarks that this machine measures and the change may affect; `None`
-/// if other builds are to be compared.
-fn planned(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<Planned>, Error> {
+/// if other builds are to be compared. Also returns how long runs are that are longer than usual.
+fn planned(
+    session: &mut Session<'_, '_>,
+    builds: &mut Builds,
+) -> Result<Option<(Plan, Duration)>, Error> {
     let (settings, shard) = (&session.preparation.settings, session.call.options.shard);
-    let mut division = planning::divide(session);
+    session.findings.division = planning::divide(session);
     // Machines with some of the pairs of all benchmarks reach a verdict together.
-    let decides = shard.is_none() || division.is_some();
+    let decides = shard.is_none() || session.findings.division.is_some();
     if !decides && settings.policy.suite.is_some() {
         let step = "divide by benchmarks, among no more machines than there are benchmarks, or use \
             `--suite off`";
@@ -331,9 +290,9 @@ fn planned(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
     }
     same::report(session);
     let mut plan = planning::plan(session, decides)?;
-    if let (Some(division), Some(shard)) = (&mut division, shard) {
+    if let (Some(division), Some(shard)) = (&mut session.findings.division, shard) {
         division.sharing = division.sharers(shard, plan.tests());
         plan.of_tests = Some(division.sharing);
     }
-    Ok(Some(Planned { plan, longest, division }))
+    Ok(Some((plan, longest)))
 }

@@ -59,11 +59,8 @@ impl Artifacts {
     }
 }
 
-/// What there is to run for a benchmark on a side.
-pub(super) enum Runnable {
-    Program(Box<BuiltProgram>),
-    Nothing { why: String },
-}
+/// What there is to run for a benchmark on a side, or why there is nothing.
+pub(super) type Runnable = Result<Box<BuiltProgram>, String>;
 
 pub(super) struct BuiltProgram {
     pub(super) program: Program,
@@ -172,14 +169,14 @@ pub(super) fn runnable(
 ) -> Result<Runnable, Error> {
     let folder = match setup.folder_of(benchmark, target) {
         Ok(folder) => folder,
-        Err(why) => return Ok(Runnable::Nothing { why }),
+        Err(why) => return Ok(Err(why)),
     };
     let options = setup.options(benchmark, target, options);
     let wanted = PackageTarget { folder: folder.to_owned(), target: target.clone() };
     let wanted = (options, wanted.label(setup));
     let failed = artifacts.failed.iter().find(|(targets, _)| targets.contains(&wanted));
     if let Some((_, error)) = failed {
-        return Ok(Runnable::Nothing { why: error.to_string() });
+        return Ok(Err(error.to_string()));
     }
     let (options, label) = wanted;
     let none = || cargo::Error::NoExecutable(target.to_string());
@@ -211,7 +208,7 @@ pub(super) fn runnable(
         comparisons: Some(artifact.comparisons()),
     };
     let artifact = Some((artifact.clone(), label));
-    Ok(Runnable::Program(Box::new(BuiltProgram { program, artifact })))
+    Ok(Ok(Box::new(BuiltProgram { program, artifact })))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

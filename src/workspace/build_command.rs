@@ -28,7 +28,7 @@ use crate::exec::program::Program;
 use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::error::{Cause, WorkspaceError};
+use crate::workspace::error::WorkspaceError;
 use crate::workspace::git::worktree::Checkout;
 
 /// Variables in which a shell stores how and from where it called its last
@@ -72,15 +72,10 @@ impl CommandWorktree {
         words: &[String],
         build: Option<&[String]>,
     ) -> Runnable {
-        let folder = match setup.package(&benchmark.package) {
-            Ok(package) => &package.folder,
-            Err(why) => return Runnable::Nothing { why },
-        };
+        let folder = &setup.package(&benchmark.package)?.folder;
         let failure =
             build.and_then(|build| self.failed.get(&BuildCommand::new(setup, folder, build)));
-        if let Some(why) = failure {
-            return Runnable::Nothing { why: why.clone() };
-        }
+        failure.map_or(Ok(()), |why| Err(why.clone()))?;
         let folder = self.root.join(setup.inside(folder));
         let mut command = command(context, setup, words, &folder, &self.own_folders);
         command.argv.extend(benchmark.args.iter().map(Into::into));
@@ -96,7 +91,7 @@ impl CommandWorktree {
             records: None,
             comparisons: None,
         };
-        Runnable::Program(Box::new(BuiltProgram { program, artifact: None }))
+        Ok(Box::new(BuiltProgram { program, artifact: None }))
     }
 }
 
@@ -286,8 +281,8 @@ impl CommandBuild<'_, '_> {
             let shown = command.shown();
             let exit = self.context.tools.stream(command, Sink::Stderr)?;
             if !exit.success() {
-                let source = Cause::of("it succeeded a moment ago".to_owned());
-                return Err(WorkspaceError::Unbuilt { side, command: shown, exit, source }.into());
+                let why = "it succeeded a moment ago".to_owned();
+                return Err(WorkspaceError::unbuilt(side, shown, exit, why).into());
             }
         }
         let tools = &self.context.tools;

@@ -24,16 +24,9 @@ const OBJECTS: usize = 1000;
 
 /// Settings for a git that writes an index that libgit2 can read, and runs nothing of the
 /// user's except the filters.
-const PLAIN: [&str; 8] = [
-    "index.version=2",
-    "index.skipHash=false",
-    "index.sparse=false",
-    "core.splitIndex=false",
-    "core.untrackedCache=false",
-    "core.fsmonitor=false",
-    "core.sparseCheckout=false",
-    "core.hooksPath=/dev/null",
-];
+const PLAIN: &str = "index.version=2 index.skipHash=false index.sparse=false \
+    core.splitIndex=false core.untrackedCache=false core.fsmonitor=false \
+    core.sparseCheckout=false core.hooksPath=/dev/null";
 
 /// A side's worktree.
 #[derive(Debug)]
@@ -210,7 +203,7 @@ pub(super) fn apply_filters(
         }
         let list = context.tools.scratch.path().join("filtered");
         fs_err::write(&list, paths).map_err(Error::io("write", &list))?;
-        let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN));
+        let mut args = set(filtered.settings.iter().map(String::as_str).chain(PLAIN.split(' ')));
         args.extend(["checkout-index", "--force", "--index", "-z", "--stdin"].map(OsString::from));
         let mut command = context.tools.command("git", args, tree, None);
         command.stdin = Some(list.into());

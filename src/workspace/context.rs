@@ -14,7 +14,7 @@ use super::git::worktree::Store;
 use super::git::{self, Repo};
 use super::identical::Moves;
 use super::tools::Tools;
-use super::{Preparation, Request, checkout, environment, settings};
+use super::{About, Preparation, Request, checkout, environment, settings};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::Context;
@@ -124,20 +124,16 @@ impl<'a> PrepareContext<'a> {
     /// A preparation in which nothing was built.
     pub(super) fn finish(self, sides: Sides, settings: Settings) -> Preparation {
         let PrepareContext { cache, tools: Tools { scratch, .. }, moves, .. } = self;
-        Preparation {
-            moves,
+        let about = About {
             sides,
-            settings,
-            benchmarks: Vec::new(),
+            moves,
             removed: Vec::new(),
             changed_crates: None,
             costs: Vec::new(),
             toolchain: None,
             must_run: false,
-            cache,
-            scratch,
-            _lock: None,
-        }
+        };
+        Preparation { about, settings, benchmarks: Vec::new(), cache, scratch, _lock: None }
     }
 
     /// Takes the lock of the repository's part of the cache, with a scratch folder there;

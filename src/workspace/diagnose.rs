@@ -22,7 +22,7 @@ use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
 use crate::workspace::cargo::{BuildMessages, CompilerError};
-use crate::workspace::error::{Cause, WorkspaceError};
+use crate::workspace::error::WorkspaceError;
 
 /// Whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,9 +129,7 @@ pub(super) fn run_again(
     };
     Err(match blame {
         Blame::Code => WorkspaceError::Build { side, command: shown, exit }.into(),
-        Blame::Machine(why) => {
-            WorkspaceError::Unbuilt { side, command: shown, exit, source: Cause::of(why) }.into()
-        }
+        Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, why).into(),
     })
 }
 

@@ -1,22 +1,10 @@
 //! What went wrong while both sides were made ready to run.
 
 use super::{cache, cargo, git};
-use crate::error::{Advise, FileError, Help};
+use crate::error::{Advise, Cause, FileError, Help};
 use crate::exec::error::{INSTALL_TOOLCHAIN, lacks_toolchain};
 use crate::exec::process::Exit;
 use crate::model::side::Side;
-
-/// The reason printed by a tool.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Cause(String);
-
-impl Cause {
-    /// `None` if the tool printed nothing.
-    pub(crate) fn of(text: String) -> Option<Self> {
-        (!text.is_empty()).then_some(Cause(text))
-    }
-}
 
 /// Why a side can't be run.
 #[derive(Debug, thiserror::Error)]
@@ -31,10 +19,18 @@ pub(crate) enum WorkspaceError {
     NotCommitted { side: Side, folder: String },
 }
 
+impl WorkspaceError {
+    /// The error of a build that failed, with the reason that a tool printed, if it did.
+    pub(crate) fn unbuilt(side: Side, command: String, exit: Exit, why: String) -> Self {
+        let source = (!why.is_empty()).then(|| why.into());
+        Self::Unbuilt { side, command, exit, source }
+    }
+}
+
 impl Advise for WorkspaceError {
     fn advice(&self) -> Option<Help> {
         Help::next_step(match self {
-            Self::Unbuilt { source: Some(Cause(text)), .. } if lacks_toolchain(text) => {
+            Self::Unbuilt { source: Some(why), .. } if lacks_toolchain(&why.to_string()) => {
                 INSTALL_TOOLCHAIN
             }
             Self::Build { .. } => {
@@ -97,9 +93,8 @@ mod tests {
     #[test]
     fn a_toolchain_that_is_missing_is_the_advice_whichever_side_names_it() {
         for side in Side::BOTH {
-            let source = Cause::of("error: toolchain '1.2' is not installed".to_owned());
-            let (command, exit) = ("cargo".to_owned(), Exit::Code(1));
-            let error = WorkspaceError::Unbuilt { side, command, exit, source };
+            let why = "error: toolchain '1.2' is not installed".to_owned();
+            let error = WorkspaceError::unbuilt(side, "cargo".to_owned(), Exit::Code(1), why);
             assert_eq!(error.advice(), Help::next_step(INSTALL_TOOLCHAIN));
         }
     }

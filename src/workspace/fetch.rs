@@ -14,16 +14,6 @@ use crate::workspace::git::{self, Absence, Repo, line, remote};
 /// by all of them.
 const STEPS: [u32; 4] = [32, 128, 512, 2048];
 
-/// The first arguments of every fetch: nothing is fetched except what is named.
-const OPTIONS: [&str; 6] = [
-    "fetch",
-    "--quiet",
-    "--no-tags",
-    "--no-write-fetch-head",
-    "--no-recurse-submodules",
-    "--refmap=",
-];
-
 /// Finds the two commits, and may fetch what is missing for that: each name once, then the
 /// history step by step.
 pub(super) fn resolve(
@@ -122,8 +112,9 @@ pub(super) fn fetch(
     options: &[&str],
     names: &[String],
 ) -> Result<(), Error> {
-    let names = names.iter().map(String::as_str).collect::<Vec<_>>();
-    let args = [&OPTIONS[..], options, &["--", remote], &names].concat();
+    let options = remote::FETCH.split(' ').chain(options.iter().copied());
+    let names = names.iter().map(String::as_str);
+    let args: Vec<&str> = options.chain(["--", remote]).chain(names).collect();
     git(context, remote, what, &args).map(drop)
 }
 

@@ -70,7 +70,7 @@ fn hash(value: &impl Hash) -> u64 {
 
 /// The functions that differ between the sides, if known. Object files are read for
 /// that, once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedFunctions(OnceCell<Option<Vec<ChangedFunction>>>);
 
 impl ChangedFunctions {

@@ -115,9 +115,22 @@ pub struct Request {
 /// Everything that sampling needs.
 #[derive(Debug)]
 pub(crate) struct Preparation {
-    pub(crate) sides: Sides,
+    pub(crate) about: About,
     pub(crate) settings: Settings,
     pub(crate) benchmarks: Vec<Prepared>,
+    /// The repository's part of the cache.
+    pub(crate) cache: RepositoryCache,
+    /// A folder for what the runs print.
+    pub(crate) scratch: TempDir,
+    /// Held until the runs are over: they use the worktrees.
+    pub(crate) _lock: Option<Lock>,
+}
+
+/// What a preparation has found out about its sides, which does not depend on the machine that
+/// measures.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) sides: Sides,
     /// Benchmarks that gate on the base but that the head lacks.
     pub(crate) removed: Vec<Removed>,
     /// The files that differ between the sides, and how their lines moved.
@@ -131,20 +144,15 @@ pub(crate) struct Preparation {
     pub(crate) toolchain: Option<String>,
     /// Whether all is measured, although both sides may be the same.
     pub(crate) must_run: bool,
-    /// The repository's part of the cache.
-    pub(crate) cache: RepositoryCache,
-    /// A folder for what the runs print.
-    pub(crate) scratch: TempDir,
-    /// Held until the runs are over: they use the worktrees.
-    pub(crate) _lock: Option<Lock>,
 }
 
 /// A benchmark, ready to run or not.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Prepared {
     pub(crate) benchmark: Benchmark,
     pub(crate) state: State,
     /// Why it is not known that runs of the same program do the same.
+    #[serde(skip)]
     pub(crate) unconfirmed: Option<String>,
     /// Whether both sides are called in the same way, or why not.
     pub(crate) same_run: Result<SameRun, String>,
@@ -153,6 +161,7 @@ pub(crate) struct Prepared {
     /// The source of the head's target, if any.
     pub(crate) source: Option<SourceFile>,
     /// The functions that differ between the sides, computed on demand.
+    #[serde(skip)]
     pub(crate) changed: ChangedFunctions,
 }
 

@@ -23,22 +23,19 @@ use tar::{Archive, Entries};
 
 use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
-use super::identical::{Moves, SameRun};
-use super::lock_file::Versions;
 use super::settings::of_table;
 use super::{
-    Preparation, Prepared, Preview, PreviewedBenchmark, Request, SourceFile, State, environment,
+    About, Preparation, Prepared, Preview, PreviewedBenchmark, Request, State, environment,
 };
 use crate::engine::event::{Event, Reporter};
 use crate::error::{Error, Failure};
 use crate::exec::process::Interrupt;
 use crate::exec::program::{LinkedElsewhere, Program};
 use crate::exec::system::{Place, digest_of, permissions};
-use crate::model::{Divisible, LearntThreshold, Notice, Pair, Removed, ShardBy, Side, Sides};
+use crate::model::{LearntThreshold, Notice, Pair, ShardBy, Side, Sides};
 use crate::settings::options::{self, Benchmark};
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
-use crate::workspace::functions::ChangedFunctions;
 
 /// How the first line begins.
 const MAGIC: &str = "cargo-cbdr pack";
@@ -69,32 +66,24 @@ pub(crate) struct Pack {
     machine: String,
     /// The repository's part of the cache.
     root: PathBuf,
-    sides: Sides,
+    #[serde(flatten)]
+    pub(crate) about: About,
     /// What [`Sides`] leaves out.
     subjects: Pair<String>,
     repository: String,
     table: Table,
     benchmarks: Vec<PackedBenchmark>,
-    removed: Vec<Removed>,
-    moves: Moves,
-    changed_crates: Option<BTreeSet<String>>,
-    toolchain: Option<String>,
-    must_run: bool,
-    pub(crate) costs: Vec<Divisible>,
     pub(crate) notices: Vec<Notice>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct PackedBenchmark {
-    /// What is serialized of it.
-    benchmark: Benchmark,
+    #[serde(flatten)]
+    prepared: Prepared,
+    /// What [`Benchmark`] leaves out.
     is_found: bool,
     table: Table,
     learnt: Vec<LearntThreshold>,
-    state: State,
-    same_run: Result<SameRun, String>,
-    libraries: Pair<Versions>,
-    source: Option<SourceFile>,
 }
 
 impl Pack {
@@ -102,9 +91,8 @@ impl Pack {
     pub(crate) fn of(preparation: &Preparation, request: &Request, notices: &[Notice]) -> Self {
         let own = environment::of(request);
         let benchmarks = preparation.benchmarks.iter().map(|prepared| {
-            let benchmark = prepared.benchmark.clone();
-            let mut state = prepared.state.clone();
-            for program in state.programs_mut() {
+            let mut prepared = prepared.clone();
+            for program in prepared.state.programs_mut() {
                 program.command.env.retain(|variable| !own.contains(variable));
                 program.records = None;
                 if let Ok(relink) = &mut program.relink {
@@ -114,39 +102,25 @@ impl Pack {
                     relink.linked = Some(LinkedElsewhere { aligned: None, layouts });
                 }
             }
-            PackedBenchmark {
-                is_found: benchmark.is_found,
-                table: benchmark.table.clone(),
-                learnt: benchmark.learnt.clone(),
-                benchmark,
-                state,
-                same_run: prepared.same_run.clone(),
-                libraries: prepared.libraries.clone(),
-                source: prepared.source.clone(),
-            }
+            let Benchmark { is_found, table, learnt, .. } = prepared.benchmark.clone();
+            PackedBenchmark { prepared, is_found, table, learnt }
         });
-        let Sides { base, head, repository, .. } = &preparation.sides;
+        let Sides { base, head, repository, .. } = &preparation.about.sides;
         Pack {
             machine: machine(),
             root: preparation.cache.path().to_owned(),
-            sides: preparation.sides.clone(),
+            about: preparation.about.clone(),
             subjects: Pair { base: base.subject.clone(), head: head.subject.clone() },
             repository: repository.clone(),
             table: preparation.settings.table.clone(),
             benchmarks: benchmarks.collect(),
-            removed: preparation.removed.clone(),
-            moves: preparation.moves.clone(),
-            changed_crates: preparation.changed_crates.clone(),
-            toolchain: preparation.toolchain.clone(),
-            must_run: preparation.must_run,
-            costs: Vec::new(),
             notices: notices.to_vec(),
         }
     }
 
     /// Adds what was linked for a side of the benchmark of this number.
     pub(crate) fn add_linked(&mut self, number: usize, side: Side, linked: LinkedElsewhere) {
-        let programs = self.benchmarks[number].state.programs_mut();
+        let programs = self.benchmarks[number].prepared.state.programs_mut();
         if let Some(Ok(relink)) = programs.map(|one| &mut one.relink).nth(side as usize) {
             relink.linked = Some(linked);
         }
@@ -217,7 +191,7 @@ impl Pack {
     }
 
     fn programs(&self) -> impl Iterator<Item = &Program> {
-        self.benchmarks.iter().flat_map(|benchmark| benchmark.state.programs())
+        self.benchmarks.iter().flat_map(|one| one.prepared.state.programs())
     }
 
     /// Puts the content of a pack where its programs expect it, and returns the preparation.
@@ -241,33 +215,21 @@ impl Pack {
         // Of whichever comparison was here before.
         cache.remove_worktrees()?;
         files::unpack(file, entries, cache.path(), interrupt)?;
-        reporter.event(Event::Sides(&pack.sides));
+        reporter.event(Event::Sides(&pack.about.sides));
         pack.notices.into_iter().for_each(|notice| reporter.notice(notice));
         let own = environment::of(request);
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &own)?;
         reporter
             .event(Event::Prepared { seconds: start.elapsed().as_secs_f64(), cache: cache.path() });
-        Ok(Preparation {
-            sides: pack.sides,
-            settings,
-            benchmarks,
-            removed: pack.removed,
-            moves: pack.moves,
-            changed_crates: pack.changed_crates,
-            costs: pack.costs,
-            toolchain: pack.toolchain,
-            must_run: pack.must_run,
-            cache,
-            scratch,
-            _lock: Some(lock),
-        })
+        let (about, _lock) = (pack.about, Some(lock));
+        Ok(Preparation { about, settings, benchmarks, cache, scratch, _lock })
     }
 
     /// Reads what the files of a pack are.
     fn read(file: &Path, entries: &mut Entries<'_, impl Read>) -> Result<Self, Error> {
         let pack = files::first(entries).and_then(|about| Ok(serde_json::from_slice(&about)?));
         let mut pack: Pack = pack.map_err(|error| damaged(file).caused_by(error))?;
-        let sides = &mut pack.sides;
+        let sides = &mut pack.about.sides;
         sides.repository.clone_from(&pack.repository);
         Pair { base: sides.base.subject, head: sides.head.subject } = pack.subjects.clone();
         if pack.machine != machine() {
@@ -294,15 +256,16 @@ impl Pack {
             PreviewedBenchmark::new(&one.benchmark, Pair::default(), is_new)
         };
         let by_benchmarks = settings.policy.shard_by == ShardBy::Benchmarks;
+        let About { sides, toolchain, removed, costs, .. } = pack.about;
         Ok(Preview {
-            toolchain: pack.toolchain,
+            toolchain,
             target: Some(pack.machine),
             folder: Some(pack.root),
             benchmarks: benchmarks.iter().map(previewed).collect(),
-            removed: pack.removed,
-            costs: by_benchmarks.then_some(pack.costs),
+            removed,
+            costs: by_benchmarks.then_some(costs),
             notices: pack.notices,
-            ..Preview::new(pack.sides, &settings, request.policy_from)
+            ..Preview::new(sides, &settings, request.policy_from)
         })
     }
 
@@ -382,8 +345,8 @@ fn prepared(
 impl PackedBenchmark {
     /// The benchmark as it is run with the flags of a request.
     fn prepared(self, request: &Request, own: &[(OsString, OsString)]) -> Result<Prepared, Error> {
-        let PackedBenchmark { benchmark, is_found, table, learnt, mut state, .. } = self;
-        for program in state.programs_mut() {
+        let PackedBenchmark { mut prepared, is_found, table, learnt } = self;
+        for program in prepared.state.programs_mut() {
             let packed = std::mem::replace(&mut program.command.env, own.to_vec());
             for (name, value) in packed {
                 program.command.env.retain(|(known, _)| *known != name);
@@ -391,17 +354,9 @@ impl PackedBenchmark {
             }
         }
         let table = request.flags.clone().over(table);
-        let Benchmark { name, package, subject, .. } = benchmark;
+        let Benchmark { name, package, subject, .. } = prepared.benchmark;
         let benchmark = options::with_settings(name, package, subject, &table)?;
-        Ok(Prepared {
-            benchmark: Benchmark { is_found, learnt, ..benchmark },
-            state,
-            unconfirmed: None,
-            same_run: self.same_run,
-            libraries: self.libraries,
-            source: self.source,
-            changed: ChangedFunctions::default(),
-        })
+        Ok(Prepared { benchmark: Benchmark { is_found, learnt, ..benchmark }, ..prepared })
     }
 }
 

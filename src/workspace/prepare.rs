@@ -3,7 +3,6 @@
 
 use std::time::Instant;
 
-use super::build::Runnable;
 use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
@@ -13,7 +12,7 @@ use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::tools::Tools;
 use super::{
-    Preparation, PreparedSide, Request, build, build_command, cargo, checkout, fetch, setup,
+    About, Preparation, PreparedSide, Request, build, build_command, cargo, checkout, fetch, setup,
 };
 use crate::engine::event::Reporter;
 use crate::error::Error;
@@ -39,15 +38,15 @@ pub(crate) fn prepare(
     context.prepared(start);
     let changed_crates = changed_crates(&setup.sides(), &context.moves.changed);
     let Setup { settings, head, removed, .. } = setup;
-    Ok(Preparation {
-        benchmarks: prepared,
+    let finished = context.finish(sides, settings);
+    let about = About {
         removed: [removed, lost].concat(),
         changed_crates,
         toolchain: Some(head.rustc.lines().next().unwrap_or_default().to_owned()),
         must_run: request.aa || request.always_run,
-        _lock: Some(lock),
-        ..context.finish(sides, settings)
-    })
+        ..finished.about
+    };
+    Ok(Preparation { about, benchmarks: prepared, _lock: Some(lock), ..finished })
 }
 
 /// A comparison up to its first build.
@@ -101,12 +100,12 @@ pub(crate) fn prepare_one(
     let mut programs = Vec::new();
     for benchmark in all {
         match built.runnable(&context, &benchmark)? {
-            Runnable::Program(built) => programs.push((benchmark, built.program)),
-            Runnable::Nothing { .. } if benchmark.is_found => {
+            Ok(built) => programs.push((benchmark, built.program)),
+            Err(_) if benchmark.is_found => {
                 let why = format!("it does not build ({})", how_to_see(&benchmark));
                 context.notice(Notice::LeftOut { benchmark: benchmark.name, why });
             }
-            Runnable::Nothing { .. } => {
+            Err(_) => {
                 return Err(cargo::Error::NoExecutable(benchmark.name).into());
             }
         }

@@ -22,7 +22,7 @@ use crate::settings::values::Toolchain;
 use crate::workspace::cache::RepositoryCache;
 use crate::workspace::cargo::{self, Workspace};
 use crate::workspace::checkout::Worktree;
-use crate::workspace::error::{Cause, WorkspaceError};
+use crate::workspace::error::WorkspaceError;
 
 /// The profiles that cargo has by itself.
 const PROFILES: [&str; 4] = ["dev", "release", "test", "bench"];
@@ -443,9 +443,7 @@ fn workspace_of(
             let command = command.shown();
             match diagnose::of_manifests(exit, &stderr) {
                 Blame::Code => WorkspaceError::Manifests { side, command, exit, stderr },
-                Blame::Machine(why) => {
-                    WorkspaceError::Unbuilt { side, command, exit, source: Cause::of(why) }
-                }
+                Blame::Machine(why) => WorkspaceError::unbuilt(side, command, exit, why),
             }
         })?;
     Ok(Workspace::parse(&printed)?)

@@ -159,10 +159,9 @@ impl Survey<'_> {
         if let (Subject::Command { .. }, Some(why)) =
             (&benchmark.subject, self.setup.lack(benchmark))
         {
-            both.base = Runnable::Nothing { why };
+            both.base = Err(why);
         }
-        let builds = both.as_ref().map(|one| matches!(one, Runnable::Program(_)));
-        if !builds.base && !builds.head && benchmark.is_found {
+        if both.base.is_err() && both.head.is_err() && benchmark.is_found {
             // Others build; else the head's failure would be an error.
             let why = format!("it builds on neither side ({})", how_to_see(benchmark));
             context.notice(Notice::LeftOut { benchmark: benchmark.name.clone(), why });
@@ -174,7 +173,7 @@ impl Survey<'_> {
         if self.leave_out_unusable(context, benchmark, &both)? {
             return Ok(None);
         }
-        if let Pair { base: Runnable::Program(base), head: Runnable::Program(head) } = &mut both {
+        if let Pair { base: Ok(base), head: Ok(head) } = &mut both {
             let programs = Pair { base: &mut base.program, head: &mut head.program };
             if programs.base.executable.is_some() {
                 let setups = self.setup.sides();
@@ -203,7 +202,7 @@ impl Survey<'_> {
             return Ok(false);
         }
         for side in Side::BOTH {
-            let Runnable::Program(built) = &both[side] else { continue };
+            let Ok(built) = &both[side] else { continue };
             let Some(path) = &built.program.executable else { continue };
             let executable = fs_err::read(path).map_err(Error::io("read", path))?;
             let Some(harness) = harness::unusable(&executable) else { continue };
@@ -277,8 +276,8 @@ fn state_of(
     may_be_identical: bool,
 ) -> Result<State, Error> {
     let (mut base, mut head) = match (both.base, both.head) {
-        (Runnable::Program(base), Runnable::Program(head)) => (base, head),
-        (Runnable::Nothing { why }, _) | (_, Runnable::Nothing { why }) => {
+        (Ok(base), Ok(head)) => (base, head),
+        (Err(why), _) | (_, Err(why)) => {
             context.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
             return Ok(State::NoBaseline);
         }

@@ -24,6 +24,7 @@ use super::{
     CAP, Definition, Error, Flag, Harness, PROBE, bytes, pattern, reading, seconds, seconds_of,
     set, text,
 };
+use crate::error::FileError;
 use crate::model::run_length::RunLength;
 use crate::model::{Dialect, Reading, Values};
 use crate::stats::empirical::{median, quantile, sorted};
@@ -232,23 +233,21 @@ fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Err
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {
-    let text = bytes(path)?;
-    let bad =
-        |error: serde_json::Error| Error::File { path: path.to_owned(), source: error.into() };
-    serde_json::from_slice(&text).map_err(bad)
+    let parsed = serde_json::from_slice(&bytes(path)?).map_err(std::io::Error::from);
+    Ok(parsed.map_err(FileError::new("read", path))?)
 }
 
 /// The folders of this run's results below `folder`, with the time of each.
 fn find(folder: &Path, found: &mut Vec<(SystemTime, PathBuf)>) -> Result<(), Error> {
-    let failed = |source| Error::File { path: folder.to_owned(), source };
+    let failed = || FileError::new("read", folder);
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(failed)?,
+        entries => entries.map_err(failed())?,
     };
     for entry in entries {
-        let entry = entry.map_err(failed)?;
+        let entry = entry.map_err(failed())?;
         let path = entry.path();
-        if !entry.file_type().map_err(failed)?.is_dir() {
+        if !entry.file_type().map_err(failed())?.is_dir() {
             continue;
         }
         let sample = path.join("sample.json");

@@ -8,7 +8,9 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Definition, Error, MOST_METRICS, NO_HARNESS, check_at_most, reading, set, text};
+use super::{
+    Definition, Error, MOST_METRICS, NO_HARNESS, check_at_most, no_number, reading, set, text,
+};
 use crate::model::{Dialect, Reading, Values};
 
 /// Names the file.
@@ -30,7 +32,7 @@ pub(super) static JSON: Definition = Definition {
 
 pub(super) fn read(text: &str) -> Result<Vec<Reading>, Error> {
     if text.trim().is_empty() {
-        return Err(Error::Nothing);
+        return Err(Error::Unreadable("it printed nothing".to_owned()));
     }
     let text = forgive(text);
     let value: JsonValue = serde_json::from_str(&text)
@@ -66,8 +68,7 @@ fn values(entries: Vec<(String, JsonValue)>, place: &str) -> Result<Values, Erro
     let mut values = Values::default();
     for (name, value) in entries {
         let JsonValue::Number(number) = value else {
-            let metric = format!("{place}{name}");
-            return Err(Error::NoNumber { metric, what: value.kind().to_owned() });
+            return Err(no_number(&format!("{place}{name}"), value.kind()));
         };
         set(&mut values, &name, number)?;
     }

@@ -22,6 +22,7 @@ use memchr::memmem;
 
 pub(crate) use gungraun::advice;
 
+use crate::error::FileError;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::remove;
 use crate::model::run_length::RunLength;
@@ -47,39 +48,13 @@ const MOST_METRICS: usize = 1000;
 
 /// What is wrong with the output of a run.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the message names the fields")]
 pub enum Error {
-    /// There is no output.
-    #[error("it printed nothing")]
-    Nothing,
-    /// It can't be parsed.
+    /// It can't be parsed, or has too much, or what is not valid.
     #[error("{0}")]
     Unreadable(String),
-    /// It is too large.
-    #[error("it has more than {0}")]
-    TooMuch(String),
-    /// A name appears twice.
-    #[error("{0} appears twice")]
-    Twice(String),
-    /// A benchmark or a metric has an invalid name.
-    #[error("the name `{}` of a {what} is not valid: {why}",
-        .name.chars().take(100).collect::<String>())]
-    Name {
-        /// Whether it is a benchmark or a metric.
-        what: &'static str,
-        name: String,
-        why: &'static str,
-    },
-    /// A value is not a finite number.
-    #[error("the value of `{metric}` is {what}, not a finite number")]
-    NoNumber { metric: String, what: String },
     /// A file written by the run can't be read.
-    #[error("could not read `{}`", .path.display())]
-    File {
-        path: PathBuf,
-        /// The message of the system.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// How one harness is recognised, called and parsed; each file of this folder defines one.
@@ -347,7 +322,7 @@ impl Harness {
             return Ok(());
         }
         let removed = remove(&paths.output).and(remove(&paths.stdout));
-        removed.map_err(|source| Error::File { path: paths.output.clone(), source })
+        Ok(removed.map_err(FileError::new("read", &paths.output))?)
     }
 
     /// Parses the output of a run.
@@ -360,7 +335,7 @@ impl Harness {
         for name in readings.iter().filter_map(|reading| reading.benchmark.as_deref()) {
             named("benchmark", name)?;
             if !names.insert(name) {
-                return Err(Error::Twice(format!("the benchmark `{name}`")));
+                return Err(Error::Unreadable(format!("the benchmark `{name}` appears twice")));
             }
         }
         check_at_most(names.len(), MOST_BENCHMARKS, "benchmarks")?;
@@ -425,7 +400,7 @@ fn reading(benchmark: impl Into<String>, values: Values) -> Reading {
 fn text(path: &Path) -> Result<String, Error> {
     match bytes(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(Error::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+        Err(Error::File(error)) if error.source.kind() == std::io::ErrorKind::NotFound => {
             Ok(String::new())
         }
         Err(error) => Err(error),
@@ -434,25 +409,28 @@ fn text(path: &Path) -> Result<String, Error> {
 
 /// The content of a file written by a run, which must be a regular file of limited size.
 fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = |source| Error::File { path: path.to_owned(), source };
-    let about = std::fs::metadata(path).map_err(failed)?;
+    let failed = || FileError::new("read", path);
+    let about = std::fs::metadata(path).map_err(failed())?;
     // Opening a pipe would block until its other end is opened.
     if !about.is_file() {
-        return Err(failed(std::io::Error::other("it is not a regular file")));
+        return Err(failed()(std::io::Error::other("it is not a regular file")).into());
     }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let file = std::fs::File::open(path).map_err(failed())?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed())?;
     if bytes.len() as u64 > LARGEST {
-        return Err(Error::TooMuch(format!("{} MiB", LARGEST >> 20)));
+        return Err(Error::Unreadable(format!("it has more than {} MiB", LARGEST >> 20)));
     }
     Ok(bytes)
 }
 
 /// Checks that a name can be used in tables and rows.
-fn named(what: &'static str, name: &str) -> Result<(), Error> {
+fn named(what: &str, name: &str) -> Result<(), Error> {
     match unfit(name) {
-        Some(why) => Err(Error::Name { what, name: name.to_owned(), why }),
+        Some(why) => {
+            let start: String = name.chars().take(100).collect();
+            Err(Error::Unreadable(format!("the name `{start}` of a {what} is not valid: {why}")))
+        }
         None => Ok(()),
     }
 }
@@ -460,19 +438,24 @@ fn named(what: &'static str, name: &str) -> Result<(), Error> {
 /// Checks that there are at most `most`.
 fn check_at_most(count: usize, most: usize, what: &str) -> Result<(), Error> {
     match count > most {
-        true => Err(Error::TooMuch(format!("{most} {what}"))),
+        true => Err(Error::Unreadable(format!("it has more than {most} {what}"))),
         false => Ok(()),
     }
+}
+
+/// The error for a value that is something else.
+fn no_number(metric: &str, what: &str) -> Error {
+    Error::Unreadable(format!("the value of `{metric}` is {what}, not a finite number"))
 }
 
 /// Adds a metric's value.
 fn set(values: &mut Values, metric: &str, value: f64) -> Result<(), Error> {
     named("metric", metric)?;
     if !value.is_finite() {
-        return Err(Error::NoNumber { metric: metric.to_owned(), what: value.to_string() });
+        return Err(no_number(metric, &value.to_string()));
     }
     if !values.set(metric, value) {
-        return Err(Error::Twice(format!("the metric `{metric}`")));
+        return Err(Error::Unreadable(format!("the metric `{metric}` appears twice")));
     }
     Ok(())
 }

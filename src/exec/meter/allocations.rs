@@ -22,15 +22,8 @@ use crate::model::{
 const SOURCE: &str = include_str!("allocations.rs.in");
 
 /// How the compiler is called.
-const FLAGS: [&str; 7] = [
-    "--edition=2018",
-    "--crate-name=cbdr_allocations",
-    "--crate-type=cdylib",
-    "--cap-lints=allow",
-    "-Copt-level=2",
-    "-Cpanic=abort",
-    "-Cdebuginfo=0",
-];
+const FLAGS: &str = "--edition=2018 --crate-name=cbdr_allocations --crate-type=cdylib \
+    --cap-lints=allow -Copt-level=2 -Cpanic=abort -Cdebuginfo=0";
 
 const LIBRARY: &str = "allocations.so";
 const PRELOAD: &str = "LD_PRELOAD";
@@ -109,7 +102,7 @@ impl Allocations {
         let source = folder.join("allocations.rs");
         fs_err::write(&source, SOURCE).map_err(unread(COUNTS, folder))?;
         let mut argv = vec![self.rustc.clone().into_os_string()];
-        argv.extend(FLAGS.into_iter().map(OsString::from));
+        argv.extend(FLAGS.split(' ').map(OsString::from));
         argv.extend(["-o".into(), library.into(), source.into()]);
         let Command { env, cwd, stderr, .. } = program.clone();
         Ok(Some(Command { argv, env, cwd, stderr, stdout: Sink::Null, ..Command::default() }))

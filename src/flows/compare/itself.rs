@@ -67,7 +67,7 @@ pub(in crate::flows) fn sample_each(
         for program in std::mem::take(&mut all.programs) {
             let (benchmark, dialect) = (program.benchmark().clone(), program.dialect());
             let (programs, reporter) = (vec![program], &mut *all.reporter);
-            match sample(Session { call, preparation: &preparation, programs, reporter }) {
+            match sample(call.over(&preparation, programs, reporter)) {
                 Err(error) if error.is_interrupt() => return Err(error),
                 pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
             }
@@ -84,9 +84,9 @@ fn sample(mut session: Session<'_, '_>) -> Result<TriedPairs, Error> {
         thin_out(&mut program.found, session.preparation.settings.limits.time);
     }
     let mut plan = planning::plan(&mut session, false)?;
-    planning::reason_not_to_sample(&session, &plan, None)?;
+    planning::reason_not_to_sample(&session, &plan)?;
     lengths::choose(&mut session, &mut plan)?;
-    let Session { call, preparation, programs, reporter } = session;
+    let Session { call, preparation, programs, reporter, .. } = session;
     let (mut rows, mut ended) = (Vec::new(), 0.0);
     let mut times = vec![Vec::new(); plan.groups.len()];
     let reporter = &mut Recorder::new(|event: Event<'_>| match event {
@@ -101,7 +101,7 @@ fn sample(mut session: Session<'_, '_>) -> Result<TriedPairs, Error> {
         Event::Sampled(_) => {}
         event => reporter.event(event),
     });
-    let session = &mut Session { call, preparation, programs, reporter };
+    let session = &mut call.over(preparation, programs, reporter);
     let (stages, stopped_by) = sample_stages(session, &plan)?;
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());

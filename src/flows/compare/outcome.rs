@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::Measured;
 use super::session::Session;
 use crate::model::{
     BenchmarkResult, ChangedFunction, Notice, Outcome, Sampled, Status, StoppedBy, Verdict,
@@ -11,8 +10,8 @@ use crate::workspace::{Prepared, State};
 
 impl Session<'_, '_> {
     /// The result without notices.
-    pub(super) fn outcome(&self, measured: &Measured) -> Outcome {
-        let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = measured.sampled.clone();
+    pub(super) fn outcome(&self, sampled: Sampled) -> Outcome {
+        let Sampled { stopped_by, suite, likely_slower, elapsed, .. } = sampled;
         let benchmarks = self.all_results();
         let numbers = suite.iter().flat_map(|suite| &suite.numbers);
         // That of a shard is that of all shards together.
@@ -29,25 +28,25 @@ impl Session<'_, '_> {
             verdict,
             stopped_by,
             elapsed_seconds: Some(elapsed),
-            prepare_seconds: Some(measured.prepare_seconds),
+            prepare_seconds: Some(self.findings.prepare_seconds),
             benchmarks,
             suite,
             likely_slower,
-            sides: Some(self.preparation.sides.clone()),
-            toolchain: Some(self.preparation.toolchain.clone()),
+            sides: Some(self.preparation.about.sides.clone()),
+            toolchain: Some(self.preparation.about.toolchain.clone()),
             policy: settings.policy.clone(),
             limits: settings.limits.clone(),
             seed: Some(self.call.options.seed),
             shard: Some(self.call.options.shard),
-            removed: self.preparation.removed.iter().cloned().chain(own).collect(),
-            explanations: measured.explanations.clone(),
+            removed: self.preparation.about.removed.iter().cloned().chain(own).collect(),
+            explanations: self.findings.explanations.clone(),
             ..Outcome::default()
         }
     }
 
     /// The measured benchmarks, together with those that had nothing to measure.
     fn all_results(&self) -> Vec<BenchmarkResult> {
-        let removed = &self.preparation.removed;
+        let removed = &self.preparation.about.removed;
         let mut all = Vec::new();
         for (number, one) in self.preparation.benchmarks.iter().enumerate() {
             let Prepared { benchmark, state, .. } = one;
@@ -71,7 +70,7 @@ impl Session<'_, '_> {
 
     /// Which functions differ in programs with a regressed benchmark, if that is known.
     pub(super) fn changed_functions(&self) -> Vec<Notice> {
-        let edited = self.preparation.changed_crates.as_ref();
+        let edited = self.preparation.about.changed_crates.as_ref();
         let mut notices = Vec::new();
         for program in &self.programs {
             let regressed = program.found.results.iter().filter(|result| result.has_regressed());

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use super::layouts::seeds;
 use super::program::{ComparedProgram, link_fault};
 use super::session::Call;
-use super::{
-    Builds, Options, Planned, Session, aligned, planned, planning, prepare, same, warm_up,
-};
+use super::{Builds, Options, Session, aligned, planned, planning, prepare, same, warm_up};
 use crate::engine::{Event, PATIENCE, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
@@ -92,9 +90,9 @@ fn link(
     }
     let plan = session.with_hooks(|session| {
         warm_up::discover(session, &mut builds.warm_ups)?;
-        pack.costs = planning::divisible(session);
-        let Some(Planned { mut plan, .. }) = planned(session, builds)? else { return Ok(None) };
-        set_seconds(&mut pack.costs, &plan, &session.programs);
+        pack.about.costs = planning::divisible(session);
+        let Some((mut plan, _)) = planned(session, builds)? else { return Ok(None) };
+        set_seconds(&mut pack.about.costs, &plan, &session.programs);
         if layouts != Layouts::Auto {
             plan.layouts = layouts;
         }

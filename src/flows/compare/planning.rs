@@ -20,7 +20,7 @@ pub(super) fn divisible(session: &Session<'_, '_>) -> Vec<Divisible> {
         for one in &program.found.benchmarks {
             let benchmark = one.name.clone();
             let together = if is_apart { benchmark.clone() } else { program.name() };
-            let mut costs = session.preparation.costs.iter();
+            let mut costs = session.preparation.about.costs.iter();
             let seconds = costs.find(|cost| cost.benchmark == benchmark).map(|cost| cost.seconds);
             all.push(Divisible { benchmark, together, seconds: seconds.unwrap_or(0.0) });
         }
@@ -37,7 +37,7 @@ pub(super) fn divide(session: &mut Session<'_, '_>) -> Option<Division> {
     if policy.shard_by == ShardBy::Pairs {
         return None;
     }
-    let key = session.preparation.sides.key();
+    let key = session.preparation.about.sides.key();
     let mut shards = Shard::divide(&divisible(session), &key, of)?.into_iter();
     let mut benchmarks = Vec::new();
     for program in &mut session.programs {
@@ -135,14 +135,13 @@ fn group_size(start_up: f64, pair_seconds: f64, benchmarks: usize) -> usize {
 pub(super) fn reason_not_to_sample(
     session: &Session<'_, '_>,
     plan: &Plan,
-    division: Option<&Division>,
 ) -> Result<Option<StoppedBy>, Error> {
     let found = || session.programs.iter().map(|program| &program.found);
     if plan.tests() > 0 || found().any(Discovery::has_exact) {
         return Ok(None);
     }
     // Other machines may have something to measure.
-    let mut others = division.into_iter().flat_map(|division| &division.benchmarks);
+    let mut others = session.findings.division.iter().flat_map(|division| &division.benchmarks);
     if found().any(|found| !found.unaffected.is_empty()) || others.any(|one| !one.gates.is_empty())
     {
         return Ok(Some(StoppedBy::Verdict));

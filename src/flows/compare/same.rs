@@ -51,7 +51,7 @@ fn trace_both(
     call: Call<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<SameReason, Unknown> {
-    let changed = &preparation.moves.changed;
+    let changed = &preparation.about.moves.changed;
     let program = ComparedProgram::of(preparation, number, call);
     let unrun = SameReason { changed_files: changed.len(), ..SameReason::default() };
     let Some(mut program) = program.map_err(Stop::from)? else { return Ok(unrun) };

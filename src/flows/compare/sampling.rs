@@ -10,16 +10,16 @@ use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{
     Advice, AtLength, BenchmarkId, BenchmarkResult, Notice, Remark, Row, Sampled, StoppedBy,
-    SuitePairs, Unlikely, Verdict,
+    Unlikely, Verdict,
 };
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
-/// for `longest` where nothing has regressed. Also returns the pairs of a suite that is divided.
+/// for `longest` where nothing has regressed.
 pub(super) fn sample(
     session: &mut Session<'_, '_>,
     plan: &Plan,
     longest: Duration,
-) -> Result<(Sampled, Vec<SuitePairs>), Error> {
+) -> Result<Sampled, Error> {
     if plan.tests() > 0 {
         session.reporter.event(Event::Sampling(plan));
     }
@@ -40,7 +40,11 @@ pub(super) fn sample(
     }
     sampled.stopped_by = end(plan, stopped_by, long, is_decided(sampled.results()));
     report(session, plan, &stages, &sampled);
-    Ok((sampled, layouts::suite_pairs(stages.tests(), &session.programs)))
+    if let Some(division) = &mut session.findings.division {
+        division.evidence = sampled.evidence;
+        division.over_layouts = layouts::suite_pairs(stages.tests(), &session.programs);
+    }
+    Ok(sampled)
 }
 
 /// Tests with runs of the length `longest` what has not regressed in those of the comparison

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::error::no_filter;
 use crate::flows::hooks::with_hooks;
-use crate::model::{BenchmarkResult, Notice};
+use crate::model::{BenchmarkResult, Division, Explanation, Gate, Notice, Sampled, StoppedBy};
 use crate::workspace::Preparation;
 
 /// What a comparison begins with.
@@ -26,11 +26,35 @@ pub(super) struct Session<'s, 'a> {
     pub(super) preparation: &'a Preparation,
     pub(super) programs: Vec<ComparedProgram<'a>>,
     pub(super) reporter: &'s mut (dyn Reporter + 's),
+    pub(super) findings: Findings,
+}
+
+/// What is found out besides the results.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// The gates, each with the name of its benchmark, except those of metrics known without a
+    /// run.
+    pub(super) gates: Vec<(String, Gate)>,
+    pub(super) explanations: Vec<Explanation>,
+    /// How the benchmarks are divided among several machines, if they are.
+    pub(super) division: Option<Division>,
+    /// Seconds from the start to the first measured pair.
+    pub(super) prepare_seconds: f64,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(options: &'a Options, context: Context<'a>) -> Self {
         Call { options, context, start: Instant::now() }
+    }
+
+    /// A session of these programs.
+    pub(super) fn over<'s>(
+        self,
+        preparation: &'a Preparation,
+        programs: Vec<ComparedProgram<'a>>,
+        reporter: &'s mut (dyn Reporter + 's),
+    ) -> Session<'s, 'a> {
+        Session { call: self, preparation, programs, reporter, findings: Findings::default() }
     }
 
     /// The programs that can be run. Reports what is special about their harnesses.
@@ -56,12 +80,18 @@ impl<'a> Call<'a> {
             Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
                 Err(no_filter(filter).into())
             }
-            _ => Ok(Session { call: self, preparation, programs, reporter }),
+            _ => Ok(self.over(preparation, programs, reporter)),
         }
     }
 }
 
 impl Session<'_, '_> {
+    /// Ends the measurements without sampling.
+    pub(super) fn unsampled(&mut self, stopped_by: StoppedBy) -> Result<Option<Sampled>, Error> {
+        self.findings.prepare_seconds = self.seconds();
+        Ok(Some(Sampled::nothing(stopped_by)))
+    }
+
     /// Calls a function between the user's set-up and cleanup commands of all programs.
     pub(super) fn with_hooks<T>(
         &mut self,

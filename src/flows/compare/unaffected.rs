@@ -65,7 +65,7 @@ pub(super) struct LeftOut {
 /// up. What is traced runs for `length`.
 pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Result<LeftOut, Error> {
     let (preparation, request) = (session.preparation, &session.call.options.request);
-    if preparation.must_run || request.measure_all {
+    if preparation.about.must_run || request.measure_all {
         return Ok(LeftOut::default());
     }
     let of: usize = session.programs.iter().map(|one| one.found.benchmarks.len()).sum();
@@ -74,7 +74,7 @@ pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Resu
     let programs = session.programs.iter_mut().filter(|one| !one.found.benchmarks.is_empty());
     for program in programs {
         let begin = Instant::now();
-        let traced = ProgramTracer::new(program, &preparation.moves, &request.trace, length);
+        let traced = ProgramTracer::new(program, &preparation.about.moves, &request.trace, length);
         // Only runs count.
         end += begin.elapsed();
         let mut traced = match traced {

@@ -31,7 +31,7 @@ pub(crate) fn learn(preparation: &mut Preparation, request: &Request) -> Result<
         return Ok(());
     }
     let repo = Repo::discover(&request.folder)?;
-    let base = &preparation.sides.base.commit;
+    let base = &preparation.about.sides.base.commit;
     let commits = line::commits(&repo, base, COMMITS, Parents::First)?;
     let past = NoteReader::open(&repo)?.past(commits);
     let here = Fingerprint::here();

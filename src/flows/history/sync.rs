@@ -12,10 +12,6 @@ use crate::workspace::{Request, Tools};
 /// The number of attempts of a push.
 const ATTEMPTS: u32 = 50;
 
-/// How git fetches nothing but the notes.
-const FETCH: &str =
-    "fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules --refmap=";
-
 /// How git pushes nothing but the notes. The pre-push hook is about code, which notes are not.
 const PUSH: &str = "push --quiet --no-verify --no-follow-tags --recurse-submodules=no";
 
@@ -120,7 +116,7 @@ impl<'a> Remote<'a> {
             return Ok((Merged::default(), None));
         }
         let fetched = format!("refs/cbdr/fetched-{}", std::process::id());
-        self.git("fetch the notes from", FETCH, &format!("+{REFERENCE}:{fetched}"))?;
+        self.git("fetch the notes from", remote::FETCH, &format!("+{REFERENCE}:{fetched}"))?;
         let theirs = notes::tip(self.repo, &fetched)?;
         let merged = notes::merge_notes(self.repo, &fetched);
         notes::forget(self.repo, &fetched)?;

@@ -21,6 +21,10 @@ const PLAIN: [(&str, &str); 4] = [
     ("maintenance.auto", "false"),
 ];
 
+/// How git fetches nothing but what is named.
+pub(crate) const FETCH: &str =
+    "fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules --refmap=";
+
 /// Splits a name into a remote and a name there: `upstream/main` is `main` of `upstream`
 /// if there is such a remote; everything else is a name of `origin`.
 pub(crate) fn remote_of(repo: &Repo, name: &str) -> (String, String) {
