@@ -66,10 +66,10 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_736),
+    ("bin", 9_742),
     ("engine", 2_547),
     ("error", 125),
-    ("exec", 6_550),
+    ("exec", 6_553),
     ("flows", 6_667),
     ("model", 1_876),
     ("samples", 2_024),
