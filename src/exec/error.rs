@@ -51,6 +51,9 @@ impl Advise for ExecError {
     fn advice(&self) -> Option<Help> {
         match self {
             Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(INSTALL_TOOLCHAIN),
+            Self::Tool { stderr, .. } if stderr.contains("could not find `Cargo.toml`") => {
+                Help::hint("change to the folder of a package or a workspace, with a `Cargo.toml`")
+            }
             Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
@@ -199,6 +202,15 @@ mod tests {
     use super::*;
     use crate::error::tests::each_leads_somewhere;
     use std::time::Duration;
+
+    #[test]
+    fn without_a_manifest_the_advice_is_another_folder() {
+        let stderr = "error: could not find `Cargo.toml` in `/a` or any parent directory";
+        let (command, exit) = ("cargo metadata".to_owned(), Exit::Code(101));
+        let error = ExecError::Tool { command, folder: "/a".into(), exit, stderr: stderr.into() };
+        let step = "change to the folder of a package or a workspace, with a `Cargo.toml`";
+        assert_eq!(error.advice(), Help::hint(step));
+    }
 
     #[test]
     fn every_error_ends_with_advice() {
