@@ -17,11 +17,9 @@ pub(crate) enum ExecError {
     Pipe(PathBuf),
     #[error("the {side} of `{benchmark}` {fault}: `{command}`")]
     Benchmark { side: Side, benchmark: String, fault: RunFault, command: String, stderr: String },
-    #[error("could not start the {side} of `{benchmark}`: `{command}`")]
+    #[error("could not start `{command}`, the {side} of `{benchmark}`")]
     Start { side: Side, benchmark: String, command: String, source: io::Error },
-    #[error(
-        "could not open the standard input of the {side} of `{benchmark}`: `{}`", .path.display()
-    )]
+    #[error("could not open `{}`, the standard input of the {side} of `{benchmark}`", .path.display())]
     Stdin { side: Side, benchmark: String, path: PathBuf, source: io::Error },
     #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
     Output {

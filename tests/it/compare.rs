@@ -252,7 +252,7 @@ fn a_base_without_the_file_that_a_command_runs_is_no_baseline() {
     assert!(previewed.contains("no: its package `steady` has no `./run.sh`"), "{previewed}");
     // What is on neither side could not be measured there, either.
     let ran = repo.cbdr("compare main --command ./none").run().code(101);
-    ran.says("error: could not start the base of `none`: `./none`");
+    ran.says("error: could not start `./none`, the base of `none`\n");
     // A hook may make it.
     let made = format!("{args} --setup ./make.sh");
     repo.cbdr(&made).run().code(101).says("error: could not start `./make.sh`");

@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_742),
+    ("bin", 9_745),
     ("engine", 2_547),
     ("error", 125),
     ("exec", 6_553),
     ("flows", 6_667),
-    ("model", 1_876),
+    ("model", 1_878),
     ("samples", 2_024),
     ("settings", 1_786),
     ("stats", 2_310),
-    ("workspace", 10_791),
+    ("workspace", 10_804),
 ];
 
 fn root() -> PathBuf {
