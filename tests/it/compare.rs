@@ -268,6 +268,19 @@ fn a_base_without_the_file_that_a_command_runs_is_no_baseline() {
 }
 
 #[test]
+fn a_command_in_the_working_tree_is_said_to_be_the_same_on_both_sides() {
+    let repo = printing("{\"wall_time\": 0.1}", "{\"wall_time\": 0.2}");
+    let compare = |command: &str| {
+        let args = ["--command", command, "--harness", "json"];
+        repo.cbdr("compare main").args(args).run()
+    };
+    let path = repo.path().canonicalize().unwrap().join("run.sh");
+    let about = "of your working tree on both sides: name it relative to the package's folder";
+    compare(path.to_str().unwrap()).code(0).says(&format!("`{}` {about}", path.display()));
+    compare("./run.sh").code(100).never_says(about);
+}
+
+#[test]
 fn a_base_that_does_not_build_is_no_baseline_and_a_head_is_an_error() {
     let repo = Repo::new("steady");
     repo.write("src/lib.rs", "this is not Rust\n");

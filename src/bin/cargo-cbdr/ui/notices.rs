@@ -18,6 +18,10 @@ use super::text::{self, count, line, list, percent, roughly};
 const ONE_LOOK: &str = "the intervals are Welch's and Fieller's: valid for a single look at \
     samples whose number was chosen in advance";
 
+/// Of a command with a full path.
+const ONE_FILE: &str = "of your working tree on both sides: name it relative to the package's \
+    folder to run that of each side";
+
 /// What cargo does with an alias.
 const ALIAS: &str = "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of \
     this program: call `cargo-cbdr`";
@@ -42,6 +46,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         Notice::RunnerDiffers(differs) => runner_differs(differs),
         Notice::BuildDiffers { benchmarks, args } => build_differs(benchmarks, args),
         Notice::Alias => ALIAS.to_owned(),
+        Notice::OneFile { path, .. } => format!("{of} {is} `{}` {ONE_FILE}", line(path)),
         Notice::NoBaseline { why, .. } => format!("no baseline for {of}: {why}"),
         Notice::LeftOut { why, .. } => format!("{of} {is} left out: {why}"),
         Notice::Required { benchmarks, features } => format!(
