@@ -15,7 +15,7 @@ pub(crate) enum ExecError {
     Tool { command: String, folder: PathBuf, exit: Exit, stderr: String },
     #[error("the {side} of `{benchmark}` {}: `{}`", .run.fault, .run.command)]
     Benchmark { side: Side, benchmark: String, run: FailedRun },
-    #[error("could not start the {side} of `{benchmark}`: `{command}`")]
+    #[error("could not start `{command}`, the {side} of `{benchmark}`")]
     Start { side: Side, benchmark: String, command: String, source: io::Error },
     #[error("can't read what the {side} of `{benchmark}` reports as {harness}: `{command}`")]
     Output {
@@ -32,6 +32,9 @@ impl Advise for ExecError {
     fn advice(&self) -> Option<Help> {
         match self {
             Self::Tool { stderr, .. } if lacks_toolchain(stderr) => Help::hint(INSTALL_TOOLCHAIN),
+            Self::Tool { stderr, .. } if stderr.contains("could not find `Cargo.toml`") => {
+                Help::hint("change to the folder of a package or a workspace, with a `Cargo.toml`")
+            }
             Self::Tool { .. } => {
                 Help::next_step("run the command in that folder to see what it needs")
             }
@@ -158,6 +161,15 @@ mod tests {
     use super::*;
     use crate::error::tests::each_leads_somewhere;
     use std::time::Duration;
+
+    #[test]
+    fn without_a_manifest_the_advice_is_another_folder() {
+        let stderr = "error: could not find `Cargo.toml` in `/a` or any parent directory";
+        let (command, exit) = ("cargo metadata".to_owned(), Exit::Code(101));
+        let error = ExecError::Tool { command, folder: "/a".into(), exit, stderr: stderr.into() };
+        let step = "change to the folder of a package or a workspace, with a `Cargo.toml`";
+        assert_eq!(error.advice(), Help::hint(step));
+    }
 
     #[test]
     fn every_error_ends_with_advice() {

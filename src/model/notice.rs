@@ -77,6 +77,8 @@ pub enum Notice {
         instead_of: usize,
         of: usize,
     },
+    /// The command of a benchmark is a file of the user's working tree, the same on both sides.
+    OneFile { benchmark: String, path: String },
     /// The base has no such benchmark, or does not build.
     NoBaseline { benchmark: String, why: String },
     /// A bench target that was not selected by name does not build.
@@ -263,6 +265,7 @@ impl Notice {
                 return Some(NoticeSubject { benchmark, metric: Some(metric) });
             }
             Notice::Functions { benchmark, .. }
+            | Notice::OneFile { benchmark, .. }
             | Notice::NoBaseline { benchmark, .. }
             | Notice::LeftOut { benchmark, .. }
             | Notice::New { benchmark }

@@ -2,6 +2,7 @@
 //! measured, the same program on both sides, or without a baseline.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::build::{self, Artifacts, BuiltProgram, Runnable};
 use super::build_command::{self, CommandWorktree};
@@ -155,6 +156,12 @@ impl Survey<'_> {
             let state = State::Identical(SameReason::default());
             return Ok(Some(self.prepared(benchmark, state, same_run)));
         }
+        if let Subject::Command { words, .. } = &benchmark.subject
+            && let Some(path) = words.first().filter(|word| is_users(word, context))
+        {
+            let (benchmark, path) = (benchmark.name.clone(), path.clone());
+            context.notice(Notice::OneFile { benchmark, path });
+        }
         let mut both = Pair::try_both(|side| self.built[side].runnable(context, benchmark))?;
         if let (Subject::Command { .. }, Some(why)) =
             (&benchmark.subject, self.setup.lack(benchmark))
@@ -257,6 +264,15 @@ impl Survey<'_> {
         context.cache.prune(&[self.built.base.names(), self.built.head.names()].concat());
         Ok(BuiltBenchmarks { prepared: self.prepared, lost: self.lost })
     }
+}
+
+/// Whether a program is named by its full path in the user's working tree.
+fn is_users(program: &str, context: &PrepareContext<'_>) -> bool {
+    let is_there = |path: PathBuf| {
+        path.starts_with(context.repo.root()) && !path.starts_with(context.cache.path())
+    };
+    let path = Path::new(program);
+    path.is_absolute() && path.canonicalize().is_ok_and(is_there)
 }
 
 /// Which option shows why a target that was not named does not build.

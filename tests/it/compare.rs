@@ -252,7 +252,7 @@ fn a_base_without_the_file_that_a_command_runs_is_no_baseline() {
     assert!(previewed.contains("no: its package `steady` has no `./run.sh`"), "{previewed}");
     // What is on neither side could not be measured there, either.
     let ran = repo.cbdr("compare main --command ./none").run().code(101);
-    ran.says("error: could not start the base of `none`: `./none`");
+    ran.says("error: could not start `./none`, the base of `none`\n");
     // A hook may make it.
     let made = format!("{args} --setup ./make.sh");
     repo.cbdr(&made).run().code(101).says("error: could not start `./make.sh`");
@@ -265,6 +265,19 @@ fn a_base_without_the_file_that_a_command_runs_is_no_baseline() {
     repo.git(&["checkout", "--quiet", "feature"]);
     repo.git(&["merge", "--quiet", "main"]);
     repo.cbdr("compare main --fail-on removed").run().code(102).says("`run.sh`");
+}
+
+#[test]
+fn a_command_in_the_working_tree_is_said_to_be_the_same_on_both_sides() {
+    let repo = printing("{\"wall_time\": 0.1}", "{\"wall_time\": 0.2}");
+    let compare = |command: &str| {
+        let args = ["--command", command, "--harness", "json"];
+        repo.cbdr("compare main").args(args).run()
+    };
+    let path = repo.path().canonicalize().unwrap().join("run.sh");
+    let about = "of your working tree on both sides: name it relative to the package's folder";
+    compare(path.to_str().unwrap()).code(0).says(&format!("`{}` {about}", path.display()));
+    compare("./run.sh").code(100).never_says(about);
 }
 
 #[test]

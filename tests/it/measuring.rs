@@ -89,7 +89,7 @@ fn what_the_machine_refuses_is_an_error_that_names_it() {
         .says("hint: choose a processor that this process may use: ");
     assert_eq!(lines, [] as [&str; 0]);
     let (ran, _) = compare(&repo, "sh look.sh", "--stdin none", 101);
-    ran.says("error: could not open the standard input of the base of `sh`: `")
+    ran.says("/none`, the standard input of the base of `sh`\n")
         .says("No such file or directory")
         .says("hint: name a file that both sides have");
     let (ran, _) = compare(&repo, "sh look.sh", "--aslr maybe", 2);

@@ -75,7 +75,7 @@ impl RunHooks {
         let is_pipe = is_pipe_to_read(path).map_err(|source| {
             let (side, benchmark, path) = (self.side, &benchmark.name, path.display());
             let what = format!(
-                "could not open the standard input of the {side} of `{benchmark}`: `{path}`"
+                "could not open `{path}`, the standard input of the {side} of `{benchmark}`"
             );
             let step = "name a file that both sides have in the package's folder, or one outside \
                         of the repository by its absolute path";

@@ -11,6 +11,7 @@ use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
 use super::readable;
+use crate::exit::ExitKind;
 use crate::ui::text;
 
 /// A metric with its benchmark.
@@ -63,6 +64,17 @@ impl fmt::Display for Answer {
     }
 }
 
+/// How a comparison ends whose verdict is inconclusive; `None` if a signal ends it.
+fn consequence(outcome: &Outcome) -> Option<String> {
+    let is_asked = outcome.policy.fail_on.contains(&Doubt::Inconclusive);
+    let why = if is_asked { ", because of `--fail-on inconclusive`" } else { "" };
+    (outcome.stopped_by != StoppedBy::Interrupt).then(|| match ExitKind::of(outcome) {
+        ExitKind::Success => "passes (exit code 0); `--fail-on inconclusive` would fail".to_owned(),
+        ExitKind::InDoubt => format!("fails (exit code 102){why}"),
+        exit => format!("fails (exit code {})", exit.code()),
+    })
+}
+
 /// The result of a comparison, and what its verdict does not cover.
 pub(crate) fn answer(outcome: &Outcome) -> Answer {
     const MOST: usize = 10;
@@ -72,11 +84,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         }
         Some(Verdict::NoRegression) => no_regression(outcome),
         Some(Verdict::Inconclusive) => {
-            let consequence = match outcome.policy.fail_on.contains(&Doubt::Inconclusive) {
-                true => "fails (exit code 102), because of `--fail-on inconclusive`",
-                false => "passes (exit code 0); `--fail-on inconclusive` would fail",
-            };
-            Answer { besides: vec![consequence.to_owned()], ..inconclusive(outcome) }
+            Answer { besides: consequence(outcome).into_iter().collect(), ..inconclusive(outcome) }
         }
         Some(Verdict::Identical) => identical(outcome),
         Some(Verdict::NoBaseline) => no_baseline(outcome),

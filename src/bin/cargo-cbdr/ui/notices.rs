@@ -67,6 +67,11 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              program: call `cargo-cbdr`"
                 .to_owned()
         }
+        Notice::OneFile { path, .. } => format!(
+            "{of} {is} `{}` of your working tree on both sides: name it relative to the package's \
+             folder to run that of each side",
+            line(path)
+        ),
         Notice::NoBaseline { why, .. } => format!("no baseline for {of}: {why}"),
         Notice::LeftOut { why, .. } => format!("{of} {is} left out: {why}"),
         Notice::Required { benchmarks, features } => format!(

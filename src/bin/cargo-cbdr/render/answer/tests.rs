@@ -1,5 +1,7 @@
 //! Outcomes, and the line that they get.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use cargo_cbdr::model::{Metric, NoTime, OverLayouts, PairsResult, Placing};
 use serde_json::json;
@@ -146,6 +148,12 @@ fn what_is_undecided_is_bounded_or_counted() {
     assert_eq!(said(&one), least);
     one.policy.fail_on.insert(Doubt::Inconclusive);
     assert!(said(&one).ends_with("; fails (exit code 102), because of `--fail-on inconclusive`"));
+    // What else fails, and what a signal ends, does not pass.
+    one.policy.fail_on = BTreeSet::from([Doubt::Removed]);
+    one.removed = vec![Removed { benchmark: "gone".to_owned(), metric: None }];
+    assert!(said(&one).contains("; fails (exit code 102); 1 benchmark removed: `gone`"));
+    (one.removed, one.stopped_by) = (Vec::new(), StoppedBy::Interrupt);
+    assert!(said(&one).ends_with(")"), "{}", said(&one));
     let mut two = outcome(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]);
     two.stopped_by = StoppedBy::TimeLimit;
     two.limits.time = std::time::Duration::from_secs(300);
