@@ -178,6 +178,10 @@ pub(crate) struct FunctionPlaces {
     pub(crate) prepared: u64,
 }
 
+/// Why nothing is known of functions without names.
+const STRIPPED: &str = "its executable was stripped of the names of its functions; `strip = \"none\"` \
+    in its profile keeps them";
+
 /// The addresses of the functions in the executables of two programs. A program that enters
 /// none of those that changed does the same on both sides, as far as that depends on its
 /// code. `moves` has the locations in sources that only moved.
@@ -237,7 +241,7 @@ fn places_in(
         let has_dropped =
             locals.peek().is_some() && !locals.any(|name| executable.functions.contains_key(&name));
         if executable.functions.is_empty() || has_dropped {
-            return Err("its executable was stripped of the names of its functions".to_owned());
+            return Err(STRIPPED.to_owned());
         }
         // One that is not linked on the other side may override one of the system.
         let is_changed = |one: &LinkedName<'_>| {
