@@ -27,7 +27,7 @@ pub(crate) enum WorkspaceError {
     )]
     TooMuchOutput { command: String, folder: PathBuf, stderr: String },
     #[error("the {side} does not build: `{command}` {exit}")]
-    Build { side: Side, command: String, exit: Exit },
+    Build { side: Side, command: String, exit: Exit, lacks_nightly: bool },
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error(
@@ -56,6 +56,10 @@ pub(crate) enum WorkspaceError {
     NoRemote(String),
 }
 
+/// What to do about code that stable compilers refuse.
+const NIGHTLY: &str = "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with \
+                       a nightly compiler, if rustup has one; `--bench` selects another target";
+
 /// The names of benchmarks that have to be or do something, with the verb.
 fn have(benchmarks: &[String]) -> String {
     let names: Vec<String> = benchmarks.iter().map(|name| format!("`{name}`")).collect();
@@ -67,6 +71,7 @@ impl Advise for WorkspaceError {
     fn advice(&self) -> Option<Help> {
         Help::next_step(match self {
             Self::TooMuchOutput { .. } => "run the command in that folder to see what it needs",
+            Self::Build { lacks_nightly: true, .. } => NIGHTLY,
             Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
             }
@@ -76,10 +81,7 @@ impl Advise for WorkspaceError {
                  cbdr compare BASE`"
             }
             Self::Unbuilt { .. } => "fix what cargo reports above, and run it again",
-            Self::NeedsNightly { .. } => {
-                "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with a \
-                 nightly compiler, if rustup has one; `--bench` selects another target"
-            }
+            Self::NeedsNightly { .. } => NIGHTLY,
             Self::Manifests { .. } => "fix the manifests: `cargo metadata` reports the same",
             Self::OutsideDependency { .. } => {
                 "a worktree contains only what is committed: make it a submodule, or depend on it \
@@ -159,7 +161,7 @@ mod tests {
             FileError::new("read", Path::new("a"))(gone).into(),
             WorkspaceError::TooMuchOutput { command: text(), folder: "a".into(), stderr: text() }
                 .into(),
-            WorkspaceError::Build { side, command: text(), exit }.into(),
+            WorkspaceError::Build { side, command: text(), exit, lacks_nightly: false }.into(),
             WorkspaceError::Unbuilt { side, command: text(), exit, source: None }.into(),
             WorkspaceError::Unbuilt { side: Side::Base, command: text(), exit, source: None }
                 .into(),
