@@ -11,6 +11,7 @@ use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
 use super::readable;
+use crate::exit::ExitKind;
 use crate::ui::text;
 
 /// A metric with its benchmark.
@@ -72,7 +73,9 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         }
         Some(Verdict::NoRegression) => no_regression(outcome),
         Some(Verdict::Inconclusive) => {
-            let consequence = match outcome.policy.fail_on.contains(&Doubt::Inconclusive) {
+            let fails = outcome.policy.fail_on.contains(&Doubt::Inconclusive);
+            let consequence = match fails {
+                _ if ExitKind::of(outcome) == ExitKind::Failed => "fails (exit code 101)",
                 true => "fails (exit code 102), because of `--fail-on inconclusive`",
                 false => "passes (exit code 0); `--fail-on inconclusive` would fail",
             };

@@ -146,6 +146,9 @@ fn what_is_undecided_is_bounded_or_counted() {
     assert_eq!(said(&one), least);
     one.policy.fail_on.insert(Doubt::Inconclusive);
     assert!(said(&one).ends_with("; fails (exit code 102), because of `--fail-on inconclusive`"));
+    let example = "spin".to_owned();
+    one.notices.push(Notice::BelowMinimumPairs { benchmarks: 1, example });
+    assert!(said(&one).ends_with("; fails (exit code 101)"), "{}", said(&one));
     let mut two = outcome(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]);
     two.stopped_by = StoppedBy::TimeLimit;
     two.limits.time = std::time::Duration::from_secs(300);
