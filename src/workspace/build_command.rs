@@ -266,7 +266,13 @@ impl CommandBuild<'_, '_> {
         let exit = match self.context.tools.stream(command.clone(), Sink::Stderr) {
             Err(error) if lacks(&self.worktree.root, &command, &error) => {
                 let exit = Exit::Code(127);
-                return Err(WorkspaceError::Build { side, command: shown, exit }.into());
+                return Err(WorkspaceError::Build {
+                    side,
+                    command: shown,
+                    exit,
+                    lacks_nightly: false,
+                }
+                .into());
             }
             exit => exit?,
         };

@@ -63,6 +63,9 @@ const FILE_ERRORS: [&str; 3] = ["2", "20", "21"];
 /// The codes of rustc's errors about files that an earlier run of it wrote.
 const DAMAGE: [&str; 7] = ["E0460", "E0461", "E0462", "E0464", "E0514", "E0519", "E0786"];
 
+/// The code of rustc's error about `#![feature(…)]` in a stable compiler.
+const UNSTABLE: &str = "E0554";
+
 /// The code of "can't find crate", and the continuation if that is a dependency of a
 /// crate that was compiled before.
 const MISSING_CRATE: (&str, &str) = ("E0463", "which `");
@@ -117,18 +120,19 @@ pub(super) fn run_again(
         return Ok(stdout);
     }
     let folders = [tools.scratch.path(), &temporary];
+    let errors = match tool {
+        Tool::Cargo => BuildMessages::read(stdout.as_bytes())?.errors(),
+        Tool::BuildCommand => Vec::new(),
+    };
     let blame = match folders.into_iter().find(|path| is_full(path)) {
         Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
-        None => {
-            let errors = match tool {
-                Tool::Cargo => BuildMessages::read(stdout.as_bytes())?.errors(),
-                Tool::BuildCommand => Vec::new(),
-            };
-            of_tool(tool, exit, &errors, &stderr, tree)
-        }
+        None => of_tool(tool, exit, &errors, &stderr, tree),
     };
     Err(match blame {
-        Blame::Code => WorkspaceError::Build { side, command: shown, exit }.into(),
+        Blame::Code => {
+            let lacks_nightly = lacks_nightly(&errors);
+            WorkspaceError::Build { side, command: shown, exit, lacks_nightly }.into()
+        }
         Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, why).into(),
     })
 }
@@ -143,6 +147,11 @@ fn of_tool(tool: Tool, exit: Exit, errors: &[CompilerError], stderr: &str, tree:
         }
         _ => Blame::Machine(first_error(stderr)),
     }
+}
+
+/// Whether another compiler is what the code needs.
+fn lacks_nightly(errors: &[CompilerError]) -> bool {
+    errors.iter().any(|error| error.code.as_deref() == Some(UNSTABLE))
 }
 
 /// For reading manifests, which needs nothing but files.
@@ -349,6 +358,13 @@ mod tests {
             of_tool(Tool::Cargo, Exit::Code(1), &errors, "", tree),
             Blame::Machine(_)
         ));
+    }
+
+    #[test]
+    fn a_feature_in_a_stable_compiler_calls_for_a_nightly_one() {
+        let of = |code| lacks_nightly(&compiler_errors(&message(code, "`#![feature]`", true)));
+        assert!(of(Some("E0554")));
+        assert!(!of(Some("E0308")) && !of(None));
     }
 
     #[test]

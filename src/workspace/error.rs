@@ -10,7 +10,7 @@ use crate::model::side::Side;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
     #[error("the {side} does not build: `{command}` {exit}")]
-    Build { side: Side, command: String, exit: Exit },
+    Build { side: Side, command: String, exit: Exit, lacks_nightly: bool },
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
@@ -18,6 +18,10 @@ pub(crate) enum WorkspaceError {
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
 }
+
+/// What to do about code that stable compilers refuse.
+pub(super) const NIGHTLY: &str = "the source has `#![feature(…)]`: `--toolchain nightly` builds both \
+    sides with a nightly compiler, if rustup has one; `--bench` selects another target";
 
 impl WorkspaceError {
     /// The error of a build that failed, with the reason that a tool printed, if it did.
@@ -33,6 +37,7 @@ impl Advise for WorkspaceError {
             Self::Unbuilt { source: Some(why), .. } if lacks_toolchain(&why.to_string()) => {
                 INSTALL_TOOLCHAIN
             }
+            Self::Build { lacks_nightly: true, .. } => NIGHTLY,
             Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
             }
@@ -109,7 +114,7 @@ mod tests {
             cache::Error::NoPlace.into(),
             cargo::Error::NoExecutable(text()).into(),
             FileError::new("read", Path::new("a"))(gone).into(),
-            WorkspaceError::Build { side, command: text(), exit }.into(),
+            WorkspaceError::Build { side, command: text(), exit, lacks_nightly: false }.into(),
             WorkspaceError::Unbuilt { side, command: text(), exit, source: None }.into(),
             WorkspaceError::Unbuilt { side: Side::Base, command: text(), exit, source: None }
                 .into(),

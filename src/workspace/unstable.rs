@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::context::PrepareContext;
+use super::error::NIGHTLY;
 use super::setup::Setup;
 use crate::error::{Error, Failure};
 use crate::model::{Notice, Side};
@@ -44,9 +45,7 @@ pub(super) fn leave_out(context: &mut PrepareContext<'_>, setup: &mut Setup) -> 
             names.join(", "),
             if names.len() == 1 { "has" } else { "have" }
         );
-        let step = "the source has `#![feature(…)]`: `--toolchain nightly` builds both sides with a \
-            nightly compiler, if rustup has one; `--bench` selects another target";
-        return Err(Failure::new(what, step).into());
+        return Err(Failure::new(what, NIGHTLY).into());
     }
     setup.settings.benchmarks = rest;
     for Benchmark { name: benchmark, .. } in out {

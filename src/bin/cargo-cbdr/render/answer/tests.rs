@@ -148,6 +148,11 @@ fn what_is_undecided_is_bounded_or_counted() {
     assert_eq!(said(&one), least);
     one.policy.fail_on.insert(Doubt::Inconclusive);
     assert!(said(&one).ends_with("; fails (exit code 102), because of `--fail-on inconclusive`"));
+    // Too few pairs, which is an error.
+    let example = "spin".to_owned();
+    one.notices.push(Notice::BelowMinimumPairs { benchmarks: 1, example });
+    assert!(said(&one).ends_with("; fails (exit code 101)"), "{}", said(&one));
+    one.notices.pop();
     // What else fails, and what a signal ends, does not pass.
     one.policy.fail_on = BTreeSet::from([Doubt::Removed]);
     one.removed = vec![Removed { benchmark: "gone".to_owned(), metric: None }];
