@@ -57,7 +57,7 @@ fn a_change_between_the_two_levels_passes_with_a_warning() {
     compare(&repo)
         .args(["--warn", "5%"])
         .run()
-        .code(101)
+        .code(2)
         .says("invalid warn `5%`: it has to be below");
 }
 
