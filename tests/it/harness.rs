@@ -268,7 +268,7 @@ fn short_benchmarks_of_divan_are_not_measured_in_steps_of_the_clock() {
         let own = runs.iter().filter(|run| run.ends_with(&format!("--exact suite::{name}")));
         own.cloned().collect::<Vec<_>>()
     };
-    assert!(of("coarse").iter().all(|run| run.contains("--sample-size 512 ")), "{runs:#?}");
+    assert!(of("coarse").iter().all(|run| run.contains("--sample-size 256 ")), "{runs:#?}");
     assert!(of("long").iter().all(|run| !run.contains("--sample-size")), "{runs:#?}");
     // What the user says counts.
     let set = compare().env("DIVAN_SAMPLE_SIZE", "1").run().code(100).json();

@@ -35,15 +35,16 @@ const SAMPLES: u32 = 50_000;
 /// So many that the fastest is not the first one, with nothing in the caches yet.
 const FEW_SAMPLES: u32 = 3;
 
-/// How long a sample takes at least, seconds: 250 to 1000 steps of a usual clock.
+/// How long a sample takes at least, seconds: 100 to 400 steps of a usual clock. It is little more
+/// than what divan wants itself, since all inputs of a sample exist at the same time.
 ///
 /// Divan gives a sample so many iterations that it takes a hundred times the clock's resolution.
 /// But the first sample, with nothing in the caches yet, often takes that long with one iteration.
 /// Then all samples have one, and the times of a short benchmark have steps of the clock's
 /// resolution: 10 ns, a quarter of a benchmark of 40 ns.
-const SAMPLE: f64 = 10e-6;
+const SAMPLE: f64 = 4e-6;
 
-/// The shortest iteration, seconds: all inputs of a sample exist at the same time.
+/// The shortest iteration, seconds, which limits the number of inputs.
 const SHORTEST: f64 = 2.5e-9;
 
 /// A run takes at most this many times its length. On a busy machine, others get the processor for

@@ -21,7 +21,7 @@ fn divan_takes_as_many_samples_as_there_are_in_the_time_of_the_samples_alone() {
 }
 
 #[test]
-fn a_run_of_one_benchmark_has_as_many_samples_of_ten_microseconds_as_it_is_long() {
+fn a_run_of_one_benchmark_has_as_many_samples_of_four_microseconds_as_it_is_long() {
     let divan = Harness::new(Dialect::Divan, Some(b"exact max-time sample-count sample-size"));
     let flags = |length, iteration, given: &[OsString]| {
         let words = divan.timed(length, Some(iteration), given).into_iter();
@@ -29,20 +29,20 @@ fn a_run_of_one_benchmark_has_as_many_samples_of_ten_microseconds_as_it_is_long(
     };
     let milliseconds = |number| RunLength::Time(Duration::from_millis(number));
     let table = [
-        (1, 39.72e-9, "--sample-size 256 --sample-count 99 --max-time 1"),
-        (3, 39.72e-9, "--sample-size 256 --sample-count 296 --max-time 3"),
-        (1, 2.5e-9, "--sample-size 4096 --sample-count 98 --max-time 1"),
-        (1, 6e-6, "--sample-size 2 --sample-count 84 --max-time 1"),
+        (1, 39.72e-9, "--sample-size 128 --sample-count 197 --max-time 1"),
+        (3, 39.72e-9, "--sample-size 128 --sample-count 591 --max-time 3"),
+        (1, 2.5e-9, "--sample-size 2048 --sample-count 196 --max-time 1"),
+        (1, 3e-6, "--sample-size 2 --sample-count 167 --max-time 1"),
         (1, 40e-6, "--sample-count 25 --max-time 1"),
         (1, 5e-3, "--sample-count 1 --max-time 1"),
-        (100, 39.72e-9, "--sample-count 50000 --max-time 0.1 --sample-size 256"),
+        (100, 39.72e-9, "--sample-count 50000 --max-time 0.1 --sample-size 128"),
     ];
     for (length, iteration, expected) in table {
         assert_eq!(flags(milliseconds(length), iteration, &[]), expected);
     }
     // A flag of the user's own stays.
     let given = ["--sample-size=8".into()];
-    assert_eq!(flags(milliseconds(1), 4e-8, &given), "--sample-count 98 --max-time 1");
+    assert_eq!(flags(milliseconds(1), 4e-8, &given), "--sample-count 196 --max-time 1");
 }
 
 #[test]
