@@ -27,6 +27,14 @@ const STEPS: [f64; 10] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 /// The minimum and maximum width of the bar of a gauge, columns.
 const BAR: (usize, usize) = (6, 20);
 
+/// What is drawn on a terminal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct View {
+    pub(super) lines: Vec<String>,
+    /// It is below the lines.
+    pub(super) gauge: Option<Gauge>,
+}
+
 /// A bar that fills up, between two texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gauge {
@@ -49,7 +57,14 @@ impl Gauge {
 
 type GatingMetric<'a> = (&'a BenchmarkResult, &'a MetricResult);
 
-/// The last state of a comparison: the lines of its metrics, and one for all together.
+/// What is drawn on a terminal of so many columns and rows: a line for each gating
+/// metric, or for the undecided ones if there are too many, all on a scale that reaches `reach`
+/// to either side of no change; then one for all together.
+pub(super) fn live(snapshot: &Snapshot, reach: f64, size: (usize, usize)) -> View {
+    View { lines: metric_lines(snapshot, reach, size), gauge: Some(gauge(snapshot, size.0)) }
+}
+
+/// The last state of a comparison: the same without a bar.
 pub(super) fn last(snapshot: &Snapshot, reach: f64, size: (usize, usize)) -> Vec<String> {
     let (width, gating) = (usable(size.0), gating(snapshot));
     let mut lines = metric_lines(snapshot, reach, size);
@@ -85,14 +100,8 @@ pub(super) fn reach(snapshot: &Snapshot) -> f64 {
     STEPS.into_iter().find(|step| farthest <= *step).unwrap_or(farthest)
 }
 
-/// A line for each gating metric, or for the undecided ones if there are too many, all on a scale
-/// that reaches `reach` to either side of no change, on a terminal of so many columns and rows; and
-/// below them what the scale shows.
-pub(super) fn metric_lines(
-    snapshot: &Snapshot,
-    reach: f64,
-    (width, height): (usize, usize),
-) -> Vec<String> {
+/// The lines of the metrics, all on the same scale, and below them what the scale shows.
+fn metric_lines(snapshot: &Snapshot, reach: f64, (width, height): (usize, usize)) -> Vec<String> {
     let width = usable(width);
     // Lines for the scale and for all together, and one for the cursor.
     let shown = shown(&gating(snapshot), MANY.min(height.saturating_sub(3)).max(1));
@@ -443,7 +452,6 @@ fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::live::composed;
     use cargo_cbdr::model::metric::{Metric, Unit};
     use cargo_cbdr::model::outcome::Status;
 
@@ -496,8 +504,11 @@ mod tests {
     #[test]
     fn the_scale_shows_the_interval_against_the_threshold() {
         let view = |snapshot: &Snapshot, width| -> Vec<String> {
-            let lines = metric_lines(snapshot, reach(snapshot), (width, 24));
-            lines.iter().map(|line| plain(line)).collect()
+            live(snapshot, reach(snapshot), (width, 24))
+                .lines
+                .iter()
+                .map(|line| plain(line))
+                .collect()
         };
         let open = snapshot(Some(-0.03), 0.01, None);
         let expected = [
@@ -569,14 +580,15 @@ mod tests {
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
         many.benchmarks[3].metrics[0].summary.upper = Some(0.2);
         for width in 1..200 {
-            let lines = metric_lines(&many, 0.1, (width, 24));
-            for line in last(&many, 0.1, (width, 24)).into_iter().chain(lines) {
+            for line in
+                last(&many, 0.1, (width, 24)).into_iter().chain(live(&many, 0.1, (width, 24)).lines)
+            {
                 let length = width::columns(&line);
                 assert!(length < width.max(1) || length == 0, "{width}: {line}");
             }
         }
         for width in [40, 60, 80, 120] {
-            let lines = metric_lines(&many, 0.1, (width, 24));
+            let lines = live(&many, 0.1, (width, 24)).lines;
             let marks: Vec<Option<usize>> =
                 lines[..5].iter().map(|line| plain(line).chars().position(|c| c == '┃')).collect();
             assert!(marks[0].is_some() && marks.iter().all(|mark| *mark == marks[0]), "{marks:?}");
@@ -668,10 +680,11 @@ mod tests {
         let mut many = snapshot(None, 0.3, None);
         many.benchmarks = vec![many.benchmarks[0].clone(); 30];
         (many.least_pairs, many.remaining) = (14, None);
-        assert_eq!(metric_lines(&many, 0.1, (80, 24)), [""; 0]);
-        let before = gauge(&many, 80);
-        assert_eq!(before.before, "30 undecided; 12 of at least 14 pairs");
-        assert_eq!((before.done, before.of, before.after.as_str()), (360, 420, "3.2s/5m"));
+        let view = live(&many, 0.1, (80, 24));
+        assert_eq!(view.lines, [""; 0]);
+        let gauge = view.gauge.unwrap();
+        assert_eq!(gauge.before, "30 undecided; 12 of at least 14 pairs");
+        assert_eq!((gauge.done, gauge.of, gauge.after.as_str()), (360, 420, "3.2s/5m"));
         assert_eq!(
             last(&many, 0.1, (80, 24)),
             ["  30 undecided; 12 of at least 14 pairs; 3.2s/5m"]
@@ -681,7 +694,7 @@ mod tests {
             benchmark.pairs = 14;
         }
         many.remaining = Some(8.0);
-        let gauge = gauge(&many, 80);
+        let gauge = live(&many, 0.1, (80, 24)).gauge.unwrap();
         assert_eq!((gauge.done, gauge.of), (3200, 11_200));
         assert_eq!(gauge.before, "30 undecided; up to 14 pairs");
         assert_eq!(gauge.after, "3.2s/5m, ~8s left");
@@ -693,7 +706,7 @@ mod tests {
             let mut many = snapshot(Some(-0.03), 0.0, Some(0.03));
             many.benchmarks = vec![many.benchmarks[0].clone(); count];
             for terminal in 1..200 {
-                let gauge = gauge(&many, terminal);
+                let gauge = live(&many, 0.1, (terminal, 24)).gauge.unwrap();
                 let parts = width::columns(&gauge.before) + width::columns(&gauge.after) + 5;
                 let bar = gauge.bar(terminal.saturating_sub(2)).unwrap_or(0);
                 assert!(bar == 0 || parts + bar <= terminal, "{terminal}: {gauge:?}");
@@ -718,15 +731,20 @@ mod tests {
         many.benchmarks = vec![many.benchmarks[0].clone(); 3];
         many.benchmarks[2].name = "slow".to_owned();
         many.benchmarks[2].metrics[0].verdict = Some(Verdict::Regression);
-        let lines = metric_lines(&many, 0.1, (100, 24));
+        let lines = live(&many, 0.1, (100, 24)).lines;
         let red = verdict_style(Verdict::Regression);
         assert!(lines[0].starts_with(&format!("  {red}slow")), "{lines:?}");
     }
 
     /// A frame as a terminal of so many columns shows it, without colours.
     fn frame(snapshot: &Snapshot, width: usize) -> String {
-        let mut lines = metric_lines(snapshot, reach(snapshot), (width, 24));
-        lines.push(composed(gauge(snapshot, width), width));
+        let View { mut lines, gauge } = live(snapshot, reach(snapshot), (width, 24));
+        let Gauge { before, done, of, after } = gauge.unwrap();
+        let bar = Gauge { before: before.clone(), done, of, after: after.clone() };
+        let bar = bar.bar(width.saturating_sub(2)).unwrap_or(0);
+        let filled = (bar as u64 * done / of.max(1)) as usize;
+        let bar = "█".repeat(filled) + &"░".repeat(bar - filled);
+        lines.push(format!("  {before} {bar} {after}"));
         lines.iter().map(|line| plain(line).trim_end().to_owned() + "\n").collect()
     }
 

@@ -2,15 +2,15 @@
 //! few seconds.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use cargo_cbdr::engine::experiment::{Experiment, Snapshot};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::fold::{error_width, folded};
 use super::frame::Frame;
-use super::lines::{self, FEW, Gauge};
+use super::lines::{self, FEW, Gauge, View};
 use super::verbosity::{Verbosity, verbosity};
 use super::width::plain;
 use super::{GOOD, Place, status_line, text};
@@ -84,13 +84,14 @@ impl LiveLines {
         match self {
             LiveLines::Terminal(terminal) => {
                 let text = format!("{} {}", verb.to_lowercase(), text::line(thing));
-                match place.zip(number) {
-                    None => terminal.show(&[format!("  {text}")], None),
+                terminal.show(match place.zip(number) {
+                    None => View { lines: vec![format!("  {text}")], gauge: None },
                     Some(((done, of), after)) => {
                         let (done, of) = (done as u64, of as u64);
-                        terminal.show(&[], Some(Gauge { before: text, done, of, after }));
+                        let gauge = Some(Gauge { before: text, done, of, after });
+                        View { lines: Vec::new(), gauge }
                     }
-                }
+                });
             }
             LiveLines::Log { steps: (since, pace), .. } => {
                 if pace.is_due(since.elapsed().as_secs_f64()) {
@@ -147,13 +148,13 @@ impl LiveLines {
             }
         }
         let lines = terminal.last_lines();
-        terminal.show(&lines, None);
+        terminal.show(View { lines, gauge: None });
     }
 
     /// Replaces the previous lines by others, on a terminal.
-    pub(crate) fn show(&mut self, lines: &[String]) {
+    pub(crate) fn show(&mut self, lines: Vec<String>) {
         if let LiveLines::Terminal(terminal) = self {
-            terminal.show(lines, None);
+            terminal.show(View { lines, gauge: None });
         }
     }
 
@@ -163,7 +164,7 @@ impl LiveLines {
         let lines = terminal.last_lines();
         terminal.last = None;
         terminal.over_layouts.clear();
-        terminal.show(&[], None);
+        terminal.show(View::default());
         for line in lines.iter().filter(|_| keeps_last) {
             let _ = writeln!(anstream::stderr().lock(), "{line}");
         }
@@ -175,11 +176,12 @@ fn log_status(verb: &str, thing: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", status_line(GOOD, verb, thing));
 }
 
-/// The live lines of a terminal. indicatif composes the gauge below them, and a [`Frame`] replaces
-/// what is on the screen in one write.
+/// The live lines of a terminal. indicatif composes them, and a [`Frame`] replaces what is on the
+/// screen by them in one write.
 pub(crate) struct Terminal {
-    /// Without the gauge.
-    lines: Vec<String>,
+    composed: Composed,
+    lines: ProgressBar,
+    gauge: ProgressBar,
     frame: Frame,
     has_colour: bool,
     draws: RateLimit,
@@ -194,8 +196,13 @@ pub(crate) struct Terminal {
 impl Terminal {
     fn new() -> Self {
         let choice = anstream::AutoStream::choice(&io::stderr());
+        let composed = Composed::default();
+        let target = ProgressDrawTarget::term_like(Box::new(composed.clone()));
+        let bars = MultiProgress::with_draw_target(target);
         Terminal {
-            lines: Vec::new(),
+            composed,
+            lines: bars.add(ProgressBar::new(0).with_style(style("{msg}"))),
+            gauge: bars.add(ProgressBar::new(0).with_style(style(""))),
             frame: Frame::default(),
             has_colour: choice != anstream::ColorChoice::Never,
             draws: RateLimit(f64::NEG_INFINITY),
@@ -221,25 +228,35 @@ impl Terminal {
         if !is_over_layouts {
             self.reach = reach;
         }
-        let size = terminal_size();
-        let lines = lines::metric_lines(&snapshot, reach, size);
-        self.show(&lines, Some(lines::gauge(&snapshot, size.0)));
+        self.show(lines::live(&snapshot, reach, terminal_size()));
     }
 
-    /// Shows these lines, and a gauge below them.
-    fn show(&mut self, lines: &[String], gauge: Option<Gauge>) {
+    fn show(&mut self, View { lines, gauge }: View) {
         let width = terminal_size().0;
         let cut = |line: &String| self.coloured(lines::cut(line, width));
-        self.lines = lines.iter().map(cut).collect();
+        let lines: Vec<String> = lines.iter().map(cut).collect();
+        self.lines.set_message(lines.join("\n"));
         self.show_gauge(gauge);
     }
 
     /// Shows other progress below the same lines.
     fn show_gauge(&mut self, gauge: Option<Gauge>) {
         let size = terminal_size();
-        let gauge = gauge.map(|gauge| composed(gauge, size.0));
-        let lines = self.lines.iter().cloned().chain(gauge).collect();
-        write(&self.frame.shown(lines, size));
+        match gauge {
+            None => self.gauge.set_style(style("")),
+            Some(gauge) => {
+                self.gauge.set_style(match gauge.bar(size.0.saturating_sub(2)) {
+                    Some(width) => style(&format!("  {{prefix}} {{bar:{width}}} {{msg}}")),
+                    None => style("  {prefix} {msg}"),
+                });
+                self.gauge.set_length(gauge.of);
+                self.gauge.set_position(gauge.done);
+                self.gauge.set_prefix(gauge.before);
+                self.gauge.set_message(gauge.after);
+            }
+        }
+        self.gauge.tick();
+        write(&self.frame.shown(self.composed.lines(), size));
     }
 
     fn print(&mut self, line: &str) {
@@ -252,36 +269,38 @@ impl Terminal {
     }
 }
 
-/// The line of a gauge on a terminal of `width` columns.
-pub(super) fn composed(gauge: Gauge, width: usize) -> String {
-    let template = match gauge.bar(width.saturating_sub(2)) {
-        Some(width) => format!("  {{prefix}} {{bar:{width}}} {{msg}}"),
-        None => "  {prefix} {msg}".to_owned(),
-    };
-    // It is a constant but for the width.
-    let style = ProgressStyle::with_template(&template);
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█░");
-    let line = Composed::default();
-    let target = ProgressDrawTarget::term_like(Box::new(line.clone()));
-    let bar = ProgressBar::with_draw_target(Some(gauge.of), target).with_style(style);
-    bar.with_position(gauge.done).with_prefix(gauge.before).with_message(gauge.after).tick();
-    line.text().trim_end().to_owned()
+/// The lines that indicatif composed last, by writing them as to a terminal. Its movements of the
+/// cursor are left to [`Frame`], which also knows what a narrower terminal has wrapped.
+#[derive(Clone, Debug, Default)]
+struct Composed(Arc<Mutex<Composition>>);
+
+#[derive(Debug, Default)]
+struct Composition {
+    /// Each line, and the blanks after it, until they are flushed.
+    open: Vec<String>,
+    flushed: Vec<String>,
 }
 
-/// What indicatif writes as to a terminal. Its movements of the cursor are left to [`Frame`], which
-/// also knows what a narrower terminal has wrapped.
-#[derive(Clone, Debug, Default)]
-struct Composed(Arc<Mutex<String>>);
-
 impl Composed {
-    fn text(&self) -> MutexGuard<'_, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lines(&self) -> Vec<String> {
+        self.with(|written| {
+            let lines = written.flushed.iter().step_by(2).map(|line| line.trim_end().to_owned());
+            lines.filter(|line| !line.is_empty()).collect()
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Composition) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl TermLike for Composed {
     fn width(&self) -> u16 {
         u16::try_from(terminal_size().0).unwrap_or(u16::MAX).max(2)
+    }
+
+    fn height(&self) -> u16 {
+        u16::try_from(terminal_size().1).unwrap_or(u16::MAX)
     }
 
     fn move_cursor_up(&self, _: usize) -> io::Result<()> {
@@ -301,11 +320,12 @@ impl TermLike for Composed {
     }
 
     fn write_line(&self, line: &str) -> io::Result<()> {
-        self.write_str(line)
+        self.with(|written| written.open.extend([line.to_owned(), String::new()]));
+        Ok(())
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        self.text().push_str(text);
+        self.with(|written| written.open.push(text.to_owned()));
         Ok(())
     }
 
@@ -314,8 +334,15 @@ impl TermLike for Composed {
     }
 
     fn flush(&self) -> io::Result<()> {
+        self.with(|written| written.flushed = std::mem::take(&mut written.open));
         Ok(())
     }
+}
+
+/// A style of this template, all of which are constants but for the width of a bar.
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("█░")
 }
 
 /// Writes everything at once, so that a terminal does not show half of it.

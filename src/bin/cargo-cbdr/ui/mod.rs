@@ -312,7 +312,7 @@ impl Ui {
         let shown = outcome.metrics().filter(|(_, metric)| !any_gates || metric.gates);
         let rows = outcome.rows.unwrap_or_default();
         let lines = shown.map(|(of, metric)| text::sample_line(of, metric, rows));
-        self.live.show(&lines.collect::<Vec<_>>());
+        self.live.show(lines.collect());
     }
 
     /// Ends the live lines; the last state of a comparison stays.
