@@ -118,16 +118,16 @@ pub(super) fn iteration(harness: &Harness, readings: [&Reading; 2]) -> Option<f6
 }
 
 /// Flags for a run of a single benchmark of which an iteration takes so many seconds: instead of
-/// those for any benchmarks, or in addition to them.
+/// those for any benchmarks, or in addition to them. None if the run is capped, most likely because
+/// inputs take long: one more iteration in a sample takes another input.
 pub(super) fn sampled(length: RunLength, iteration: f64) -> Vec<Flag> {
+    let RunLength::Time(time) = length else { return Vec::new() };
     let iterations = ((SAMPLE / iteration).ceil() as u32).next_power_of_two();
     let mut flags = Vec::new();
     if iterations > 1 {
         flags.push(("--sample-size", Some(iterations.to_string())));
     }
-    if let RunLength::Time(time) = length
-        && time < LONG
-    {
+    if time < LONG {
         let samples = time.as_secs_f64() / (f64::from(iterations) * iteration);
         let samples = (samples.ceil() as u32).clamp(1, SAMPLES);
         flags.push(("--sample-count", Some(samples.to_string())));

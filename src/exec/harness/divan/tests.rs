@@ -40,6 +40,8 @@ fn a_run_of_one_benchmark_has_as_many_samples_of_four_microseconds_as_it_is_long
     for (length, iteration, expected) in table {
         assert_eq!(flags(milliseconds(length), iteration, &[]), expected);
     }
+    let capped = flags(RunLength::Capped, 39.72e-9, &[]);
+    assert_eq!(capped, "--sample-count 50000 --max-time 0.1");
     // A flag of the user's own stays.
     let given = ["--sample-size=8".into()];
     assert_eq!(flags(milliseconds(1), 4e-8, &given), "--sample-count 196 --max-time 1");
