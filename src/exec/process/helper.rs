@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -105,7 +105,8 @@ impl Helper {
     /// Waits for the outcome of the run that was asked for.
     fn receive(&self, command: &Command, interrupt: &Interrupt) -> Result<RunOutcome, RunError> {
         self.wait(command.timeout, interrupt).map_err(|error| self.lost(error))?;
-        let reply: Reply = receive(&mut &self.socket)
+        // Nothing follows a reply until the next request.
+        let reply: Reply = receive(&mut BufReader::with_capacity(256, &self.socket))
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
             .map_err(|error| self.lost(error))?;
         if reply.as_ref().is_ok_and(|outcome| outcome.exit.is_request_to_end()) {
@@ -183,6 +184,9 @@ const SURVIVED: [i32; 7] = [
     libc::SIGCHLD,
 ];
 
+/// What the asking side sends. A message may have been read together with the one before it.
+type Requests<'s> = BufReader<&'s UnixStream>;
+
 /// Answers one request after the other until the socket closes.
 fn serve(socket: UnixStream, running: &AtomicI32) {
     // A signal that was ignored from the start (by `nohup`, say) stays ignored, for
@@ -198,11 +202,12 @@ fn serve(socket: UnixStream, running: &AtomicI32) {
         return;
     };
     let mut kept = BTreeMap::new();
-    while let Ok(Some(message)) = receive(&mut &socket) {
+    let mut requests = BufReader::new(&socket);
+    while let Ok(Some(message)) = receive(&mut requests) {
         // "Stop" is for a program that has ended by itself meanwhile.
         let Message::Run { number, program, how } = message else { continue };
         kept.extend(program.map(|program| (number, program)));
-        let reply = answer(&how, &kept[&number], &mut spawner, (&socket, &null), running);
+        let reply = answer(&how, &kept[&number], &mut spawner, (&mut requests, &null), running);
         if send(&mut &socket, &reply).is_err() {
             return;
         }
@@ -214,7 +219,7 @@ fn answer(
     request: &Command,
     program: &ExecArgs,
     spawner: &mut Spawner,
-    (socket, null): (&UnixStream, &File),
+    (requests, null): (&mut Requests<'_>, &File),
     running: &AtomicI32,
 ) -> Reply {
     let stdin = request.stdin.as_ref().map(File::open).transpose()?;
@@ -231,7 +236,7 @@ fn answer(
     unix::adopt_orphans(request.sweep);
     let counters = OpenCounters::open(&request.counters).map_err(LaunchError::count)?;
     let (child, start) = spawner.spawn(&launch, running)?;
-    let (end, why) = wait(&child, start, request.timeout, &output, socket);
+    let (end, why) = wait(&child, start, request.timeout, &output, requests);
     let wall = end.duration_since(start).as_secs_f64();
     // The group is ended and forgotten before its leader is reaped: until then no
     // other process can get its number.
@@ -277,16 +282,20 @@ fn wait(
     start: Instant,
     timeout: Option<Duration>,
     output: &[&File],
-    socket: &UnixStream,
+    requests: &mut Requests<'_>,
 ) -> (Instant, Option<Ended>) {
     let mut due = timeout.map(|timeout| start + timeout);
     let mut look = (!output.is_empty()).then(|| start + LOOK_AT_OUTPUT);
+    let socket: &UnixStream = requests.get_ref();
     let mut control = Some(socket.as_fd());
     let mut why = None;
     loop {
+        let has_message = !requests.buffer().is_empty();
         let next = [due, look].into_iter().flatten().min();
         let patience = next.map(|next| next.saturating_duration_since(Instant::now()));
+        let patience = if has_message { Some(Duration::ZERO) } else { patience };
         let seen = unix::wait_for_event(child, control, patience);
+        let is_asked = has_message || seen.asked;
         let late = due.is_some_and(|due| due <= seen.at);
         if seen.ended {
             // Its end may be seen too late because it stopped this process.
@@ -297,17 +306,17 @@ fn wait(
             too_much = why.is_none() && is_too_much(output);
             look = Some(seen.at + LOOK_AT_OUTPUT);
         }
-        if !seen.asked && !late && !too_much {
+        if !is_asked && !late && !too_much {
             continue;
         }
         // A closed socket stays readable. The asking side no longer holds the lock of
         // the cache then, so the next comparison may be about to begin.
-        let is_deserted = seen.asked && !matches!(receive::<Message>(&mut &*socket), Ok(Some(_)));
+        let is_deserted = is_asked && !matches!(receive::<Message>(requests), Ok(Some(_)));
         if is_deserted {
             control = None;
         }
         let is_first = why.is_none();
-        why = why.or(Some(match (seen.asked, too_much) {
+        why = why.or(Some(match (is_asked, too_much) {
             (true, _) => Ended::Stopped,
             (false, true) => Ended::TooMuchOutput,
             (false, false) => Ended::TimeOut,
@@ -356,6 +365,28 @@ fn children() -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    #[test]
+    fn a_request_to_stop_is_obeyed_that_was_read_together_with_the_run() {
+        let helper = Helper::start().unwrap();
+        let stopped = Pid::from_raw(helper.pid).unwrap();
+        unix::signal(helper.pid, Signal::STOP);
+        let how = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(stopped), how).unwrap();
+        let command = Command {
+            argv: vec!["/bin/sleep".into(), "600".into()],
+            cwd: "/".into(),
+            timeout: Some(Duration::from_secs(60)),
+            ..Command::default()
+        };
+        helper.send(&command).unwrap();
+        send(&mut &helper.socket, &Message::Stop).unwrap();
+        unix::signal(helper.pid, Signal::CONT);
+        let never = Interrupt::never().unwrap();
+        let outcome = helper.receive(&command, &never).unwrap();
+        assert_eq!((outcome.exit, outcome.timed_out), (Exit::Signal(libc::SIGTERM), false));
+    }
 
     #[test]
     fn a_program_is_sent_once_until_there_are_too_many() {

@@ -1,5 +1,6 @@
 //! Starts a program on Linux, with `clone` itself. Elsewhere `plain` does it.
 
+use std::cell::OnceCell;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -20,7 +21,7 @@ pub(super) struct Spawner {
     /// The stack of the child until its exec.
     stack: Vec<u8>,
     /// Memory that this process can read from files again: starts and lengths.
-    unwritten: Vec<(usize, usize)>,
+    unwritten: OnceCell<Vec<(usize, usize)>>,
     /// The file that takes the order to reset this process's peak memory; -1 where
     /// there is none.
     peak: libc::c_int,
@@ -96,7 +97,7 @@ impl Spawner {
         // So large that it is mapped by itself. Next to nothing of it is used.
         Spawner {
             stack: vec![0; 256 << 10],
-            unwritten: unwritten(),
+            unwritten: OnceCell::new(),
             peak,
             stay: Stay::default(),
             has_stopped: false,
@@ -178,7 +179,7 @@ impl Spawner {
     /// Makes this process as small as it can be and resets its peak memory, at
     /// which the child's begins. The code comes back page by page as it is needed.
     fn shrink(&self) {
-        for &(start, length) in &self.unwritten {
+        for &(start, length) in self.unwritten.get_or_init(unwritten) {
             // SAFETY: nothing was or will be written there, so the kernel finds in
             // the file again what is dropped.
             unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_DONTNEED) };

@@ -14,6 +14,8 @@
 //! The child itself does next to nothing, since its peak memory begins with what it touches.
 
 use std::ffi::CStr;
+use std::fs::File;
+use std::io::Read;
 
 use rustix::fs::{Mode, getxattr, stat};
 use rustix::io::retry_on_intr;
@@ -38,6 +40,8 @@ pub(super) struct Stay {
     latest: Option<usize>,
     /// Whether programs may not be stopped here.
     is_forbidden: bool,
+    /// Whether the latest program may run on one processor only.
+    is_single: bool,
 }
 
 /// What to restore once the next child has started, for which this process is bound to a processor.
@@ -52,14 +56,15 @@ pub(super) struct Bound {
 impl Stay {
     /// Binds this process to the processor on which `program` should start, which may run on those
     /// that are `allowed`, or else on all of this process.
-    pub(super) fn bind(&self, program: &CStr, allowed: Option<CpuSet>) -> Option<Bound> {
-        let on = self.latest.filter(|_| !self.is_forbidden && !has_privileges(program))?;
+    pub(super) fn bind(&mut self, program: &CStr, allowed: Option<CpuSet>) -> Option<Bound> {
         let own = sched_getaffinity(None).ok()?;
         let all = allowed.unwrap_or(own);
+        self.is_single = all.count() == 1;
+        let on = self.latest.filter(|_| !(self.is_single || self.is_forbidden))?;
         let mut one = CpuSet::new();
         one.set(on);
-        let can_be = all.is_set(on) && all.count() > 1 && sched_setaffinity(None, &one).is_ok();
-        can_be.then_some(Bound { own, all })
+        let can_be = all.is_set(on) && !has_privileges(program);
+        (can_be && sched_setaffinity(None, &one).is_ok()).then_some(Bound { own, all })
     }
 
     /// Lifts the binding of this process and of the child, if one has executed its program. The
@@ -88,10 +93,13 @@ impl Stay {
 
     /// Remembers where the child `pid`, which took `wall` seconds, has ended. It is not reaped yet.
     pub(super) fn note(&mut self, pid: i32, has_stopped: bool, wall: f64) {
-        if has_stopped && wall < LONG {
+        if self.is_single || has_stopped && wall < LONG {
             return;
         }
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let mut bytes = [0; 1 << 10];
+        let stat = File::open(format!("/proc/{pid}/stat"));
+        let length = stat.and_then(|mut stat| stat.read(&mut bytes)).unwrap_or(0);
+        let stat = String::from_utf8_lossy(&bytes[..length]);
         // The name may contain anything.
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         self.latest = rest.split_ascii_whitespace().nth(PROCESSOR).and_then(|on| on.parse().ok());
@@ -128,7 +136,7 @@ mod tests {
 
     /// The processor of a child when it stops, and what it prints when it goes on.
     fn started(on: usize) -> (Option<usize>, String) {
-        let mut stay = Stay { latest: Some(on), is_forbidden: false };
+        let mut stay = Stay { latest: Some(on), ..Stay::default() };
         let bound = stay.bind(c"/bin/sh", None).unwrap();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "grep Cpus_allowed: /proc/self/status"]).stdout(Stdio::piped());
@@ -162,12 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn a_short_program_is_taken_to_end_where_it_began() {
-        for (has_stopped, wall, is_looked_up) in
-            [(true, 0.5 * LONG, false), (true, LONG, true), (false, 0.5 * LONG, true)]
-        {
+    fn where_a_short_program_or_one_without_a_choice_has_ended_is_not_looked_up() {
+        for (has_stopped, wall, is_single, is_looked_up) in [
+            (true, 0.5 * LONG, false, false),
+            (true, LONG, false, true),
+            (false, 0.5 * LONG, false, true),
+            (false, LONG, true, false),
+        ] {
             // No machine has that one.
-            let mut stay = Stay { latest: Some(usize::MAX), is_forbidden: false };
+            let mut stay = Stay { latest: Some(usize::MAX), is_single, ..Stay::default() };
             let mut child = Command::new("true").spawn().unwrap();
             stay.note(child.id() as i32, has_stopped, wall);
             assert_eq!(stay.latest != Some(usize::MAX), is_looked_up, "{has_stopped} {wall}");
@@ -181,7 +192,7 @@ mod tests {
         let program = folder.path().join("program");
         std::fs::write(&program, "").unwrap();
         let path = CString::new(program.as_os_str().as_bytes()).unwrap();
-        let mut stay = Stay { latest: Some(3), is_forbidden: false };
+        let mut stay = Stay { latest: Some(3), ..Stay::default() };
         assert!(!has_privileges(&path));
         for mode in [0o4755, 0o2755] {
             std::fs::set_permissions(&program, PermissionsExt::from_mode(mode)).unwrap();
@@ -202,7 +213,7 @@ mod tests {
             stay.judge(true, 1.0, &mut usage);
             assert_eq!((usage.voluntary_switches, stay.latest), (4, latest));
         }
-        let forbidden = Stay { latest: Some(3), is_forbidden: true };
+        let mut forbidden = Stay { latest: Some(3), is_forbidden: true, ..Stay::default() };
         assert!(forbidden.bind(&path, None).is_none());
     }
 }

@@ -6,6 +6,7 @@
 //! gone: it ends the program that is running and itself.
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -28,14 +29,22 @@ pub(super) enum Message {
 }
 
 impl Message {
-    /// The request of a run.
+    /// The request of a run. Arguments and environment, which are long, are not even copied.
     pub(super) fn run(command: &Command, number: usize, program: Option<ExecArgs>) -> Self {
-        let (argv, env, cwd) = Default::default();
-        Message::Run {
-            number,
-            program,
-            how: Box::new(Command { argv, env, cwd, ..command.clone() }),
-        }
+        let how = Box::new(Command {
+            argv: Vec::new(),
+            env: Vec::new(),
+            cwd: PathBuf::new(),
+            stdin: command.stdin.clone(),
+            stdout: command.stdout.clone(),
+            stderr: command.stderr.clone(),
+            timeout: command.timeout,
+            sweep: command.sweep,
+            peak: command.peak,
+            counters: command.counters.clone(),
+            isolation: command.isolation.clone(),
+        });
+        Message::Run { number, program, how }
     }
 }
 
@@ -70,7 +79,9 @@ fn number(error: &io::Error) -> i32 {
 }
 
 pub(super) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let mut frame = postcard::to_extend(message, vec![0; 4]).map_err(invalid)?;
+    let mut frame = Vec::with_capacity(128);
+    frame.extend([0; 4]);
+    let mut frame = postcard::to_extend(message, frame).map_err(invalid)?;
     let length = (frame.len() - 4) as u32;
     frame[..4].copy_from_slice(&length.to_ne_bytes());
     to.write_all(&frame)
