@@ -95,7 +95,7 @@ fn flags(harness: &Harness) -> Vec<Flag> {
 /// of n and 2n iterations agree within the significance level, but not before a tenth of
 /// a second, or when the measurement time is over. It takes no sample size, so that no percentile
 /// comes of it.
-fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
+fn timed(harness: &Harness, length: RunLength, _: Option<f64>) -> Vec<Flag> {
     let quick = |time: Duration| {
         let significance = ("--significance-level", Some("0.99".to_owned()));
         vec![("--quick", None), significance, ("--measurement-time", seconds_of(time))]

@@ -94,7 +94,7 @@ const ALLOCATION_ROWS: [(&str, Option<&str>, Option<&str>); 4] = [
 ///
 /// A benchmark whose inputs take far longer to make than to use would then run for ever: in long
 /// runs, their time counts, and a probe takes few samples.
-fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
+fn timed(harness: &Harness, length: RunLength, iteration: Option<f64>) -> Vec<Flag> {
     let (time, samples, skip_ext_time) = match length {
         RunLength::Time(time) | RunLength::Traced(time) if time < LONG => (time, SAMPLES, "true"),
         RunLength::Time(time) | RunLength::Traced(time) => (time, SAMPLES, "false"),
@@ -102,11 +102,16 @@ fn timed(harness: &Harness, length: RunLength) -> Vec<Flag> {
         RunLength::Capped => (CAP, SAMPLES, "false"),
         RunLength::Own => return Vec::new(),
     };
-    harness.supported([
+    let mut flags = harness.supported([
         (SAMPLE_COUNT, ("--sample-count", Some(samples.to_string()))),
         (MAX_TIME, ("--max-time", seconds_of(time))),
         (SKIP_EXT_TIME, ("--skip-ext-time", Some(skip_ext_time.to_owned()))),
-    ])
+    ]);
+    for sampled in iteration.into_iter().flat_map(|one| sampled(length, one)) {
+        flags.retain(|flag| flag.0 != sampled.0);
+        flags.push(sampled);
+    }
+    flags
 }
 
 /// The time of the fastest iteration that either side reported of a benchmark, seconds; `None` if
@@ -120,7 +125,7 @@ pub(super) fn iteration(harness: &Harness, readings: [&Reading; 2]) -> Option<f6
 /// Flags for a run of a single benchmark of which an iteration takes so many seconds: instead of
 /// those for any benchmarks, or in addition to them. None if the run is capped, most likely because
 /// inputs take long: one more iteration in a sample takes another input.
-pub(super) fn sampled(length: RunLength, iteration: f64) -> Vec<Flag> {
+fn sampled(length: RunLength, iteration: f64) -> Vec<Flag> {
     let RunLength::Time(time) = length else { return Vec::new() };
     let iterations = ((SAMPLE / iteration).ceil() as u32).next_power_of_two();
     let mut flags = Vec::new();

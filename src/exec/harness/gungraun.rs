@@ -41,7 +41,7 @@ pub(super) static GUNGRAUN: Definition = Definition {
         }
         vec![("--output-format", Some("json".to_owned()))]
     },
-    timed: |_, _| Vec::new(),
+    timed: |_, _, _| Vec::new(),
     only,
     matching: |filter| vec![filter.into()],
     read: |paths| read(&text(&paths.stdout)?),

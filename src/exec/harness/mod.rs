@@ -71,8 +71,8 @@ struct Definition {
     /// Prepares the environment of a run, and returns the flags that every run gets.
     set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
     /// The flags that set how long a run measures each benchmark; none if it has no
-    /// such flags.
-    timed: fn(&Harness, RunLength) -> Vec<Flag>,
+    /// such flags. The number is the time of an iteration of the only benchmark, seconds, if known.
+    timed: fn(&Harness, RunLength, Option<f64>) -> Vec<Flag>,
     /// The arguments that run only these benchmarks.
     only: fn(&[&str]) -> Vec<OsString>,
     /// The arguments that run the benchmarks that match the user's filter, or whose name
@@ -104,7 +104,7 @@ const NO_HARNESS: Definition = Definition {
     words: &[],
     exact: None,
     set_up: |_, _, _| Vec::new(),
-    timed: |_, _| Vec::new(),
+    timed: |_, _, _| Vec::new(),
     only: |_| Vec::new(),
     matching: |_| Vec::new(),
     read: |_| Ok(vec![Reading::of_program(Values::default())]),
@@ -245,12 +245,7 @@ impl Harness {
         iteration: Option<f64>,
         given: &[OsString],
     ) -> Vec<OsString> {
-        let mut flags = (self.dialect.definition().timed)(self, length);
-        for sampled in iteration.into_iter().flat_map(|one| divan::sampled(length, one)) {
-            flags.retain(|flag| flag.0 != sampled.0);
-            flags.push(sampled);
-        }
-        words(flags, given)
+        words((self.dialect.definition().timed)(self, length, iteration), given)
     }
 
     /// The time of an iteration of a benchmark of which both sides reported this, seconds, if that
