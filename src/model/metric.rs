@@ -179,6 +179,7 @@ impl Metric {
 
 /// How often memory was allocated, how much, and the most that was in use at once.
 pub(crate) const ALLOCATIONS: &str = "allocations";
+pub(crate) const FILE_SIZE: &str = "executable_bytes";
 pub(crate) const ALLOCATED_BYTES: &str = "allocated_bytes";
 pub(crate) const PEAK_HEAP_BYTES: &str = "peak_heap_bytes";
 
@@ -246,7 +247,7 @@ pub(crate) static KNOWN: [KnownMetric; 31] = {
         cost(ALLOCATIONS, Count, Allocations),
         cost(ALLOCATED_BYTES, Bytes, Allocations),
         cost(PEAK_HEAP_BYTES, Bytes, Allocations),
-        cost("executable_bytes", Bytes, Executable),
+        cost(FILE_SIZE, Bytes, Executable),
         cost("text_bytes", Bytes, Executable),
         cost("median_time", Seconds, Harness),
         cost("min_time", Seconds, Harness),

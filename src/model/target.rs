@@ -115,6 +115,10 @@ pub(crate) struct BuildOptions {
     /// The packages that have one codegen unit, whatever the profile says.
     #[serde(default)]
     pub(crate) of_one_unit: BTreeSet<String>,
+    /// Whether the names of functions are stripped if the profile says so. They take part of the
+    /// file, but nothing in memory.
+    #[serde(default)]
+    pub(crate) strips_names: bool,
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::values::{
     Aslr, CheckOutput, CodegenUnits, Cpus, FailOn, Repetitions, SuiteChoice, Words,
 };
 use crate::model::gate::THRESHOLD;
-use crate::model::metric::{DEFAULT_METRIC, unfit};
+use crate::model::metric::{DEFAULT_METRIC, FILE_SIZE, unfit};
 use crate::model::{
     BenchmarkThreshold, BuildOptions, Dialect, Doubt, Estimator, Gate, LearntThreshold, Limits,
     Metric, Package, Policy, Quantity, Side, SuiteGate, Target, Unit, Units, Waiver,
@@ -185,6 +185,7 @@ pub(super) fn identity<'a>(
                     CodegenUnits::Auto | CodegenUnits::Profile => None,
                 },
                 of_one_unit: BTreeSet::new(),
+                strips_names: named(table).any(|metric| metric == FILE_SIZE),
             };
             let target = target(table, package, choice)?;
             build.features.extend(package.missing_features(&target, &build));
@@ -262,8 +263,7 @@ pub fn check(table: &Table) -> Result<(), Error> {
     table.read_all()?;
     limits(table)?;
     measuring_alone(table)?;
-    let named = table.metrics.iter().chain(&table.show).flatten();
-    if named.chain(table.thresholds.iter().flat_map(BTreeMap::keys)).any(String::is_empty) {
+    if named(table).any(String::is_empty) {
         return Err(Error::bad("metric", "", "a metric has a name"));
     }
     if table.metrics.is_some() || table.thresholds.is_none() {
@@ -273,6 +273,12 @@ pub fn check(table: &Table) -> Result<(), Error> {
         gates(&table)?;
     }
     Ok(())
+}
+
+/// The metrics that a table names.
+fn named(table: &Table) -> impl Iterator<Item = &String> {
+    let named = table.metrics.iter().chain(&table.show).flatten();
+    named.chain(table.thresholds.iter().flat_map(BTreeMap::keys))
 }
 
 /// The settings that a comparison has only once.

@@ -179,8 +179,8 @@ pub(crate) struct FunctionPlaces {
 }
 
 /// Why nothing is known of functions without names.
-const STRIPPED: &str = "its executable was stripped of the names of its functions; `strip = \"none\"` \
-    in its profile keeps them";
+const STRIPPED: &str = "the names of its functions were stripped (by its profile because \
+    `executable_bytes` is measured, by the linker's flag `-s`, or by mold 1)";
 
 /// The addresses of the functions in the executables of two programs. A program that enters
 /// none of those that changed does the same on both sides, as far as that depends on its

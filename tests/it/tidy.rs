@@ -69,13 +69,13 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_645),
     ("engine", 2_554),
     ("error", 156),
-    ("exec", 6_511),
+    ("exec", 6_522),
     ("flows", 6_580),
-    ("model", 1_878),
+    ("model", 1_881),
     ("samples", 2_024),
-    ("settings", 1_786),
+    ("settings", 1_790),
     ("stats", 2_310),
-    ("workspace", 10_656),
+    ("workspace", 10_668),
 ];
 
 fn root() -> PathBuf {

@@ -118,6 +118,24 @@ fn a_benchmark_is_measured_if_it_runs_code_that_differs() {
     }
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn functions_keep_their_names_in_a_profile_that_strips_unless_the_file_is_measured() {
+    let plain = "#[inline(never)] pub fn two(x: u64) -> u64 { x.wrapping_mul(9) }";
+    let repo = repo(plain, plain);
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    repo.write("Cargo.toml", &format!("{manifest}\n[profile.bench]\nstrip = true\n"));
+    let base = repo.commit("strips");
+    repo.git(&["branch", "--force", "main", &base]);
+    repo.replace("src/lib.rs", "x.wrapping_mul(9)", "x.wrapping_mul(13)");
+    assert_eq!(statuses(&compare(&repo, "")), SECOND);
+    let sized = "--metric wall_time,executable_bytes --threshold executable_bytes=50%";
+    assert_eq!(statuses(&compare(&repo, sized)), BOTH);
+    let call = "compare main --harness libtest --seed 5 --layouts off";
+    let shown = repo.cbdr(&format!("{call} {sized}")).run().code(0);
+    shown.says("Measuring all benchmarks of `work`: the names of its functions were stripped");
+}
+
 /// Generic functions, which differ for linkers only by their hashes, and a vtable.
 const GENERIC: &str = r#"
 pub trait Kind { fn go(&self, x: u64) -> u64; }

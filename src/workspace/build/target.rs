@@ -24,7 +24,7 @@ use crate::workspace::folder_record::{Outline, outline};
 use crate::workspace::inputs::configuration::Configuration;
 use crate::workspace::inputs::toolchain::ToolchainFingerprint;
 use crate::workspace::inputs::traces::{BuildSite, Traces};
-use crate::workspace::relink::linker::LinkerChoice;
+use crate::workspace::relink::linker::{LinkerChoice, STRIP_VARIABLE};
 use crate::workspace::relink::record;
 use crate::workspace::setup::SideSetup;
 use crate::workspace::target_folder::{FolderStart, TargetFolder, TargetRecord};
@@ -352,6 +352,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         // sides; the variable overrides the file.
         command.set_var("CARGO_BUILD_BUILD_DIR", &self.into);
         command.set_var(record::FOLDER_VARIABLE, self.into.join(record::FOLDER));
+        if self.options.strips_names {
+            command.set_var(STRIP_VARIABLE, "1");
+        }
         command
     }
 

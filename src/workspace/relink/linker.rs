@@ -134,11 +134,24 @@ fn install(linker: &Path, place: &Path, recorder: &[OsString]) -> io::Result<Pat
     Ok(path)
 }
 
-/// The exit code of the script is that of the linker, even if recording fails.
+/// The variable with which the linker strips the names of functions.
+pub(crate) const STRIP_VARIABLE: &str = "CBDR_STRIP";
+
+/// The exit code of the script is that of the linker, even if recording fails. It keeps the names of
+/// functions, by which what a benchmark runs is compared. They are not loaded, so that the program
+/// is the same.
 fn script(linker: &str, recorder: &str) -> String {
     format!(
         "#!/bin/sh\n\
          # Made by cargo cbdr: calls the linker, and then keeps what it has linked.\n\
+         case \"${STRIP_VARIABLE} $*\" in\n\
+         ' '*--strip-all*)\n\
+         \x20   for word do\n\
+         \x20       shift\n\
+         \x20       case $word in --strip-all | -Wl,--strip-all) word=${{word%all}}debug ;; esac\n\
+         \x20       set -- \"$@\" \"$word\"\n\
+         \x20   done ;;\n\
+         esac\n\
          {linker} \"$@\"\n\
          status=$?\n\
          if [ \"$status\" -eq 0 ] && [ -n \"${FOLDER_VARIABLE}\" ]; then\n\
