@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 2_024),
     ("settings", 1_786),
     ("stats", 2_310),
-    ("workspace", 10_656),
+    ("workspace", 10_665),
 ];
 
 fn root() -> PathBuf {
