@@ -28,6 +28,7 @@ use crate::exec::system::{Memo, digest};
 use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
+use crate::model::layouts::OverLayouts;
 use crate::model::words::words;
 use crate::model::{
     BenchmarkResult, Doubt, Outcome, Policy, Removed, Revision, Side, StoppedBy, Verdict,
@@ -134,6 +135,9 @@ pub struct StepMeasurement {
     pub upper: Option<f64>,
     /// The number of pairs.
     pub pairs: u64,
+    /// The layouts of the test that decided, if it was not that of the pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<OverLayouts>,
     /// How long sampling took, seconds.
     pub seconds: f64,
 }
@@ -362,6 +366,7 @@ fn step(
         lower: metric.summary.lower.filter(|bound| bound.is_finite()),
         upper: metric.summary.upper.filter(|bound| bound.is_finite()),
         pairs: compared.pairs(),
+        layouts: metric.layouts,
         seconds: compared.elapsed_seconds.unwrap_or_default(),
     });
     // It is not known which gate of a benchmark that is likely slower.

@@ -235,6 +235,9 @@ pub(super) fn set_up(
     let mut manifests = Manifests::read(context, known, &places)?;
     let Resolved { mut settings, removed, gated, notices } =
         manifests.resolve(context, &places, head_table.clone())?;
+    // What is left out below is built with no features.
+    let is_required = |notice: &Notice| matches!(notice, Notice::Required { .. });
+    let (required, notices): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_required);
     notices.into_iter().for_each(|notice| context.notice(notice));
     settings::check_pairs(context.request, &settings)?;
     let mut overlaid = None;
@@ -293,6 +296,13 @@ pub(super) fn set_up(
     let base = base.map(|worktree| complete(worktree, manifests.base)).transpose()?;
     let mut setup = Setup { settings, removed, gated, base, head };
     unstable::leave_out(context, &mut setup)?;
+    for mut notice in required {
+        let Notice::Required { benchmarks, .. } = &mut notice else { continue };
+        benchmarks.retain(|name| setup.settings.benchmarks.iter().any(|of| of.name == *name));
+        if !benchmarks.is_empty() {
+            context.notice(notice);
+        }
+    }
     overlay::tell_changed_sources(context, &setup)?;
     Ok(setup)
 }

@@ -50,7 +50,7 @@ pub(super) fn leave_out(context: &mut PrepareContext<'_>, setup: &mut Setup) -> 
     setup.settings.benchmarks = rest;
     for Benchmark { name: benchmark, .. } in out {
         let why = format!(
-            "its source needs a nightly compiler, but this is rustc {release} \
+            "the source needs a nightly compiler, but this is rustc {release} \
              (`--toolchain nightly`)"
         );
         context.notice(Notice::LeftOut { benchmark, why });

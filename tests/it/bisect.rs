@@ -94,7 +94,7 @@ fn commits_that_do_not_build_are_gone_around() {
     for commit in &commits[3..5] {
         assert!(ran.stdout.contains(&commit[..10]), "{}", ran.stdout);
     }
-    assert!(ran.stdout.contains("1 that could not be built or run"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(", of which 1 could not be built or run."), "{}", ran.stdout);
 }
 
 #[test]

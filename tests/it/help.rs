@@ -52,3 +52,11 @@ fn there_is_a_manual_page_of_the_whole_and_of_each_subcommand() {
     }
     cbdr(&["man", "nope"]).code(2).says("there is no subcommand `nope`; choose `compare`");
 }
+
+#[test]
+fn the_help_of_samples_offers_no_threshold_that_they_cannot_have() {
+    for command in ["analyze", "plot"] {
+        let help = cbdr(&[command, "--help"]).code(0).stdout;
+        assert!(help.contains("--threshold") && !help.contains("possible values: auto"), "{help}");
+    }
+}

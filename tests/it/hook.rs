@@ -226,6 +226,7 @@ fn a_hook_is_installed_where_git_looks_and_in_no_other_repository() {
     assert!(script.contains("cargo-cbdr hook run --time-limit 20s\n"), "{script}");
     repo.cbdr("hook uninstall").run().code(0).says("Removed");
     assert!(!hook.exists());
+    repo.cbdr("hook uninstall").run().code(101).says("error: there is no hook `");
     repo.git(&["config", "--unset", "core.hooksPath"]);
     let global = repo.around().join("config");
     let shared = repo.around().join("shared");

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{Ran, Repo};
+use crate::support::{Ran, Repo, make_executable, search_path};
 
 fn read(repo: &Repo, path: &str) -> String {
     std::fs::read_to_string(repo.path().join(path)).unwrap()
@@ -172,6 +172,31 @@ fn every_script_that_it_writes_is_one_that_shellcheck_accepts() {
         let output = Command::new("shellcheck").arg(repo.path().join(path)).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
+}
+
+#[test]
+fn the_script_leaves_the_base_to_the_program_unless_somebody_names_one() {
+    let repo = Repo::new("steady");
+    init(&repo, "--try-for 0s --ci script").code(0);
+    repo.write("bin/cargo-cbdr", "#!/bin/sh\nfor word; do echo \"($word)\"; done\n");
+    make_executable(&repo.path().join("bin/cargo-cbdr"));
+    let folders = std::env::split_paths(search_path());
+    let folders = std::iter::once(repo.path().join("bin")).chain(folders);
+    let path = std::env::join_paths(folders).unwrap();
+    let calls_with = |args: &[&str], variable: &[(&str, &str)]| {
+        let mut script = Command::new("sh");
+        script.arg("ci/cbdr.sh").args(args).current_dir(repo.path());
+        script.env_clear().env("PATH", &path);
+        let output = script.env("CBDR_OUT", "out").envs(variable.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let words = String::from_utf8(output.stdout).unwrap();
+        let (_, last) = words.trim_end().rsplit_once("(out/cbdr.html)").unwrap();
+        last.trim().to_owned()
+    };
+    std::fs::create_dir(repo.path().join("out")).unwrap();
+    assert_eq!(calls_with(&[], &[]), "");
+    assert_eq!(calls_with(&[], &[("CHANGE_TARGET", "next")]), "(next)");
+    assert_eq!(calls_with(&["v1"], &[("CHANGE_TARGET", "next")]), "(v1)");
 }
 
 #[test]

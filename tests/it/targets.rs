@@ -263,13 +263,17 @@ fn what_breaks_the_library_breaks_all() {
 fn what_only_a_nightly_compiler_builds_is_not_tried() {
     let nightly = format!("#![feature(test)]\n{}", bench(&["a"]));
     let good = bench(&["b"]);
-    let repo = repository("", &[("nightly", "", &nightly), ("good", "", &good)]);
+    let needs = "required-features = [\"extra\"]";
+    let repo =
+        repository("[features]\nextra = []", &[("nightly", needs, &nightly), ("good", "", &good)]);
     let version = std::process::Command::new("rustc").arg("-vV").output().unwrap();
     if String::from_utf8_lossy(&version.stdout).contains("-nightly") {
         return;
     }
     let ran = compare(&repo, "").code(0).never_says("error");
-    let ran = ran.says("`nightly` is left out: its source needs a nightly compiler, but this is");
+    let ran = ran
+        .says("`nightly` is left out: the source needs a nightly compiler, but this is")
+        .never_says("built with the features");
     assert_eq!(names(&ran), ["b"]);
     compare(&repo, "--bench-from head").code(0).never_says("error");
     repo.write("benches/good.rs", &nightly);

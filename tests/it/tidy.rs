@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_645),
+    ("bin", 9_651),
     ("engine", 2_554),
     ("error", 156),
     ("exec", 6_522),
-    ("flows", 6_580),
+    ("flows", 6_584),
     ("model", 1_881),
     ("samples", 2_024),
     ("settings", 1_790),
     ("stats", 2_310),
-    ("workspace", 10_668),
+    ("workspace", 10_677),
 ];
 
 fn root() -> PathBuf {

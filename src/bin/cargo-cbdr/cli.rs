@@ -468,8 +468,9 @@ pub(crate) enum Trigger {
 pub(crate) enum HookAction {
     /// Make git compare each branch with its merge-base before it is pushed
     ///
-    /// A regression stops the push; `git push --no-verify` pushes anyway. An
-    /// existing hook is kept and runs first.
+    /// A regression stops the push, and so does a branch that can't be compared;
+    /// `git push --no-verify` pushes anyway. An existing hook is kept and runs
+    /// first.
     Install(HookArgs),
     /// Remove the hook and restore the previous one
     ///

@@ -7,6 +7,7 @@ use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::FAILURE;
 use cargo_cbdr::settings::values::{Allowed, Confidence, Time};
+use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 
 use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
@@ -98,7 +99,8 @@ pub(crate) struct SampleArgs {
 
     /// Allow changes up to this, for all metrics or for one [default: none, so
     /// no verdict]
-    #[arg(long, value_name = "[METRIC=]PERCENT", help_heading = DECIDING)]
+    // `auto` is no word for it here: samples have no repository to learn from.
+    #[arg(long, value_name = "[METRIC=]PERCENT", value_parser = StringValueParser::new().map(Written::<Allowed>::new), help_heading = DECIDING)]
     pub(crate) threshold: Vec<Written<Allowed>>,
 
     /// Decide with this confidence: 1 minus the probability of a wrong verdict;

@@ -98,8 +98,13 @@ fn uninstall() -> CommandResult {
     let (_, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let (hook_name, kept_name) = (text::path(&hook), text::path(&kept));
-    let ExistingHook::WithOurs { before, after } = ExistingHook::read(&hook)? else {
-        return Failure::refused(format!("{hook_name} is not a hook that `cargo cbdr` installed"));
+    let (before, after) = match ExistingHook::read(&hook)? {
+        ExistingHook::WithOurs { before, after } => (before, after),
+        ExistingHook::None => return Failure::refused(format!("there is no hook {hook_name}")),
+        ExistingHook::Other => {
+            let what = format!("{hook_name} is not a hook that `cargo cbdr` installed");
+            return Failure::refused(what);
+        }
     };
     let rest = [before, after].concat();
     let is_all_ours = rest.strip_prefix(SHELL.as_bytes()).unwrap_or(&rest).trim_ascii().is_empty();

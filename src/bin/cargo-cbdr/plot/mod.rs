@@ -43,7 +43,10 @@ fn histogram(recording: &Recording, metric: &Metric, width: usize) -> String {
         return out + "  no run has a value\n";
     };
     let axis = Axis::new(&metric.unit, bins.edge(0), bins.edge(bins.len()), bins.width);
-    let edges: Vec<String> = (0..bins.len()).map(|bin| axis.label(bins.edge(bin))).collect();
+    // A bin alone is around a single value, which is what it is called by.
+    let within = if bins.len() == 1 { 0.5 * bins.width } else { 0.0 };
+    let edge = |bin| axis.label(bins.edge(bin) + within);
+    let edges: Vec<String> = (0..bins.len()).map(edge).collect();
     let margin = edges.iter().map(|edge| width::columns(edge)).max().unwrap_or(0) + 2;
     let columns = width.saturating_sub(margin) / order.len();
     let (together, columns) = match columns > NARROW + 1 {
@@ -137,6 +140,15 @@ mod tests {
         assert_eq!(lines[0], "wall_time");
         assert!(lines[1].contains("base (60)") && lines[1].contains("head (60)"), "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn equal_values_are_drawn_beside_their_own() {
+        let mut recording = Recording::new(None, Units::new());
+        let rows = "benchmark,switches,wall_time\nbase,1,0.002\nhead,1,0.002\n";
+        recording.read(&mut rows.as_bytes(), "it").unwrap();
+        let text = width::plain(&histograms(&recording, recording.metrics(), 80));
+        assert!(text.contains("\n1.00  █") && text.contains("\n2.00 ms  █"), "{text}");
     }
 
     #[test]

@@ -59,9 +59,12 @@ pub(crate) fn tried(step: &BisectStep) -> String {
     if let Some(measured) = &step.measured {
         let change = measured.change.map_or("?".to_owned(), text::percent);
         let interval = text::bounds(measured.lower, measured.upper);
-        let pairs = text::count(measured.pairs, "pair");
+        let of = match measured.layouts {
+            Some(over) => text::layouts(over.number, over.placing),
+            None => text::count(measured.pairs, "pair"),
+        };
         let time = text::seconds(measured.seconds);
-        tried += &format!(", {change} {interval}, {pairs}, {time}");
+        tried += &format!(", {change} {interval}, {of}, {time}");
     }
     if let Some(why) = &step.why {
         tried += &format!(": {why}");
@@ -71,25 +74,20 @@ pub(crate) fn tried(step: &BisectStep) -> String {
 
 fn effort(report: &BisectReport) -> String {
     let with = |outcome| report.steps.iter().filter(|step| step.outcome == outcome).count();
-    let comparisons = report.steps.iter().filter(|step| step.measured.is_some()).count();
-    let mut effort = format!(
-        "{} tried, {}, {}",
-        text::count(report.steps.len() as u64, "commit"),
-        text::count(comparisons as u64, "comparison"),
-        text::count(runs(report), "measured run"),
-    );
-    for (skipped, what) in [
-        (with(StepOutcome::Inconclusive), "inconclusive"),
-        (with(StepOutcome::Unusable), "that could not be built or run"),
-    ] {
-        if skipped > 0 {
-            effort += &format!(", {skipped} {what}");
-        }
+    let skipped = [
+        (with(StepOutcome::Inconclusive), "stayed inconclusive"),
+        (with(StepOutcome::Unusable), "could not be built or run"),
+    ];
+    let skipped = skipped.iter().filter(|(number, _)| *number > 0);
+    let skipped: Vec<String> = skipped.map(|(number, what)| format!("{number} {what}")).collect();
+    let tried = format!("{} tried", text::count(report.steps.len() as u64, "commit"));
+    match skipped.as_slice() {
+        [] => tried + ".",
+        some => format!("{tried}, of which {}.", some.join(" and ")),
     }
-    effort + "."
 }
 
-/// How many runs were measured.
+/// The runs of all pairs. Those over layouts are not among them.
 fn runs(report: &BisectReport) -> u64 {
     let measured = report.steps.iter().filter_map(|step| step.measured.as_ref());
     measured.map(|measured| 2 * measured.pairs).sum()
@@ -110,4 +108,24 @@ pub(crate) fn json(report: &BisectReport) -> Value {
         "runs": runs(report),
         "steps": report.steps,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_names_what_its_change_is_from() {
+        let step = |layouts: Value| {
+            let mut measured = json!({
+                "level": 0.01, "change": 0.07, "lower": 0.02, "upper": 0.1, "pairs": 18, "seconds": 2.0
+            });
+            measured["layouts"] = layouts;
+            let step = json!({"commit": "c", "outcome": "bad", "why": null, "measured": measured});
+            tried(&serde_json::from_value(step).unwrap())
+        };
+        assert_eq!(step(Value::Null), "bad, +7.00% [+2.00%, +10.0%], 18 pairs, 2.0s");
+        let over = step(json!({"number": 20, "placing": "linked"}));
+        assert_eq!(over, "bad, +7.00% [+2.00%, +10.0%], 20 layouts, 2.0s");
+    }
 }
