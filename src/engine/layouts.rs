@@ -9,8 +9,8 @@
 
 use super::plan::{Plan, PlannedBenchmark};
 use crate::model::{
-    BenchmarkId, Gate, Metric, MetricId, MetricResult, OverLayouts, PairsResult, Placing, Row,
-    Side, Verdict,
+    BenchmarkId, Better, Gate, Metric, MetricId, MetricResult, OverLayouts, PairsResult, Placing,
+    Row, Side, Verdict,
 };
 use crate::stats::empirical::{median_of, typical_deviation};
 use crate::stats::estimator::Running;
@@ -232,8 +232,13 @@ pub(crate) fn median_rows(rows: &[Row], benchmark: BenchmarkId, first: Side) -> 
         .collect()
 }
 
+/// A program that takes longer than the base by more than this, as a fraction, is not merely placed
+/// elsewhere: the most that `docs/data/layouts.md` has of placement alone is 0.52.
+const BEYOND_PLACEMENT: f64 = 1.0;
+
 /// The result over layouts, whose verdict counts, with that of the executables as built beside
-/// it. Without any layout, the estimates are those of the pairs.
+/// it. Without any layout, the estimates are those of the pairs. Where there was no time for a
+/// verdict over layouts, a regression as built is one if placement can't be the reason.
 pub(crate) fn combined(
     as_built: &MetricResult,
     over: &MetricResult,
@@ -241,6 +246,14 @@ pub(crate) fn combined(
     aligned: bool,
 ) -> MetricResult {
     let open = Verdict::Inconclusive;
+    let is_beyond = as_built.better == Better::Lower
+        && as_built.summary.lower.is_some_and(|lower| lower >= BEYOND_PLACEMENT);
+    if is_beyond
+        && as_built.verdict == Some(Verdict::Regression)
+        && over.verdict.is_none_or(|verdict| verdict == open)
+    {
+        return as_built.clone();
+    }
     let (summary, verdict) = (as_built.summary, as_built.verdict.unwrap_or(open));
     let number = over.summary.pairs;
     let decided = if number > 0 { over } else { as_built };
@@ -394,5 +407,16 @@ mod tests {
                 assert_eq!(verdict(built, over), over);
             }
         }
+        // What takes more than twice as long is not placement.
+        let combined_of = |lower, built, over| {
+            let mut built = result(12, 3.0, built);
+            built.summary.lower = Some(lower);
+            let both = combined(&built, &result(2, 2.9, over), Placing::Linked, true);
+            (both.verdict.unwrap(), both.summary.change == built.summary.change)
+        };
+        assert_eq!(combined_of(1.0, bad, open), (bad, true));
+        assert_eq!(combined_of(0.99, bad, open), (open, false));
+        assert_eq!(combined_of(1.0, bad, good), (good, false));
+        assert_eq!(combined_of(1.0, open, open), (open, false));
     }
 }
