@@ -90,7 +90,7 @@ fn a_limit_that_is_too_short_says_what_is_needed() {
     let repo = branch_with("500_001");
     let call = repo.cbdr("compare main --time-limit 20ms --command").args(["sleep 0.01"]);
     let ran = call.run().code(101);
-    let ran = ran.says("error: 6 pairs, the minimum for a verdict, take about ");
+    let ran = ran.says("error: a verdict needs at least 6 pairs, which take about ");
     ran.says("longer than the time limit of 20ms").says("hint: allow `--time-limit ");
 }
 
@@ -188,7 +188,7 @@ fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
         repo.cbdr(&args).env("RUNS", &runs).run()
     };
     let ran = compare("--time-limit 200ms").code(101);
-    ran.says("the shortest of 30 benchmarks, the minimum for a verdict, take about");
+    ran.says("the shortest of 30 benchmarks, which take about");
     // The warm-up runs each of them on both sides.
     let again = std::fs::read_to_string(&runs).unwrap().lines().count() - 60;
     assert!(again < 30, "{again} of 60 further runs");

@@ -424,7 +424,7 @@ fn the_working_tree_is_measured_as_it_is_and_left_as_it_is() {
     assert_eq!(listing(&head), measured);
     assert_eq!(listing(&base), before);
     assert_eq!(state(), found);
-    let object = ran.says(") with the changes of the working tree with its merge-base").json();
+    let object = ran.says(" itself").says(") with the changes of the working tree with ").json();
     assert_eq!(object["head"]["commit"], json!(repo.head()));
     assert_eq!(object["head"]["dirty"], true);
     // Without a change there is nothing to measure.

@@ -66,8 +66,8 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_651),
-    ("engine", 2_554),
+    ("bin", 9_660),
+    ("engine", 2_563),
     ("error", 156),
     ("exec", 6_522),
     ("flows", 6_584),

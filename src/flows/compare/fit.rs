@@ -392,7 +392,7 @@ fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Fai
     let benchmarks = plan.benchmarks.iter().filter(|one| one.gates()).count();
     let needed = Duration::from_secs_f64(seconds);
     let what = format!(
-        "{least} pairs{}, the minimum for a verdict, take about {}, longer than the time limit of {}",
+        "a verdict needs at least {least} pairs{}, which take about {}, longer than the time limit of {}",
         shortest_of(benchmarks, shortest, together),
         time::estimate(needed),
         time::duration(plan.time_limit)

@@ -328,6 +328,9 @@ pub(crate) fn sides(sides: &Sides) -> String {
     let base = match sides.rule {
         BaseRule::Itself => return format!("{head} with itself, built twice"),
         BaseRule::Exact => revision(&sides.base),
+        BaseRule::MergeBase if sides.head.dirty && sides.head.commit == sides.base.commit => {
+            format!("{short} itself")
+        }
         BaseRule::MergeBase if name == short => format!("its ancestor {short}"),
         BaseRule::MergeBase => format!("its merge-base with {name} ({short})"),
         BaseRule::FirstParent => format!("the commit of {name} that it was merged onto ({short})"),
@@ -380,10 +383,8 @@ mod tests {
     #[test]
     fn a_commit_that_was_given_by_its_hash_is_named_once_and_short() {
         let [a, b] = ["a", "b"].map(|letter| letter.repeat(40));
-        let said = |base: &str, is_merge_base: bool| {
-            let revision = |rev: &str, commit: &str| serde_json::json!({"rev": rev, "commit": commit, "tree": "", "dirty": false});
-            let base = revision(base, &a);
-            let head = revision("feature", &"f".repeat(40));
+        let revision = |rev: &str, commit: &str, dirty: bool| serde_json::json!({"rev": rev, "commit": commit, "tree": "", "dirty": dirty});
+        let said = |base: serde_json::Value, head: serde_json::Value, is_merge_base: bool| {
             let all = serde_json::json!({"base": base, "head": head, "merge_base": is_merge_base});
             sides(&serde_json::from_value(all).unwrap())
         };
@@ -394,8 +395,14 @@ mod tests {
             ("aaaaaa", true, "with its ancestor aaaaaaaaaa"),
             (&b, true, "with its merge-base with bbbbbbbbbb (aaaaaaaaaa)"),
         ] {
-            assert_eq!(said(base, is_merge_base), format!("feature (ffffffffff) {expected}"));
+            let head = revision("feature", &"f".repeat(40), false);
+            let said = said(revision(base, &a, false), head, is_merge_base);
+            assert_eq!(said, format!("feature (ffffffffff) {expected}"));
         }
+        let said = said(revision("main", &a, false), revision("main", &a, true), true);
+        let expected =
+            "main (aaaaaaaaaa) with the changes of the working tree with aaaaaaaaaa itself";
+        assert_eq!(said, expected);
     }
 
     #[test]

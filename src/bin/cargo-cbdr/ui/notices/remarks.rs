@@ -56,13 +56,13 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             let why = match (layouts.number, verdict) {
                 (0, _) => {
                     "but the time limit was reached before other layouts of the code could be \
-                     sampled: it may be placement; a longer `--time-limit` would decide"
+                     sampled to rule out placement; a longer `--time-limit` would decide"
                 }
                 (_, Verdict::NoRegression) => {
                     "but not over other layouts of the code: placement, not your change"
                 }
                 _ => {
-                    "and undecided over other layouts of the code: it may be placement; more \
+                    "but too few other layouts of the code were sampled to rule out placement; more \
                      layouts would decide"
                 }
             };
