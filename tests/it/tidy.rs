@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_651),
+    ("bin", 9_677),
     ("engine", 2_554),
     ("error", 156),
     ("exec", 6_511),
     ("flows", 6_584),
     ("model", 1_878),
     ("samples", 2_024),
-    ("settings", 1_786),
+    ("settings", 1_796),
     ("stats", 2_310),
-    ("workspace", 10_665),
+    ("workspace", 10_673),
 ];
 
 fn root() -> PathBuf {
