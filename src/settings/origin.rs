@@ -20,6 +20,8 @@ pub enum Layer {
     Package,
     /// `[workspace.metadata.cbdr]`.
     Workspace,
+    /// What was in force when a pack was made, which keeps no layers.
+    Pack,
     /// No layer sets it.
     Default,
 }
@@ -87,6 +89,6 @@ pub struct ResolvedSetting {
     pub value: Value,
     /// Which layer sets it.
     pub layer: Layer,
-    /// Whose table that is; `None` for flags and defaults.
+    /// Whose table that is; `None` for flags, packs and defaults.
     pub side: Option<Side>,
 }

@@ -355,7 +355,7 @@ macro_rules! settings {
             }
 
             /// The defaults, by key.
-            fn defaults() -> BTreeMap<&'static str, String> {
+            pub(super) fn defaults() -> BTreeMap<&'static str, String> {
                 BTreeMap::from([$($(($key, $default.to_string()),)?)+])
             }
         }

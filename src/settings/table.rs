@@ -2,6 +2,17 @@
 //! `[package.metadata.cbdr]` (or `[workspace.metadata.cbdr]`) in `Cargo.toml`. Both
 //! make a [`Table`], so that the layers lie over each other with one rule.
 
+impl ResolvedSetting {
+    /// The same of a pack.
+    pub(crate) fn of_pack(mut self) -> Self {
+        let text = self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned);
+        if self.layer == Layer::Default && Table::defaults().get(&*self.key) != Some(&text) {
+            self.layer = Layer::Pack;
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests;
 

@@ -34,6 +34,7 @@ use crate::exec::program::{LinkedElsewhere, Program};
 use crate::exec::system::{Place, digest_of, permissions};
 use crate::model::{LearntThreshold, Notice, Pair, ShardBy, Side, Sides};
 use crate::settings::options::{self, Benchmark};
+use crate::settings::origin::ResolvedSetting;
 use crate::settings::policy::Settings;
 use crate::settings::table::Table;
 
@@ -250,13 +251,18 @@ impl Pack {
         let entries = archive.entries().map_err(|error| damaged(file).caused_by(error));
         let pack = Pack::read(file, &mut entries?)?;
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
+        let packed = |settings: Vec<ResolvedSetting>| -> Vec<ResolvedSetting> {
+            settings.into_iter().map(ResolvedSetting::of_pack).collect()
+        };
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
             let is_new = is_new.then(|| "it is not on the base".to_owned());
-            PreviewedBenchmark::new(&one.benchmark, Pair::default(), is_new)
+            let of = PreviewedBenchmark::new(&one.benchmark, Pair::default(), is_new);
+            PreviewedBenchmark { settings: packed(of.settings), ..of }
         };
         let by_benchmarks = settings.policy.shard_by == ShardBy::Benchmarks;
         let About { sides, toolchain, removed, costs, .. } = pack.about;
+        let preview = Preview::new(sides, &settings, request.policy_from);
         Ok(Preview {
             toolchain,
             target: Some(pack.machine),
@@ -265,7 +271,8 @@ impl Pack {
             removed,
             costs: by_benchmarks.then_some(costs),
             notices: pack.notices,
-            ..Preview::new(sides, &settings, request.policy_from)
+            settings: packed(preview.settings),
+            ..preview
         })
     }
 

@@ -400,6 +400,8 @@ fn the_page_draws_the_series_and_its_marks_and_no_script_of_others_runs() {
     let red = |page: &str| page.matches("stroke=\"#B92C3E\"").count();
     let before = page();
     assert_eq!(before.matches("<circle").count(), 20, "{before}");
+    // Not the commit before them, which has no result.
+    assert!(before.contains(&format!("20 commits, {} to", &commits[0][..10])), "{before}");
     let why = "<script>alert(1)</script>";
     let args = ["history", "annotate", &commits[15], "--change", why];
     Cbdr::new(repo.path(), &repo.cache()).args(args).run().code(0);
@@ -534,12 +536,12 @@ fn two_clones_push_to_one_remote_and_both_have_all_lines() {
     let run = |folder: &Path, args: &str| {
         Cbdr::new(folder, &repo.cache()).args(args.split(' ')).run().code(0)
     };
-    run(&one, "history pull").says("Pulled origin; 0 new lines");
-    run(&one, "history push").says("Pushed origin, which already had all of them");
+    run(&one, "history pull").says("Pulled notes from origin; 0 new lines");
+    run(&one, "history push").says("Pushed notes to origin, which already had all of them");
     annotate(&repo, &one, "first");
-    run(&one, "history push").says("Pushed origin; 0 new lines from there");
+    run(&one, "history push").says("Pushed notes to origin; 0 new lines from there");
     annotate(&repo, &two, "second");
-    run(&two, "history push").says("Pushed origin; 1 new line from there");
+    run(&two, "history push").says("Pushed notes to origin; 1 new line from there");
     run(&one, "history pull").says("1 new line");
     run(&one, "history pull").says("0 new lines");
     let show = |folder: &Path| git(folder, &["notes", "--ref", "cbdr", "show", "HEAD"]);
@@ -552,7 +554,7 @@ fn two_clones_push_to_one_remote_and_both_have_all_lines() {
     run(&two, "history push");
     run(&one, "history pull");
     let again = Cbdr::new(&one, &repo.cache()).args(["history", "annotate", "HEAD", "--remove"]);
-    again.run().code(0).says("1 annotation removed");
+    again.run().code(0).says("Removed 1 annotation of");
     // Nothing of the exchange is left.
     let refs = git(&one, &["for-each-ref", "--format=%(refname)", "refs/cbdr"]);
     assert_eq!(refs, "");

@@ -419,7 +419,7 @@ fn a_hint_is_a_command_that_may_be_pasted() {
         {
             let said = call.run().code(101).stderr;
             let hint = said.split("hint: run ").nth(1).unwrap();
-            let command = hint.split(" (or add `--fetch`)").next().unwrap().trim();
+            let command = hint.split(" (or `compare --fetch`)").next().unwrap().trim();
             let command = command.strip_prefix('`').unwrap().strip_suffix('`').unwrap();
             let words = shlex::split(command).unwrap();
             assert_eq!(words, ["git", "fetch", "origin", name], "{said}");

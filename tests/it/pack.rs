@@ -109,7 +109,7 @@ fn a_slowdown_is_found_without_the_repository_rust_git_and_a_linker() {
     let repo = repo();
     let here =
         repo.cbdr("compare main --harness json --seed 5 --format json").run().code(100).json();
-    let pack = packed(&repo, "--harness json");
+    let pack = packed(&repo, "--harness json --time-limit 4m");
     let secret: Vec<String> = "of another".bytes().map(|byte| byte.to_string()).collect();
     assert!(!about(&pack).to_string().contains(&secret.join(",")), "a variable of the user");
     forget(&repo);
@@ -132,6 +132,13 @@ fn a_slowdown_is_found_without_the_repository_rust_git_and_a_linker() {
         let ran = measured(&repo, &format!("--max-pairs 3 {preview}"));
         ran.code(2).says("no verdict is possible with fewer than 6 pairs");
     }
+    let settings = measured(&repo, "--dry-run --format json").code(0).json()["settings"].clone();
+    let from = |key: &str| (settings[key]["value"].clone(), settings[key]["from"].clone());
+    assert_eq!(from("time-limit"), (json!("4m"), json!("pack")));
+    assert_eq!(from("confidence"), (json!("95%"), json!("default")));
+    let preview = measured(&repo, "--dry-run --shard 1/2").code(0).stdout;
+    assert!(preview.contains("the machines divide the pairs"), "{preview}");
+    assert!(!preview.contains("the times below"), "{preview}");
     // Several machines, as without a pack.
     for shard in 1..=2 {
         let args = format!("--shard {shard}/2 --max-pairs 12 --samples ../s/{shard}.csv");

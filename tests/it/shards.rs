@@ -84,7 +84,8 @@ fn several_machines_come_to_one_verdict() {
     let files = "1.csv 2.csv 3.csv";
     let human = machines.combine(files, "").code(100).stdout;
     assert!(
-        human.contains("work/feature against work/origin/main: 27 pairs")
+        human.contains("work/feature against work/origin/main: ")
+            && human.contains("27 pairs; medians")
             && human.starts_with("REGRESSION: work is "),
         "{human}"
     );

@@ -542,7 +542,7 @@ fn names_that_lead_nowhere_are_errors() {
     ran.says("hint: did you mean `main`?");
     git(repo.path(), &["remote", "add", "origin", "/nowhere"]);
     chosen(&repo, "mian").run().code(101).says(
-        "hint: did you mean `main`? Or run `git fetch origin mian` (or add `--fetch`) if the \
+        "hint: did you mean `main`? Or run `git fetch origin mian` (or `compare --fetch`) if the \
          remote has it",
     );
     let ran = chosen(&repo, "").env("GITHUB_BASE_REF", "gone").run().code(101);

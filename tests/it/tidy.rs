@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_660),
+    ("bin", 9_680),
     ("engine", 2_563),
     ("error", 156),
     ("exec", 6_522),
     ("flows", 6_584),
     ("model", 1_881),
     ("samples", 2_024),
-    ("settings", 1_790),
+    ("settings", 1_800),
     ("stats", 2_310),
-    ("workspace", 10_677),
+    ("workspace", 10_685),
 ];
 
 fn root() -> PathBuf {

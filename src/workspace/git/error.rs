@@ -122,8 +122,10 @@ impl Absence {
         };
         let Some((remote, branch)) = remote else { return known };
         let (remote, branch) = (quoted(remote), quoted(branch));
-        let fetch =
-            format!("run `git fetch {remote} {branch}` (or add `--fetch`) if the remote has it");
+        // Not every command that takes a revision has the flag.
+        let fetch = format!(
+            "run `git fetch {remote} {branch}` (or `compare --fetch`) if the remote has it"
+        );
         match similar {
             _ if is_usual => format!("{known}; or {fetch}"),
             Some(_) => format!("{known} Or {fetch}"),

@@ -99,14 +99,18 @@ fn list(args: &cli::List, context: Context<'_>) -> CommandResult {
 
 fn annotate(args: &cli::Annotate) -> CommandResult {
     let request = request(Table::default())?;
-    let (commit, what) = match &args.change {
-        Some(why) => (history::annotate(&request, &args.rev, why)?, why.trim().to_owned()),
+    let (verb, what) = match &args.change {
+        Some(why) => {
+            let commit = history::annotate(&request, &args.rev, why)?;
+            ("Annotated", format!("{}: {}", abbreviated(&commit), why.trim()))
+        }
         None => {
             let (commit, count) = history::remove_annotations(&request, &args.rev)?;
-            (commit, format!("{} removed", text::count(count as u64, "annotation")))
+            let count = text::count(count as u64, "annotation");
+            ("Removed", format!("{count} of {}", abbreviated(&commit)))
         }
     };
-    Ui::new().status("Annotated", &format!("{}: {what}", abbreviated(&commit)));
+    Ui::new().status(verb, &what);
     Ok(ExitKind::Success)
 }
 
@@ -120,20 +124,20 @@ fn export(args: &cli::Export) -> CommandResult {
 fn push(args: &cli::Sync, context: Context<'_>) -> CommandResult {
     let pushed = sync::push(&request(Table::default())?, &args.remote, context)?;
     let had_all = if pushed.is_pushed { "" } else { ", which already had all of them" };
-    print_merged("Pushed", &format!("{}{had_all}", args.remote), pushed.merged);
+    print_merged("Pushed", &format!("notes to {}{had_all}", args.remote), pushed.merged);
     Ok(ExitKind::Success)
 }
 
 fn pull(args: &cli::Sync, context: Context<'_>) -> CommandResult {
     let merged = sync::pull(&request(Table::default())?, &args.remote, context)?;
-    print_merged("Pulled", &args.remote, merged);
+    print_merged("Pulled", &format!("notes from {}", args.remote), merged);
     Ok(ExitKind::Success)
 }
 
-fn print_merged(verb: &str, remote: &str, merged: Merged) {
+fn print_merged(verb: &str, what: &str, merged: Merged) {
     let mut ui = Ui::new();
     let lines = text::count(merged.lines as u64, "new line");
-    ui.status(verb, &format!("{remote}; {lines} from there"));
+    ui.status(verb, &format!("{what}; {lines} from there"));
     if merged.skipped > 0 {
         let notes = text::count(merged.skipped as u64, "note");
         ui.warn(&format!("{notes} too large to be merged, left as they were"));

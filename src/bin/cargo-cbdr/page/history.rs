@@ -18,15 +18,16 @@ use crate::render::history::{heading, signed};
 use crate::ui::text;
 
 pub(crate) fn page(listing: &Listing) -> String {
-    let count = text::count(listing.commits.len() as u64, "commit");
-    let ends = [listing.commits.first(), listing.commits.last()];
+    let from = first(listing);
+    let count = text::count((listing.commits.len() - from) as u64, "commit");
+    let ends = [listing.commits.get(from), listing.commits.last()];
     let [first, last] = ends.map(|commit| commit.map_or("", |commit| abbreviated(&commit.id)));
     let body = html! {
         header.plain {
             h1 { "History" }
             p.reason { (count) ", " (first) " to " (last) }
         }
-        @for listed in &listing.series { (series(listed, &listing.commits)) }
+        @for listed in &listing.series { (series(listed, &listing.commits, from)) }
         p.small {
             "Line and band: the mean of the last 100 commits with a result, and " (THRESHOLD)
             " standard deviations on both sides of it; at the right, the range expected for the \
@@ -38,9 +39,19 @@ pub(crate) fn page(listing: &Listing) -> String {
     document("cargo cbdr: history", &body)
 }
 
-fn series(listed: &ListedSeries, commits: &[Commit]) -> Markup {
+/// The first commit with anything to show. Most histories are older than their results.
+fn first(listing: &Listing) -> usize {
+    let of = |listed: &ListedSeries| {
+        let values = listed.values.iter().map(|value| value.commit);
+        let failures = listed.failures.iter().map(|(commit, _)| *commit);
+        values.chain(failures).chain(listed.changes.iter().map(|(commit, _)| *commit)).min()
+    };
+    listing.series.iter().filter_map(of).min().unwrap_or(0)
+}
+
+fn series(listed: &ListedSeries, commits: &[Commit], from: usize) -> Markup {
     let [name, about] = heading(&listed.key);
-    let drawing = drawing(listed, commits);
+    let drawing = drawing(listed, commits, from);
     html! {
         section {
             h2 { (sentence(&name)) " " small { (line(&listed.metric.name)) } }
@@ -106,7 +117,8 @@ fn range(listed: &ListedSeries, expected: &[Expected]) -> (f64, f64) {
     (from - room, to + room)
 }
 
-fn drawing(listed: &ListedSeries, commits: &[Commit]) -> String {
+/// `from` is the first commit that is drawn.
+fn drawing(listed: &ListedSeries, commits: &[Commit], from: usize) -> String {
     let expected = expected(listed, commits.len());
     let range = range(listed, &expected);
     let axis = Axis::new(&listed.metric.unit, range.0, range.1, chart::step(range));
@@ -116,7 +128,7 @@ fn drawing(listed: &ListedSeries, commits: &[Commit]) -> String {
         commit.map_or(String::new(), |commit| commit.id.chars().take(7).collect())
     };
     let frame = ChartFrame {
-        x: (-0.7, commits.len() as f64 + 0.7),
+        x: (from as f64 - 0.7, commits.len() as f64 + 0.7),
         y: range,
         x_label: &label,
         y_label: &|y| axis.number(y),

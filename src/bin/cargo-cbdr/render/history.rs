@@ -107,7 +107,10 @@ pub(crate) fn check(report: &CheckReport) -> String {
                 BaselineRule::Named => "as requested",
             };
             let commit = abbreviated(commit);
-            paragraph(&format!("  Compared with {window} up to {commit}, {why}."), 2)
+            paragraph(
+                &format!("  Compared with the results of the {window} up to {commit}, {why}."),
+                2,
+            )
         }
     };
     let style = verdict_style(report.verdict);

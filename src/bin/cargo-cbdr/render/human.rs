@@ -115,7 +115,13 @@ fn table(all: &Readable<'_>, benchmark: &BenchmarkResult) -> String {
         Some(Pair { base, head }) => format!("{} against {}", line(head), line(base)),
         None => line(&benchmark.name),
     };
-    let pairs = text::count(benchmark.pairs, "pair");
+    let mut pairs = text::count(benchmark.pairs, "pair");
+    // Those of several machines are read up to the verdict, like those of a file.
+    let is_of_pairs = |row: &&&ResultRow<'_>| row.metric.gates && row.metric.layouts.is_none();
+    let used = rows.iter().filter(is_of_pairs).map(|row| row.metric.summary.pairs).max();
+    if let Some(used) = used.filter(|used| (1..benchmark.pairs).contains(used)) {
+        pairs = format!("{used} of {pairs}");
+    }
     let subject = if benchmark.pairs > 0 { format!("{subject}: {pairs}") } else { subject };
     let title = title(vec![subject, format!("{}s", all.estimate)], &limits);
     let has_layouts = readable::has_layouts(&rows);

@@ -20,9 +20,11 @@ pub(crate) fn report(preview: &Preview, shard: Option<Shard>) -> String {
         out += &paragraph(&format!("The head's compiler is {}.", line(toolchain)), 2);
     }
     let shards = preview.shards(shard.map_or(1, |shard| shard.of));
+    if !preview.benchmarks.is_empty() {
+        out += &paragraph(&duration(preview, shards.is_some()), 2);
+    }
     let mut tables: Vec<TextTable> = shards.map(|shards| machines(&shards)).into_iter().collect();
     if !preview.benchmarks.is_empty() {
-        out += &paragraph(&duration(preview), 2);
         tables.extend([benchmarks(preview), gates(preview)]);
     }
     for table in tables.iter().chain([&settings(preview)]) {
@@ -36,10 +38,14 @@ pub(crate) fn report(preview: &Preview, shard: Option<Shard>) -> String {
 }
 
 /// How long it takes.
-fn duration(preview: &Preview) -> String {
+fn duration(preview: &Preview, has_times: bool) -> String {
     let limit = text::seconds(preview.time_limit.as_secs_f64());
-    let known = match preview.costs {
-        Some(_) => "the times below are the least, on a machine as fast as the one that packed",
+    // Only a pack knows its folder.
+    let known = match preview.folder {
+        Some(_) if has_times => {
+            "the times below are the least, on a machine as fast as the one that packed"
+        }
+        Some(_) => "the machines divide the pairs, and each measures all benchmarks",
         None => {
             "how long verdicts take is not known before the benchmarks have run: \
              `cargo cbdr pack FILE` runs them, and `compare --packed FILE --dry-run` shows it"
@@ -128,7 +134,7 @@ fn settings(preview: &Preview) -> TextTable {
 
 fn origin(setting: &ResolvedSetting) -> String {
     match (setting.layer, setting.side) {
-        (layer @ (Layer::Flag | Layer::Default), _) => layer.to_string(),
+        (layer @ (Layer::Flag | Layer::Pack | Layer::Default), _) => layer.to_string(),
         (layer, None) => format!("{layer}'s table"),
         (layer, Some(side)) => format!("{layer}'s table, {side}"),
     }
