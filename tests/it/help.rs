@@ -35,6 +35,13 @@ fn help_is_short_and_long_under_headings_and_works_through_cargo() {
 }
 
 #[test]
+fn record_names_the_metric_that_criterion_is_checked_by() {
+    let help = cbdr(&["history", "record", "--help"]).code(0).stdout;
+    let words: Vec<&str> = help.split_whitespace().collect();
+    assert!(words.join(" ").contains("with criterion and divan, median_time"), "{help}");
+}
+
+#[test]
 fn there_is_a_manual_page_of_the_whole_and_of_each_subcommand() {
     let whole = cbdr(&["man"]).code(0).stdout;
     assert!(whole.contains(".TH cargo-cbdr 1") && whole.contains("cargo\\-cbdr\\-compare(1)"));

@@ -316,8 +316,9 @@ fn a_dirty_tree_is_a_warning_and_is_not_measured() {
     repo.write("folder/new", "new");
     std::fs::remove_file(repo.path().join("third")).unwrap();
     let ran = chosen(&repo, "main").run().code(0);
-    let ran =
-        ran.says("warning: the changes of 3 files in the working tree are not measured (`--dirty`");
+    let ran = ran.says(
+        "warning: the changes of 3 files in the working tree are not measured (`compare --dirty`",
+    );
     let object = ran.json();
     assert_sides(&object, ("main", &first), ("feature", &head));
     assert_eq!(object["head"]["tree"], json!(repo.git(&["rev-parse", "HEAD^{tree}"])));

@@ -57,7 +57,8 @@ pub(crate) struct RecordArgs {
           value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = STOPPING)]
     pub(crate) runs: u32,
 
-    /// Let `check` decide by these metrics [default: wall_time]
+    /// Let `check` decide by these metrics [default: wall_time; with criterion
+    /// and divan, median_time]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = DECIDING)]
     pub(crate) metric: Option<Vec<String>>,
 

@@ -20,7 +20,8 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
     let (is, it, its) = (of.or("is", "are"), of.or("it", "them"), of.its());
     match notice {
         Notice::DirtyTree { files } => format!(
-            "the changes of {} in the working tree are not measured (`--dirty` measures them)",
+            "the changes of {} in the working tree are not measured (`compare --dirty` measures \
+             them)",
             count(*files as u64, "file")
         ),
         Notice::NothingToCompare { base, is_named } => {
