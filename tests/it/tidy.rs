@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_554),
     ("error", 156),
     ("exec", 6_511),
-    ("flows", 6_580),
+    ("flows", 6_581),
     ("model", 1_878),
     ("samples", 2_024),
     ("settings", 1_786),
