@@ -110,10 +110,12 @@ fn sort_by_relevance(changed: &mut [ChangedFunction]) {
 }
 
 /// Whether a function's name contains one of these crates; names of generic functions also
-/// contain those of their type arguments. `None` for functions of other languages.
+/// contain those of their type arguments. `None` for functions of other languages, besides the `main`
+/// that rustc generates.
 fn names_any(function: &str, crates: &BTreeSet<String>) -> Option<bool> {
-    let words = function.split(|c: char| !c.is_alphanumeric() && c != '_');
-    function.contains("::").then(|| words.into_iter().any(|word| crates.contains(word)))
+    let mut words = function.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let is_rust = function == "main" || function.contains("::");
+    is_rust.then(|| words.any(|word| crates.contains(word)))
 }
 
 #[cfg(test)]
@@ -148,5 +150,6 @@ mod tests {
         assert_eq!(edited("criterion::Bencher::iter::<hex::Bytes>"), Some(true));
         assert_eq!(edited("rustc_hex::encode"), Some(false));
         assert_eq!(edited("memcpy"), None);
+        assert_eq!(edited("main"), Some(false));
     }
 }
