@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_563),
     ("error", 156),
     ("exec", 6_522),
-    ("flows", 6_585),
+    ("flows", 6_586),
     ("model", 1_881),
     ("samples", 2_024),
     ("settings", 1_800),

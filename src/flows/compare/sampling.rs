@@ -180,12 +180,8 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     let as_built = stages.as_built();
     if sampled.verdict() == Verdict::Inconclusive {
         unlikely(stages, sampled).into_iter().for_each(|notice| session.reporter.record(notice));
-        let after = Duration::from_secs_f64(sampled.elapsed);
-        let is_early = sampled.stopped_by == StoppedBy::TimeLimit && after < plan.time_limit;
-        if stages.has_given_up() && is_early {
-            session.reporter.notice(Notice::GaveUp { after, limit: plan.time_limit });
-        }
     }
+    gave_up(plan, stages, sampled).into_iter().for_each(|notice| session.reporter.notice(notice));
     if let Some(layouts) = plan.most_layouts
         && stages.tests().iter().any(|test| test.stopped_by() == StoppedBy::MaxPairs)
     {
@@ -207,6 +203,13 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
         let (benchmark, processes) = (program.name(), program.execution.left_behind);
         session.reporter.notice(Notice::LeftBehind { benchmark, processes });
     }
+}
+
+/// That sampling ended early, whatever the verdict about the other benchmarks is.
+fn gave_up(plan: &Plan, stages: &Stages, sampled: &Sampled) -> Option<Notice> {
+    let (after, limit) = (Duration::from_secs_f64(sampled.elapsed), plan.time_limit);
+    let is_early = sampled.stopped_by == StoppedBy::TimeLimit && after < limit;
+    (is_early && stages.has_given_up()).then_some(Notice::GaveUp { after, limit })
 }
 
 /// The verdict that was called unlikely. Forecasts are rough: one that did not come true is dropped.

@@ -111,3 +111,23 @@ fn a_verdict_is_called_unlikely_at_the_end_only_if_it_did_not_come() {
         assert_eq!(unlikely(&stages, &sampled).is_some(), is_noted);
     }
 }
+
+#[test]
+fn an_early_end_is_noted_beside_a_regression_too() {
+    for (at_threshold, gives_up) in [(true, true), (true, false), (false, true)] {
+        let plan = Plan { gives_up, layouts: Layouts::Off, ..plan(2, Estimator::Robust) };
+        let mut stages = Stages::new(plan.clone(), vec![false; 2], |_| true, 0.0);
+        let (now, mut noise) = (Cell::new(0.0), TestNoise::seeded(3));
+        let mut measure = |_: &mut Stages, _, turn: &Turn, _: &mut dyn Reporter| {
+            now.set(now.get() + 0.5);
+            let change = if turn.group == 1 && at_threshold { 1.02 } else { 1.5 };
+            Ok(rows(turn, change * (0.05 * noise.normal()).exp()))
+        };
+        let reporter = &mut Recorder::new(|_: Event<'_>| {});
+        let stopped_by = run(&mut stages, &|| now.get(), reporter, &mut measure).unwrap();
+        let sampled = stages.as_built().finish(stopped_by);
+        assert_eq!(sampled.verdict(), Verdict::Regression);
+        let is_early = at_threshold && gives_up;
+        assert_eq!(gave_up(&plan, &stages, &sampled).is_some(), is_early);
+    }
+}
