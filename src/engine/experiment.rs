@@ -328,6 +328,11 @@ impl Experiment {
         &self.suite
     }
 
+    /// The minimum number of pairs for a verdict of each test of a group.
+    pub(super) fn least(&self, group: usize) -> u64 {
+        self.groups[group].least
+    }
+
     /// How long the minimum number of pairs of all open groups takes, seconds, whether they have it
     /// or not.
     pub(crate) fn least_time(&self) -> f64 {
@@ -358,21 +363,30 @@ impl Experiment {
         self.groups.iter().any(|group| group.pairs > 0)
     }
 
-    /// The gating benchmarks with too few pairs for any verdict.
+    /// The undecided benchmarks with too few pairs for any verdict.
     pub(crate) fn below_minimum_pairs(&self) -> Vec<&str> {
-        let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
-        let few = few.filter(|(_, group)| group.is_open && self.plan.decides);
-        let benchmarks = few.flat_map(|(number, _)| self.of_group(number));
-        let open = benchmarks.filter(|benchmark| benchmark.is_open());
-        open.map(|benchmark| benchmark.name.as_str()).collect()
+        self.too_few_pairs().filter(|one| one.is_open()).map(|one| one.name.as_str()).collect()
     }
 
-    /// What would decide the undecided verdicts, if there are any.
-    pub(crate) fn advice(&self) -> Option<Advice> {
+    /// Whether this benchmark has too few pairs for any verdict.
+    pub(super) fn has_too_few_pairs(&self, benchmark: &str) -> bool {
+        self.too_few_pairs().any(|one| one.name == benchmark)
+    }
+
+    fn too_few_pairs(&self) -> impl Iterator<Item = &BenchmarkState> {
+        let few = self.groups.iter().enumerate().filter(|(_, group)| group.pairs < group.least);
+        let few = few.filter(|_| self.plan.decides);
+        few.flat_map(|(number, _)| self.of_group(number))
+    }
+
+    /// What would decide the undecided verdicts, if there are any: those for whose benchmark and
+    /// metric there is none elsewhere, either.
+    pub(crate) fn advice(&self, is_open: impl Fn(&str, &str) -> bool) -> Option<Advice> {
         let mut open = Vec::new();
         for (number, state) in self.groups.iter().enumerate() {
-            for BenchmarkState { tests, .. } in self.of_group(number) {
+            for BenchmarkState { name, tests, .. } in self.of_group(number) {
                 let undecided = tests.iter().filter(|(_, test)| test.is_undecided());
+                let undecided = undecided.filter(|(_, test)| is_open(name, &test.metric().name));
                 open.extend(undecided.map(|(_, test)| OpenTest {
                     test,
                     others: tests,

@@ -364,10 +364,16 @@ impl Stages {
                     least = most.max(least);
                 }
             }
-            let runs = first_runs(self.plan.most_layouts, self.link(program), pairs);
-            least as f64 * f64::from(runs) * pairs + self.linking(program, least)
+            self.seconds_over_layouts(program, pairs, least)
         };
         MARGIN * (0..self.links.len()).map(of_program).sum::<f64>()
+    }
+
+    /// How long so many units of a program take, seconds, if one pair of each of their benchmarks
+    /// takes `pairs` seconds.
+    fn seconds_over_layouts(&self, program: usize, pairs: f64, units: u64) -> f64 {
+        let runs = first_runs(self.plan.most_layouts, self.link(program), pairs);
+        units as f64 * f64::from(runs) * pairs + self.linking(program, units)
     }
 
     /// How long linking both sides of a program takes, seconds.
@@ -404,7 +410,7 @@ impl Stages {
             Stage::AsBuilt => {
                 self.as_built.push(turn, rows, now);
                 if self.plan.layouts == Layouts::Auto && self.can_be_placed[turn.group] {
-                    self.raise();
+                    self.raise(turn.group, now);
                     let mut again = self.as_built.suite_found.clone();
                     again.retain(|number| self.tests_suite_again(*number));
                     self.suite_waiting.extend(again);
@@ -425,15 +431,42 @@ impl Stages {
     }
 
     /// Adds the alarms of the latest pair as built to those that wait.
-    fn raise(&mut self) {
+    fn raise(&mut self, measured: usize, now: f64) {
         let depends_on_layout = self.depends_on_layout;
+        let is_last_chance = self.has_time_only_over_layouts(measured, now);
         // More pairs as built would only tell the layout of this one executable.
-        self.as_built
-            .set_aside(&|test, least| depends_on_layout(test.metric()) && test.looks_slower(least));
+        self.as_built.set_aside(&|test, least| {
+            depends_on_layout(test.metric()) && (is_last_chance || test.looks_slower(least))
+        });
         let raised = self.as_built.just_raised();
         let raised = raised.filter(|(_, test, _)| depends_on_layout(test.metric()));
         self.waiting.extend(raised.map(|raised| alarm(&self.plan, raised)));
         self.sort();
+    }
+
+    /// Whether there is time for a verdict over layouts about what was just measured, but for none
+    /// that begins with pairs as built, neither an all-clear nor an alarm that is then tested again.
+    fn has_time_only_over_layouts(&self, measured: usize, now: f64) -> bool {
+        let left = self.plan.left(now - self.start);
+        let again = |number: usize, least: u64| match self.is_only_about_layouts(number) {
+            true => {
+                let group = &self.plan.groups[number];
+                self.seconds_over_layouts(group.program, group.pair_seconds, least)
+            }
+            false => 0.0,
+        };
+        self.plan.decides
+            && self.plan.suite.is_empty()
+            && self.is_only_about_layouts(measured)
+            && again(measured, self.as_built.least(measured)) <= left
+            && !self.as_built.has_time_for_any(left, |number, least| MARGIN * again(number, least))
+    }
+
+    /// Whether all gates of a group can be tested over layouts.
+    fn is_only_about_layouts(&self, group: usize) -> bool {
+        let ids = self.plan.groups[group].benchmarks.clone().map(BenchmarkId);
+        let mut gates = ids.flat_map(|id| self.as_built.gating(id));
+        self.can_be_placed[group] && gates.all(|(test, _)| (self.depends_on_layout)(test.metric()))
     }
 
     /// Sorts the alarms that wait by size.
@@ -478,6 +511,13 @@ impl Stages {
             Layouts::Off => self.as_built.evidence(),
             _ => self.tests.iter().map(|test| test.experiment.evidence()).sum(),
         }
+    }
+
+    /// The undecided benchmarks with too few pairs for any verdict, as built and over layouts.
+    pub(crate) fn below_minimum_pairs(&self) -> Vec<&str> {
+        let over = self.tests.iter().flat_map(|test| test.experiment.below_minimum_pairs());
+        let over = over.filter(|benchmark| self.as_built.has_too_few_pairs(benchmark));
+        self.as_built.below_minimum_pairs().into_iter().chain(over).collect()
     }
 
     pub(crate) fn as_built(&self) -> &Experiment {

@@ -96,6 +96,24 @@ impl Experiment {
         self.open_groups().map(|group| group.seconds_until(PAIRS_TO_STAND_OUT as f64)).sum()
     }
 
+    /// Whether `left` seconds are enough for a verdict of any open group: for an all-clear, or for an
+    /// alarm and its test `again`, whose seconds depend on the group and its minimum number of pairs.
+    pub(in crate::engine) fn has_time_for_any(
+        &self,
+        left: f64,
+        again: impl Fn(usize, u64) -> f64,
+    ) -> bool {
+        let open = self.groups.iter().enumerate().filter(|(_, group)| group.is_open);
+        let mut soonest = open.map(|(number, group)| match group.lacking() {
+            alarm if alarm > 0.0 => {
+                let all = alarm + again(number, group.least);
+                all.min(group.seconds_until(group.to_pass))
+            }
+            _ => 0.0,
+        });
+        soonest.any(|seconds| seconds <= left)
+    }
+
     /// How urgent the next pair of a group is; the smallest value goes first. `late` is about the
     /// time that is left if not all can have an all-clear in it.
     fn urgency(&self, number: usize, late: Option<Late>) -> Urgency {

@@ -53,12 +53,15 @@ struct Simulated {
     built: Vec<Pair<f64>>,
     now: f64,
     order: Vec<(Stage, usize)>,
+    /// Whether it is known from the beginning how long links take.
+    links_are_known: bool,
 }
 
 impl Simulated {
     fn new(suite: Suite, seed: u64) -> Self {
         let (built, random) = (Vec::new(), TestNoise::seeded(seed));
-        let mut new = Simulated { suite, random, built, now: 0.0, order: Vec::new() };
+        let (now, order, links_are_known) = (0.0, Vec::new(), false);
+        let mut new = Simulated { suite, random, built, now, order, links_are_known };
         // The first one and those at the threshold are so as built, too.
         new.built = (0..suite.benchmarks)
             .map(|id| match (1..suite.changes.len()).contains(&id) {
@@ -137,6 +140,9 @@ impl Simulated {
         let plan = self.plan(seed);
         let placed = vec![true; self.suite.benchmarks];
         let mut stages = Stages::new(plan.clone(), placed, |_| true, 0.0);
+        if self.links_are_known {
+            (0..stages.links.len()).for_each(|one| stages.linked(one, Some(self.suite.links), 0));
+        }
         let stopped_by = loop {
             let (stage, turn) = match stages.next(self.now) {
                 Ok(next) => next,
@@ -320,6 +326,29 @@ fn layouts_that_take_too_long_for_a_verdict_leave_time_for_the_pairs_as_built() 
     let pairs = |of| simulated.order.iter().filter(|(stage, id)| of == (*stage, *id)).count();
     assert_eq!(pairs((Stage::Over(0), 0)), 3);
     assert!((1..benchmarks).all(|id| pairs((Stage::AsBuilt, id)) >= 14), "{:?}", simulated.order);
+}
+
+#[test]
+fn where_too_few_pairs_fit_for_an_alarm_and_its_layouts_all_of_the_time_is_theirs() {
+    let changes = &[0.8];
+    let suite = Suite { benchmarks: 1, changes, of_changed: 0.01, pair: 5.0, links: 1.0, ..ONE };
+    // Pairs of 7 s: 8 fit, of which 6 could raise an alarm.
+    let few = Suite { limit: 60.0, ..suite };
+    for seed in 0..3 {
+        let mut simulated = Simulated::new(few, seed);
+        let (verdicts, _) = simulated.compare(seed);
+        assert!(is_found(&verdicts, 0), "{seed}: {verdicts:?}");
+        let stages: Vec<Stage> = simulated.order.iter().map(|(stage, _)| *stage).collect();
+        assert_eq!(stages[..2], [Stage::AsBuilt, Stage::Over(0)]);
+    }
+    // Pairs as built go first where they can pass, where layouts take too long, and where both fit.
+    for other in [Suite { limit: 100.0, ..suite }, Suite { links: 30.0, ..few }] {
+        let mut simulated = Simulated::new(other, 1);
+        simulated.links_are_known = true;
+        simulated.compare(1);
+        let first = simulated.order.iter().take_while(|(stage, _)| *stage == Stage::AsBuilt);
+        assert!(first.count() >= 6, "{:?}", simulated.order);
+    }
 }
 
 #[test]

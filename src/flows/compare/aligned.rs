@@ -3,6 +3,7 @@
 //! moving it.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::Session;
 use super::layouts::depends_on_layout;
@@ -63,12 +64,14 @@ fn aligned(program: &mut ComparedProgram<'_>, plan: &Plan, number: usize) -> Res
     let mut alignment = Alignment::of(program.built)?;
     let mut links = 0;
     let share = loop {
+        let begin = Instant::now();
         let executables = Pair::try_both(|side| {
             let program = &mut program.sides[side];
             let link = alignment.write(side, &program.folder.join("aligned"));
             let executable = program.align(&link?, context);
             executable.map_err(|error| Unknown::from(Stop::from(error)))
         })?;
+        program.link_seconds = Some(begin.elapsed().as_secs_f64());
         let executables = executables.as_ref().map(PathBuf::as_path);
         let (share, again) = alignment.check(executables)?;
         links += 1;

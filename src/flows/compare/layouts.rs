@@ -109,9 +109,9 @@ pub(super) fn measure(
     let seeds = seeds(plan.seed, of, number);
     program.place((number as usize, seeds), turn.first, reporter)?;
     if !is_at_hand {
-        program.link_seconds = begin.elapsed().as_secs_f64();
+        program.link_seconds = Some(begin.elapsed().as_secs_f64());
     }
-    let links = program.link_seconds;
+    let links = program.link_seconds.unwrap_or_default();
     // Also of a layout that is at hand: it is shared by as many pairs as one that has to be linked.
     let link_seconds = links / turn.wanted.len().max(1) as f64;
     let groups = plan.groups.iter().filter(|group| group.program == of);

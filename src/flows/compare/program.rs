@@ -62,8 +62,8 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) found: Discovery,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
     pub(super) start_up: f64,
-    /// How long it took to link the latest layout of both sides, seconds.
-    pub(super) link_seconds: f64,
+    /// How long it took to link both sides the last time, seconds; `None` if they were not linked.
+    pub(super) link_seconds: Option<f64>,
     /// The share of the code that both sides have which is at the same addresses, if the
     /// executables that are measured first are aligned.
     pub(super) aligned: Option<f64>,
@@ -110,7 +110,7 @@ impl<'a> ComparedProgram<'a> {
             part,
             found: Discovery::default(),
             start_up: 0.0,
-            link_seconds: 0.0,
+            link_seconds: None,
             aligned: None,
             placing: None,
             renewal: Renewal::default(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::program::ComparedProgram;
 use super::{Session, layouts};
 use crate::engine::longer::{self, Shown, replace};
-use crate::engine::{Event, Plan, Reporter, Stage, Stages, Turn};
+use crate::engine::{Event, Experiment, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{
@@ -118,6 +118,10 @@ pub(super) fn sample_stages(
     let placed = plan.groups.iter().map(|group| &programs[group.program]);
     let placed = placed.map(|program| program.both_sides(SideProgram::can_be_placed)).collect();
     let mut stages = Stages::new(plan.clone(), placed, layouts::depends_on_layout, clock());
+    for group in &plan.groups {
+        let program = &programs[group.program];
+        stages.linked(group.program, program.link_seconds, program.layouts_at_hand());
+    }
     // Whether executables may have other layouts than as built.
     let mut is_placed = false;
     let restore = |programs: &mut [ComparedProgram<'_>], is_placed: &mut bool| {
@@ -177,7 +181,6 @@ fn end(plan: &Plan, short: StoppedBy, long: Option<StoppedBy>, is_decided: bool)
 
 /// Reports what the user should know at the end.
 fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: &Sampled) {
-    let as_built = stages.as_built();
     if sampled.verdict() == Verdict::Inconclusive {
         unlikely(stages, sampled).into_iter().for_each(|notice| session.reporter.record(notice));
     }
@@ -187,14 +190,14 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     {
         session.reporter.notice(Notice::NoMoreLayouts { layouts });
     }
-    let below = as_built.below_minimum_pairs();
+    let below = stages.below_minimum_pairs();
     match below.first() {
         Some(example) if sampled.stopped_by == StoppedBy::TimeLimit => {
             let (benchmarks, example) = (below.len(), (*example).to_owned());
             session.reporter.notice(Notice::BelowMinimumPairs { benchmarks, example });
         }
         _ => {
-            let advice = advice(plan, stages, sampled.stopped_by);
+            let advice = advice(plan, stages, sampled);
             advice.into_iter().for_each(|one| session.reporter.notice(Notice::Advice(one)));
         }
     }
@@ -219,11 +222,12 @@ fn unlikely(stages: &Stages, sampled: &Sampled) -> Option<Notice> {
 }
 
 /// What would decide the rest.
-fn advice(plan: &Plan, stages: &Stages, stopped_by: StoppedBy) -> Option<Advice> {
-    let as_built = stages.as_built().advice();
-    match stopped_by {
+fn advice(plan: &Plan, stages: &Stages, sampled: &Sampled) -> Option<Advice> {
+    let of = |one: &Experiment| one.advice(|benchmark, metric| sampled.is_open(benchmark, metric));
+    let as_built = of(stages.as_built());
+    match sampled.stopped_by {
         StoppedBy::TimeLimit => {
-            let over = stages.tests().iter().filter_map(|test| test.experiment.advice());
+            let over = stages.tests().iter().filter_map(|test| of(&test.experiment));
             as_built.into_iter().chain(over).reduce(Advice::and)
         }
         // There already is a notice about too few pairs.
