@@ -67,10 +67,10 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_681),
-    ("engine", 2_563),
+    ("engine", 2_616),
     ("error", 156),
     ("exec", 6_522),
-    ("flows", 6_586),
+    ("flows", 6_593),
     ("model", 1_881),
     ("samples", 2_024),
     ("settings", 1_800),
