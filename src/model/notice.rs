@@ -202,6 +202,8 @@ pub enum Notice {
 }
 
 /// The benchmarks that were not measured because the time limit leaves no room for them.
+    /// A requested output could not be written.
+    Unwritten { why: String },
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoTime {
     /// Their names, and how long the least number of pairs takes, seconds; the longest first.

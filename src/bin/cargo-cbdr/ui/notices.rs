@@ -214,6 +214,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              number was chosen in advance"
                 .to_owned()
         }
+        Notice::Unwritten { why } => why.clone(),
     }
 }
 
