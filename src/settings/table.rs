@@ -465,6 +465,10 @@ impl Table {
                 }
                 None => self.threshold = Some(flag.clone()),
             }
+        if self.named_targets().next().is_some() {
+            // It built what that command ran.
+            low.build_command = None;
+        }
         }
     }
 
