@@ -57,7 +57,7 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) number: usize,
     pub(super) sides: Pair<SideProgram>,
     /// The part of it that the user's filter selects.
-    part: Selection<'a>,
+    pub(super) part: Selection<'a>,
     /// What the warm-up found, and what came of it.
     pub(super) found: Discovery,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
@@ -130,6 +130,16 @@ impl<'a> ComparedProgram<'a> {
 
     pub(super) fn dialect(&self) -> Dialect {
         self.sides.head.harness.dialect
+    }
+
+    /// Whether it may have benchmarks that the user's filter leaves out.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.part.filter().is_some()
+    }
+
+    /// Selects all of it; returns what was selected before.
+    pub(super) fn lift_filter(&mut self) -> Selection<'a> {
+        std::mem::replace(&mut self.part, Selection::All)
     }
 
     pub(super) fn benchmark(&self) -> &'a Benchmark {
