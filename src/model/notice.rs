@@ -54,6 +54,9 @@ pub enum Notice {
         /// The arguments of cargo that choose these on each side.
         args: Pair<Vec<String>>,
     },
+    /// Profiles or flags of the compiler differ between the sides, each of which is built with its
+    /// own.
+    CompilerDiffers { keys: Vec<DifferentKey> },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
     /// Which functions differ between the sides of a program that regressed.
@@ -199,6 +202,8 @@ pub enum Notice {
     MissingShards { numbers: Vec<u64> },
     /// The intervals are valid for a single look.
     OneLook,
+    /// A requested output could not be written.
+    Unwritten { why: String },
 }
 
 /// The benchmarks that were not measured because the time limit leaves no room for them.
@@ -313,6 +318,7 @@ impl Notice {
                 | Notice::RunDiffers(_)
                 | Notice::RunnerDiffers(_)
                 | Notice::BuildDiffers { .. }
+                | Notice::CompilerDiffers { .. }
                 | Notice::Alias
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }

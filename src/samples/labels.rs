@@ -102,7 +102,7 @@ impl Labels {
         self.numbers.insert(label.to_vec(), number);
         let name = String::from_utf8_lossy(label).into_owned();
         self.all.push(Label { name, seen: RowsSeen::None, pairs: Vec::new() });
-        self.pair_up(number, line);
+        self.pair_up(number, label, line);
         number
     }
 
@@ -113,19 +113,18 @@ impl Labels {
     }
 
     /// Adds the pairs of a new label.
-    fn pair_up(&mut self, new: usize, line: u64) {
+    fn pair_up(&mut self, new: usize, label: &[u8], line: u64) {
         let name = self.all[new].name.clone();
         if let Some(base) = &self.base {
-            let is_base = name == *base;
-            let others = self.all[..new].iter().enumerate();
-            let others = others.filter(|(_, other)| is_base || other.name == *base);
-            for other in others.map(|(other, _)| other).collect::<Vec<_>>() {
-                let (base, head) = if is_base { (new, other) } else { (other, new) };
-                self.join(None, Pair { base, head }, line);
+            if name == *base {
+                (0..new).for_each(|head| self.join(None, Pair { base: new, head }, line));
+            } else if let Some(&base) = self.numbers.get(base.as_bytes()) {
+                self.join(None, Pair { base, head: new }, line);
             }
         } else if let Some((benchmark, side)) = side_of(&name) {
-            let partner = format!("{benchmark}/{}", side.other());
-            if let Some(other) = self.all.iter().position(|label| label.name == partner) {
+            let beginning = &label[..label.len() - side.name().len()];
+            let partner = [beginning, side.other().name().as_bytes()].concat();
+            if let Some(&other) = self.numbers.get(&partner) {
                 let labels = Pair::both(|of| if of == side { new } else { other });
                 self.join(Some(benchmark), labels, line);
             }

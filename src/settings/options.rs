@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::choice::{Choice, target};
 use super::error::{Error, nearest};
 use super::origin::Layer;
+use super::setting::Written;
 use super::table::{Table, WrittenUnit};
 use super::values::{
     Aslr, CheckOutput, CodegenUnits, Cpus, FailOn, Repetitions, SuiteChoice, Words,
@@ -261,6 +262,9 @@ pub(crate) fn with_settings(
 /// If one of them is invalid.
 pub fn check(table: &Table) -> Result<(), Error> {
     table.read_all()?;
+    if let (Some(build), Some(target)) = (&table.build_command, table.named_targets().next()) {
+        return Err(beside_target(build, &target));
+    }
     limits(table)?;
     measuring_alone(table)?;
     if named(table).any(String::is_empty) {
@@ -273,6 +277,12 @@ pub fn check(table: &Table) -> Result<(), Error> {
         gates(&table)?;
     }
     Ok(())
+}
+
+/// The error for a build command where cargo builds what runs.
+pub(super) fn beside_target(build: &Written<Words>, target: &Target) -> Error {
+    let why = format!("it is for a `command`, but what runs is {target}, which cargo builds");
+    Error::bad("build-command", build.text(), why)
 }
 
 /// The metrics that a table names.

@@ -229,6 +229,7 @@ pub(crate) fn resolve(
         benchmarks.push(benchmark);
     }
     check_agreement(&tables)?;
+    check_build_commands(&tables, &benchmarks)?;
     let (policy, limits) = options::limits(&tables[0]).map_err(|error| error.of(policy_from))?;
 
     let mut notices = Vec::new();
@@ -306,6 +307,31 @@ fn check_agreement(tables: &[Table]) -> Result<(), Error> {
     for (metric, unit) in tables.iter().flat_map(|table| table.units.iter().flatten()) {
         if *known.entry(metric).or_insert(unit) != unit {
             return Err(Error::Disagree(format!("units.{metric}")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a build command builds what a command runs. The table of a workspace may have one
+/// for some of its packages only.
+fn check_build_commands(tables: &[Table], benchmarks: &[Benchmark]) -> Result<(), Error> {
+    let is_command = |one: &Benchmark| matches!(one.subject, Subject::Command { .. });
+    let is_used = benchmarks.iter().any(is_command);
+    for (table, benchmark) in tables.iter().zip(benchmarks) {
+        let (Subject::Target(target, _), Some(build)) = (&benchmark.subject, &table.build_command)
+        else {
+            continue;
+        };
+        let layer_of = |key: &str| table.origins.get(key).layer;
+        let layer = layer_of("build-command");
+        let is_beside = match layer {
+            Layer::Benchmark => true,
+            Layer::Workspace => !is_used && layer_of(target.kind.name()) != Layer::Default,
+            _ => !is_used,
+        };
+        if is_beside {
+            let error = options::beside_target(build, target);
+            return Err(if layer == Layer::Flag { error } else { error.of(Side::Head) });
         }
     }
     Ok(())

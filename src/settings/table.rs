@@ -2,17 +2,6 @@
 //! `[package.metadata.cbdr]` (or `[workspace.metadata.cbdr]`) in `Cargo.toml`. Both
 //! make a [`Table`], so that the layers lie over each other with one rule.
 
-impl ResolvedSetting {
-    /// The same of a pack.
-    pub(crate) fn of_pack(mut self) -> Self {
-        let text = self.value.as_str().map_or_else(|| self.value.to_string(), str::to_owned);
-        if self.layer == Layer::Default && Table::defaults().get(&*self.key) != Some(&text) {
-            self.layer = Layer::Pack;
-        }
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -476,6 +465,10 @@ impl Table {
             (low.bench, low.bin, low.example) = (None, None, None);
             (low.command, low.benchmarks) = (None, None);
         }
+        if self.named_targets().next().is_some() {
+            // It built what that command ran.
+            low.build_command = None;
+        }
         self.each_over(low)
     }
 
@@ -514,6 +507,18 @@ impl Table {
         };
         Table::KEYS.iter().map(difference).filter(|found| found.own != found.other).collect()
     }
+}
+
+/// The same settings of a pack: what differs from the defaults was set when it was made.
+pub(crate) fn of_pack(mut settings: Vec<ResolvedSetting>) -> Vec<ResolvedSetting> {
+    let defaults = Table::defaults();
+    for ResolvedSetting { key, value, layer, .. } in &mut settings {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if *layer == Layer::Default && defaults.get(key.as_str()) != Some(&text) {
+            *layer = Layer::Pack;
+        }
+    }
+    settings
 }
 
 /// Whether a value differs from an unset key.

@@ -34,9 +34,8 @@ use crate::exec::program::{LinkedElsewhere, Program};
 use crate::exec::system::{Place, digest_of, permissions};
 use crate::model::{LearntThreshold, Notice, Pair, ShardBy, Side, Sides};
 use crate::settings::options::{self, Benchmark};
-use crate::settings::origin::ResolvedSetting;
 use crate::settings::policy::Settings;
-use crate::settings::table::Table;
+use crate::settings::table::{Table, of_pack};
 
 /// How the first line begins.
 const MAGIC: &str = "cargo-cbdr pack";
@@ -251,14 +250,11 @@ impl Pack {
         let entries = archive.entries().map_err(|error| damaged(file).caused_by(error));
         let pack = Pack::read(file, &mut entries?)?;
         let (benchmarks, settings) = prepared(pack.benchmarks, pack.table, request, &[])?;
-        let packed = |settings: Vec<ResolvedSetting>| -> Vec<ResolvedSetting> {
-            settings.into_iter().map(ResolvedSetting::of_pack).collect()
-        };
         let previewed = |one: &Prepared| {
             let is_new = matches!(one.state, State::NoBaseline);
             let is_new = is_new.then(|| "it is not on the base".to_owned());
             let of = PreviewedBenchmark::new(&one.benchmark, Pair::default(), is_new);
-            PreviewedBenchmark { settings: packed(of.settings), ..of }
+            PreviewedBenchmark { settings: of_pack(of.settings), ..of }
         };
         let by_benchmarks = settings.policy.shard_by == ShardBy::Benchmarks;
         let About { sides, toolchain, removed, costs, .. } = pack.about;
@@ -271,7 +267,7 @@ impl Pack {
             removed,
             costs: by_benchmarks.then_some(costs),
             notices: pack.notices,
-            settings: packed(preview.settings),
+            settings: of_pack(preview.settings),
             ..preview
         })
     }

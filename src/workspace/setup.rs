@@ -9,12 +9,12 @@ use super::context::{PrepareContext, UserTree};
 use super::diagnose::{self, Blame};
 use super::environment::of_resolver;
 use super::files::{read_record, remove, unless_damaged, write_record};
-use super::inputs::configuration::{Configuration, has_profile, outer_configs};
+use super::inputs::configuration::{Configuration, has_profile, outer_configs, profile_settings};
 use super::tools::Captured;
 use super::{Request, overlay, settings, unstable};
 use crate::error::{Error, Failure, FileError};
 use crate::exec::system::digest;
-use crate::model::{BuildOptions, Notice, Package, Pair, Removed, Side, Target};
+use crate::model::{BuildOptions, DifferentKey, Notice, Package, Pair, Removed, Side, Target};
 use crate::settings::options::{Benchmark, Hooks, Subject};
 use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
 use crate::settings::table::Table;
@@ -63,6 +63,40 @@ impl Setup {
         (args.base != args.head).then_some(args)
     }
 
+    /// Tells what the sides set differently of how rustc compiles, apart from profiles with which
+    /// none of the benchmarks is built.
+    fn tell_compiler(&self, context: &mut PrepareContext<'_>) {
+        let Some(base) = self.base.as_ref().filter(|base| base.workspace.is_ok()) else { return };
+        let profiles = self.settings.benchmarks.iter().filter_map(|one| match &one.subject {
+            Subject::Target(_, options) => Some(options.profile.as_deref()),
+            Subject::Command { .. } => None,
+        });
+        let profiles: BTreeSet<_> = profiles.collect();
+        // Others may inherit from `dev`.
+        let is_optimized =
+            |name: &Option<&str>| [None, Some("bench"), Some("release")].contains(name);
+        let unused: &[_] = match profiles.iter().all(is_optimized) {
+            _ if profiles.is_empty() => &[""],
+            true => &["profile.dev.", "profile.test."],
+            false => &[],
+        };
+        let both = Pair { base: &base.compiler, head: &self.head.compiler };
+        let keys: BTreeSet<&String> = both.base.keys().chain(both.head.keys()).collect();
+        let keys =
+            keys.into_iter().filter(|key| unused.iter().all(|start| !key.starts_with(start)));
+        let keys = keys.map(|key| DifferentKey {
+            key: key.clone(),
+            selects: false,
+            benchmark: None,
+            base: both.base.get(key).cloned(),
+            head: both.head.get(key).cloned(),
+        });
+        let keys: Vec<DifferentKey> = keys.filter(|found| found.base != found.head).collect();
+        if !keys.is_empty() {
+            context.notice(Notice::CompilerDiffers { keys });
+        }
+    }
+
     /// Both sides; the head instead of a base that was not requested.
     pub(super) fn sides(&self) -> Pair<&SideSetup> {
         Pair { base: self.base.as_ref().unwrap_or(&self.head), head: &self.head }
@@ -88,6 +122,8 @@ pub(super) struct SideSetup {
     pub(super) configs: Vec<PathBuf>,
     /// Whether cargo's configuration defines profiles, too.
     has_profiles_elsewhere: bool,
+    /// How its configuration and its manifest have rustc compile, by their keys.
+    compiler: BTreeMap<String, String>,
     /// The names of packages that have another one on the head, by that.
     renamed: BTreeMap<String, String>,
 }
@@ -277,7 +313,12 @@ pub(super) fn set_up(
             Err(_) => String::new(),
         };
         let env = &context.tools.env;
-        let configured = Configuration::read([&*worktree.path], &configs, env)?.has_profiles;
+        let configured = Configuration::read([&*places.folders[side]], &configs, env)?;
+        let root = workspace.iter().map(|workspace| workspace.root.join("Cargo.toml"));
+        let manifest = root.flat_map(std::fs::read_to_string).next().unwrap_or_default();
+        // The configuration wins over the manifest.
+        let mut compiler = profile_settings(&manifest);
+        compiler.extend(configured.compiler);
         let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
         Ok::<_, Error>(SideSetup {
             worktree,
@@ -288,7 +329,9 @@ pub(super) fn set_up(
             cargo,
             lock,
             configs: configs.clone(),
-            has_profiles_elsewhere: configured || env.iter().any(|(name, _)| is_profile(name)),
+            has_profiles_elsewhere: configured.has_profiles
+                || env.iter().any(|(name, _)| is_profile(name)),
+            compiler,
             renamed: if side == Side::Base { renamed.clone() } else { BTreeMap::new() },
         })
     };
@@ -303,6 +346,7 @@ pub(super) fn set_up(
             context.notice(notice);
         }
     }
+    setup.tell_compiler(context);
     overlay::tell_changed_sources(context, &setup)?;
     Ok(setup)
 }

@@ -72,7 +72,8 @@ fn clean_empties_the_part_of_this_repository_and_with_all_every_one() {
     assert!(!repo.cache().join("repositories-v0").exists());
     assert!(!repo.cache().join("heap-v1").exists());
     assert!(repo.cache().join("somebody's").exists());
-    repo.cbdr("cache clean").folder(&repo.around()).run().code(101).says("not inside a git");
+    let ran = repo.cbdr("cache clean").folder(&repo.around()).run().code(101);
+    ran.says("not inside a git").says("hint: `--all` cleans the cache of every repository");
 }
 
 /// Takes the lock of the repository's part, as process 7.

@@ -135,6 +135,48 @@ fn a_target_chosen_by_a_flag_clears_that_of_the_table() {
 }
 
 #[test]
+fn a_build_command_belongs_to_a_command() {
+    let why = "invalid build-command `make`: it is for a `command`, but what runs is bench `work`, \
+        which cargo builds";
+    let build = "build-command = \"make\"";
+    let refused = |table: &str| configured(table).cbdr("compare main --dry-run").run().code(101);
+    for keys in [String::new(), "bench = \"work\"\n".to_owned()] {
+        let ran = refused(&format!("[package.metadata.cbdr]\n{keys}{build}"));
+        ran.says(why).says("(in the configuration of the head)");
+    }
+    let one = "[package.metadata.cbdr.benchmarks.one]\ncommand = \"true\"\n";
+    refused(&format!("{one}[package.metadata.cbdr.benchmarks.two]\nbench = \"work\"\n{build}"));
+    // One that is inherited is for those that are commands.
+    let two = "[package.metadata.cbdr.benchmarks.two]\nbench = \"work\"\n";
+    let around = format!("[package.metadata.cbdr]\n{build}\n{one}{two}");
+    assert_eq!(names(&shown(&configured(&around), "")), ["one", "two"]);
+    let all = format!("[workspace]\n[workspace.metadata.cbdr]\n{build}\n");
+    assert_eq!(names(&shown(&configured(&all), "")), ["work"]);
+    let repo = configured(&format!("[package.metadata.cbdr]\ncommand = \"true\"\n{build}"));
+    assert_eq!(names(&shown(&repo, "--bench work")), ["work"]);
+    repo.cbdr("compare main --dry-run --bench work --build-command make").run().code(2).says(why);
+    let plain = configured("");
+    plain.cbdr("compare main --dry-run --build-command make").run().code(2).says(why);
+}
+
+#[test]
+fn what_the_sides_set_differently_of_the_compiler_is_named() {
+    let repo = configured("[profile.bench]\nopt-level = 2\n[profile.dev]\nopt-level = 1");
+    repo.replace("Cargo.toml", "opt-level = 2", "lto = \"thin\"");
+    repo.replace("Cargo.toml", "opt-level = 1", "opt-level = 0");
+    repo.write(".cargo/config.toml", "build.rustflags = [\"-C\", \"target-cpu=native\"]\n");
+    repo.commit("settings");
+    let ran = repo.cbdr("compare main --dry-run").run().code(0);
+    ran.says("are compiled with different settings, so code may differ that nobody edited: ")
+        .says("`build.rustflags`: base not set, head `-C target-cpu=native`; ")
+        .says("`profile.bench.lto`: base not set, head `thin`; ")
+        .says("`profile.bench.opt-level`: base `2`, head not set")
+        .never_says("profile.dev");
+    repo.cbdr("compare main --dry-run --profile dev").run().code(0).says("`profile.dev.opt-level`");
+    repo.cbdr("compare main --dry-run --command true").run().code(0).never_says("compiled with");
+}
+
+#[test]
 fn a_flag_also_clears_the_named_benchmarks() {
     let repo = configured(
         "[package.metadata.cbdr.benchmarks.one]\ncommand = \"false\"\n\

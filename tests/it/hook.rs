@@ -224,6 +224,10 @@ fn a_hook_is_installed_where_git_looks_and_in_no_other_repository() {
     let hook = repo.path().join("our hooks/pre-push");
     let script = std::fs::read_to_string(&hook).unwrap();
     assert!(script.contains("cargo-cbdr hook run --time-limit 20s\n"), "{script}");
+    // Instead of it, each branch may have its own.
+    repo.cbdr("hook install -- --time-limit 10s").run().code(0);
+    let script = std::fs::read_to_string(&hook).unwrap();
+    assert!(script.contains("cargo-cbdr hook run -- --time-limit 10s\n"), "{script}");
     repo.cbdr("hook uninstall").run().code(0).says("Removed");
     assert!(!hook.exists());
     repo.cbdr("hook uninstall").run().code(101).says("error: there is no hook `");
@@ -243,6 +247,10 @@ fn what_the_hook_could_not_do_is_refused_when_it_is_installed() {
     let repo = with_remote();
     for (args, why) in [
         ("hook install --time-limit soon", "invalid time-limit `soon`"),
+        (
+            "hook install --time-limit 20s -- --time-limit 10s",
+            "two time limits: the `--time-limit`",
+        ),
         ("hook install -- --frobnicate", "error: unexpected argument '--frobnicate' found"),
         ("hook install -- --dirty", "leave out --head, --dirty, --aa, --packed and --dry-run"),
         ("hook install -- --packed ../file", "a hook compares what is pushed: leave out"),

@@ -174,15 +174,51 @@ fn every_script_that_it_writes_is_one_that_shellcheck_accepts() {
     }
 }
 
+/// A search path that begins with these scripts.
+fn with_programs(repo: &Repo, scripts: &[(&str, &str)]) -> std::ffi::OsString {
+    for (name, text) in scripts {
+        repo.write(&format!("bin/{name}"), text);
+        make_executable(&repo.path().join("bin").join(name));
+    }
+    let folders = std::env::split_paths(search_path());
+    std::env::join_paths(std::iter::once(repo.path().join("bin")).chain(folders)).unwrap()
+}
+
+#[test]
+fn the_script_for_slurm_leaves_the_base_to_the_program_unless_somebody_names_one() {
+    let repo = Repo::new("steady");
+    init(&repo, "--try-for 0s --ci slurm").code(0);
+    // Of what is submitted, only the builds are run, at once.
+    let submit = "#!/bin/bash\n\
+        for word; do case $word in --output=*) out=${word#*=};; esac; done\n\
+        while [[ $1 == --* ]]; do shift; done\n\
+        if [ \"$2\" = pack ]; then \"$@\"; fi > \"$out\" && echo 1\n";
+    let program = "#!/bin/sh\necho \"$@\" >> \"$CALLS\"\n";
+    let path = with_programs(&repo, &[("sbatch", submit), ("cargo-cbdr", program)]);
+    let calls = repo.around().join("calls");
+    let packed = |args: &[&str]| {
+        let mut script = Command::new("bash");
+        script.args(["ci/cbdr-slurm.sh", "submit"]).args(args).current_dir(repo.path());
+        script.env_clear().env("PATH", &path).env("CALLS", &calls);
+        let output = script.env("CBDR_RUNS", repo.around().join("runs")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let words = std::fs::read_to_string(&calls).unwrap();
+        std::fs::remove_file(&calls).unwrap();
+        let (words, file) = words.trim_end().rsplit_once(' ').unwrap();
+        assert!(file.ends_with("/change.pack"), "{words} {file}");
+        words.to_owned()
+    };
+    let head = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(packed(&[]), format!("pack --head {head}"));
+    assert_eq!(packed(&["main"]), format!("pack --head {head} --exact-base {head}"));
+}
+
 #[test]
 fn the_script_leaves_the_base_to_the_program_unless_somebody_names_one() {
     let repo = Repo::new("steady");
     init(&repo, "--try-for 0s --ci script").code(0);
-    repo.write("bin/cargo-cbdr", "#!/bin/sh\nfor word; do echo \"($word)\"; done\n");
-    make_executable(&repo.path().join("bin/cargo-cbdr"));
-    let folders = std::env::split_paths(search_path());
-    let folders = std::iter::once(repo.path().join("bin")).chain(folders);
-    let path = std::env::join_paths(folders).unwrap();
+    let path =
+        with_programs(&repo, &[("cargo-cbdr", "#!/bin/sh\nfor word; do echo \"($word)\"; done\n")]);
     let calls_with = |args: &[&str], variable: &[(&str, &str)]| {
         let mut script = Command::new("sh");
         script.arg("ci/cbdr.sh").args(args).current_dir(repo.path());

@@ -164,6 +164,16 @@ fn what_the_change_does_not_affect_is_not_measured_elsewhere_either() {
 }
 
 #[test]
+fn measuring_a_pack_leaves_the_builds_where_it_was_packed() {
+    let repo = repo();
+    packed(&repo, "--harness json --layouts off");
+    let measure = "compare --packed ../packed --threshold 900% --layouts off";
+    repo.cbdr(measure).env("SECRET", "of this machine").run().code(0);
+    let again = repo.cbdr("pack main ../packed --harness json --layouts off").run().code(0);
+    again.says("Fresh head").says("Fresh base").never_says("Building");
+}
+
+#[test]
 fn where_the_layouts_of_a_pack_are_used_up_that_is_said() {
     let repo = repo();
     repo.replace("benches/work.rs", "1.0 + f64::from(clock % 1000) * 1e-8", ALTERNATING);

@@ -518,6 +518,11 @@ fn what_is_registered_before_the_first_benchmark_counts_for_those_that_run_it() 
             let measured = measured.iter().flatten().filter(|one| one["status"] == "compared");
             assert_eq!(measured.map(|one| &one["name"]).collect::<Vec<_>>(), ["three"]);
         }
+        if number == 1 || number == 3 {
+            // That other one need not be asked for.
+            let call = format!("{ONE_PAIR} --codegen-units 1 --filter one");
+            assert_eq!(status(&compare_again(&repo, &call), "one"), expected[0], "{number}");
+        }
     }
 }
 

@@ -484,9 +484,9 @@ pub(crate) enum HookAction {
 /// How the branches of a push are compared.
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
-    /// Sample all branches of a push for at most this long, in total
-    #[arg(long, value_name = "TIME", default_value = "1m", help_heading = STOPPING)]
-    pub(crate) time_limit: Written<Time>,
+    /// Sample all branches of a push for at most this long, in total [default: 1m]
+    #[arg(long, value_name = "TIME", help_heading = STOPPING)]
+    pub(crate) time_limit: Option<Written<Time>>,
 
     /// More arguments for `cargo cbdr compare`
     #[arg(last = true, value_name = "ARGS", help_heading = BENCHMARK)]

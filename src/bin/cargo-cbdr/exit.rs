@@ -69,7 +69,10 @@ impl ExitKind {
 
     /// How a comparison or an analysis ends, which need not have a verdict.
     pub(crate) fn of(outcome: &Outcome) -> Self {
-        let Some(verdict) = outcome.verdict else { return ExitKind::Success };
+        let is_unwritten = is_unwritten(outcome);
+        let Some(verdict) = outcome.verdict else {
+            return if is_unwritten { ExitKind::Failed } else { ExitKind::Success };
+        };
         let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
         let gating: BTreeSet<&str> =
             outcome.gates().map(|(benchmark, _)| benchmark.name.as_str()).collect();
@@ -87,12 +90,18 @@ impl ExitKind {
             Verdict::Regression | Verdict::DifferentOutput => ExitKind::Regression,
             // There was no result because there was nothing to compare.
             Verdict::Inconclusive if not_asked => ExitKind::Failed,
+            _ if is_unwritten => ExitKind::Failed,
             _ if doubts.iter().any(|(doubt, holds)| *holds && fail_on.contains(doubt)) => {
                 ExitKind::InDoubt
             }
             _ => ExitKind::Success,
         }
     }
+}
+
+/// Whether a requested output of it is missing.
+pub(crate) fn is_unwritten(outcome: &Outcome) -> bool {
+    outcome.notices.iter().any(|notice| matches!(notice, Notice::Unwritten { .. }))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
 /// that file replaces `FILE`.
 #[derive(Debug)]
 pub(crate) struct RowsFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     place: Place,
     /// Where the rows are until the last one. A stream gets them at once.
     partial: PathBuf,

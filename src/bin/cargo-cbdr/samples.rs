@@ -33,6 +33,16 @@ pub(crate) struct SamplesFiles<'a> {
     interrupt: &'a Interrupt,
 }
 
+/// Where the samples are at the end.
+pub(crate) struct SamplesEnd {
+    /// Where those of `--samples` are if not in its file.
+    pub(crate) left: Option<PathBuf>,
+    /// Whether everything could be written.
+    pub(crate) written: Result<(), Failure>,
+    /// The file of the cache, if it has all of them.
+    pub(crate) kept: Option<PathBuf>,
+}
+
 /// A file for the user, and one in the cache.
 #[derive(Default)]
 struct RowsFiles {
@@ -40,6 +50,8 @@ struct RowsFiles {
     wanted: Option<RowsFile>,
     /// The file in the cache.
     kept: Option<RowsFile>,
+    /// Where that is, once it has all rows.
+    cached: Option<PathBuf>,
     rows: CsvText,
 }
 
@@ -71,7 +83,10 @@ impl RowsFiles {
             file.map_or(Ok(None), |file| file.end(is_over, description))
         };
         let wanted = end(self.wanted.take(), description);
-        written.and(end(self.kept.take(), None)).and(wanted)
+        let path = self.kept.as_ref().map(|file| file.path.clone());
+        let kept = end(self.kept.take(), None);
+        self.cached = path.filter(|_| is_over && matches!(kept, Ok(None)));
+        written.and(kept).and(wanted)
     }
 }
 
@@ -144,16 +159,13 @@ impl<'a> SamplesFiles<'a> {
     /// Moves the rows of a finished comparison to their final place, with the companion
     /// next to the file of `--samples`. Rows stay where they are if some are missing,
     /// because the comparison was stopped or failed, or because they could not be
-    /// written. Returns where those of `--samples` are, and whether everything could be
     /// written.
-    pub(crate) fn end(
-        mut self,
-        compared: Option<&Compared>,
-    ) -> (Option<PathBuf>, Result<(), Failure>) {
-        match self.try_end(compared) {
+    pub(crate) fn end(mut self, compared: Option<&Compared>) -> SamplesEnd {
+        let (left, written) = match self.try_end(compared) {
             Ok(left) => (left, self.written),
             Err(error) => (None, self.written.and(Err(error.into()))),
-        }
+        };
+        SamplesEnd { left, written, kept: self.as_built.cached.filter(|_| self.count > 0) }
     }
 
     fn try_end(&mut self, compared: Option<&Compared>) -> io::Result<Option<PathBuf>> {

@@ -316,8 +316,10 @@ impl Harness {
         if self.dialect == Dialect::Plain {
             return Ok(());
         }
-        let removed = remove(&paths.output).and(remove(&paths.stdout));
-        Ok(removed.map_err(FileError::new("read", &paths.output))?)
+        for path in [&paths.output, &paths.stdout] {
+            remove(path).map_err(FileError::new("remove", path))?;
+        }
+        Ok(())
     }
 
     /// Parses the output of a run.

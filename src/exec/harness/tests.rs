@@ -56,6 +56,19 @@ fn what_can_not_be_told_how_long_to_measure_gets_no_words() {
 }
 
 #[test]
+fn what_can_not_be_removed_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let (missing, below) = (folder.path().join("missing"), file.join("below"));
+    for (stdout, output) in [(&missing, &below), (&below, &missing)] {
+        let paths = OutputPaths { stdout: stdout.clone(), output: output.clone() };
+        let error = Harness::new(Dialect::Criterion, None).clear(&paths).unwrap_err();
+        assert_eq!(error.to_string(), format!("could not remove `{}`", below.display()));
+    }
+}
+
+#[test]
 fn one_name_twice_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let place =

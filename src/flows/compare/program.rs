@@ -1,5 +1,6 @@
 //! The program of a benchmark on both sides, and how its runs become rows.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::ops::Range;
@@ -57,7 +58,7 @@ pub(super) struct ComparedProgram<'a> {
     pub(super) number: usize,
     pub(super) sides: Pair<SideProgram>,
     /// The part of it that the user's filter selects.
-    part: Selection<'a>,
+    pub(super) part: Selection<'a>,
     /// What the warm-up found, and what came of it.
     pub(super) found: Discovery,
     /// The time of a process that runs no benchmark, seconds; 0 if it was not measured.
@@ -70,6 +71,8 @@ pub(super) struct ComparedProgram<'a> {
     /// How its other layouts are made, if any was.
     pub(super) placing: Option<Placing>,
     pub(super) renewal: Renewal,
+    /// Whether its source sets how many iterations a sample has, once that was asked.
+    sets_sample_size: OnceCell<bool>,
     /// Whether the outputs of the sides differ and that was asked to fail.
     pub(super) prints_something_else: bool,
 }
@@ -114,6 +117,7 @@ impl<'a> ComparedProgram<'a> {
             aligned: None,
             placing: None,
             renewal: Renewal::default(),
+            sets_sample_size: OnceCell::new(),
             prints_something_else: false,
         }))
     }
@@ -126,6 +130,16 @@ impl<'a> ComparedProgram<'a> {
     /// Whether the user's filter selects nothing of it.
     pub(super) fn is_left_out(&self) -> bool {
         self.part == Selection::Nothing
+    }
+
+    /// Whether it may have benchmarks that the user's filter leaves out.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.part.filter().is_some()
+    }
+
+    /// Selects all of it; returns what was selected before.
+    pub(super) fn lift_filter(&mut self) -> Selection<'a> {
+        std::mem::replace(&mut self.part, Selection::All)
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -292,8 +306,10 @@ impl<'a> ComparedProgram<'a> {
     /// determines how it is sampled, and neither its code nor the user does.
     pub(super) fn iteration(&self, readings: [&Reading; 2]) -> Option<f64> {
         let iteration = self.sides.head.iteration(readings)?;
-        let source = self.prepared.source.as_ref();
-        let is_set = source.is_some_and(|source| sets_sample_size(&read(source)));
+        let is_set = self.sets_sample_size.get_or_init(|| {
+            let source = self.prepared.source.as_ref();
+            source.is_some_and(|source| sets_sample_size(&read(source)))
+        });
         (!is_set && self.can_select_benchmarks()).then_some(iteration)
     }
 

@@ -367,10 +367,14 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let length = if self.is_once_enough { SHORT } else { self.length };
         self.look_at_parts(order.collect(), Some(length), &mut found, reporter)?;
         let all = self.program.found.benchmarks.len();
-        if self.program.found.most_reported() > all && self.unseen().is_some() {
-            // Benchmarks that other machines measure may enter it.
+        let has_more = self.program.found.most_reported() > all || self.program.is_filtered();
+        if has_more && self.unseen().is_some() {
+            // Benchmarks that other machines measure, or that are not asked for, may enter it.
             let length = (!can_run_once).then_some(self.length);
-            if let Err(Unknown::Stopped(stop)) = self.see(&[], length) {
+            let asked = self.program.lift_filter();
+            let seen = self.see(&[], length);
+            self.program.part = asked;
+            if let Err(Unknown::Stopped(stop)) = seen {
                 return Err(stop);
             }
         }

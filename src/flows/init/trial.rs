@@ -44,6 +44,10 @@ pub struct Trial {
     pub least: f64,
     /// How long sampling may take, seconds.
     pub limit: f64,
+    /// The time limit that leaves room for a verdict, in minutes, if that one leaves little.
+    pub minutes_needed: Option<u64>,
+    /// How long sampling may take with the time limit that is in force then, seconds.
+    pub new_limit: f64,
 }
 
 /// A target that was tried.
@@ -145,7 +149,8 @@ pub fn try_out(
     let tried: Vec<Tried> = tried.collect::<Result<_, Error>>()?;
     if tried.iter().any(|one| !one.measured.is_empty()) {
         let limit = limits.time.as_secs_f64();
-        return Ok(Rules { policy: &policy, limit, given }.choose(tried));
+        let is_fixed = flags.time_limit.is_some();
+        return Ok(Rules { policy: &policy, limit, is_fixed, given }.choose(tried));
     }
     let why = tried.into_iter().find_map(|one| match one.standing {
         Standing::Failed(why) => Some(why),
@@ -214,6 +219,8 @@ struct Rules<'a> {
     policy: &'a Policy,
     /// How long sampling may take, seconds.
     limit: f64,
+    /// Whether the user set that, so that it is not raised.
+    is_fixed: bool,
     /// The threshold set by the user.
     given: Option<f64>,
 }
@@ -244,11 +251,17 @@ impl Rules<'_> {
             fastest.into_iter().for_each(|one| one.standing = Standing::Chosen);
         }
         let together = chosen(&tried);
-        let (metrics, least) = (self.compare_metrics(&together), self.least(&together));
+        let least = self.least(&together);
+        let needed = least / LEAST_SHARE;
+        let minutes_needed = (needed > self.limit).then(|| (needed / 60.0).ceil() as u64);
+        let raised = minutes_needed.filter(|_| !self.is_fixed);
+        let new_limit = raised.map_or(self.limit, |minutes| 60.0 * minutes as f64);
+        let metrics = Rules { limit: new_limit, ..*self }.compare_metrics(&together);
         let usual = together.first().and_then(|one| one.measured.first());
         let is_unusual =
             usual.map(|(metric, _)| &metric.name) != metrics.first().map(|metric| &metric.name);
-        Trial { is_unusual, least, tried, metrics, limit: self.limit }
+        let limit = self.limit;
+        Trial { is_unusual, least, tried, metrics, limit, minutes_needed, new_limit }
     }
 
     /// The standing of a single target.
@@ -398,7 +411,7 @@ mod tests {
     }
 
     fn choose<const N: usize>(tried: [Tried; N], limit: f64, given: Option<f64>) -> Trial {
-        Rules { policy: &policy(), limit, given }.choose(tried.into())
+        Rules { policy: &policy(), limit, is_fixed: false, given }.choose(tried.into())
     }
 
     /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise in each
@@ -452,6 +465,24 @@ mod tests {
         let trial = choose([noisy(), other], 300.0, None);
         assert_eq!(trial.metrics.len(), 1);
         assert_eq!(trial.metric().name, "wall_time");
+    }
+
+    #[test]
+    fn what_can_be_decided_is_what_the_raised_time_limit_can_decide() {
+        let slow = || samples("slow", 60.0, &[("wall_time", 0.02)]);
+        let [fixed, raised] = [true, false].map(|is_fixed| {
+            let policy = policy();
+            Rules { policy: &policy, limit: 300.0, is_fixed, given: None }.choose(vec![slow()])
+        });
+        assert_eq!((fixed.limit, fixed.new_limit), (300.0, 300.0));
+        let minutes = raised.minutes_needed.unwrap();
+        assert_eq!((raised.limit, raised.new_limit), (300.0, 60.0 * minutes as f64));
+        assert_eq!(fixed.minutes_needed, raised.minutes_needed);
+        let reach = |trial: &Trial| trial.metric().reach.unwrap_or(f64::INFINITY);
+        assert!(reach(&raised) < reach(&fixed), "{raised:?}");
+        // Where there is room, nothing is raised.
+        let quick = choose([samples("quick", 0.1, &[("wall_time", 0.02)])], 300.0, None);
+        assert_eq!((quick.minutes_needed, quick.new_limit), (None, 300.0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Cargo's configuration files that apply to a folder, with the files that they
 //! include.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item};
@@ -34,6 +34,8 @@ pub(crate) struct Configuration {
     pub(crate) has_alias: bool,
     /// Whether one of them has a table `[profile]`.
     pub(crate) has_profiles: bool,
+    /// See [`compiler_settings`]; of several files, those of the first.
+    pub(crate) compiler: BTreeMap<String, String>,
     /// The files by their paths without links.
     known: BTreeSet<PathBuf>,
 }
@@ -101,6 +103,9 @@ impl Configuration {
             self.build_folders.extend(folder.map(|folder| (variable, joined(base, folder))));
         }
         self.has_profiles |= document.get("profile").is_some();
+        for (key, value) in compiler_settings(&document) {
+            self.compiler.entry(key).or_insert(value);
+        }
         self.has_alias |=
             document.get("alias").is_some_and(|aliases| aliases.get("cbdr").is_some());
         let tables = document.get("target").and_then(Item::as_table_like);
@@ -154,6 +159,46 @@ fn joined(base: &Path, path: &str) -> PathBuf {
 pub(crate) fn has_profile(manifest: &str, name: &str) -> bool {
     let Ok(manifest) = manifest.parse::<DocumentMut>() else { return true };
     manifest.get("profile").is_some_and(|profiles| profiles.get(name).is_some())
+}
+
+/// How a manifest has rustc compile: the keys of its profiles. One that is not TOML has none.
+pub(crate) fn profile_settings(manifest: &str) -> BTreeMap<String, String> {
+    manifest.parse().map_or_else(|_| BTreeMap::new(), |manifest| compiler_settings(&manifest))
+}
+
+/// How a file of cargo's has rustc compile: the keys of profiles, and the flags.
+fn compiler_settings(document: &DocumentMut) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    if let Some(profiles) = document.get("profile") {
+        add_values("profile", profiles, &mut found);
+    }
+    let build = document.get("build").map(|build| ("build".to_owned(), build));
+    let targets = document.get("target").and_then(Item::as_table_like);
+    let targets = targets.into_iter().flat_map(|tables| tables.iter());
+    let targets = targets.map(|(name, table)| (format!("target.{name}"), table));
+    for (name, table) in build.into_iter().chain(targets) {
+        if let Some(flags) = table.get("rustflags") {
+            add_values(&format!("{name}.rustflags"), flags, &mut found);
+        }
+    }
+    found
+}
+
+/// Adds the values of a table by their full keys, arrays as their strings with spaces between them.
+fn add_values(key: &str, item: &Item, found: &mut BTreeMap<String, String>) {
+    let text = |value: &toml_edit::Value| match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => value.clone().decorated("", "").to_string(),
+    };
+    if let Some(table) = item.as_table_like() {
+        for (name, item) in table.iter() {
+            add_values(&format!("{key}.{name}"), item, found);
+        }
+    } else if let Some(list) = item.as_array() {
+        found.insert(key.to_owned(), list.iter().map(text).collect::<Vec<_>>().join(" "));
+    } else if let Some(value) = item.as_value() {
+        found.insert(key.to_owned(), text(value));
+    }
 }
 
 fn add_strings(item: &Item, found: &mut BTreeSet<String>) {
@@ -313,6 +358,34 @@ mod tests {
         ];
         let found = Configuration::read([&*at], &[], &[]).unwrap();
         assert_eq!(found.build_folders, BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn how_rustc_compiles_is_known_by_keys() {
+        let folder = with(&[
+            ("a/.cargo/config.toml", "[build]\nrustflags = ['-C', 'target-cpu=native']\n"),
+            (
+                ".cargo/config.toml",
+                "build.rustflags = '-g'\n[target.'cfg(all())']\nrustflags = '-Cdebuginfo=1'\n\
+                 linker = 'cc'\n[profile.bench]\nlto = \"thin\"\n",
+            ),
+        ]);
+        let found = Configuration::read([&*folder.path().join("a")], &[], &[]).unwrap();
+        let settings = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+            all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let expected = [
+            ("build.rustflags", "-C target-cpu=native"),
+            ("target.cfg(all()).rustflags", "-Cdebuginfo=1"),
+            ("profile.bench.lto", "thin"),
+        ];
+        assert_eq!(found.compiler, settings(&expected));
+        let manifest =
+            "[profile.release]\nopt-level = 2 # less\n[profile.bench.package.'*']\nlto = true\n";
+        let expected =
+            [("profile.release.opt-level", "2"), ("profile.bench.package.*.lto", "true")];
+        assert_eq!(profile_settings(manifest), settings(&expected));
+        assert_eq!(profile_settings("[profile"), settings(&[]));
     }
 
     #[test]

@@ -120,7 +120,8 @@ pub(super) fn first(entries: &mut Entries<'_, impl Read>) -> io::Result<Vec<u8>>
     Ok(about)
 }
 
-/// Writes the entries of a pack, the `file`, below `root`, in place of what is there.
+/// Writes the entries of a pack, the `file`, below `root`, in place of what is there. Where an
+/// artifact was built, the rest of it stays: its record tells whether these are its files.
 ///
 /// # Errors
 /// If one of them would be elsewhere, or can't be written.
@@ -131,7 +132,7 @@ pub(super) fn unpack(
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
     let damaged = |error| damaged(file).caused_by(error);
-    let mut artifacts = BTreeSet::new();
+    let mut folders = BTreeSet::new();
     for entry in entries {
         interrupt.check()?;
         let mut entry = entry.map_err(damaged)?;
@@ -139,9 +140,9 @@ pub(super) fn unpack(
         if !is_packed(&path) || !is_inside(root, &path) {
             return Err(outside(file, &path).into());
         }
-        let artifact: PathBuf = path.components().take(2).collect();
-        if path.starts_with("builds") && artifacts.insert(artifact.clone()) {
-            remove(&root.join(artifact))?;
+        let folder: PathBuf = path.components().take(3).collect();
+        if path.starts_with("builds") && folders.insert(folder.clone()) {
+            remove(&root.join(folder))?;
         }
         let full = root.join(&path);
         let failed = || Error::io("write", &full);

@@ -2,7 +2,8 @@
 # Made by `cargo cbdr init --ci slurm --shards @SHARDS@`.
 #
 # Compares the benchmarks of HEAD with its merge-base with BASE on a Slurm cluster whose nodes
-# share the home folder: one of them builds both sides, and @SHARDS@ measure them.
+# share the home folder: one of them builds both sides, and @SHARDS@ measure them. By default, BASE
+# is what `cargo cbdr compare` chooses: the `base` in Cargo.toml, or the default branch.
 #
 #     ci/cbdr-slurm.sh submit [BASE]       builds, measures, and prints the verdict
 #     ci/cbdr-slurm.sh retry RUN I[,I..]   measures lost shards of the folder RUN again
@@ -47,13 +48,13 @@ case "${1-}" in
         script=$(realpath "$0")
         cd "$(dirname "$script")/@UP@"
         head=$(git rev-parse HEAD)
-        base=$(git merge-base "${2:-main}" HEAD)
+        base=${2:+$(git merge-base "$2" HEAD)}
         # Outside of the repository, whose working tree stays clean; in a folder of its own.
         runs=${CBDR_RUNS:-$HOME/cbdr-runs}
         mkdir -p "$runs"
         run=$(mktemp -d "$runs/${head:0:9}-XXXXXX")
-        # By commit: the branches may move before the last task starts.
-        echo "$base $head" > "$run/commits"
+        # By commit: the branches may move before the builds begin.
+        echo "$head $base" > "$run/commits"
         submit "$run" "1-$shards"
         ;;
     retry)
@@ -63,13 +64,13 @@ case "${1-}" in
         ;;
     pack)
         run=$2
-        read -r base head < "$run/commits"
+        read -r head base < "$run/commits"
         CBDR_CACHE_DIR=$scratch/cbdr-$(basename "$run")
         export CBDR_CACHE_DIR
         trap 'rm -rf "$CBDR_CACHE_DIR"' EXIT
         # This shell has to outlive the program, as below.
         trap : TERM
-        "${pack[@]}" --exact-base --head "$head" "$base" "$run/change.pack"
+        "${pack[@]}" --head "$head" ${base:+--exact-base "$base"} "$run/change.pack"
         ;;
     task)
         run=$2

@@ -22,7 +22,7 @@ use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::samples::AGAIN;
-use crate::ui::{Failure, Ui, text};
+use crate::ui::{Failure, Ui, failure, text};
 
 /// How often the result so far is shown.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -
         false => analyse(&spec, &inputs(&args.samples.files)?, interrupt, &mut ui),
     };
     ui.end();
-    let outcome = match result {
+    let mut outcome = match result {
         // There is no result yet.
         Err(Failure::Library(_)) if interrupt.signal().is_some() => {
             return Ok(ExitKind::interrupted(interrupt));
@@ -59,9 +59,11 @@ pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
     ui.end();
-    let readable = Readable::new(&outcome, called);
-    outputs.write(&readable, &Recording::default())?;
-    outputs::printed(render::print(args.format, &readable))?;
+    let given = outputs.write(&mut outcome, called, &Recording::default());
+    outputs::printed(render::print(args.format, &Readable::new(&outcome, called)))?;
+    if let Err(error) = given {
+        failure(&error.into());
+    }
     match (outcome.stopped_by, interrupt.signal()) {
         (StoppedBy::Interrupt, Some(signal)) => Ok(ExitKind::Signal(signal)),
         _ => Ok(ExitKind::of(&outcome)),

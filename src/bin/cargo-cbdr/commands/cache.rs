@@ -2,7 +2,7 @@
 
 use cargo_cbdr::Error;
 use cargo_cbdr::workspace::cache::{Cache, CachedRepository, Cleaned};
-use cargo_cbdr::workspace::git::Repo;
+use cargo_cbdr::workspace::git::{self, Repo};
 
 use super::{cache_dir, current_folder};
 use crate::cli;
@@ -54,7 +54,14 @@ fn clean(cache: &Cache, all: bool) -> CommandResult {
     let cleaned = if all {
         cache.clean().map_err(Error::from)?
     } else {
-        let repo = Repo::discover(&current_folder()?).map_err(Error::from)?;
+        let repo = Repo::discover(&current_folder()?).map_err(|error| match error {
+            git::Error::Refused { what, .. } => {
+                let hint = Some("`--all` cleans the cache of every repository".to_owned());
+                git::Error::Refused { what, hint }
+            }
+            error => error,
+        });
+        let repo = repo.map_err(Error::from)?;
         let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
         vec![(repository.path().to_owned(), repository.clean().map_err(Error::from)?)]
     };

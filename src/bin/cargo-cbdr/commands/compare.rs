@@ -1,12 +1,12 @@
 //! `cargo cbdr compare`, once or with `--repeat`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cargo_cbdr::Options;
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::preview;
-use cargo_cbdr::model::{Explain, Outcome, StoppedBy};
+use cargo_cbdr::model::{Explain, Notice, Outcome, StoppedBy};
 use cargo_cbdr::samples::{Companion, Recording, csv};
 use cargo_cbdr::workspace::Request;
 
@@ -18,8 +18,8 @@ use crate::render::answer::answer;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::render::{self, events, show};
-use crate::samples::SamplesFiles;
-use crate::ui::{Failure, Ui, text};
+use crate::samples::{SamplesEnd, SamplesFiles};
+use crate::ui::{self, Failure, Ui, text};
 
 /// The seeds stay below this, so that JSON can represent them.
 const SEEDS: u64 = 1 << 53;
@@ -55,9 +55,12 @@ pub(crate) fn run(args: &Compare, called: &CommandLine, context: Context<'_>) ->
     let kept = KeepRuns { samples, recording: runs, prints_events };
     let result = observed(&options, kept, context, &mut ui);
     ui.end();
-    let Observed { outcome, written } = result?;
+    let Observed { mut outcome, written, kept } = result?;
+    if let Err(failure) = &written {
+        outcome.notices.push(Notice::Unwritten { why: failure.to_string() });
+    }
+    let given = outputs.write(&mut outcome, called, &recording);
     let readable = Readable::new(&outcome, called);
-    let given = outputs.write(&readable, &recording);
     let printed = match args.message_format {
         MessageFormat::Human => render::print(args.format, &readable),
         MessageFormat::Json => render::json::print_result(&outcome),
@@ -66,9 +69,12 @@ pub(crate) fn run(args: &Compare, called: &CommandLine, context: Context<'_>) ->
     if outcome.stopped_by == StoppedBy::Interrupt {
         return Ok(ExitKind::interrupted(context.interrupt));
     }
-    written?;
-    given?;
     outputs::printed(printed)?;
+    if let Err(failure) = written.and(given.map_err(Failure::from)) {
+        let samples = kept.map(|path| format!("the samples, as {}", text::path(&path)));
+        samples.into_iter().for_each(|what| ui.status("Keeping", &what));
+        ui::failure(&failure);
+    }
     Ok(ExitKind::of(&outcome))
 }
 
@@ -140,6 +146,8 @@ pub(super) struct Observed {
     /// Whether the samples could be written: a comparison continues without
     /// their files, but does not succeed without them.
     pub(super) written: Result<(), Failure>,
+    /// The file with all of them in the cache.
+    kept: Option<PathBuf>,
 }
 
 /// What to do with a comparison's runs and events, besides showing them.
@@ -181,12 +189,12 @@ pub(super) fn observed(
         }
         files.take(&event);
     });
-    let (left, written) = files.end(result.as_ref().ok());
+    let SamplesEnd { left, written, kept } = files.end(result.as_ref().ok());
     if let Some(path) = left {
         ui.end();
         ui.status("Keeping", &format!("the samples so far, as {}", text::path(&path)));
     }
-    Ok(Observed { outcome: result?.outcome, written })
+    Ok(Observed { outcome: result?.outcome, written, kept })
 }
 
 /// Runs the comparison `times` times, each with the next seed. Regressions are
@@ -208,7 +216,7 @@ fn repeat(
         match result {
             Err(Failure::Library(error)) if error.is_interrupt() => stopped = true,
             Err(failure) => failed = Err(failure),
-            Ok(Observed { outcome, written }) => {
+            Ok(Observed { outcome, written, .. }) => {
                 failed = written;
                 stopped = outcome.stopped_by == StoppedBy::Interrupt;
                 if !stopped {

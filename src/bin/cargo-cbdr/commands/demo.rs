@@ -64,7 +64,7 @@ pub(crate) fn run(called: &CommandLine, context: Context<'_>) -> CommandResult {
     let options = Options { request, seed: random_seed(), ..Options::default() };
     let result = observed(&options, KeepRuns::default(), context, &mut ui);
     ui.end();
-    let Observed { outcome, written } = result?;
+    let Observed { outcome, written, .. } = result?;
     let report = render::human::report(&Readable::new(&outcome, called));
     let printed = print_text(&format!("\n{report}"));
     // After a hangup there may be no terminal to print to.

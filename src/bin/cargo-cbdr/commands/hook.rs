@@ -31,6 +31,9 @@ const BEGIN: &str = "# >>> cargo cbdr hook >>>";
 /// The last line of our part of the hook.
 const END: &str = "# <<< cargo cbdr hook <<<";
 
+/// The time limit of a push.
+const TIME_LIMIT: &str = "1m";
+
 /// The first line of a hook that has nothing but our part.
 const SHELL: &str = "#!/bin/sh\n";
 
@@ -57,14 +60,14 @@ fn hooks_folder() -> Result<(Repo, PathBuf), Failure> {
 }
 
 fn install(args: &HookArgs) -> CommandResult {
-    parse(args)?;
+    let (limit, _) = parse(args)?;
     let (repo, folder) = hooks_folder()?;
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let (hook_name, kept_name) = (text::path(&hook), text::path(&kept));
     let existing = ExistingHook::read(&hook)?;
     let inside = current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
-    let part = part(inside, args)?;
+    let part = part(inside, limit.as_ref(), &args.args)?;
     let mut ui = Ui::new();
     let is_kept = matches!(existing, ExistingHook::Other);
     if is_kept {
@@ -190,16 +193,17 @@ fn digest_of(lines: &[u8]) -> String {
 
 /// Our part of the hook. It needs only a shell, and warns if the program is missing. What
 /// comes after it is run, too, unless it stops the push.
-fn part(inside: &Path, args: &HookArgs) -> Result<String, Failure> {
+fn part(inside: &Path, limit: Option<&Written<Time>>, args: &[String]) -> Result<String, Failure> {
     let Some(inside) = inside.to_str() else {
         let what = format!("{} is not UTF-8: install from the root", text::path(inside));
         return Failure::refused(what);
     };
-    let more = (!args.args.is_empty()).then_some("--").into_iter();
-    let more = more.chain(args.args.iter().map(String::as_str));
-    let words = ["cargo-cbdr", "hook", "run", "--time-limit", args.time_limit.text()];
+    let more = (!args.is_empty()).then_some("--").into_iter();
+    let more = more.chain(args.iter().map(String::as_str));
+    let limit = limit.into_iter().flat_map(|limit| ["--time-limit", limit.text()]);
+    let words = ["cargo-cbdr", "hook", "run"].into_iter().chain(limit);
     // Only a NUL can't be quoted, and neither an argument nor a path has one.
-    let command = shlex::try_join(words.into_iter().chain(more)).unwrap_or_default();
+    let command = shlex::try_join(words.chain(more)).unwrap_or_default();
     // A shell knows no other separator.
     let inside = inside.replace(std::path::MAIN_SEPARATOR, "/");
     let enter = match inside.is_empty() {
@@ -221,13 +225,15 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 /// the first branch that can't be compared, stops the push.
 fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -> CommandResult {
     let (limit, parsed) = parse(args)?;
+    let limit = limit.map(|limit| limit.read("time-limit")).transpose()?;
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
     let pushes = pushes(&lines).map_err(|line| {
         Failure::Arguments(format!("unexpected input of a pre-push hook: `{line}`"))
     })?;
-    let limit = limit / u32::try_from(pushes.len().max(1)).unwrap_or(u32::MAX);
-    let limit = Time(limit.max(Duration::from_secs(1)));
+    let number = u32::try_from(pushes.len().max(1)).unwrap_or(u32::MAX);
+    let of_each = |Time(all): Time| Written::new(Time((all / number).max(Duration::from_secs(1))));
+    let limit = limit.map(of_each);
     let mut ui = Ui::new();
     for Push { commit, remote_branch, remote_commit, .. } in pushes {
         let what = format!("{remote_branch}: compared first (`--no-verify` skips that)");
@@ -236,7 +242,8 @@ fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -
         compare.sides.head = Some(commit);
         // The base of a push to BASE itself is its state on the remote.
         compare.sides.fallback_base = remote_commit;
-        compare.settings.0.time_limit.get_or_insert_with(|| Written::new(limit));
+        let own = compare.settings.0.time_limit.take();
+        compare.settings.0.time_limit = own.or_else(|| limit.clone());
         let exit = compare::run(&compare, called, context)?;
         if exit != ExitKind::Success {
             return Ok(exit);
@@ -245,9 +252,12 @@ fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -
     Ok(ExitKind::Success)
 }
 
-/// Parses the time limit and the arguments of `compare`, and rejects what a hook can't call.
-fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare), Failure> {
-    let Time(limit) = time_limit.read("time-limit")?;
+/// Parses the time limit of a push, unless each branch has its own, and the arguments of `compare`,
+/// and rejects what a hook can't call.
+fn parse(
+    HookArgs { time_limit, args }: &HookArgs,
+) -> Result<(Option<Written<Time>>, Compare), Failure> {
+    time_limit.as_ref().map(|limit| limit.read("time-limit")).transpose()?;
     let compare = cli::compare(args).map_err(|error| {
         // What this prints begins with the same word.
         let text = error.to_string();
@@ -260,5 +270,13 @@ fn parse(HookArgs { time_limit, args }: &HookArgs) -> Result<(Duration, Compare)
              --dry-run",
         );
     }
-    Ok((limit, compare))
+    let has_own = compare.settings.0.time_limit.is_some();
+    if has_own && time_limit.is_some() {
+        return Failure::arguments(
+            "two time limits: the `--time-limit` before `--` is that of a whole push, the one after \
+             it that of each branch; leave out one of them",
+        );
+    }
+    let limit = time_limit.clone().unwrap_or_else(|| Written::from(TIME_LIMIT));
+    Ok(((!has_own).then_some(limit), compare))
 }

@@ -144,7 +144,7 @@ fn choose_values(
         if trial.is_unusual && table.metrics.is_none() && table.thresholds.is_none() {
             table.metrics = Some(vec![trial.metric().name.clone()]);
         }
-        if let (None, Some(minutes)) = (&table.time_limit, minutes_needed(&trial)) {
+        if let (None, Some(minutes)) = (&table.time_limit, trial.minutes_needed) {
             table.time_limit = Some(Written::new(format!("{minutes}m")));
         }
     }
@@ -213,7 +213,7 @@ fn runs(tried: &Tried) -> String {
 
 fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     show_tried(ui, trial);
-    let limit = text::roughly(trial.limit);
+    let [limit, new_limit] = [trial.limit, trial.new_limit].map(text::roughly);
     let least = text::roughly(trial.least.max(1.0));
     let is_short = |tried: &&Tried| tried.harness == Dialect::Plain && tried.run < SHORT;
     for tried in trial.chosen().filter(is_short) {
@@ -223,7 +223,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
              on more data (10 to 500 ms suit best); arguments go after `--`"
         ));
     }
-    if let Some(minutes) = minutes_needed(trial) {
+    if let Some(minutes) = trial.minutes_needed {
         let more = if table.time_limit.is_none() { "it is raised to" } else { "allow" };
         ui.warn(&format!(
             "a verdict needs at least {least}, and the time limit is {limit}: {more} {minutes}m; \
@@ -241,7 +241,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     let nine = if trial.benchmarks() > 1 { " for nine of ten benchmarks" } else { "" };
     let size = text::size(reach);
     let known = format!(
-        "at this noise, {limit} is enough{nine} to detect a change {size} above or below it"
+        "at this noise, {new_limit} is enough{nine} to detect a change {size} above or below it"
     );
     let threshold = text::fraction(metric.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {
@@ -264,13 +264,6 @@ fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
         format!("`{}` detects {reach}", metric.name)
     });
     ui.status("Metric", &detects.collect::<Vec<_>>().join(", "));
-}
-
-/// The time limit that a benchmark needs, in minutes, if the default leaves little room
-/// for its verdict.
-fn minutes_needed(trial: &Trial) -> Option<u64> {
-    let needed = 2.0 * trial.least;
-    (needed > trial.limit).then(|| (needed / 60.0).ceil() as u64)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::exit::{CommandResult, ExitKind};
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::print_text;
-use crate::render::readable::{CommandLine, Readable};
+use crate::render::readable::CommandLine;
 use crate::ui::{Failure, about, fold};
 
 /// The width without a terminal.
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> C
         recording.read(&mut text.as_slice(), name).map_err(Error::from)?;
     }
     if page.is_some() {
-        let outcome = outcome(&args.samples, &texts)?;
-        outputs.write(&Readable::new(&outcome, called), &recording)?;
+        let mut outcome = outcome(&args.samples, &texts)?;
+        outputs.write(&mut outcome, called, &recording)?;
         return Ok(ExitKind::Success);
     }
     if recording.labels().next().is_none() {

@@ -11,7 +11,7 @@ use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
 use super::readable;
-use crate::exit::ExitKind;
+use crate::exit::{ExitKind, is_unwritten};
 use crate::ui::text;
 
 /// A metric with its benchmark.
@@ -64,15 +64,24 @@ impl fmt::Display for Answer {
     }
 }
 
-/// How a comparison ends whose verdict is inconclusive; `None` if a signal ends it.
+/// How a comparison ends whose verdict does not say that; `None` if a signal ends it.
 fn consequence(outcome: &Outcome) -> Option<String> {
+    let is_open = outcome.verdict == Some(Verdict::Inconclusive);
     let is_asked = outcome.policy.fail_on.contains(&Doubt::Inconclusive);
     let why = if is_asked { ", because of `--fail-on inconclusive`" } else { "" };
-    (outcome.stopped_by != StoppedBy::Interrupt).then(|| match ExitKind::of(outcome) {
-        ExitKind::Success => "passes (exit code 0); `--fail-on inconclusive` would fail".to_owned(),
-        ExitKind::InDoubt => format!("fails (exit code 102){why}"),
-        exit => format!("fails (exit code {})", exit.code()),
-    })
+    let exit = ExitKind::of(outcome);
+    match exit {
+        _ if outcome.stopped_by == StoppedBy::Interrupt => None,
+        ExitKind::Failed if is_unwritten(outcome) => {
+            Some("fails (exit code 101), because an output could not be written".to_owned())
+        }
+        _ if !is_open => None,
+        ExitKind::Success => {
+            Some("passes (exit code 0); `--fail-on inconclusive` would fail".to_owned())
+        }
+        ExitKind::InDoubt => Some(format!("fails (exit code 102){why}")),
+        exit => Some(format!("fails (exit code {})", exit.code())),
+    }
 }
 
 /// The result of a comparison, and what its verdict does not cover.
@@ -83,14 +92,13 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
             Answer { besides: beside_a_regression(outcome), ..regression(outcome) }
         }
         Some(Verdict::NoRegression) => no_regression(outcome),
-        Some(Verdict::Inconclusive) => {
-            Answer { besides: consequence(outcome).into_iter().collect(), ..inconclusive(outcome) }
-        }
+        Some(Verdict::Inconclusive) => inconclusive(outcome),
         Some(Verdict::Identical) => identical(outcome),
         Some(Verdict::NoBaseline) => no_baseline(outcome),
         Some(Verdict::DifferentOutput) => different_output(outcome),
         None => no_verdict(outcome),
     };
+    answer.besides.extend(consequence(outcome));
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);
         answer.besides.push(format!("{count}: {names}"));

@@ -80,7 +80,7 @@ impl Sentences {
         for noise in &checkup.noise {
             sentences.noise(noise);
         }
-        sentences.conclusion(&checkup.noise);
+        sentences.conclusion(&checkup.noise, busy(&checkup.machine));
         sentences
     }
 
@@ -168,7 +168,7 @@ impl Sentences {
             self.add("stolen time", now > 0.01 || always > 0.05, text);
         }
         if let Some(load) = machine.load {
-            let is_busy = load > 0.5 * machine.allowed.unwrap_or(1) as f64;
+            let is_busy = busy(machine).is_some();
             let advice = if is_busy { ": something else is busy; let it finish first" } else { "" };
             let what = "processes were running or ready to run, over the last minute";
             self.add("load", is_busy, format!("{load} {what}{advice}"));
@@ -247,8 +247,9 @@ impl Sentences {
         self.add("verdicts", warns, format!("for runs of {run}, {thresholds}"));
     }
 
-    /// The smallest threshold that runs of some length can decide, in the least time.
-    fn conclusion(&mut self, noise: &[RunNoise]) {
+    /// The smallest threshold that runs of some length can decide, in the least time, and with
+    /// which load.
+    fn conclusion(&mut self, noise: &[RunNoise], busy: Option<f64>) {
         let all = noise.iter().flat_map(|noise| &noise.thresholds);
         let known = all.filter_map(|threshold| Some((threshold.least?, threshold.seconds)));
         let best = known.min_by(|(one, soon), (other, late)| {
@@ -260,10 +261,52 @@ impl Sentences {
         };
         let (shown, time) = (text::size(least), text::roughly(seconds));
         let fit = format!("fit for thresholds of {shown} or more, in {time} for each benchmark");
-        self.add("conclusion", least > THRESHOLD, fit);
+        let only = busy.map_or(String::new(), |load| {
+            format!(
+                "; that is true only while as much else is running as now (a load of {load}): run \
+                 `cargo cbdr doctor` again when it has finished"
+            )
+        });
+        self.add("conclusion", busy.is_some() || least > THRESHOLD, fit + &only);
     }
+}
+
+/// The load, if it is more than measurements should have beside them.
+fn busy(machine: &Machine) -> Option<f64> {
+    machine.load.filter(|load| *load > 0.5 * machine.allowed.unwrap_or(1) as f64)
 }
 
 fn why(refusal: &Option<Refusal>) -> Option<&str> {
     refusal.as_ref().map(|refusal| refusal.why.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_busy_machine_the_conclusion_says_with_which_load_it_is_true() {
+        let concluded = |load| {
+            let mut machine = Machine::default();
+            (machine.load, machine.allowed) = (Some(load), Some(2));
+            let thresholds = vec![LeastThreshold { seconds: 300.0, least: Some(0.0034) }];
+            let noise =
+                RunNoise { run_seconds: 0.01, pairs: 40, deviation: Some(0.01), thresholds };
+            let checkup = Checkup {
+                machine,
+                meters: Vec::new(),
+                clock_step: 1e-8,
+                processor_clock_step: None,
+                stolen: [None; 2],
+                noise: vec![noise],
+            };
+            let Sentence { about, text, warns } = Sentences::of(&checkup).0.pop().unwrap();
+            assert_eq!(about, "conclusion");
+            (text, warns)
+        };
+        let fit = "fit for thresholds of 0.34% or more, in 5m for each benchmark";
+        assert_eq!(concluded(0.3), (fit.to_owned(), false));
+        let (busy, warns) = concluded(6.6);
+        assert!(warns && busy.starts_with(fit) && busy.contains("(a load of 6.6)"), "{busy}");
+    }
 }

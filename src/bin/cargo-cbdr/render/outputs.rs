@@ -4,11 +4,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cargo_cbdr::exec::process::Interrupt;
+use cargo_cbdr::model::{Notice, Outcome};
 use cargo_cbdr::samples::Recording;
 
 use super::export::ExportKind;
 use super::markdown;
-use super::readable::Readable;
+use super::readable::{CommandLine, Readable};
 use crate::cli::Format;
 use crate::output::{self, OutputFile};
 use crate::page;
@@ -61,17 +62,39 @@ impl Outputs {
         })
     }
 
-    /// Writes all of them, even if one fails.
-    pub(crate) fn write(self, result: &Readable<'_>, recording: &Recording) -> io::Result<()> {
-        // With one write, since other steps may write, too.
-        let summary = self
-            .summary
-            .map(|mut file| file.write_all(format!("{}\n", markdown::summary(result)).as_bytes()));
-        let page = self.page.map(|file| file.write(&page::page(result, recording)));
-        let exports = self.exports.into_iter();
-        let exports = exports.map(|(kind, file)| file.write(&kind.content(result.outcome)));
-        let results: Vec<_> = summary.into_iter().chain(page).chain(exports).collect();
-        results.into_iter().collect()
+    /// Writes all of them, even if one fails; of that, the outcome and what is written later tell.
+    /// A reader of a pipe that is gone wants no more, which is no failure.
+    pub(crate) fn write(
+        self,
+        outcome: &mut Outcome,
+        called: &CommandLine,
+        recording: &Recording,
+    ) -> io::Result<()> {
+        let mut all = Ok(());
+        let mut note = |outcome: &mut Outcome, written: io::Result<()>| match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                outcome.notices.push(Notice::Unwritten { why: error.to_string() });
+                if all.is_ok() {
+                    all = Err(error);
+                }
+            }
+            _ => {}
+        };
+        for (kind, file) in self.exports {
+            let written = file.write(&kind.content(outcome));
+            note(outcome, written);
+        }
+        if let Some(file) = self.page {
+            let written = file.write(&page::page(&Readable::new(outcome, called), recording));
+            note(outcome, written);
+        }
+        if let Some(mut file) = self.summary {
+            let summary = markdown::summary(&Readable::new(outcome, called));
+            // With one write, since other steps may write, too.
+            let written = file.write_all(format!("{summary}\n").as_bytes());
+            note(outcome, written);
+        }
+        all
     }
 }
 

@@ -63,6 +63,11 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
                 is_or_are(benchmarks.len())
             )
         }
+        Notice::CompilerDiffers { keys } => format!(
+            "base and head are compiled with different settings, so code may differ that nobody \
+             edited: {}",
+            keys.iter().map(different).collect::<Vec<_>>().join("; ")
+        ),
         Notice::Alias => {
             "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of this \
              program: call `cargo-cbdr`"
@@ -209,6 +214,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             let are = is_or_are(numbers.len());
             format!("{} {are} missing from the verdict", Shard::listed(numbers))
         }
+        Notice::Unwritten { why } => why.clone(),
         Notice::OneLook => {
             "the intervals are Welch's and Fieller's: valid for a single look at samples whose \
              number was chosen in advance"

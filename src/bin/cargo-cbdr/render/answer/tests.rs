@@ -168,6 +168,25 @@ fn what_is_undecided_is_bounded_or_counted() {
 }
 
 #[test]
+fn an_output_that_is_missing_fails_what_would_pass() {
+    let unwritten = |verdict, change| {
+        let mut outcome = outcome(verdict, vec![("spin", time(change, verdict))]);
+        let why = "can't write `r.html`: No space left on device".to_owned();
+        outcome.notices.push(Notice::Unwritten { why });
+        (said(&outcome), ExitKind::of(&outcome))
+    };
+    for (verdict, change) in [(OPEN, 0.015), (GOOD, 0.0)] {
+        let (said, exit) = unwritten(verdict, change);
+        let fails = "; fails (exit code 101), because an output could not be written";
+        assert!(said.ends_with(fails), "{said}");
+        assert_eq!(exit, ExitKind::Failed);
+    }
+    let (said, exit) = unwritten(BAD, 0.1);
+    assert!(!said.contains("exit code"), "{said}");
+    assert_eq!(exit, ExitKind::Regression);
+}
+
+#[test]
 fn what_was_not_measured_is_counted_with_the_time_that_it_needs() {
     let late = |verdict, metrics: Vec<(&str, MetricResult)>| {
         let mut outcome = outcome(verdict, metrics);
