@@ -27,7 +27,7 @@ mod code;
 mod locations;
 mod moves;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -50,19 +50,22 @@ use crate::model::side::Pair;
 use crate::workspace::cache::Artifact;
 
 /// How far two runs are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SameRun {
     /// Whether cargo's variables about the package differ, which the executables don't name.
     pub(crate) is_other_package: bool,
+    /// The names, on either side, of folders that variables such as `OUT_DIR` name, and that differ
+    /// by cargo's hash alone. What is in them may differ.
+    pub(crate) renamed: BTreeSet<String>,
 }
 
 /// The beginning of cargo's variables about a package: its version, its description and so on.
 const OF_PACKAGE: &str = "CARGO_PKG_";
 
 /// Whether the two are run in the same way: with the same arguments and environment, except
-/// for the folders of the sides, the hash in the path of the executable, and cargo's variables
-/// about the package. These are part of an executable that uses them, unless it asks for them
-/// by name when it runs.
+/// for the folders of the sides, the hashes that cargo appends to the names of executables and
+/// folders, and cargo's variables about the package. These are part of an executable that uses
+/// them, unless it asks for them by name when it runs.
 ///
 /// # Errors
 /// What is not the same.
@@ -71,8 +74,8 @@ pub(super) fn same_run(
     head: &Program,
     folders: &Pair<PathBuf>,
 ) -> Result<SameRun, String> {
-    let is_other_package = same_command(&base.command, &head.command, folders)?;
-    if is_other_package {
+    let same = same_command(&base.command, &head.command, folders)?;
+    if same.is_other_package {
         let asks = |program: &Program| program.executable.as_deref().is_none_or(names_package);
         if asks(base) || asks(head) {
             return Err(format!(
@@ -80,7 +83,7 @@ pub(super) fn same_run(
             ));
         }
     }
-    Ok(SameRun { is_other_package })
+    Ok(same)
 }
 
 /// Whether a file contains the beginning of the names of cargo's variables about the package, or
@@ -91,9 +94,12 @@ pub(crate) fn names_package(path: &Path) -> bool {
     std::fs::read(path).map_or(true, |bytes| memmem::find(&bytes, name).is_some())
 }
 
-/// Whether cargo's variables about the package differ between two commands that are otherwise
-/// the same.
-fn same_command(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> Result<bool, String> {
+/// How far two commands are the same.
+fn same_command(
+    base: &Command,
+    head: &Command,
+    folders: &Pair<PathBuf>,
+) -> Result<SameRun, String> {
     let Pair { base: base_path, head: head_path } =
         folders.as_ref().map(|path| path.as_os_str().as_encoded_bytes());
     let plain = |text: &OsStr| {
@@ -114,29 +120,70 @@ fn same_command(base: &Command, head: &Command, folders: &Pair<PathBuf>) -> Resu
     }
     let variables = |command: &Command| {
         let all = command.env.iter().map(|(name, value)| (name.clone(), plain(value)));
-        all.collect::<BTreeSet<_>>()
+        all.collect::<BTreeMap<_, _>>()
     };
-    let variables = [variables(base), variables(head)];
-    let mut is_other_package = false;
-    for (name, _) in variables[0].symmetric_difference(&variables[1]) {
-        if !name.as_encoded_bytes().starts_with(OF_PACKAGE.as_bytes()) {
-            let name = name.display();
-            return Err(format!("the environment variable {name} differs between the sides"));
+    let (bases, heads) = (variables(base), variables(head));
+    let mut same = SameRun::default();
+    for name in bases.keys().chain(heads.keys()) {
+        let (one, other) = (bases.get(name), heads.get(name));
+        let renamed = one.zip(other).and_then(|(one, other)| renamed(one, other, base_path));
+        match renamed {
+            _ if one == other => {}
+            Some(names) => same.renamed.extend(names),
+            None if name.as_encoded_bytes().starts_with(OF_PACKAGE.as_bytes()) => {
+                same.is_other_package = true;
+            }
+            None => {
+                let name = name.display();
+                return Err(format!("the environment variable {name} differs between the sides"));
+            }
         }
-        is_other_package = true;
     }
-    Ok(is_other_package)
+    Ok(same)
+}
+
+/// The names in which two lists of paths in a folder differ, if these differ by cargo's hash alone.
+fn renamed(base: &[u8], head: &[u8], folder: &[u8]) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    for (base, head) in differing(base, head, b':')? {
+        let (base, head) = (base.strip_prefix(folder)?, head.strip_prefix(folder)?);
+        for (base, head) in differing(base, head, b'/')? {
+            if hashless(base)? != hashless(head)? {
+                return None;
+            }
+            names.extend([base, head].map(|name| String::from_utf8_lossy(name).into_owned()));
+        }
+    }
+    Some(names)
+}
+
+/// The parts in which two texts of as many parts differ.
+fn differing<'t>(
+    one: &'t [u8],
+    other: &'t [u8],
+    separator: u8,
+) -> Option<Vec<(&'t [u8], &'t [u8])>> {
+    let parts = |text: &'t [u8]| text.split(|byte| *byte == separator).collect::<Vec<_>>();
+    let (one, other) = (parts(one), parts(other));
+    let is_alike = one.len() == other.len();
+    is_alike.then(|| one.into_iter().zip(other).filter(|(one, other)| one != other).collect())
 }
 
 /// Overwrites the hash that cargo appends to the names of executables, and by which, since
 /// 1.99, it also names their folders.
 fn erase_hash(path: &mut [u8]) {
-    let (name, hash) = path.split_at(path.len().saturating_sub(HASH));
-    let is_hash = hash.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if is_hash && name.ends_with(b"-") {
-        let hash = hash.to_vec();
+    if let Some(name) = hashless(path).filter(|name| name.ends_with(b"-")) {
+        let hash = path[name.len()..].to_vec();
         replace_bytes(path, &hash, &[0; HASH]);
     }
+}
+
+/// What is in front of the hash at the end of a name.
+fn hashless(name: &[u8]) -> Option<&[u8]> {
+    let (rest, hash) = name.split_at(name.len().saturating_sub(HASH));
+    let is_hash =
+        hash.len() == HASH && hash.iter().all(|one| matches!(one, b'0'..=b'9' | b'a'..=b'f'));
+    is_hash.then_some(rest)
 }
 
 /// The number of digits of that hash.
@@ -277,10 +324,12 @@ mod tests {
         };
         let dir = ("DIR", "/cache/head/t");
         let words = ["/cache/head/a", "--bench"];
-        assert_eq!(head(&words, &[("N", "1"), dir]), Ok(false));
+        assert_eq!(head(&words, &[("N", "1"), dir]), Ok(SameRun::default()));
         assert!(head(&words, &[dir, ("N", "2")]).unwrap_err().contains("variable N"));
         assert!(head(&words, &[dir]).unwrap_err().contains("variable N"));
-        assert_eq!(head(&words, &[dir, ("N", "1"), ("CARGO_PKG_VERSION", "2")]), Ok(true));
+        let other_package = SameRun { is_other_package: true, ..SameRun::default() };
+        let version = ("CARGO_PKG_VERSION", "2");
+        assert_eq!(head(&words, &[dir, ("N", "1"), version]), Ok(other_package));
         let arguments = |words: &[&str], env: &[(&str, &str)]| {
             head(words, env).unwrap_err().contains("arguments")
         };
@@ -298,6 +347,31 @@ mod tests {
         assert!(called(&of_unit("0123456789abcdef"), &of_unit("fedcba9876543210")));
         let other = of_unit("0123456789abcdef").replace("/p/0", "/p/1");
         assert!(!called(&of_unit("0123456789abcdef"), &other), "one of its own alone");
+    }
+
+    #[test]
+    fn the_hashes_of_cargos_folders_are_no_difference_and_their_names_are_known() {
+        let folders = Pair { base: "/cache/base".into(), head: "/cache/head".into() };
+        let run = |base: &str, head: &str| {
+            let command = |value: &str| Command {
+                env: vec![("OUT_DIR".into(), value.into())],
+                ..Command::default()
+            };
+            let same = same_command(&command(base), &command(head), &folders);
+            same.map(|same| same.renamed.into_iter().collect::<Vec<_>>())
+        };
+        let (one, other) = ("semver-0123456789abcdef", "semver-fedcba9876543210");
+        let of_base = format!("/lib:/cache/base/t/build/{one}/out");
+        let of_head = format!("/lib:/cache/head/t/build/{other}/out");
+        assert_eq!(run(&of_base, &of_head), Ok(vec![one.to_owned(), other.to_owned()]));
+        assert_eq!(run(&of_base, &of_base.replace("base", "head")), Ok(Vec::new()));
+        let differs = |head: &str| run(&of_base, head).unwrap_err().contains("variable OUT_DIR");
+        assert!(differs(&of_head.replace("semver", "others")), "of another package");
+        assert!(differs(&of_head.replace("out", "new")), "and more");
+        assert!(differs(&format!("{of_head}:/cache/head")));
+        assert!(differs(&of_head.replace("/t/", "/t/u/")));
+        assert!(run("0123456789abcdef", "fedcba9876543210").is_err(), "no folder of a side");
+        assert!(run("/a-0123456789abcdef", "/a-fedcba9876543210").is_err(), "no folder of a side");
     }
 
     #[test]

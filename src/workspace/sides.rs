@@ -192,7 +192,8 @@ impl Survey<'_> {
             let folders = context.side_folders();
             same_run = identical::same_run(&base.program, &head.program, &folders);
         }
-        let may_be_identical = !self.must_run && same_run.is_ok();
+        let is_same = same_run.as_ref().is_ok_and(|same| same.renamed.is_empty());
+        let may_be_identical = !self.must_run && is_same;
         let state = state_of(context, self.setup, benchmark, both, may_be_identical)?;
         Ok(Some(self.prepared(benchmark, state, same_run)))
     }

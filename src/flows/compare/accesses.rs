@@ -10,7 +10,7 @@ use crate::exec::program::Program;
 use crate::exec::system::{digest_file, replace_bytes};
 use crate::model::{Pair, Side};
 use crate::workspace::cache::TREE;
-use crate::workspace::names_package;
+use crate::workspace::{SameRun, names_package};
 
 /// The folders of the two sides, and what is known to differ in them.
 pub(super) struct Folders<'a> {
@@ -27,8 +27,8 @@ pub(super) struct Folders<'a> {
     pub(super) changed: &'a [String],
     /// The executables, if they are equal in all that is loaded.
     equal: Option<Pair<PathBuf>>,
-    /// Whether the variables differ that cargo sets about the package.
-    is_other_package: bool,
+    /// How the runs differ.
+    run: SameRun,
 }
 
 impl<'a> Folders<'a> {
@@ -37,7 +37,7 @@ impl<'a> Folders<'a> {
         programs: &Pair<Program>,
         own: Pair<PathBuf>,
         changed: &'a [String],
-        is_other_package: bool,
+        run: &SameRun,
     ) -> Option<Self> {
         let homes = Pair::try_both(|side| programs[side].home.canonicalize()).ok()?;
         let built = Pair::both(|side| {
@@ -53,7 +53,7 @@ impl<'a> Folders<'a> {
             own: Pair::try_both(|side| own[side].canonicalize()).ok()?,
             changed,
             equal: None,
-            is_other_package,
+            run: run.clone(),
         })
     }
 
@@ -112,7 +112,7 @@ impl<'a> Folders<'a> {
     /// Checks that a run does not know the names of cargo's variables about the package, if these
     /// differ: neither from a program that it has started nor from a file.
     fn check_package(&self, watched: &Watched) -> Result<(), String> {
-        if !self.is_other_package {
+        if !self.run.is_other_package {
             return Ok(());
         }
         let used = watched.accessed.iter().filter(|(_, access)| **access == Access::Used);
@@ -184,7 +184,10 @@ impl<'a> Folders<'a> {
         let Some((inside, other)) = inside.zip(of_build[side.other()]) else {
             return Err(format!("it opens `{}`, which belongs to no worktree", shown(path)));
         };
-        match is_same(path, &other.join(inside), access, Some(&self.homes)) {
+        // What has its name on the other side may be left from an earlier build.
+        let is_renamed =
+            inside.iter().any(|name| self.run.renamed.contains(&*name.to_string_lossy()));
+        match !is_renamed && is_same(path, &other.join(inside), access, Some(&self.homes)) {
             true => Ok(()),
             false => Err(format!("it opens `{}`, which was built and differs", shown(inside))),
         }
@@ -286,14 +289,14 @@ mod tests {
             self.path(side.name()).join(TREE).join(path)
         }
 
-        fn folders(&self, is_other_package: bool) -> Folders<'_> {
+        fn folders(&self, run: &SameRun) -> Folders<'_> {
             let own = self.programs.as_ref().map(|program| program.home.join("own"));
-            Folders::of(&self.programs, own, &self.changed, is_other_package).unwrap()
+            Folders::of(&self.programs, own, &self.changed, run).unwrap()
         }
 
         /// What is found out about an access of the base.
         fn why(&self, path: &Path, access: Access) -> Option<String> {
-            self.folders(false).check_access(Side::Base, path, access).err()
+            self.folders(&SameRun::default()).check_access(Side::Base, path, access).err()
         }
     }
 
@@ -383,6 +386,14 @@ mod tests {
                 "{path}: {why}"
             );
         }
+        // As an earlier build of this package has left it.
+        let run = SameRun { renamed: ["out".to_owned()].into(), ..SameRun::default() };
+        let why = |access: Access| {
+            let path = cache.path("builds/base/out/text");
+            cache.folders(&run).check_access(Side::Base, &path, access).err()
+        };
+        assert!(why(Used).unwrap().ends_with("it opens `out/text`, which was built and differs"));
+        assert_eq!(why(Absent), None);
         assert_eq!(cache.why(Path::new("/etc/hostname"), Used), None);
         assert_eq!(cache.why(Path::new("/tmp"), Moved), None);
     }
@@ -400,7 +411,7 @@ mod tests {
         let check = |folders: &Folders<'_>, base: &Watched, head: &Watched| {
             folders.check(Pair { base, head })
         };
-        let folders = cache.folders(false);
+        let folders = cache.folders(&SameRun::default());
         let usual = Pair::both(|side| {
             let hostname = (PathBuf::from("/etc/hostname"), Used);
             let all = [file(side, "same/file"), hostname, (cache.tree(side, "new"), Absent)];
@@ -425,12 +436,12 @@ mod tests {
         let mut again = usual.base.clone();
         again.executed.insert(cache.path("builds/base/deps/work"));
         assert_eq!(why(&again), "it opens `deps/work`, which was built and differs");
-        let equal = cache.folders(false).of_equal(&cache.programs);
+        let equal = cache.folders(&SameRun::default()).of_equal(&cache.programs);
         assert!(check(&equal, &again, &usual.head).is_ok());
         again.executed.insert("/memfd:code (deleted)".into());
         assert!(why(&again).contains("a program without a file"));
         // Whoever knows the names of cargo's variables may read them, and who reads all.
-        let package = cache.folders(true);
+        let package = cache.folders(&SameRun { is_other_package: true, ..SameRun::default() });
         assert!(check(&package, &usual.base, &usual.head).is_ok());
         let script = cache.path("script");
         write(&script, "echo $CARGO_PKG_VERSION");

@@ -31,7 +31,7 @@ use crate::model::{
     Row, RunLength, RunNotice, Side,
 };
 use crate::settings::options::{Benchmark, Hooks};
-use crate::workspace::{Preparation, Prepared, SameRun, State};
+use crate::workspace::{Preparation, Prepared, State};
 
 /// The longest argument list that selects benchmarks, bytes: Linux limits a
 /// single argument to 128 KiB.
@@ -468,12 +468,12 @@ impl<'a> ComparedProgram<'a> {
     /// # Errors
     /// Why its runs may differ, whatever they access.
     pub(super) fn folders<'m>(&self, changed: &'m [String]) -> Result<Folders<'m>, String> {
-        let SameRun { is_other_package } = self.prepared.same_run.clone()?;
+        let same_run = self.prepared.same_run.as_ref().map_err(Clone::clone)?;
         if self.benchmark().measuring.hooks != Hooks::default() && !changed.is_empty() {
             return Err("`setup`, `prepare` or `cleanup` may use files that differ".to_owned());
         }
         let own = self.sides.as_ref().map(|side| side.folder.clone());
-        let folders = Folders::of(self.built, own, changed, is_other_package);
+        let folders = Folders::of(self.built, own, changed, same_run);
         folders.ok_or_else(|| "the folders of its runs are not known".to_owned())
     }
 
