@@ -36,6 +36,10 @@ fn histograms_stand_side_by_side_or_below_each_other() {
     assert!(!narrow.stdout.lines().any(both) && !narrow.stdout.contains("max_rss"));
     assert!(narrow.stdout.lines().all(|line| line.chars().count() <= 30), "{}", narrow.stdout);
     cbdr(folder.path(), "plot in.csv --metric wall_tme").run().code(101).says("`wall_time`?");
+    cbdr(folder.path(), "plot in.csv --base gone")
+        .run()
+        .code(101)
+        .says("no row has the label `gone`");
     cbdr(folder.path(), "plot none.csv").run().code(101).says("none.csv");
 }
 
