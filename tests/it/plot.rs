@@ -40,6 +40,10 @@ fn histograms_stand_side_by_side_or_below_each_other() {
         .run()
         .code(101)
         .says("no row has the label `gone`");
+    for command in ["analyze", "plot"] {
+        let again = cbdr(folder.path(), &format!("{command} in.csv ./in.csv")).run().code(2);
+        again.says("`./in.csv` would be read twice");
+    }
     cbdr(folder.path(), "plot none.csv").run().code(101).says("none.csv");
 }
 
