@@ -219,8 +219,12 @@ impl Described {
         let path = Companion::path(samples);
         let Some(text) = text_of(&path)? else { return Ok(Described::default()) };
         let bad = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let described: Described = serde_json::from_slice(&text)
-            .map_err(|error| bad(format!("{error} in `{}`", path.display())))?;
+        let described: Described = serde_json::from_slice(&text).map_err(|error| {
+            let (path, samples) = (path.display(), samples.display());
+            bad(format!(
+                "could not read `{path}`: {error}; remove it if it is not about `{samples}`"
+            ))
+        })?;
         let mut file = io::BufReader::new(fs_err::File::open(samples)?);
         let (mut lines, mut quotes, mut line) = (0, 0, Vec::new());
         while file.read_until(b'\n', &mut line)? > 0 {
@@ -245,7 +249,10 @@ fn text_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io::Error::new(error.kind(), format!("{error} (`{}`)", path.display()))),
+        Err(error) => {
+            let what = format!("could not read `{}`: {error}", path.display());
+            Err(io::Error::new(error.kind(), what))
+        }
     }
 }
 
@@ -267,6 +274,10 @@ mod tests {
         assert_eq!(describe(2).unwrap().not_measured, [("a".to_owned(), 3.0)]);
         let refused = describe(4).unwrap_err().to_string();
         assert!(refused.contains("s.csv` has 2 rows, but 4 were measured: remove `"), "{refused}");
+        std::fs::write(Companion::path(&samples), "{").unwrap();
+        let refused = Described::beside(&samples).unwrap_err().to_string();
+        assert!(refused.starts_with("could not read `") && refused.contains("s.csv.json`: EOF"));
+        assert!(refused.contains("; remove it if it is not about `"), "{refused}");
     }
 
     #[test]

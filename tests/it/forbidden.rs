@@ -218,12 +218,15 @@ fn a_result_is_given_although_a_file_of_it_can_not_be_written() {
         assert_eq!(std::fs::read_to_string(&kept).unwrap().lines().count(), 13, "{option}");
         std::fs::remove_file(kept).unwrap();
     }
-    let mut command = repo.cbdr(compare).into_command();
-    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = command.stdout(full).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(101), "{said}");
-    assert!(said.contains("error: could not write to standard output: No space"), "{said}");
+    for call in [compare, "sample a:true b:true --rounds 1", "cache list", "man", "init --dry-run"]
+    {
+        let mut command = repo.cbdr(call).into_command();
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(101), "{said}");
+        assert!(said.contains("error: could not write to standard output: No space"), "{said}");
+    }
 }
 
 #[test]

@@ -331,7 +331,10 @@ fn other_machines_results_are_left_out_unless_they_are_asked_for() {
     ran.says("from this machine is stored").says("hint: there are results from other machines");
     repo.commit("nothing");
     let ran = repo.cbdr("history check --all-machines").run().code(101);
-    ran.says("hint: `cargo cbdr history record` measures one");
+    ran.says("hint: `cargo cbdr history record` measures one").never_says("apart from");
+    repo.note(repo.git(&["rev-parse", "HEAD"]).trim(), "hello");
+    let ran = repo.cbdr("history check --all-machines").run().code(101);
+    ran.says(" is stored, apart from lines that can't be read (1; one, of ");
     let ran = repo.cbdr("history check --all-machines HEAD~1 --metric wall_tim").run();
     ran.code(101).says("hint: did you mean `wall_time`?");
 }

@@ -36,6 +36,14 @@ fn histograms_stand_side_by_side_or_below_each_other() {
     assert!(!narrow.stdout.lines().any(both) && !narrow.stdout.contains("max_rss"));
     assert!(narrow.stdout.lines().all(|line| line.chars().count() <= 30), "{}", narrow.stdout);
     cbdr(folder.path(), "plot in.csv --metric wall_tme").run().code(101).says("`wall_time`?");
+    cbdr(folder.path(), "plot in.csv --base gone")
+        .run()
+        .code(101)
+        .says("no row has the label `gone`");
+    for command in ["analyze", "plot"] {
+        let again = cbdr(folder.path(), &format!("{command} in.csv ./in.csv")).run().code(2);
+        again.says("`./in.csv` would be read twice");
+    }
     cbdr(folder.path(), "plot none.csv").run().code(101).says("none.csv");
 }
 

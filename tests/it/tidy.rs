@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_767),
+    ("bin", 9_792),
     ("engine", 2_616),
     ("error", 156),
     ("exec", 6_524),
-    ("flows", 6_618),
+    ("flows", 6_629),
     ("model", 1_884),
-    ("samples", 2_024),
+    ("samples", 2_030),
     ("settings", 1_835),
     ("stats", 2_310),
-    ("workspace", 10_757),
+    ("workspace", 10_798),
 ];
 
 fn root() -> PathBuf {

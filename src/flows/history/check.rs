@@ -137,7 +137,7 @@ pub fn check(options: &CheckOptions, context: Context<'_>) -> Result<CheckReport
         own_results.filter(|(key, _)| options.all_machines || key.hardware == here).collect();
     if latest.is_empty() {
         let place = if options.all_machines { "" } else { " from this machine" };
-        return Err(no_result(&revision, place, own.results.len()).into());
+        return Err(no_result(&revision, place, own.results.len(), &notes.skipped).into());
     }
     let baseline = match &options.baseline {
         Some(name) => Some((repo.at(Some(name))?.commit, BaselineRule::Named)),

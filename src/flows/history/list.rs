@@ -116,7 +116,7 @@ pub fn list(options: &ListOptions) -> Result<Listing, Error> {
         let names: Vec<String> = names.collect::<BTreeSet<_>>().into_iter().collect();
         let Some(metric) = named.and_then(|named| named.first()).filter(|_| !names.is_empty())
         else {
-            return Err(no_result(&revision, " or the commits before it", 0).into());
+            return Err(no_result(&revision, " or the commits before it", 0, &notes.skipped).into());
         };
         let benchmark = options.benchmark.as_deref().unwrap_or("any benchmark");
         return Err(no_metric(benchmark, metric, &names).into());

@@ -83,11 +83,20 @@ fn unannotated(why: String) -> Failure {
 }
 
 /// The error that no result of a commit is stored `place`, while there are `others` of other
-/// machines.
-fn no_result(Revision { rev, commit, .. }: &Revision, place: &str, others: usize) -> Failure {
+/// machines, and lines that were skipped.
+fn no_result(
+    Revision { rev, commit, .. }: &Revision,
+    place: &str,
+    others: usize,
+    skipped: &SkippedLines,
+) -> Failure {
     let what = format!("no result of {rev} ({}){place} is stored", abbreviated(commit));
+    let apart = skipped.example.as_ref().map_or_else(String::new, |(commit, why)| {
+        let (count, commit) = (skipped.count, abbreviated(commit));
+        format!(", apart from lines that can't be read ({count}; one, of {commit}: {why})")
+    });
     Failure::new(
-        what,
+        what + &apart,
         match others {
             0 => "`cargo cbdr history record` measures one",
             _ => "there are results from other machines: `--all-machines` includes them",

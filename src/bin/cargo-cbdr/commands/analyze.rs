@@ -82,6 +82,13 @@ pub(super) struct Input {
 pub(super) fn inputs(files: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let standard_input = [PathBuf::from("-")];
     let files = if files.is_empty() { &standard_input } else { files };
+    // The same rows would count as more evidence than there is.
+    let places: Vec<_> =
+        files.iter().map(|path| path.canonicalize().unwrap_or(path.clone())).collect();
+    let again = (1..files.len()).find(|number| places[..*number].contains(&places[*number]));
+    if let Some(again) = again {
+        return Failure::arguments(format!("{} would be read twice", text::path(&files[again])));
+    }
     files.iter().map(|path| Input::open(path)).collect()
 }
 

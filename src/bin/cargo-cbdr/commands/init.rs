@@ -2,7 +2,6 @@
 
 mod workflow;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use super::request;
 use crate::cli::Init;
 use crate::exit::{CommandResult, ExitKind};
 use crate::output;
+use crate::render::outputs::print_bytes;
 use crate::ui::{Failure, Ui, text};
 
 /// Runs shorter than this, seconds, are mostly the start of a process.
@@ -76,10 +76,9 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
     let has_new_table = !changes.is_empty();
     changes.extend(workflow);
     if args.dry_run {
-        let mut out = std::io::stdout().lock();
         for FileChange { path, before, after } in &changes {
             let name = shown(path, &proposal.root);
-            out.write_all(patch(&name, before.as_deref(), after)?.as_bytes())?;
+            print_bytes(patch(&name, before.as_deref(), after)?.as_bytes())?;
         }
         return Ok(());
     }

@@ -14,7 +14,7 @@ mod plot;
 mod sample;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
@@ -27,6 +27,7 @@ use cargo_cbdr::workspace::{self, Request};
 
 use crate::cli::{self, CliCommand};
 use crate::exit::{CommandResult, ExitKind};
+use crate::render::outputs::print_bytes;
 use crate::render::readable::CommandLine;
 use crate::ui::{Failure, about, verbosity};
 
@@ -114,7 +115,7 @@ fn man(command: Option<&str>) -> CommandResult {
 }
 
 fn written(page: io::Result<Vec<u8>>) -> io::Result<ExitKind> {
-    io::stdout().lock().write_all(&page?)?;
+    print_bytes(&page?)?;
     Ok(ExitKind::Success)
 }
 

@@ -39,6 +39,12 @@ pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> C
     if recording.labels().next().is_none() {
         return Err(Error::from(samples::Error::NoRow).into());
     }
+    if let Some(base) = &args.samples.base
+        && recording.labels().all(|label| label != base)
+    {
+        let labels = recording.labels().map(str::to_owned).collect();
+        return Err(Error::from(samples::Error::NoBase { base: base.clone(), labels }).into());
+    }
     let metrics = metrics(&recording, args.samples.metric.as_deref().unwrap_or_default())?;
     if args.vega {
         crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;

@@ -1,7 +1,5 @@
 //! `cargo cbdr sample`.
 
-use std::io::Write;
-
 use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::exec::process::environment;
@@ -14,6 +12,7 @@ use cargo_cbdr::settings::table::Table;
 use super::random_seed;
 use crate::cli::Sample;
 use crate::exit::{CommandResult, ExitKind};
+use crate::render::outputs::print_bytes;
 use crate::ui::{Failure, Ui};
 
 /// Runs the commands and writes rows.
@@ -35,9 +34,7 @@ pub(crate) fn run(args: &Sample, context: Context<'_>) -> CommandResult {
                 for (label, values) in runs {
                     csv.row(label, columns.iter().map(|metric| values.get(metric)))?;
                 }
-                let mut out = std::io::stdout().lock();
-                out.write_all(&csv.take()?)?;
-                out.flush()?;
+                print_bytes(&csv.take()?)?;
             }
             event => ui.show(&event),
         }

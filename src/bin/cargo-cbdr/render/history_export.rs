@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use super::escape::line;
 use super::json::print_line;
+use super::outputs::unprinted;
 use crate::cli::ExportFormat;
 
 /// Prints the notes of all commits.
 pub(crate) fn print(notes: &BTreeMap<String, CommitNote>, format: ExportFormat) -> io::Result<()> {
     match format {
-        ExportFormat::Csv => csv(notes),
+        ExportFormat::Csv => csv(notes).map_err(unprinted),
         ExportFormat::Json => {
             let commits = notes.iter().map(|(commit, note)| commit_json(commit, note));
             print_line(&json!({ "schema": 1, "commits": commits.collect::<Vec<_>>() }))

@@ -2,12 +2,12 @@
 //! describes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 use cargo_cbdr::model::outcome::Outcome;
 use serde::Serialize;
 
-use super::human;
+use super::{human, outputs};
 use crate::ui::grouped;
 use crate::ui::text;
 
@@ -84,5 +84,5 @@ pub(crate) fn print_line(value: &impl Serialize) -> io::Result<()> {
             line.push(c);
         }
     }
-    writeln!(io::stdout().lock(), "{line}")
+    outputs::print_bytes(format!("{line}\n").as_bytes())
 }

@@ -46,7 +46,7 @@ pub(crate) fn show<V: Serialize>(
 
 /// Prints text to standard output, with its colours if these are wanted there.
 pub(crate) fn print_text(text: &str) -> io::Result<()> {
-    anstream::stdout().lock().write_all(text.as_bytes())
+    anstream::stdout().lock().write_all(text.as_bytes()).map_err(outputs::unprinted)
 }
 
 /// Prints a result to standard output.

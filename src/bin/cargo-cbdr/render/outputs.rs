@@ -98,11 +98,22 @@ impl Outputs {
     }
 }
 
-/// Explains an error of printing a result. If the reader of standard output is
-/// gone, that is not an error: the exit code is still that of the result.
+/// Prints to standard output.
+pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(unprinted)
+}
+
+/// Explains an error of standard output.
+pub(super) fn unprinted(error: io::Error) -> io::Error {
+    about("could not write to standard output", &error)
+}
+
+/// The outcome of printing a result. If the reader of standard output is gone, that is not an
+/// error: the exit code is still that of the result.
 pub(crate) fn printed(outcome: io::Result<()>) -> io::Result<()> {
-    match outcome {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.map_err(|error| about("could not write to standard output", &error)),
-    }
+    outcome.or_else(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
 }

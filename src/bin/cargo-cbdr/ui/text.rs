@@ -169,6 +169,9 @@ const BYTES: &[(f64, &str)] =
 const NUMBERS: &[(f64, &str)] =
     &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
 
+/// From here on, numbers have exponents.
+const MOST: f64 = 1e15;
+
 /// The prefixes of a unit with their factors, largest first, and what follows the prefix.
 /// Seconds, bytes, counts and what is counted per second are scaled; other units, such as
 /// `ms`, are shown as they are.
@@ -218,7 +221,7 @@ fn are_far_apart(values: &[f64]) -> bool {
 }
 
 /// Values in the unit of the largest one, with the same number of decimals, such that the
-/// largest one has `digits` digits. Zeros have neither.
+/// largest one has `digits` digits; with exponents if no unit has so few. Zeros have neither.
 pub(crate) fn in_one_unit(values: &[f64], unit: &Unit, digits: usize) -> (Vec<String>, String) {
     let (scales, rest) = scales(unit);
     let gap = if scales.starts_with(&NUMBERS[..4]) { " " } else { "" };
@@ -227,15 +230,21 @@ pub(crate) fn in_one_unit(values: &[f64], unit: &Unit, digits: usize) -> (Vec<St
         let symbol = if *unit == Unit::Count { "" } else { unit.symbol() };
         return (vec!["0".to_owned(); values.len()], symbol.to_owned());
     }
-    let fits = scales.iter().find(|(scale, _)| largest >= *scale);
-    let (scale, name) = fits.or(scales.last()).copied().unwrap_or((1.0, ""));
+    let fits = scales.iter().find(|(scale, _)| largest >= *scale).or(scales.last());
+    let is_far = |(scale, _): &(f64, _)| {
+        !(0.1_f64.powi(digits as i32 - 1)..MOST).contains(&(largest / scale))
+    };
+    let has_exponents = fits.is_some_and(is_far);
+    let plain = scales.iter().find(|(scale, _)| has_exponents && *scale == 1.0);
+    let (scale, name) = plain.or(fits).copied().unwrap_or((1.0, ""));
     let before = (largest / scale).log10().max(0.0) as usize;
     let are_whole = values.iter().all(|value| value.fract() == 0.0);
     let is_whole = scales == BYTES || *unit == Unit::Count && are_whole;
     let has_none = is_whole && scale == 1.0 && rest.is_empty();
-    let decimals = if has_none { 0 } else { digits.saturating_sub(1 + before) };
+    let decimals = if has_none { 0 } else { digits.saturating_sub(1).saturating_sub(before) };
     let number = |value: &f64| match *value {
         0.0 => "0".to_owned(),
+        value if has_exponents => format!("{value:.*e}", digits.saturating_sub(1)),
         value => format!("{:.decimals$}", value / scale),
     };
     let symbol = if name.is_empty() { rest.to_owned() } else { format!("{name}{gap}{rest}") };
@@ -448,6 +457,23 @@ mod tests {
         for (number, unit, expected) in table {
             assert_eq!(value(number, &unit), expected);
         }
+    }
+
+    #[test]
+    fn what_no_unit_suits_has_an_exponent() {
+        let milliseconds = Unit::Other("ms".to_owned());
+        for (number, unit, expected) in [
+            (1e308, &Unit::Unknown, "1.000e308"),
+            (f64::MAX, &Unit::Seconds, "1.798e308 s"),
+            (1.2345e-13, &Unit::Seconds, "1.234e-13 s"),
+            (5e-324, &Unit::Unknown, "4.941e-324"),
+            (1.5e-4, &milliseconds, "1.500e-4 ms"),
+            (1.5e-3, &milliseconds, "0.002 ms"),
+            (f64::INFINITY, &Unit::Bytes, "inf B"),
+        ] {
+            assert_eq!(value(number, unit), expected);
+        }
+        assert_eq!(step(1e300, 2e300, &Unit::Unknown), "1.00e300 → 2.00e300");
     }
 
     #[test]
