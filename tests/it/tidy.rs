@@ -72,7 +72,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("exec", 6_524),
     ("flows", 6_620),
     ("model", 1_884),
-    ("samples", 2_030),
+    ("samples", 2_038),
     ("settings", 1_835),
     ("stats", 2_310),
     ("workspace", 10_757),
