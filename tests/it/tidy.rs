@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_563),
     ("error", 156),
     ("exec", 6_524),
-    ("flows", 6_620),
+    ("flows", 6_621),
     ("model", 1_884),
     ("samples", 2_038),
     ("settings", 1_835),
