@@ -180,6 +180,7 @@ pub fn propose(request: &Request, context: Context<'_>) -> Result<Proposal, Erro
             TargetKind::Example => table.example = name,
         }
     }
+    options::check(&table)?;
     let has_table = |metadata: &serde_json::Value| metadata.get("cbdr").is_some();
     let (existing, folder) = match package {
         Some(package) if has_table(&package.metadata) => {

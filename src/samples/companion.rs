@@ -162,6 +162,14 @@ impl Companion {
         let text = text.ok_or_else(|| because(format!("there is no `{}`", path.display())))?;
         let companion: Companion = serde_json::from_slice(&text)
             .map_err(|error| because(format!("{error} in `{}`", path.display())))?;
+        let thresholds = companion.gates.iter().map(|of| of.gate.threshold);
+        let mut thresholds = thresholds.filter(|one| !(0.0..=f64::MAX).contains(one));
+        if thresholds.next().is_some() || !(0.5..1.0).contains(&companion.confidence) {
+            let path = path.display();
+            return Err(
+                because(format!("no comparison has what `{path}` says that decides")).into()
+            );
+        }
         let not_as_one = || because("it was not measured as one".to_owned());
         let shard = companion.shard.ok_or_else(not_as_one)?;
         Ok((companion, shard))
@@ -280,20 +288,41 @@ mod tests {
         assert!(refused.contains("; remove it if it is not about `"), "{refused}");
     }
 
+    fn text(confidence: &str, threshold: &str, seconds: &str) -> String {
+        let side = r#"{"rev": "it", "commit": "c", "tree": "t", "dirty": false}"#;
+        format!(
+            r#"{{"schema": 1, "base": {side}, "head": {side}, "toolchain": null,
+            "programs": [], "seed": 7, "shard": {{"number": 1, "of": 2, "seed": 8}},
+            "confidence": {confidence}, "estimator": "robust", "time_limit_seconds": {seconds},
+            "max_pairs": null, "fail_on": [], "removed": [], "selecting": [], "told": [],
+            "gates": [{{"benchmark": "b", "metric": "t", "threshold": {threshold}, "warn": null,
+            "waiver": null}}], "exact": [], "units": {{}}, "not_measured": [],
+            "stopped_by": "time-limit", "rows": 0}}"#
+        )
+    }
+
     #[test]
     fn a_time_limit_that_no_comparison_has_does_no_harm() {
-        let side = r#"{"rev": "it", "commit": "c", "tree": "t", "dirty": false}"#;
         for seconds in ["-1", "1e300"] {
-            let text = format!(
-                r#"{{"schema": 1, "base": {side}, "head": {side}, "toolchain": null,
-                "programs": [], "seed": 7, "shard": null, "confidence": 0.95,
-                "estimator": "robust", "time_limit_seconds": {seconds}, "max_pairs": null,
-                "fail_on": [], "removed": [], "selecting": [], "told": [], "gates": [],
-                "exact": [], "units": {{}}, "not_measured": [], "stopped_by": "time-limit",
-                "rows": 0}}"#
-            );
-            let companion: Companion = serde_json::from_str(&text).unwrap();
+            let companion: Companion =
+                serde_json::from_str(&text("0.95", "0.02", seconds)).unwrap();
             assert_eq!(companion.limits().time, Duration::MAX);
+        }
+    }
+
+    #[test]
+    fn a_shard_is_not_judged_by_what_no_comparison_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let samples = folder.path().join("s.csv");
+        let read = |confidence: &str, threshold: &str| {
+            std::fs::write(Companion::path(&samples), text(confidence, threshold, "1")).unwrap();
+            Companion::of_shard(&samples, "s.csv").map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("0.95", "0.02"), Ok(()));
+        for (confidence, threshold) in [("-1", "0.02"), ("2", "0.02"), ("1", "0"), ("0.9", "-0.5")]
+        {
+            let refused = read(confidence, threshold).unwrap_err();
+            assert!(refused.starts_with("s.csv is not a shard: no comparison has"), "{refused}");
         }
     }
 }

@@ -157,6 +157,7 @@ fn a_build_command_belongs_to_a_command() {
     repo.cbdr("compare main --dry-run --bench work --build-command make").run().code(2).says(why);
     let plain = configured("");
     plain.cbdr("compare main --dry-run --build-command make").run().code(2).says(why);
+    plain.cbdr("init --try-for 0s --build-command make").run().code(2).says(why);
 }
 
 #[test]
