@@ -410,8 +410,8 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     if changed.is_empty() {
         let its = of.its();
         return format!(
-            "every function of {of} is the same on both sides: only {its} data or the \
-             placement of {its} code differs"
+            "every function of {of} is the same on both sides: what differs is {its} data, the \
+             content of {its} files or the placement of {its} code"
         );
     }
     let (others_code, own): (Vec<_>, Vec<_>) =
