@@ -448,18 +448,16 @@ impl Stages {
     /// that begins with pairs as built, neither an all-clear nor an alarm that is then tested again.
     fn has_time_only_over_layouts(&self, measured: usize, now: f64) -> bool {
         let left = self.plan.left(now - self.start);
-        let again = |number: usize, least: u64| match self.is_only_about_layouts(number) {
-            true => {
-                let group = &self.plan.groups[number];
-                self.seconds_over_layouts(group.program, group.pair_seconds, least)
-            }
-            false => 0.0,
+        let again = |number: usize, least: u64| {
+            let group = &self.plan.groups[number];
+            let seconds = || self.seconds_over_layouts(group.program, group.pair_seconds, least);
+            self.is_only_about_layouts(number).then(seconds)
         };
+        let reserved = |number, least| MARGIN * again(number, least).unwrap_or(0.0);
         self.plan.decides
             && self.plan.suite.is_empty()
-            && self.is_only_about_layouts(measured)
-            && again(measured, self.as_built.least(measured)) <= left
-            && !self.as_built.has_time_for_any(left, |number, least| MARGIN * again(number, least))
+            && again(measured, self.as_built.least(measured)).is_some_and(|needed| needed <= left)
+            && !self.as_built.has_time_for_any(left, reserved)
     }
 
     /// Whether all gates of a group can be tested over layouts.

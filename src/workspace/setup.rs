@@ -72,11 +72,13 @@ impl Setup {
             Subject::Command { .. } => None,
         });
         let profiles: BTreeSet<_> = profiles.collect();
+        if profiles.is_empty() {
+            return;
+        }
         // Others may inherit from `dev`.
         let is_optimized =
             |name: &Option<&str>| [None, Some("bench"), Some("release")].contains(name);
-        let unused: &[_] = match profiles.iter().all(is_optimized) {
-            _ if profiles.is_empty() => &[""],
+        let unused: &[&str] = match profiles.iter().all(is_optimized) {
             true => &["profile.dev.", "profile.test."],
             false => &[],
         };
