@@ -1,8 +1,9 @@
 //! Libraries that rustc has compiled are compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 
 use super::comparison::FunctionComparison;
 use super::executable::ElfExecutable;
@@ -28,10 +29,23 @@ static TABLE: [u32; 4] = [2, 3, 5, 7];
 /// How rustc mangles names since 1.97.
 const V0: &str = "-Csymbol-mangling-version=v0";
 
-/// A library as rustc compiles it.
-fn compiled(source: &str) -> Files {
+/// A library as rustc compiles it for a side, of which many tests have the same.
+fn compiled(side: Side, source: &str) -> Files {
+    type Libraries = BTreeMap<(Side, String), Vec<u8>>;
+    static KNOWN: Mutex<Libraries> = Mutex::new(Libraries::new());
+    let key = (side, source.to_owned());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(content) = known().get(&key) {
+        return vec![Rc::new(("library".to_owned(), content.clone()))];
+    }
     let folder = tempfile::tempdir().unwrap();
-    rustc(folder.path(), "library", source, &["-Ccodegen-units=1"])
+    let files = rustc(folder.path(), "library", source, &["-Ccodegen-units=1"]);
+    known().insert(key, files[0].1.clone());
+    files
+}
+
+fn both_compiled(sources: &Pair<String>) -> Pair<Files> {
+    Pair::both(|side| compiled(side, &sources[side]))
 }
 
 fn rustc(folder: &Path, name: &str, source: &str, more: &[&str]) -> Files {
@@ -51,7 +65,7 @@ fn rustc(folder: &Path, name: &str, source: &str, more: &[&str]) -> Files {
 fn changed(old: &str, new: &str) -> Vec<String> {
     assert!(LIBRARY.contains(old), "{old}");
     let sources = Pair { base: LIBRARY.to_owned(), head: LIBRARY.replace(old, new) };
-    let libraries = sources.map(|source| compiled(&source));
+    let libraries = both_compiled(&sources);
     let changed = different(&libraries, &Pair::both(|_| BTreeSet::new())).unwrap();
     changed.into_iter().map(|function| function.name).collect()
 }
@@ -91,7 +105,7 @@ fn what_changed_most_in_length_comes_first_and_what_is_not_linked_does_not_come(
         "fn other(x: u64) -> u64 {",
         "fn other(x: u64) -> u64 { if x % 5 == 3 { return plain(x * 3) / (x | 1) }",
     );
-    let libraries = Pair { base: compiled(LIBRARY), head: compiled(&head) };
+    let libraries = both_compiled(&Pair { base: LIBRARY.to_owned(), head });
     let all = different(&libraries, &Pair::both(|_| BTreeSet::new())).unwrap();
     let names: Vec<&str> = all.iter().map(|function| &*function.name).collect();
     assert_eq!(names, ["library::other", "library::plain"]);
@@ -105,7 +119,8 @@ fn what_changed_most_in_length_comes_first_and_what_is_not_linked_does_not_come(
 /// Whether two libraries differ in a way that no function shows, and the names of the
 /// functions in which they differ, without hashes.
 fn exactly(base: &str, head: &str) -> (Option<String>, Vec<String>) {
-    let libraries = Pair { base, head }.map(|source| compiled(&format!("{LIBRARY}{source}")));
+    let sources = Pair { base, head }.map(|source| format!("{LIBRARY}{source}"));
+    let libraries = both_compiled(&sources);
     differences(&libraries, &Files::new())
 }
 
@@ -131,8 +146,8 @@ fn what_hundreds_of_files_define_is_the_same_if_it_is_in_all_of_them() {
     if !LINKS_AS_GNU {
         return;
     }
-    let usual = compiled(LIBRARY);
-    let other = compiled(&LIBRARY.replace("[2, 3, 5, 7]", "[2, 3, 5, 8]"));
+    let usual = compiled(Side::Base, LIBRARY);
+    let other = compiled(Side::Head, &LIBRARY.replace("[2, 3, 5, 7]", "[2, 3, 5, 8]"));
     let copies = |count: usize| -> Files {
         (0..count).map(|number| Rc::new((format!("{number}"), usual[0].1.clone()))).collect()
     };
@@ -266,7 +281,7 @@ fn who_differs_only_by_a_local_function_is_told_from_who_differs_itself() {
     ];
     for (base, head, expected) in table {
         let sources = Pair { base: user(base), head: user(head).replace("777", "999") };
-        let libraries = sources.map(|source| compiled(&source));
+        let libraries = both_compiled(&sources);
         let (sides, _) = exact_sides(&libraries).unwrap();
         let mut comparison = FunctionComparison::new(sides.as_ref(), &|_| false);
         let changed = comparison.changed_functions();

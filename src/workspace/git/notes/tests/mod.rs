@@ -320,7 +320,7 @@ fn pauses_are_short_and_differ() {
 #[test]
 fn the_first_of_several_writers_at_once_is_not_overwritten() {
     const WRITERS: usize = 4;
-    const ROUNDS: usize = 200;
+    const ROUNDS: usize = 40;
     let scratch = scratch();
     let repo = scratch.open();
     let start = std::sync::Barrier::new(WRITERS);
