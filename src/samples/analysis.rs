@@ -11,8 +11,8 @@ use crate::engine::remarks::remarks;
 use crate::engine::{Experiment, Plan};
 use crate::error::{Error, Failure};
 use crate::model::{
-    BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Pair, Policy, Sampled, Side,
-    Status, StoppedBy, Verdict,
+    BenchmarkNotice, BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Pair, Policy,
+    Sampled, Side, Status, StoppedBy, Verdict,
 };
 use crate::settings::error::list;
 use crate::stats::estimator::Levels;
@@ -237,9 +237,8 @@ impl Analysis {
             }));
             notices.extend(labels.pairs.iter().filter_map(|pair| {
                 let first = &labels.all[pair.labels[always_first(pair)?]];
-                let (benchmark, first) = (pair.name.clone(), first.name.clone());
-                let pairs = pair.pairs.len() as u64;
-                Some(Notice::FixedOrder { benchmark, first, pairs })
+                let (first, pairs) = (first.name.clone(), pair.pairs.len() as u64);
+                Some(BenchmarkNotice::FixedOrder { first, pairs }.about(&pair.name))
             }));
         }
         notices.extend(remarks(benchmarks));
