@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_781),
-    ("engine", 2_614),
+    ("bin", 9_787),
+    ("engine", 2_610),
     ("error", 156),
     ("exec", 6_525),
-    ("flows", 6_633),
-    ("model", 1_856),
+    ("flows", 6_640),
+    ("model", 1_858),
     ("samples", 1_976),
     ("settings", 1_835),
     ("stats", 2_310),
-    ("workspace", 10_802),
+    ("workspace", 10_777),
 ];
 
 fn root() -> PathBuf {

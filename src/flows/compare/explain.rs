@@ -296,7 +296,7 @@ fn sizes_of_crates(benchmark: &str, sides: &Pair<SideProgram>) -> Option<Explana
 }
 
 /// The first crate in the name of a function; nothing for functions of other languages.
-fn crate_of(function: &str) -> &str {
+pub(super) fn crate_of(function: &str) -> &str {
     let before = function.split_once("::").map_or("", |(before, _)| before);
     before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }
