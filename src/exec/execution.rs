@@ -127,15 +127,9 @@ impl From<Stop> for Unknown {
     }
 }
 
-impl From<String> for Unknown {
-    fn from(why: String) -> Self {
-        Unknown::Because(why, None)
-    }
-}
-
-impl From<&str> for Unknown {
-    fn from(why: &str) -> Self {
-        Unknown::from(why.to_owned())
+impl<W: Into<String>> From<W> for Unknown {
+    fn from(why: W) -> Self {
+        Unknown::Because(why.into(), None)
     }
 }
 

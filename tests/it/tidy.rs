@@ -69,13 +69,13 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_787),
     ("engine", 2_610),
     ("error", 156),
-    ("exec", 6_525),
-    ("flows", 6_640),
+    ("exec", 6_520),
+    ("flows", 6_638),
     ("model", 1_858),
     ("samples", 1_976),
-    ("settings", 1_835),
+    ("settings", 1_833),
     ("stats", 2_310),
-    ("workspace", 10_777),
+    ("workspace", 10_766),
 ];
 
 fn root() -> PathBuf {

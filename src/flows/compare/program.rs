@@ -137,11 +137,6 @@ impl<'a> ComparedProgram<'a> {
         self.part.filter().is_some()
     }
 
-    /// Selects all of it; returns what was selected before.
-    pub(super) fn lift_filter(&mut self) -> Selection<'a> {
-        std::mem::replace(&mut self.part, Selection::All)
-    }
-
     pub(super) fn dialect(&self) -> Dialect {
         self.sides.head.harness.dialect
     }

@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
+use crate::flows::filter::Selection;
 use crate::model::{Dialect, FunctionCounts, Pair, SameReason, Side};
 use crate::workspace::{Moves, functions};
 
@@ -382,7 +383,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         if has_more && self.unseen().is_some() {
             // Benchmarks that other machines measure, or that are not asked for, may enter it.
             let length = (!can_run_once).then_some(self.length);
-            let asked = self.program.lift_filter();
+            let asked = std::mem::replace(&mut self.program.part, Selection::All);
             let seen = self.see(&[], length);
             self.program.part = asked;
             if let Err(Unknown::Stopped(stop)) = seen {
