@@ -656,6 +656,8 @@ mod tests {
         assert_eq!(times(&snapshot), ["4m 50s/5m, ~10s left", "~10s left"]);
         snapshot.elapsed = 301.0;
         assert_eq!(times(&snapshot), ["5m 01s/5m", "5m 01s/5m"]);
+        (snapshot.elapsed, snapshot.limit) = (0.0, 4e-4);
+        assert_eq!(times(&snapshot)[0], "0.0s/400us");
     }
 
     #[test]
