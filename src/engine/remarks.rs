@@ -18,16 +18,12 @@ pub(crate) fn remarks<'a>(
 ) -> Vec<Notice> {
     let metrics = benchmarks.into_iter().flat_map(|of| of.metrics.iter().map(move |m| (of, m)));
     let gating: Vec<_> = metrics.filter(|(_, result)| result.threshold.is_some()).collect();
-    let is_shown = |result: &MetricResult, remark: &Remark| {
-        result.verdict != Some(Verdict::NoRegression)
-            || match remark {
-                Remark::Warned { .. }
-                | Remark::Waived { .. }
-                | Remark::Placement { .. }
-                | Remark::Learnt { .. } => true,
-                Remark::Noise(found) if !found.questions_verdict() => false,
-                _ => gating.len() <= MANY_GATES,
-            }
+    let is_shown = |result: &MetricResult, remark: &Remark| match (result.verdict, remark) {
+        (Some(Verdict::Regression), Remark::Noise(found)) => !found.is_about_cost(),
+        (Some(Verdict::NoRegression), Remark::Noise(found)) if !found.questions_verdict() => false,
+        (_, Remark::Warned { .. } | Remark::Waived { .. }) => true,
+        (_, Remark::Placement { .. } | Remark::Learnt { .. }) => true,
+        (verdict, _) => verdict != Some(Verdict::NoRegression) || gating.len() <= MANY_GATES,
     };
     let mut notices = Vec::new();
     for (of, result) in &gating {
@@ -87,4 +83,29 @@ fn waived(result: &MetricResult) -> Option<Remark> {
     // From zero to something has no change, but is one.
     let needed = worse.is_none_or(|worse| worse > waiver.threshold);
     Some(Remark::Waived { change, needed, waiver, better: result.better })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Metric, Status, Summary};
+
+    #[test]
+    fn what_would_save_pairs_is_said_only_where_a_verdict_is_missing() {
+        let findings = vec![
+            Finding::Outliers { one_in: 20.0, share: 0.9 },
+            Finding::NotNormal { fit: 0.5 },
+            Finding::Coarse { step: 0.01 },
+        ];
+        let said = |verdict| {
+            let metric = Metric::named("wall_time");
+            let result = MetricResult::new(metric, Some(0.02), Summary::default(), Some(verdict));
+            let result = MetricResult { findings: findings.clone(), ..result };
+            let mut benchmark = BenchmarkResult::new("it", Status::Compared);
+            benchmark.metrics = vec![result];
+            remarks([&benchmark]).len()
+        };
+        let all = [Verdict::Inconclusive, Verdict::Regression, Verdict::NoRegression];
+        assert_eq!(all.map(said), [3, 1, 1]);
+    }
 }

@@ -37,8 +37,8 @@ use crate::exec::meter::{
 use crate::exec::process::trace::Watched;
 use crate::exec::process::{Command, Helper, Interrupt, IsolationError, RunError, allowed_cpus};
 use crate::model::{
-    BenchmarkThreshold, DEFAULT_METRIC, Dialect, Gate, LearntThreshold, Notice, Reading, RunLength,
-    RunNotice, Values, is_of_allocations, stand_in,
+    BenchmarkNotice, BenchmarkThreshold, DEFAULT_METRIC, Dialect, Gate, LearntThreshold, Notice,
+    Reading, RunLength, Values, is_of_allocations, stand_in,
 };
 use crate::settings::options::Benchmark;
 use crate::settings::values::Repetitions;
@@ -127,15 +127,9 @@ impl From<Stop> for Unknown {
     }
 }
 
-impl From<String> for Unknown {
-    fn from(why: String) -> Self {
-        Unknown::Because(why, None)
-    }
-}
-
-impl From<&str> for Unknown {
-    fn from(why: &str) -> Self {
-        Unknown::from(why.to_owned())
+impl<W: Into<String>> From<W> for Unknown {
+    fn from(why: W) -> Self {
+        Unknown::Because(why.into(), None)
     }
 }
 
@@ -184,7 +178,7 @@ pub(crate) struct Execution<'a> {
     /// The number of processes that its runs have left behind so far.
     pub(crate) left_behind: u64,
     /// Notices about its runs that have not been shown yet.
-    pub(crate) notices: Vec<RunNotice>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 impl<'a> Execution<'a> {
@@ -237,6 +231,11 @@ impl<'a> Execution<'a> {
         })
     }
 
+    /// Keeps a notice about the benchmark, until the runs are reported.
+    pub(crate) fn notice(&mut self, notice: BenchmarkNotice) {
+        self.notices.push(notice.about(&self.benchmark.name));
+    }
+
     /// Removes the metrics that this machine lacks and that are not `reported`;
     /// returns notices about those that do not gate.
     ///
@@ -255,8 +254,8 @@ impl<'a> Execution<'a> {
                 return Err(refusal.into());
             }
             let (why, hint) = (refusal.to_string(), refusal.hint);
-            let benchmark = self.benchmark.name.clone();
-            notices.push(Notice::NotMeasured { benchmark, why, hint });
+            let notice = BenchmarkNotice::NotMeasured { why, hint };
+            notices.push(notice.about(&self.benchmark.name));
         }
         Ok(notices)
     }

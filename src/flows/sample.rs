@@ -11,7 +11,7 @@ use crate::exec::machine::Machine;
 use crate::exec::meter::{self, Meters};
 use crate::exec::process::Command;
 use crate::flows::error::{failed_command, other_metric};
-use crate::model::{DEFAULT_METRIC, Limits, Notice, StoppedBy, Values, unfit};
+use crate::model::{BenchmarkNotice, DEFAULT_METRIC, Limits, StoppedBy, Values, unfit};
 use crate::settings::values::Words;
 use crate::settings::{self, Written};
 
@@ -136,8 +136,8 @@ pub fn sample<E: From<Error>>(
     };
     for (label, processes) in labels.iter().zip(left_behind) {
         if processes > 0 {
-            let benchmark = (*label).to_owned();
-            on_event(Event::Notice(&Notice::LeftBehind { benchmark, processes }))?;
+            let notice = BenchmarkNotice::LeftBehind { processes }.about(label);
+            on_event(Event::Notice(&notice))?;
         }
     }
     Ok(stopped_by)

@@ -85,6 +85,11 @@ impl Finding {
         }
     }
 
+    /// Whether it is about how many pairs an estimator needs, which matters until there is a verdict.
+    pub(crate) fn is_about_cost(&self) -> bool {
+        matches!(self, Finding::Outliers { .. } | Finding::NotNormal { .. })
+    }
+
     /// Whether it questions a premise of all verdicts: that no run depends on those before it, and
     /// that a clock tells changes of the size of the threshold apart.
     pub(crate) fn questions_verdict(&self) -> bool {

@@ -59,13 +59,16 @@ pub enum Notice {
     CompilerDiffers { keys: Vec<DifferentKey> },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
-    /// Which functions differ between the sides of a program that regressed.
-    Functions {
-        benchmark: String,
-        /// The functions: first those that run in a regressed benchmark, of these first those
-        /// whose source may have changed, and those in order of their change in length.
-        changed: Vec<ChangedFunction>,
+    /// Both sides were built with the benchmark sources of one.
+    BenchFrom {
+        side: Side,
+        /// The folders copied over those of the other side, relative to the root.
+        folders: Vec<String>,
+        /// A file that differs between the sides, if any.
+        differing: Option<String>,
     },
+    /// Something about one benchmark, which may be equal for others.
+    Benchmark { benchmark: String, notice: BenchmarkNotice },
     /// Some benchmarks run no code that differs between the sides, and were not measured.
     Unaffected {
         benchmarks: usize,
@@ -80,37 +83,12 @@ pub enum Notice {
         instead_of: usize,
         of: usize,
     },
-    /// The command of a benchmark is a file of the user's working tree, the same on both sides.
-    OneFile { benchmark: String, path: String },
-    /// The base has no such benchmark, or does not build.
-    NoBaseline { benchmark: String, why: String },
-    /// A bench target that was not selected by name does not build.
-    LeftOut { benchmark: String, why: String },
     /// Bench targets are built with required features that are not enabled otherwise.
     Required { benchmarks: Vec<String>, features: Vec<String> },
-    /// Only the head has this benchmark.
-    New { benchmark: String },
-    /// Only one side measures this metric.
-    OneSided { benchmark: String, metric: String, side: Side },
     /// No benchmark measures a metric whose unit is configured.
     UnusedUnit { metric: String },
     /// These gate on the base, but the head does not measure them.
     Removed(Vec<Removed>),
-    /// Only the base has this benchmark, and none of its metrics gates.
-    OnlyBase { benchmark: String },
-    /// Something about what the runs did, and whether it was the same on both
-    /// sides.
-    Run(RunNotice),
-    /// Both sides of this benchmark are the same program, apart from source locations, such as line
-    /// numbers, in so many places.
-    Identical { benchmark: String, moved: usize },
-    /// Both sides of this benchmark are the same program, which may do something else on each
-    /// because of other files that differ, so it is measured.
-    SameProgram {
-        benchmark: String,
-        /// What it does that may not be the same, worded as the end of a sentence.
-        why: String,
-    },
     /// Files of a side are pointers of git-lfs, without their content.
     Pointers { side: Side, count: usize, example: String },
     /// `--max-pairs` is smaller than the least number of pairs for a verdict.
@@ -134,27 +112,6 @@ pub enum Notice {
         /// How long the longer runs should have measured, seconds.
         length: f64,
     },
-    /// A requested metric that does not gate can't be measured here.
-    NotMeasured {
-        benchmark: String,
-        why: String,
-        /// What the user can do about it.
-        hint: Option<String>,
-    },
-    /// An executable can't be linked again, so its other layouts are copies in memory.
-    NotLinked {
-        benchmark: String,
-        /// Why not, worded as the end of a sentence.
-        why: String,
-    },
-    /// Its executables could not be aligned, so those as built were measured.
-    NotAligned {
-        benchmark: String,
-        /// Why not, worded as the end of a sentence.
-        why: String,
-    },
-    /// A run left processes behind, which were killed.
-    LeftBehind { benchmark: String, processes: u64 },
     /// The configuration names another base than the CI job does.
     ConfiguredBase {
         /// The configured base, which is used.
@@ -186,13 +143,6 @@ pub enum Notice {
         benchmark: String,
         /// The first line where they don't.
         line: u64,
-    },
-    /// The same label comes first in all pairs.
-    FixedOrder {
-        benchmark: String,
-        /// Its label.
-        first: String,
-        pairs: u64,
     },
     /// A sentence about the tables, from the companions of the shards.
     OfShards { text: String },
@@ -240,19 +190,21 @@ impl Notice {
         match self {
             Notice::OfShard { weight, .. } => *weight,
             Notice::NothingToCompare { .. }
-            | Notice::Identical { .. }
+            | Notice::BenchFrom { .. }
             | Notice::Unaffected { .. }
             | Notice::OneUnit { .. }
-            | Notice::Functions { .. }
-            | Notice::New { .. }
             | Notice::Required { .. }
             | Notice::Advice(_)
             | Notice::OneLook
-            | Notice::Run(
-                RunNotice::BenchFrom { .. }
-                | RunNotice::NamesVary { .. }
-                | RunNotice::Repeated { .. },
-            )
+            | Notice::Benchmark {
+                notice:
+                    BenchmarkNotice::Functions { .. }
+                    | BenchmarkNotice::New
+                    | BenchmarkNotice::Identical { .. }
+                    | BenchmarkNotice::NamesVary { .. }
+                    | BenchmarkNotice::Repeated { .. },
+                ..
+            }
             | Notice::Metric {
                 remark:
                     Remark::Placement { .. }
@@ -265,40 +217,13 @@ impl Notice {
 
     /// The one benchmark that it is about, if it may be equal for others.
     pub fn subject(&self) -> Option<NoticeSubject<'_>> {
-        let benchmark = match self {
+        match self {
             Notice::Metric { benchmark, metric, .. } => {
-                return Some(NoticeSubject { benchmark, metric: Some(metric) });
+                Some(NoticeSubject { benchmark, metric: Some(metric) })
             }
-            Notice::Functions { benchmark, .. }
-            | Notice::OneFile { benchmark, .. }
-            | Notice::NoBaseline { benchmark, .. }
-            | Notice::LeftOut { benchmark, .. }
-            | Notice::New { benchmark }
-            | Notice::OneSided { benchmark, .. }
-            | Notice::OnlyBase { benchmark }
-            | Notice::Identical { benchmark, .. }
-            | Notice::SameProgram { benchmark, .. }
-            | Notice::NotMeasured { benchmark, .. }
-            | Notice::NotLinked { benchmark, .. }
-            | Notice::NotAligned { benchmark, .. }
-            | Notice::LeftBehind { benchmark, .. }
-            | Notice::FixedOrder { benchmark, .. }
-            | Notice::Run(
-                RunNotice::BenchChanged { benchmark, .. }
-                | RunNotice::HarnessChanged { benchmark, .. }
-                | RunNotice::HarnessesDiffer { benchmark, .. }
-                | RunNotice::OwnTiming { benchmark, .. }
-                | RunNotice::OwnTimes { benchmark, .. }
-                | RunNotice::Coarse { benchmark, .. }
-                | RunNotice::FewAllocations { benchmark, .. }
-                | RunNotice::OutputDiffers { benchmark, .. }
-                | RunNotice::OutputVaries { benchmark, .. }
-                | RunNotice::NamesVary { benchmark, .. }
-                | RunNotice::Repeated { benchmark, .. },
-            ) => benchmark,
-            _ => return None,
-        };
-        Some(NoticeSubject { benchmark, metric: None })
+            Notice::Benchmark { benchmark, .. } => Some(NoticeSubject { benchmark, metric: None }),
+            _ => None,
+        }
     }
 
     /// Whether it is about what only longer runs show.
@@ -323,7 +248,11 @@ impl Notice {
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }
                 | Notice::OfShards { .. }
-                | Notice::Run(RunNotice::HarnessChanged { .. } | RunNotice::HarnessesDiffer { .. })
+                | Notice::Benchmark {
+                    notice: BenchmarkNotice::HarnessChanged { .. }
+                        | BenchmarkNotice::HarnessesDiffer { .. },
+                    ..
+                }
         )
     }
 }
@@ -376,43 +305,83 @@ pub struct AtLength {
     pub change: Option<f64>,
 }
 
-/// What the runs did.
+/// Something the user should know about one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum RunNotice {
+pub enum BenchmarkNotice {
+    /// Which functions differ between the sides of a program that regressed.
+    Functions {
+        /// The functions: first those that run in a regressed benchmark, of these first those
+        /// whose source may have changed, and those in order of their change in length.
+        changed: Vec<ChangedFunction>,
+    },
+    /// The command of a benchmark is a file of the user's working tree, the same on both sides.
+    OneFile { path: String },
+    /// The base has no such benchmark, or does not build.
+    NoBaseline { why: String },
+    /// A bench target that was not selected by name does not build.
+    LeftOut { why: String },
+    /// Only the head has this benchmark.
+    New,
+    /// Only one side measures this metric.
+    OneSided { metric: String, side: Side },
+    /// Only the base has this benchmark, and none of its metrics gates.
+    OnlyBase,
+    /// Both sides of this benchmark are the same program, apart from source locations, such as line
+    /// numbers, in so many places.
+    Identical { moved: usize },
+    /// Both sides of this benchmark are the same program, which may do something else on each
+    /// because of other files that differ, so it is measured.
+    SameProgram {
+        /// What it does that may not be the same, worded as the end of a sentence.
+        why: String,
+    },
+    /// A requested metric that does not gate can't be measured here.
+    NotMeasured {
+        why: String,
+        /// What the user can do about it.
+        hint: Option<String>,
+    },
+    /// An executable can't be linked again, so its other layouts are copies in memory.
+    NotLinked {
+        /// Why not, worded as the end of a sentence.
+        why: String,
+    },
+    /// Its executables could not be aligned, so those as built were measured.
+    NotAligned {
+        /// Why not, worded as the end of a sentence.
+        why: String,
+    },
+    /// A run left processes behind, which were killed.
+    LeftBehind { processes: u64 },
+    /// The same label comes first in all pairs.
+    FixedOrder {
+        /// Its label.
+        first: String,
+        pairs: u64,
+    },
     /// The source of the benchmark itself differs between the sides, such as in this file,
     /// relative to the root.
-    BenchChanged { benchmark: String, path: String },
-    /// Both sides were built with the benchmark sources of one.
-    BenchFrom {
-        side: Side,
-        /// The folders copied over those of the other side, relative to the root.
-        folders: Vec<String>,
-        /// A file that differs between the sides, if any.
-        differing: Option<String>,
-    },
+    BenchChanged { path: String },
     /// A library that provides a harness has different versions on the two sides.
     HarnessChanged {
-        benchmark: String,
         library: String,
         /// Its versions on each side; empty if a side does not use it.
         versions: Pair<Vec<String>>,
     },
     /// The sides have different harnesses.
-    HarnessesDiffer { benchmark: String, dialects: Pair<Dialect> },
+    HarnessesDiffer { dialects: Pair<Dialect> },
     /// The whole process of a bench target is measured, since its harness is unknown,
     /// although the target measures times itself.
     OwnTiming {
-        benchmark: String,
         /// The word in its source that suggests it.
         word: String,
         /// The source file, relative to the root.
         path: String,
     },
     /// The program allocates less often than most, or with an allocator that is not seen.
-    FewAllocations { benchmark: String, calls: f64 },
+    FewAllocations { calls: f64 },
     /// A pair takes long, because the code of the benchmarks sets its own measurement times.
     OwnTimes {
-        benchmark: String,
         /// How long a pair of it takes, seconds.
         pair_seconds: f64,
         /// File and line of each such setting.
@@ -420,7 +389,6 @@ pub enum RunNotice {
     },
     /// The harness prints too few digits to show small changes.
     Coarse {
-        benchmark: String,
         value: f64,
         /// The resolution, as a fraction of this value.
         step: f64,
@@ -428,7 +396,6 @@ pub enum RunNotice {
     },
     /// The two sides print different things.
     OutputDiffers {
-        benchmark: String,
         /// The first line that differs, counted from 1.
         line: u64,
         /// Whether it is one that the benchmark hands over, not one that it prints.
@@ -436,15 +403,21 @@ pub enum RunNotice {
     },
     /// A side prints something different each time, so the outputs can't be compared.
     OutputVaries {
-        benchmark: String,
         side: Side,
         /// The first line that differs, counted from 1.
         line: u64,
     },
     /// Names of benchmarks change with every run, and are replaced by stable ones.
-    NamesVary { benchmark: String, names: Vec<String> },
+    NamesVary { names: Vec<String> },
     /// A run is too short for the clock of a metric, so a measurement is made of several.
-    Repeated { benchmark: String, runs: u32 },
+    Repeated { runs: u32 },
+}
+
+impl BenchmarkNotice {
+    /// The notice about the benchmark of this name.
+    pub fn about(self, benchmark: &str) -> Notice {
+        Notice::Benchmark { benchmark: benchmark.to_owned(), notice: self }
+    }
 }
 
 /// How the tables of the two sides differ in what is run. The head's settings

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 /// A duration in the words of the options, without meaningless digits: `1m 30s`, `250ms`.
 pub fn duration(duration: Duration) -> String {
-    let rounded = if duration.as_secs() < 2 {
-        Duration::from_millis(duration.as_millis() as u64)
-    } else {
-        Duration::from_secs(duration.as_secs_f64().round() as u64)
-    };
-    exact(rounded)
+    exact(match duration.as_millis() as u64 {
+        // To the millisecond, it would be nothing.
+        0 => duration,
+        millis @ ..2000 => Duration::from_millis(millis),
+        _ => Duration::from_secs(duration.as_secs_f64().round() as u64),
+    })
 }
 
 /// A duration as it was set: `5m`, `100ms`.
@@ -41,5 +41,16 @@ pub fn roughly(seconds: f64) -> String {
         s if s < 99.5 => format!("{s:.0}s"),
         s if s < 5970.0 => format!("{:.0}m", s / 60.0),
         s => format!("{:.0}h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_keeps_the_digits_that_matter() {
+        let all = [400, 1_900_000, 90_000_400_000, 300_000_000_000].map(Duration::from_nanos);
+        assert_eq!(all.map(duration), ["400ns", "1ms", "1m 30s", "5m"]);
     }
 }

@@ -2,16 +2,19 @@
 
 use std::io::Read;
 
+use super::error::{failure, no_metric};
 use super::labels::{Labels, RecordedPairs};
 use super::one_look::{LabelSums, judged, measured};
 use super::rows::{self, RowSink};
-use super::{Error, Flow, Position, Recording, Spec};
+use super::{Flow, Recording, Spec};
 use crate::engine::remarks::remarks;
 use crate::engine::{Experiment, Plan};
+use crate::error::{Error, Failure};
 use crate::model::{
-    BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Pair, Policy, Sampled, Side,
-    Status, StoppedBy, Verdict,
+    BenchmarkNotice, BenchmarkResult, Estimator, Method, Metric, Notice, Outcome, Pair, Policy,
+    Sampled, Side, Status, StoppedBy, Verdict,
 };
+use crate::settings::error::list;
 use crate::stats::estimator::Levels;
 use crate::stats::fixed::TwoSamples;
 use crate::stats::moments::PairMoments;
@@ -58,7 +61,7 @@ impl Analysis {
     /// tests that share the error is known from the first row.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// If one can't be read, or is not CSV as it is documented.
     pub fn first_pass<'a, R: Read>(
         &mut self,
         files: impl Iterator<Item = (&'a str, R)>,
@@ -75,7 +78,7 @@ impl Analysis {
     /// returns whether to continue.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// If one can't be read, or is not CSV as it is documented.
     pub fn read(
         &mut self,
         source: &mut dyn Read,
@@ -91,21 +94,18 @@ impl Analysis {
     /// If the rows contain nothing to compare, or not what was requested.
     pub fn check(&self) -> Result<(), Error> {
         let Recording { labels, values, metrics, .. } = &self.recording;
-        let names = || labels.names().map(str::to_owned).collect();
-        if self.recording.rows() == 0 {
-            return Err(Error::NoRow);
-        }
-        if let Some(base) = &self.spec.base
-            && labels.names().all(|label| label != base)
-        {
-            return Err(Error::NoBase { base: base.clone(), labels: names() });
-        }
+        self.recording.check_labels()?;
         // After the named base, whose absence explains more.
         if let [only] = labels.all.as_slice() {
-            return Err(Error::OneLabel(only.name.clone()));
+            return Err(failure(
+                format!("`{}` is the only label: there is nothing to compare it with", only.name),
+                "the first column names the side of a run: give those of the other side another \
+                 label, such as `head`",
+            ));
         }
         if labels.pairs.is_empty() {
-            return Err(Error::NoPair(names()));
+            let what = format!("no two labels can be compared: {}", list(labels.names()));
+            return Err(failure(what, "choose one of them with `--base`"));
         }
         let gating = metrics.iter().enumerate();
         for (number, metric) in gating.filter(|(_, one)| self.spec.gate(&one.name).is_some()) {
@@ -113,15 +113,19 @@ impl Analysis {
                 labels.all.iter().zip(values).filter(|(label, _)| !label.pairs.is_empty());
             let lacking = compared.find(|(_, of)| of[number].iter().all(|value| value.is_nan()));
             if let Some((label, _)) = lacking {
-                let (label, metric) = (label.name.clone(), metric.name.clone());
-                return Err(Error::NoValue { label, metric });
+                let what = format!("no run of `{}` has a value of `{}`", label.name, metric.name);
+                return Err(Failure::with(what, None).into());
             }
         }
         match labels.pairs.iter().find(|pair| pair.broken.is_some()) {
-            Some(pair) if self.spec.chosen && self.spec.needs_pairs() => Err(Error::NeedsPairs {
-                estimator: self.spec.policy.estimator,
-                why: format!("the rows of {} do not form pairs", pair.name),
-            }),
+            Some(pair) if self.spec.chosen && self.spec.needs_pairs() => Err(failure(
+                format!(
+                    "the estimator `{}` can't be used: the rows of {} do not form pairs",
+                    self.spec.policy.estimator, pair.name
+                ),
+                "use `--estimator mean` or `geometric-mean`; `median` needs a threshold and rows \
+                 that form pairs",
+            )),
             _ => Ok(()),
         }
     }
@@ -233,9 +237,8 @@ impl Analysis {
             }));
             notices.extend(labels.pairs.iter().filter_map(|pair| {
                 let first = &labels.all[pair.labels[always_first(pair)?]];
-                let (benchmark, first) = (pair.name.clone(), first.name.clone());
-                let pairs = pair.pairs.len() as u64;
-                Some(Notice::FixedOrder { benchmark, first, pairs })
+                let (first, pairs) = (first.name.clone(), pair.pairs.len() as u64);
+                Some(BenchmarkNotice::FixedOrder { first, pairs }.about(&pair.name))
             }));
         }
         notices.extend(remarks(benchmarks));
@@ -344,8 +347,7 @@ impl RowSink for FileReading<'_, '_> {
         let is_known = |name: &String| metrics.iter().any(|metric| metric.name == *name);
         let missing = gates.chain(&spec.named).find(|name| !is_known(name));
         if let Some(missing) = missing.filter(|_| analysis.files == 0) {
-            let metrics = metrics.iter().map(|metric| metric.name.clone()).collect();
-            return Err(Error::NoMetric { metric: missing.clone(), metrics });
+            return Err(no_metric(missing, metrics));
         }
         let logarithms = spec.policy.estimator.takes_logarithms();
         for (name, may_be_negative) in names.iter().zip(&mut may_be_negative) {
@@ -365,9 +367,15 @@ impl RowSink for FileReading<'_, '_> {
         let completed = recording.take(label, cells, line, is_open);
         recording.labels.check_number(recording.metrics().len())?;
         if recording.comparisons().len() > known && tests.is_some() && expected.is_none() {
-            let place = Position { file: self.file.to_owned(), line };
-            let label = String::from_utf8_lossy(label).into_owned();
-            return Err(Error::Late { place, label });
+            let (file, label) = (self.file, String::from_utf8_lossy(label));
+            return Err(failure(
+                format!(
+                    "{file}, line {line}: the label `{label}` appears here for the first time, when \
+                     a verdict was already possible"
+                ),
+                "the error rate is shared among all labels, so they must be known first: pass the \
+                 samples as files",
+            ));
         }
         if !completed.is_empty() {
             self.analysis.push(&completed);

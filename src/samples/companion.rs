@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::divided::OwnPart;
-use super::{Error, Misfit};
+use super::error::{NoShard, unread};
+use crate::error::Error;
 use crate::model::{
     BenchmarkResult, Doubt, Estimator, Gate, Layouts, Limits, Metric, MetricResult, Outcome,
     Policy, Quantity, Removed, Revision, Shard, ShardBy, StoppedBy, Units,
@@ -156,9 +157,8 @@ impl Companion {
     /// If it can't be read, or if there is none of a shard.
     pub fn of_shard(samples: &Path, name: &str) -> Result<(Self, SeededShard), Error> {
         let path = Companion::path(samples);
-        let because = |why: String| Misfit::NoShard { file: name.to_owned(), why };
-        let read = |source| Error::Read { file: name.to_owned(), source };
-        let text = text_of(&path).map_err(read)?;
+        let because = |why: String| NoShard { file: name.to_owned(), why };
+        let text = text_of(&path).map_err(|source| unread(name, source))?;
         let text = text.ok_or_else(|| because(format!("there is no `{}`", path.display())))?;
         let companion: Companion = serde_json::from_slice(&text)
             .map_err(|error| because(format!("{error} in `{}`", path.display())))?;

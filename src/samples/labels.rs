@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::Error;
+use super::error::failure;
+use crate::error::Error;
 use crate::model::side::{Pair, Side};
 
 /// The maximum number of labels.
@@ -79,7 +80,7 @@ impl RecordedPairs {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
     /// The label that all others are compared with, if named.
-    base: Option<String>,
+    pub(super) base: Option<String>,
     pub(super) all: Vec<Label>,
     pub(super) pairs: Vec<RecordedPairs>,
     numbers: HashMap<Vec<u8>, usize>,
@@ -109,7 +110,11 @@ impl Labels {
     /// Checks that there are not too many labels.
     pub(super) fn check_number(&self, metrics: usize) -> Result<(), Error> {
         let most = MOST.min(MOST_SUMS / metrics.max(1));
-        if self.all.len() > most { Err(Error::Crowd { most }) } else { Ok(()) }
+        if self.all.len() <= most {
+            return Ok(());
+        }
+        let what = format!("there are more than {most} labels");
+        Err(failure(what, "the first column names the side of a run"))
     }
 
     /// Adds the pairs of a new label.
@@ -170,7 +175,7 @@ impl Labels {
     }
 
     /// The names of the labels.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.all.iter().map(|label| label.name.as_str())
     }
 

@@ -22,7 +22,7 @@ mod shards;
 pub use analysis::Analysis;
 pub use companion::{Companion, Described, SeededShard};
 pub use divided::OwnPart;
-pub use error::{Error, Misfit, Position};
+pub use error::{NoShard, no_metric, unread};
 pub use labels::RecordedPairs;
 pub use recording::Recording;
 pub use rows::Flow;

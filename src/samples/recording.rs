@@ -2,10 +2,13 @@
 
 use std::io::Read;
 
+use super::Flow;
+use super::error::{failure, no_rows};
 use super::labels::{Labels, RecordedPairs, side_of};
 use super::rows::{self, RowSink, columns};
-use super::{Error, Flow};
+use crate::error::Error;
 use crate::model::{BenchmarkId, Metric, MetricId, Pair, Row, Side, Unit, Units};
+use crate::settings::error::instead_of;
 
 /// All rows of all labels, in memory: 8 bytes per value.
 #[derive(Debug, Default)]
@@ -30,9 +33,27 @@ impl Recording {
     /// Adds the rows of a file.
     ///
     /// # Errors
-    /// See [`Error`].
+    /// If it can't be read, or is not CSV as it is documented.
     pub fn read(&mut self, source: &mut dyn Read, name: &str) -> Result<(), Error> {
         rows::read(source, name, self).map(drop)
+    }
+
+    /// Checks that there are rows, and that one has the label of the base.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn check_labels(&self) -> Result<(), Error> {
+        let labels = &self.labels;
+        if labels.all.is_empty() {
+            return Err(no_rows("there are no rows, only the header"));
+        }
+        match &labels.base {
+            Some(base) if labels.names().all(|label| label != base) => {
+                let hint = instead_of(base, labels.names(), "available:");
+                Err(failure(format!("no row has the label `{base}`"), hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets the metrics of the following runs. No pairs are formed across this.

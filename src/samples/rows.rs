@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-use super::error::{Error, Position};
+use super::error::{failure, no_rows, unread};
+use crate::error::{Error, Failure};
 use crate::model::metric::Metric;
 
 /// How much is read at once.
@@ -76,7 +77,7 @@ pub(super) fn read(
         let text = match source.fill_buf() {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(source) => return Err(Error::Read { file: file.to_owned(), source }),
+            Err(source) => return Err(unread(file, source)),
         };
         let is_end = text.is_empty();
         // Reading from a slice can't fail; this is the fastest search for a byte in `std`.
@@ -94,7 +95,7 @@ pub(super) fn read(
         let flow = parser.line(&line, sink)?;
         line.clear();
         if is_end && parser.header.is_empty() {
-            return Err(Error::Empty(file.to_owned()));
+            return Err(no_rows(format!("{file} is empty")));
         }
         if is_end || flow == Flow::Stop {
             return Ok(flow);
@@ -130,7 +131,12 @@ impl RowParser<'_> {
     fn header(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<(), Error> {
         let cells = CsvCells::of(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)).texts();
         if cells[0] != "benchmark" {
-            return Err(Error::NoLabels { place: self.place(), found: cells[0].clone() });
+            let what = format!(
+                "{}, line {}, column 1: the first column is `{}`, not `benchmark`",
+                self.file, self.line, cells[0]
+            );
+            let hint = "the first line names the columns: `benchmark,wall_time,…`";
+            return Err(failure(what, hint));
         }
         if cells.len() - 1 > MOST_METRICS {
             let what = format!("there are more than {MOST_METRICS} metrics");
@@ -203,12 +209,10 @@ impl RowParser<'_> {
 
     #[cold]
     fn bad(&self, column: usize, what: String) -> Error {
-        let name = self.header.get(column - 1).cloned();
-        Error::Row { place: self.place(), column, name, what }
-    }
-
-    fn place(&self) -> Position {
-        Position { file: self.file.to_owned(), line: self.line }
+        let name = self.header.get(column - 1);
+        let name = name.map_or(String::new(), |name| format!(" (`{name}`)"));
+        let (file, line) = (self.file, self.line);
+        Failure::with(format!("{file}, line {line}, column {column}{name}: {what}"), None).into()
     }
 }
 

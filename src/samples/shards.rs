@@ -10,16 +10,18 @@ use serde_json::{Value, json};
 
 use super::companion::{BenchmarkGate, Companion, SeededShard};
 use super::divided::join;
-use super::error::{Error, Misfit};
+use super::error::{failure, no_rows};
 use super::labels::RecordedPairs;
 use super::recording::Recording;
 use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
 use crate::engine::test::{MetricTest, estimator};
+use crate::error::Error;
 use crate::model::{
     BenchmarkResult, Estimator, Gate, Method, Metric, MetricResult, Notice, Outcome, Pair,
-    Revision, Side, Status, StoppedBy, Summary, Verdict, Weight,
+    Revision, Shard, Side, Status, StoppedBy, Summary, Verdict, Weight,
 };
+use crate::settings::error::list;
 use crate::stats::estimator::{Levels, Running};
 use crate::stats::family::Family;
 use crate::stats::machines::{in_turn, weights};
@@ -53,11 +55,11 @@ impl ShardPart {
 /// Tests each metric of each benchmark by the pairs of all shards.
 ///
 /// # Errors
-/// If the shards do not form one comparison: see [`Misfit`].
+/// If the shards do not form one comparison.
 pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome, Error> {
     parts.sort_by_key(|part| part.shard.shard);
     let left_out = leave_out_old(&mut parts);
-    let Some(first) = parts.first() else { return Err(Error::NoRow) };
+    let Some(first) = parts.first() else { return Err(no_rows("there is no file")) };
     let nothing = nothing(&parts)?;
     check_alike(first, &parts)?;
     let of = first.shard.shard.of;
@@ -66,8 +68,17 @@ pub fn combine(mut parts: Vec<ShardPart>, allow_missing: bool) -> Result<Outcome
     if !missing.is_empty() && !allow_missing {
         let all = first.companion.own.iter().flat_map(|own| &own.division.benchmarks);
         let lost = all.filter(|one| missing.contains(&one.shard));
-        let benchmarks = lost.map(|one| one.benchmark.clone()).collect();
-        return Err(Misfit::Missing { numbers: missing, of, benchmarks }.into());
+        let lost: Vec<&str> = lost.map(|one| one.benchmark.as_str()).collect();
+        return Err(failure(
+            format!(
+                "{} of {of} {} missing{}",
+                Shard::listed(&missing),
+                if missing.len() == 1 { "is" } else { "are" },
+                with_them(&lost)
+            ),
+            "find out why those machines failed and run them again, or add `--allow-missing`; an \
+             interrupted run leaves FILE.csv.partial, which counts if you name it or its folder",
+        ));
     }
     let mut outcome = match nothing {
         Some(stopped_by) => Outcome {
@@ -175,12 +186,33 @@ fn shared(companion: &Companion) -> Value {
     value
 }
 
+/// The hint where two files are parts of the same samples.
+const ONCE: &str = "name each shard's file once";
+
+/// `; not measured: `a`, `b` and 3 more`.
+fn with_them(benchmarks: &[&str]) -> String {
+    const NAMED: usize = 5;
+    let named = list(benchmarks.iter().take(NAMED));
+    match benchmarks.len().saturating_sub(NAMED) {
+        _ if benchmarks.is_empty() => String::new(),
+        0 => format!("; not measured: {named}"),
+        more => format!("; not measured: {named} and {more} more"),
+    }
+}
+
 /// Checks that the shards belong to one comparison, each of them once.
-fn check_alike(first: &ShardPart, parts: &[ShardPart]) -> Result<(), Misfit> {
+fn check_alike(first: &ShardPart, parts: &[ShardPart]) -> Result<(), Error> {
     let here = shared(&first.companion);
     for part in &parts[1..] {
-        let differ = |what: &'static str, values: [String; 2]| {
-            Err(Misfit::Differ { what, files: [first.file.clone(), part.file.clone()], values })
+        let differ = |what: &str, [here, there]: [String; 2]| {
+            Err(failure(
+                format!(
+                    "{} and {} have different {what}: {here} and {there}",
+                    first.file, part.file
+                ),
+                "remove the files of other runs; if there are none, use the same commits, \
+                 toolchain, configuration and options on every machine",
+            ))
         };
         let there = shared(&part.companion);
         for (what, place) in SHARED {
@@ -208,15 +240,16 @@ fn check_alike(first: &ShardPart, parts: &[ShardPart]) -> Result<(), Misfit> {
     let finished: Vec<&ShardPart> = parts.iter().filter(|part| !part.is_stopped()).collect();
     for two in finished.windows(2) {
         if two[0].shard.shard == two[1].shard.shard {
-            let files = [two[0].file.clone(), two[1].file.clone()];
-            return Err(Misfit::Twice { shard: two[0].shard.shard, files });
+            let [one, other] = [&two[0].file, &two[1].file];
+            let what = format!("{one} and {other} are both shard {}", two[0].shard.shard);
+            return Err(failure(what, ONCE));
         }
     }
     Ok(())
 }
 
 /// Checks that no two shards have the same samples.
-fn check_copies(parts: &[ShardPart]) -> Result<(), Misfit> {
+fn check_copies(parts: &[ShardPart]) -> Result<(), Error> {
     for (number, part) in parts.iter().enumerate() {
         for other in &parts[..number] {
             let has_rows = part.companion.rows > 0;
@@ -224,8 +257,11 @@ fn check_copies(parts: &[ShardPart]) -> Result<(), Misfit> {
             let is_again =
                 part.shard.shard == other.shard.shard && (part.is_stopped() || other.is_stopped());
             if (part.shard.seed == other.shard.seed && !is_again) || same {
-                let files = [other.file.clone(), part.file.clone()];
-                return Err(Misfit::Copy { files });
+                let what = format!(
+                    "{} and {} contain the same samples, or were made with the same seed",
+                    other.file, part.file
+                );
+                return Err(failure(what, ONCE));
             }
         }
     }
@@ -233,27 +269,31 @@ fn check_copies(parts: &[ShardPart]) -> Result<(), Misfit> {
 }
 
 /// Why none of the shards measured anything; an error if only some did not.
-fn nothing(parts: &[ShardPart]) -> Result<Option<StoppedBy>, Misfit> {
+fn nothing(parts: &[ShardPart]) -> Result<Option<StoppedBy>, Error> {
     let first = parts.first().and_then(ShardPart::nothing);
     if parts.iter().all(|part| part.nothing() == first) {
         return Ok(first);
     }
     let idle = parts.iter().find_map(|part| Some((part, part.nothing()?)));
-    let error = |(of, why): (&ShardPart, _)| Err(Misfit::Nothing { file: of.file.clone(), why });
+    let error = |(of, why): (&ShardPart, _)| {
+        let what = format!("{} has no samples ({why}), but others have", of.file);
+        let hint =
+            "remove the files of other runs; if there are none, add `--always-run` to `compare`";
+        Err(failure(what, hint))
+    };
     idle.map_or(Ok(None), error)
 }
 
 /// Checks that all rows of a shard exist, and that they form pairs.
-fn check_rows(part: &ShardPart) -> Result<(), Misfit> {
+fn check_rows(part: &ShardPart) -> Result<(), Error> {
     let (found, measured) = (part.recording.rows(), part.companion.rows);
-    let file = part.file.clone();
-    if found != measured {
-        return Err(Misfit::Rows { file, found, measured });
-    }
-    match part.recording.unpaired() {
-        Some(benchmark) => Err(Misfit::Unpaired { file, benchmark: benchmark.to_owned() }),
-        None => Ok(()),
-    }
+    let file = &part.file;
+    let what = match part.recording.unpaired() {
+        _ if found != measured => format!("{file} has {found} rows, but {measured} were measured"),
+        Some(benchmark) => format!("the rows of {benchmark} in {file} do not form pairs"),
+        None => return Ok(()),
+    };
+    Err(failure(what, "the file is not as it was written: download it again"))
 }
 
 fn judge(parts: &[ShardPart], companion: &Companion) -> Outcome {

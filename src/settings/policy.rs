@@ -202,14 +202,14 @@ pub(crate) fn resolve(
     let of_base = of_base.map_err(|error| error.of(Side::Base))?.unwrap_or_default();
     let base_table = base.and_then(|base| base.table.as_ref());
     let mut differing = Vec::new();
-    let (mut tables, mut benchmarks) = (Vec::new(), Vec::new());
+    let mut benchmarks = Vec::new();
     for one in &of_head {
         let parse = |table: &Table| -> Result<Benchmark, Error> {
             let parsed = options::benchmark(one.of.key.as_deref(), table, head.choice)?;
             options::limits(table)?;
             Ok(Benchmark { is_found: one.of.is_found, ..parsed })
         };
-        let mut table = flags.clone().over(one.of.table.clone());
+        let table = flags.clone().over(one.of.table.clone());
         // Also if the base decides, since it would be in force once the head is merged.
         let mut benchmark = parse(&table).map_err(|error| {
             let is_of_table = parse(&one.of.table).as_ref().err() == Some(&error);
@@ -221,16 +221,16 @@ pub(crate) fn resolve(
             let decides = |key: &TableKey| key.role.is_policy() && !is_overridden(flags, key.name);
             differing.extend(keys.filter(decides).map(|key| key.name.to_owned()));
             if policy_from == Side::Base {
-                table = flags.clone().over(one.of.table.clone().with(Role::is_policy, &policy));
+                let table = flags.clone().over(one.of.table.clone().with(Role::is_policy, &policy));
                 benchmark = parse(&table).map_err(|error| error.of(policy_from))?;
             }
         }
-        tables.push(table);
         benchmarks.push(benchmark);
     }
-    check_agreement(&tables)?;
-    check_build_commands(&tables, &benchmarks)?;
-    let (policy, limits) = options::limits(&tables[0]).map_err(|error| error.of(policy_from))?;
+    check_agreement(&benchmarks)?;
+    check_build_commands(&benchmarks)?;
+    let table = benchmarks[0].table.clone();
+    let (policy, limits) = options::limits(&table).map_err(|error| error.of(policy_from))?;
 
     let mut notices = Vec::new();
     differing.sort_unstable();
@@ -242,8 +242,7 @@ pub(crate) fn resolve(
         let differs = run_differs(flags, (head, &of_head), (base, &of_base));
         notices.extend(differs.map(Notice::RunDiffers));
     }
-    notices.extend(required_notices(&tables, &benchmarks));
-    notices.extend(waiver_notices(&tables, base_table, &benchmarks));
+    notices.extend(waiver_notices(&benchmarks, base_table));
     // Without a table, the base's only target was not requested by name: if the head's table
     // chooses another one, that is reported as a difference of settings.
     let head_chooses = head.table.as_ref().is_some_and(|table| {
@@ -270,7 +269,7 @@ pub(crate) fn resolve(
     if !removed.is_empty() {
         notices.push(Notice::Removed(removed.clone()));
     }
-    let settings = Settings { benchmarks, policy, limits, table: tables.swap_remove(0) };
+    let settings = Settings { benchmarks, policy, limits, table };
     Ok(Resolved { settings, removed, gated, notices })
 }
 
@@ -295,16 +294,16 @@ fn policy_of(
 
 /// Checks that all benchmarks agree on the settings that a comparison has only
 /// once, and that no metric has two units, since samples have one column for it.
-fn check_agreement(tables: &[Table]) -> Result<(), Error> {
-    let (first, others) = tables.split_first().expect("a comparison has a benchmark");
+fn check_agreement(benchmarks: &[Benchmark]) -> Result<(), Error> {
+    let (first, others) = benchmarks.split_first().expect("a comparison has a benchmark");
     for other in others {
-        let mut differences = first.differences(other).into_iter();
+        let mut differences = first.table.differences(&other.table).into_iter();
         if let Some(found) = differences.find(|found| found.key.role == Role::Judges) {
             return Err(Error::Disagree(found.key.name.to_owned()));
         }
     }
     let mut known: BTreeMap<&str, &WrittenUnit> = BTreeMap::new();
-    for (metric, unit) in tables.iter().flat_map(|table| table.units.iter().flatten()) {
+    for (metric, unit) in benchmarks.iter().flat_map(|one| one.table.units.iter().flatten()) {
         if *known.entry(metric).or_insert(unit) != unit {
             return Err(Error::Disagree(format!("units.{metric}")));
         }
@@ -314,12 +313,11 @@ fn check_agreement(tables: &[Table]) -> Result<(), Error> {
 
 /// Checks that a build command builds what a command runs. The table of a workspace may have one
 /// for some of its packages only.
-fn check_build_commands(tables: &[Table], benchmarks: &[Benchmark]) -> Result<(), Error> {
+fn check_build_commands(benchmarks: &[Benchmark]) -> Result<(), Error> {
     let is_command = |one: &Benchmark| matches!(one.subject, Subject::Command { .. });
     let is_used = benchmarks.iter().any(is_command);
-    for (table, benchmark) in tables.iter().zip(benchmarks) {
-        let (Subject::Target(target, _), Some(build)) = (&benchmark.subject, &table.build_command)
-        else {
+    for Benchmark { subject, table, .. } in benchmarks {
+        let (Subject::Target(target, _), Some(build)) = (subject, &table.build_command) else {
             continue;
         };
         let layer_of = |key: &str| table.origins.get(key).layer;
@@ -403,26 +401,26 @@ fn names(table: &Table) -> Option<Value> {
 }
 
 /// The features that are enabled because bench targets require them.
-fn required_notices(tables: &[Table], benchmarks: &[Benchmark]) -> Vec<Notice> {
+pub(crate) fn required_notices(benchmarks: &[Benchmark]) -> impl Iterator<Item = Notice> {
     let mut by_features: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-    for (table, benchmark) in tables.iter().zip(benchmarks) {
-        let Subject::Target(_, build) = &benchmark.subject else { continue };
+    for Benchmark { name, subject, table, .. } in benchmarks {
+        let Subject::Target(_, build) = subject else { continue };
         let named = table.features.as_ref().map_or(0, Vec::len);
         let required = build.features.get(named..).unwrap_or_default().to_vec();
         if !required.is_empty() {
-            by_features.entry(required).or_default().push(benchmark.name.clone());
+            by_features.entry(required).or_default().push(name.clone());
         }
     }
     let notices = by_features.into_iter();
-    notices.map(|(features, benchmarks)| Notice::Required { benchmarks, features }).collect()
+    notices.map(|(features, benchmarks)| Notice::Required { benchmarks, features })
 }
 
 /// The head's waivers that the base does not have, and those that have expired.
-fn waiver_notices(tables: &[Table], base: Option<&Table>, benchmarks: &[Benchmark]) -> Vec<Notice> {
+fn waiver_notices(benchmarks: &[Benchmark], base: Option<&Table>) -> Vec<Notice> {
     let named = base.map(Table::named).unwrap_or_default();
     let before = named.iter().map(|(_, table)| table).chain(base);
     let before: Vec<&WrittenWaiver> = before.flat_map(|of| of.waivers.iter().flatten()).collect();
-    let new = tables.iter().flat_map(|table| table.waivers.iter().flatten());
+    let new = benchmarks.iter().flat_map(|one| one.table.waivers.iter().flatten());
     let new = new.filter(|waiver| !before.contains(waiver)).map(|waiver| Notice::NewWaiver {
         metric: waiver.metric.clone(),
         ceiling: waiver.ceiling.text().to_owned(),

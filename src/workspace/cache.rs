@@ -38,9 +38,9 @@ use std::time::Duration;
 pub use artifact::{Artifact, ArtifactKey, Contents, Executable};
 pub use cleaning::{CachedRepository, Cleaned};
 
-use crate::error::FileError;
+use crate::error::{Error, Failure, FileError};
 use crate::exec::process::user_id;
-use crate::exec::system::{digest, make_private_dir, mode, owner, relink};
+use crate::exec::system::{digest, git_bytes, make_private_dir, mode, owner, relink};
 use crate::model::side::Side;
 use crate::workspace::files::{is_damage, remove};
 
@@ -66,68 +66,33 @@ const OTHERS_WRITE: u32 = 0o022;
 /// In a folder's mode: only owners may remove or rename their files.
 const STICKY: u32 = 0o1000;
 
-/// What went wrong in the cache.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Its place is not known.
-    #[error(
-        "no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one"
-    )]
-    NoPlace,
-    /// It belongs to another user, but its content would be run as this one.
-    #[error("the cache at `{}` belongs to another user (uid {owner})", .path.display())]
-    NotOwned {
-        /// The folder.
-        path: PathBuf,
-        /// Its owner.
-        owner: u32,
-    },
-    /// Others may write where programs are kept.
-    #[error("the cache folder `{}` is writable by other users", .0.display())]
-    Open(PathBuf),
-    /// A file in it could not be read or written.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
+/// The hint where the folder of the cache can't be used.
+const WRITABLE: &str = "set CBDR_CACHE_DIR to a folder that you can write to";
 
-impl Error {
-    /// What the user can do about it.
-    pub(crate) fn hint(&self) -> Option<String> {
-        Some(match self {
-            Error::NoPlace => "set CBDR_CACHE_DIR to a folder".to_owned(),
-            Error::NotOwned { .. } => {
-                "set CBDR_CACHE_DIR to a folder of your own, because its builds are run".to_owned()
-            }
-            Error::Open(path) => {
-                let path = path.to_string_lossy();
-                let path = shlex::try_quote(&path).unwrap_or("PATH".into());
-                let own = "set CBDR_CACHE_DIR to a folder of your own";
-                format!("run `chmod go-w {path}` if nobody else has written to it, or {own}")
-            }
-            Error::File(error) => match error.source.kind() {
-                _ if damage_hint(error).is_some() => return damage_hint(error),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    "make room, or set CBDR_CACHE_DIR to a folder on another disk".to_owned()
-                }
-                io::ErrorKind::PermissionDenied
-                | io::ErrorKind::ReadOnlyFilesystem
-                | io::ErrorKind::NotADirectory => {
-                    "set CBDR_CACHE_DIR to a folder that you can write to".to_owned()
-                }
-                _ => return None,
-            },
-        })
+/// What to do if a file of a repository's part of the cache can't be used: it may be damaged in a
+/// way that is not mended.
+pub(crate) fn hint(error: &FileError) -> Option<String> {
+    let is_repository =
+        |folder: &&Path| folder.parent().is_some_and(|parent| parent.ends_with(BUCKET));
+    let folder = error.path.ancestors().find(is_repository)?;
+    match error.source.kind() {
+        kind if is_damage(kind) => {
+            Some(format!("the cache may be damaged: delete `{}`", folder.display()))
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Some(WRITABLE.to_owned())
+        }
+        _ => None,
     }
 }
 
-/// What to do if a file of a repository's part of the cache is damaged in a way that is not
-/// mended.
-pub(crate) fn damage_hint(error: &FileError) -> Option<String> {
-    let is_repository =
-        |folder: &&Path| folder.parent().is_some_and(|parent| parent.ends_with(BUCKET));
-    let folder = error.path.ancestors().find(is_repository);
-    let folder = folder.filter(|_| is_damage(error.source.kind()))?;
-    Some(format!("the cache may be damaged: delete `{}`", folder.display()))
+/// The error for a place where there can't be a cache.
+fn unusable(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let error = FileError::new(verb, path);
+    move |source| {
+        let error = error(source);
+        Failure::new(error.to_string(), WRITABLE).caused_by(error.source).into()
+    }
 }
 
 /// The cache.
@@ -144,34 +109,34 @@ impl Cache {
     /// If there is no such place, it can't be created, or others may write to it.
     pub fn open(place: Option<PathBuf>) -> Result<Self, Error> {
         let root = match place {
-            Some(place) => std::path::absolute(&place).map_err(FileError::new("find", &place))?,
+            Some(place) => std::path::absolute(&place).map_err(unusable("find", &place))?,
             None => {
                 use etcetera::BaseStrategy;
-                let strategy = etcetera::choose_base_strategy().map_err(|_| Error::NoPlace)?;
-                let place = strategy.cache_dir();
-                // It would be inside the user's repository.
-                if place.is_relative() {
-                    return Err(Error::NoPlace);
-                }
-                place.join("cargo-cbdr")
+                let place = etcetera::choose_base_strategy().map(|strategy| strategy.cache_dir());
+                // A relative one would be inside the user's repository.
+                let place = place.ok().filter(|place| place.is_absolute());
+                let what = "no folder for the cache: neither CBDR_CACHE_DIR nor XDG_CACHE_HOME \
+                    nor HOME names one";
+                let step = "set CBDR_CACHE_DIR to a folder";
+                place.ok_or_else(|| Failure::new(what, step))?.join("cargo-cbdr")
             }
         };
-        make_dir(&root)?;
+        make_private_dir(&root).map_err(unusable("create", &root))?;
         // Worktree paths end up in executables, so their spelling must not
         // depend on the links through which the cache is reached.
-        let root = root.canonicalize().map_err(FileError::new("find", &root))?;
+        let root = root.canonicalize().map_err(unusable("find", &root))?;
         check(&root, &[user_id(), ROOT], true)?;
         let tag = root.join("CACHEDIR.TAG");
         if !tag.is_file() {
             remove(&tag)?;
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
                         # Made by cargo cbdr; everything here can be deleted.\n";
-            std::fs::write(&tag, text).map_err(FileError::new("write", &tag))?;
+            std::fs::write(&tag, text).map_err(unusable("write", &tag))?;
         }
         // Where a CI system keeps the cache in the working tree, it is no change there.
         let ignored = root.join(".gitignore");
         if !ignored.exists() {
-            std::fs::write(&ignored, "*\n").map_err(FileError::new("write", &ignored))?;
+            std::fs::write(&ignored, "*\n").map_err(unusable("write", &ignored))?;
         }
         Ok(Cache { root })
     }
@@ -181,19 +146,19 @@ impl Cache {
     /// # Errors
     /// If it can't be created, or others may write to it.
     pub fn repository(&self, common: &Path, name: &str) -> Result<RepositoryCache, Error> {
-        let common = common.canonicalize().map_err(FileError::new("find", common))?;
+        let common = common.canonicalize().map_err(Error::io("find", common))?;
         let hash = digest(common.as_os_str().as_encoded_bytes());
         let letters = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
         let name: String = letters.take(32).collect();
         let name = format!("{name}-{}", &hash[..16]);
-        self.part(name.as_ref(), &common.display().to_string())
+        self.part(name.as_ref(), &common)
     }
 
     /// The part with the folder `name`, of a repository `of` this machine or another one.
     ///
     /// # Errors
     /// See [`Cache::repository`].
-    pub(crate) fn part(&self, name: &OsStr, of: &str) -> Result<RepositoryCache, Error> {
+    pub(crate) fn part(&self, name: &OsStr, of: &Path) -> Result<RepositoryCache, Error> {
         let bucket = self.root.join(BUCKET);
         let repository = RepositoryCache { path: bucket.join(name) };
         make_dir(&repository.path)?;
@@ -203,7 +168,8 @@ impl Cache {
         let note = repository.path.join(REPOSITORY);
         if !note.is_file() {
             remove(&note)?;
-            std::fs::write(&note, format!("{of}\n")).map_err(FileError::new("write", &note))?;
+            std::fs::write(&note, [&git_bytes(of), &b"\n"[..]].concat())
+                .map_err(Error::io("write", &note))?;
         }
         Ok(repository)
     }
@@ -215,20 +181,27 @@ impl Cache {
 fn check(path: &Path, users: &[u32], may_be_shared: bool) -> Result<(), Error> {
     let about = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        about => about.map_err(FileError::new("look at", path))?,
+        about => about.map_err(Error::io("look at", path))?,
     };
-    let (path, owner, mode) = (path.to_owned(), owner(&about), mode(&about));
-    let is_open = mode & OTHERS_WRITE != 0 && !(may_be_shared && mode & STICKY != 0);
-    match users.contains(&owner) {
-        false => Err(Error::NotOwned { path, owner }),
-        true if is_open => Err(Error::Open(path)),
-        true => Ok(()),
+    let (shown, owner, mode) = (path.display(), owner(&about), mode(&about));
+    let own = "set CBDR_CACHE_DIR to a folder of your own";
+    if !users.contains(&owner) {
+        let what = format!("the cache at `{shown}` belongs to another user (uid {owner})");
+        return Err(Failure::new(what, format!("{own}, because its builds are run")).into());
     }
+    if mode & OTHERS_WRITE != 0 && !(may_be_shared && mode & STICKY != 0) {
+        let path = path.to_string_lossy();
+        let path = shlex::try_quote(&path).unwrap_or("PATH".into());
+        let step = format!("run `chmod go-w {path}` if nobody else has written to it, or {own}");
+        let what = format!("the cache folder `{shown}` is writable by other users");
+        return Err(Failure::new(what, step).into());
+    }
+    Ok(())
 }
 
 /// Creates a folder and its parents, accessible to the user only.
 pub(crate) fn make_dir(path: &Path) -> Result<(), Error> {
-    Ok(make_private_dir(path).map_err(FileError::new("create", path))?)
+    make_private_dir(path).map_err(Error::io("create", path))
 }
 
 /// The part of the cache that belongs to one repository.
@@ -338,17 +311,17 @@ impl RepositoryCache {
             // A copy of the cache may have a folder there.
             remove(&link)?;
         }
-        Ok(relink(to, &link).map_err(FileError::new("create", &link))?)
+        relink(to, &link).map_err(Error::io("create", &link))
     }
 
     /// Takes the lock. While another process holds it, `wait` is called ten times
     /// a second with that process's description of itself; an error of `wait` ends
     /// the waiting.
-    pub(crate) fn lock<E: From<Error>>(
+    pub(crate) fn lock(
         &self,
         about: &str,
-        mut wait: impl FnMut(&str) -> Result<(), E>,
-    ) -> Result<Lock, E> {
+        mut wait: impl FnMut(&str) -> Result<(), Error>,
+    ) -> Result<Lock, Error> {
         loop {
             if let Some(lock) = self.try_lock(about)? {
                 return Ok(lock);
@@ -363,16 +336,16 @@ impl RepositoryCache {
         let path = self.lock_file();
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(FileError::new("open", &path))?;
+        let mut file = options.open(&path).map_err(Error::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => {
-                return Err(FileError::new("lock", &path)(error).into());
+                return Err(Error::io("lock", &path)(error));
             }
         }
         let written = file.set_len(0).and_then(|()| file.write_all(about.as_bytes()));
-        written.map_err(FileError::new("write", &path))?;
+        written.map_err(Error::io("write", &path))?;
         Ok(Some(Lock { file }))
     }
 

@@ -41,13 +41,8 @@ fn crates_by_folder(setup: &SideSetup) -> Option<BTreeMap<&Path, BTreeSet<String
         let own = own.map(|name| (&package.folder, name));
         let others = package.path_dependencies.iter().map(|(name, folder)| (folder, name));
         for (folder, name) in own.chain(others) {
-            crates.entry(setup.inside(folder)).or_default().insert(crate_name(name));
+            crates.entry(setup.inside(folder)).or_default().insert(name.replace('-', "_"));
         }
     }
     Some(crates)
-}
-
-/// The name of a crate in code.
-fn crate_name(name: &str) -> String {
-    name.replace('-', "_")
 }

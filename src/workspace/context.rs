@@ -210,7 +210,7 @@ pub(super) fn lock_cache(
 ) -> Result<(Lock, TempDir), Error> {
     let about = format!("process {}, {purpose}", std::process::id());
     let mut is_waiting = false;
-    let lock = cache.lock(&about, |holder| -> Result<(), Error> {
+    let lock = cache.lock(&about, |holder| {
         if !is_waiting {
             reporter.event(Event::Waiting(holder));
             is_waiting = true;
@@ -229,7 +229,7 @@ pub(super) fn lock_cache(
 
 /// The repository's part of the cache.
 pub(crate) fn repository_cache(request: &Request, repo: &Repo) -> Result<RepositoryCache, Error> {
-    Ok(Cache::open(request.cache.clone())?.repository(repo.common_dir(), &repo.name())?)
+    Cache::open(request.cache.clone())?.repository(repo.common_dir(), &repo.name())
 }
 
 /// The settings of the flags and the table in the user's tree.

@@ -65,7 +65,7 @@ impl Advise for WorkspaceError {
 
 impl Advise for FileError {
     fn advice(&self) -> Option<Help> {
-        Help::of(cache::damage_hint(self), "check the path and its permissions")
+        Help::of(cache::hint(self), "check the path and its permissions")
     }
 }
 
@@ -73,12 +73,6 @@ impl Advise for git::Error {
     fn advice(&self) -> Option<Help> {
         let step = "check whether `git status` and `git fsck` report a problem here";
         Help::of(self.hint(), step)
-    }
-}
-
-impl Advise for cache::Error {
-    fn advice(&self) -> Option<Help> {
-        Help::of(self.hint(), "set CBDR_CACHE_DIR to a folder that you can write to")
     }
 }
 
@@ -111,7 +105,6 @@ mod tests {
         let (side, exit) = (Side::Head, Exit::Code(3));
         each_leads_somewhere(vec![
             git::Error::Refused { what: "a".to_owned(), hint: None }.into(),
-            cache::Error::NoPlace.into(),
             cargo::Error::NoExecutable(text()).into(),
             FileError::new("read", Path::new("a"))(gone).into(),
             WorkspaceError::Build { side, command: text(), exit, lacks_nightly: false }.into(),

@@ -9,7 +9,7 @@ use super::files::{remove, walk};
 use super::setup::{Manifests, Setup};
 use crate::error::Error;
 use crate::exec::system::digest;
-use crate::model::{Notice, Package, Pair, RunNotice, Side, Target};
+use crate::model::{BenchmarkNotice, Notice, Package, Pair, Side, Target};
 use crate::settings;
 use crate::settings::options::{Benchmark, Subject};
 
@@ -94,7 +94,7 @@ pub(super) fn lay_over(
     write(&other, &files, &replaced)?;
     let folders = paths.iter().map(|path| path.display().to_string()).collect();
     let differing = differing(&files, &replaced).map(|path| path.display().to_string());
-    context.notice(Notice::Run(RunNotice::BenchFrom { side: from, folders, differing }));
+    context.notice(Notice::BenchFrom { side: from, folders, differing });
     let line = |(path, bytes): (&PathBuf, &Vec<u8>)| format!("{path:?} {}\n", digest(bytes));
     Ok(digest(files.iter().map(line).collect::<String>().as_bytes()))
 }
@@ -113,8 +113,8 @@ pub(super) fn tell_changed_sources(
         })?;
         let Pair { base: Some(base), head: Some(head) } = files else { continue };
         if let Some(path) = differing(&head, &base) {
-            let (benchmark, path) = (benchmark.name.clone(), path.display().to_string());
-            context.notice(Notice::Run(RunNotice::BenchChanged { benchmark, path }));
+            let notice = BenchmarkNotice::BenchChanged { path: path.display().to_string() };
+            context.notice(notice.about(&benchmark.name));
         }
     }
     Ok(())

@@ -318,7 +318,7 @@ impl Pack {
         };
         let place = self.root.ancestors().nth(2).map(Path::to_owned);
         let name = self.root.file_name().unwrap_or_default();
-        match Cache::open(place).and_then(|cache| cache.part(name, &self.repository)) {
+        match Cache::open(place).and_then(|cache| cache.part(name, self.repository.as_ref())) {
             Ok(part) if part.path() == self.root => Ok(part),
             // A link on the way leads elsewhere.
             Ok(_) => Err(failed().into()),

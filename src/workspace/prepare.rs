@@ -17,7 +17,7 @@ use super::{
 use crate::engine::event::Reporter;
 use crate::error::Error;
 use crate::exec::execution::Context;
-use crate::model::{Notice, Pair, Sides};
+use crate::model::{BenchmarkNotice, Notice, Pair, Sides};
 use crate::settings::policy::Settings;
 
 /// Prepares both sides.
@@ -103,7 +103,7 @@ pub(crate) fn prepare_one(
             Ok(built) => programs.push((benchmark, built.program)),
             Err(_) if benchmark.is_found => {
                 let why = format!("it does not build ({})", how_to_see(&benchmark));
-                context.notice(Notice::LeftOut { benchmark: benchmark.name, why });
+                context.notice(BenchmarkNotice::LeftOut { why }.about(&benchmark.name));
             }
             Err(_) => {
                 return Err(cargo::Error::NoExecutable(benchmark.name).into());

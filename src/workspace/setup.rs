@@ -16,7 +16,7 @@ use crate::error::{Error, Failure, FileError};
 use crate::exec::system::digest;
 use crate::model::{BuildOptions, DifferentKey, Notice, Package, Pair, Removed, Side, Target};
 use crate::settings::options::{Benchmark, Hooks, Subject};
-use crate::settings::policy::{Resolved, Settings, SideTable, resolve};
+use crate::settings::policy::{Resolved, Settings, SideTable, required_notices, resolve};
 use crate::settings::table::Table;
 use crate::settings::values::Toolchain;
 use crate::workspace::cache::RepositoryCache;
@@ -273,9 +273,6 @@ pub(super) fn set_up(
     let mut manifests = Manifests::read(context, known, &places)?;
     let Resolved { mut settings, removed, gated, notices } =
         manifests.resolve(context, &places, head_table.clone())?;
-    // What is left out below is built with no features.
-    let is_required = |notice: &Notice| matches!(notice, Notice::Required { .. });
-    let (required, notices): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_required);
     notices.into_iter().for_each(|notice| context.notice(notice));
     settings::check_pairs(context.request, &settings)?;
     let mut overlaid = None;
@@ -341,13 +338,8 @@ pub(super) fn set_up(
     let base = base.map(|worktree| complete(worktree, manifests.base)).transpose()?;
     let mut setup = Setup { settings, removed, gated, base, head };
     unstable::leave_out(context, &mut setup)?;
-    for mut notice in required {
-        let Notice::Required { benchmarks, .. } = &mut notice else { continue };
-        benchmarks.retain(|name| setup.settings.benchmarks.iter().any(|of| of.name == *name));
-        if !benchmarks.is_empty() {
-            context.notice(notice);
-        }
-    }
+    // What is left out is built with no features.
+    required_notices(&setup.settings.benchmarks).for_each(|notice| context.notice(notice));
     setup.tell_compiler(context);
     overlay::tell_changed_sources(context, &setup)?;
     Ok(setup)

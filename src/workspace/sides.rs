@@ -15,7 +15,9 @@ use super::{Prepared, SourceFile, State, lock_file, run_policy};
 use crate::error::{Error, Failure};
 use crate::exec::error::unusable_harness;
 use crate::exec::harness;
-use crate::model::{Layouts, Notice, Pair, Removed, RunnerDiffers, SameReason, Side, Sides};
+use crate::model::{
+    BenchmarkNotice, Layouts, Notice, Pair, Removed, RunnerDiffers, SameReason, Side, Sides,
+};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::functions::ChangedFunctions;
 
@@ -152,15 +154,15 @@ impl Survey<'_> {
     ) -> Result<Option<Prepared>, Error> {
         let mut same_run = Err("one of them does not build".to_owned());
         if matches!(benchmark.subject, Subject::Command { .. }) && !self.commands_differ {
-            context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved: 0 });
+            context.notice(BenchmarkNotice::Identical { moved: 0 }.about(&benchmark.name));
             let state = State::Identical(SameReason::default());
             return Ok(Some(self.prepared(benchmark, state, same_run)));
         }
         if let Subject::Command { words, .. } = &benchmark.subject
             && let Some(path) = words.first().filter(|word| is_users(word, context))
         {
-            let (benchmark, path) = (benchmark.name.clone(), path.clone());
-            context.notice(Notice::OneFile { benchmark, path });
+            let notice = BenchmarkNotice::OneFile { path: path.clone() };
+            context.notice(notice.about(&benchmark.name));
         }
         let mut both = Pair::try_both(|side| self.built[side].runnable(context, benchmark))?;
         if let (Subject::Command { .. }, Some(why)) =
@@ -171,7 +173,7 @@ impl Survey<'_> {
         if both.base.is_err() && both.head.is_err() && benchmark.is_found {
             // Others build; else the head's failure would be an error.
             let why = format!("it builds on neither side ({})", how_to_see(benchmark));
-            context.notice(Notice::LeftOut { benchmark: benchmark.name.clone(), why });
+            context.notice(BenchmarkNotice::LeftOut { why }.about(&benchmark.name));
             return Ok(None);
         }
         if self.setup.lacks_gated(benchmark) {
@@ -219,7 +221,7 @@ impl Survey<'_> {
                 self.lost.push(Removed { benchmark: benchmark.clone(), metric: None });
             }
             let why = format!("the results of {harness} can't be read");
-            context.notice(Notice::LeftOut { benchmark: benchmark.clone(), why });
+            context.notice(BenchmarkNotice::LeftOut { why }.about(&benchmark));
             self.unusable.get_or_insert(unusable_harness(&benchmark, harness));
             return Ok(true);
         }
@@ -295,14 +297,14 @@ fn state_of(
     let (mut base, mut head) = match (both.base, both.head) {
         (Ok(base), Ok(head)) => (base, head),
         (Err(why), _) | (_, Err(why)) => {
-            context.notice(Notice::NoBaseline { benchmark: benchmark.name.clone(), why });
+            context.notice(BenchmarkNotice::NoBaseline { why }.about(&benchmark.name));
             return Ok(State::NoBaseline);
         }
     };
     let moved = if may_be_identical { moved_locations(context, &base, &head)? } else { None };
     // Nothing differs that they could read, either.
     if let Some(moved) = moved.filter(|_| context.moves.changed.is_empty()) {
-        context.notice(Notice::Identical { benchmark: benchmark.name.clone(), moved });
+        context.notice(BenchmarkNotice::Identical { moved }.about(&benchmark.name));
         return Ok(State::Identical(SameReason::default()));
     }
     if setup.settings.policy.layouts != Layouts::Off {

@@ -6,7 +6,7 @@ use super::context::PrepareContext;
 use super::error::NIGHTLY;
 use super::setup::Setup;
 use crate::error::{Error, Failure};
-use crate::model::{Notice, Side};
+use crate::model::{BenchmarkNotice, Side};
 use crate::settings::options::{Benchmark, Subject};
 
 /// The beginning of a source line that requests what only nightly compilers have.
@@ -53,7 +53,7 @@ pub(super) fn leave_out(context: &mut PrepareContext<'_>, setup: &mut Setup) -> 
             "the source needs a nightly compiler, but this is rustc {release} \
              (`--toolchain nightly`)"
         );
-        context.notice(Notice::LeftOut { benchmark, why });
+        context.notice(BenchmarkNotice::LeftOut { why }.about(&benchmark));
     }
     Ok(())
 }

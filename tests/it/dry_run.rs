@@ -82,6 +82,8 @@ fn each_setting_is_shown_with_its_layer_and_side_and_nothing_is_built() {
     assert!(has(&["threshold", "3%", "package's table, base"]), "{text}");
     assert!(has(&["max-pairs", "7", "flag"]), "{text}");
     assert!(has(&["fast", "sys_time", "+11%", "+20% until 2999-12-31: a table"]), "{text}");
+    let short = repo.cbdr(&format!("{compare} --time-limit 400us")).run().code(0).stdout;
+    assert!(short.contains("samples for 400us at most"), "{short}");
 }
 
 #[test]

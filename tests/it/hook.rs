@@ -1,8 +1,8 @@
 //! The pre-push hook, in real pushes to a bare repository on disk.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::support::{Cbdr, Ran, Repo, git, make_executable, path_with_binary, toolchain};
+use crate::support::{Cbdr, Ran, Repo, git, make_executable, path_with_binary, skipped, toolchain};
 
 /// The steady fixture with a script, and a bare remote `origin` that has its `main`.
 fn with_remote() -> Repo {
@@ -260,6 +260,24 @@ fn what_the_hook_could_not_do_is_refused_when_it_is_installed() {
     }
     assert!(!repo.path().join(".git/hooks/pre-push").exists());
     Cbdr::new(repo.path(), &repo.cache()).args(["hook", "run"]).run().code(0);
+}
+
+#[test]
+fn a_hook_that_is_called_by_hand_says_what_it_waits_for() {
+    if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return skipped("script is not installed");
+    }
+    let repo = with_remote();
+    let call = format!("'{}' hook run", env!("CARGO_BIN_EXE_cargo-cbdr"));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &call, "/dev/null"]).current_dir(repo.path());
+    let ran = script.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
+    let shown = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success(), "{shown}");
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    assert!(words.join(" ").contains("Waiting for the lines that git passes"), "{shown}");
+    // Not where they are piped in, as git does.
+    repo.cbdr("hook run").run().code(0).never_says("Waiting");
 }
 
 #[test]

@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_792),
-    ("engine", 2_616),
+    ("bin", 9_787),
+    ("engine", 2_610),
     ("error", 156),
-    ("exec", 6_524),
-    ("flows", 6_630),
-    ("model", 1_884),
-    ("samples", 2_038),
-    ("settings", 1_835),
+    ("exec", 6_520),
+    ("flows", 6_638),
+    ("model", 1_858),
+    ("samples", 1_976),
+    ("settings", 1_833),
     ("stats", 2_310),
-    ("workspace", 10_800),
+    ("workspace", 10_766),
 ];
 
 fn root() -> PathBuf {

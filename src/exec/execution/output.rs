@@ -10,7 +10,7 @@ use crate::exec::meter::Pass;
 use crate::exec::process::Sink;
 use crate::exec::system::replace_bytes;
 use crate::model::run_length::RunLength;
-use crate::model::{Pair, RunNotice, Side};
+use crate::model::{BenchmarkNotice, Pair, Side};
 
 /// The variable that names the file into which a benchmark writes what should be the same on both
 /// sides. It is set in these runs only.
@@ -55,15 +55,14 @@ pub(crate) fn check_output(
     };
     let printed = print_both(execution, sides, "second", filter)?;
     let second = printed.as_ref().map(|files| &files[usize::from(is_handed_over)]);
-    let benchmark = execution.benchmark.name.clone();
     for side in Side::BOTH {
         let same = Pair::both(|_| homes[side].as_path());
         if let Some(line) = compare(first[side], second[side], same)? {
-            execution.notices.push(RunNotice::OutputVaries { benchmark, side, line });
+            execution.notice(BenchmarkNotice::OutputVaries { side, line });
             return Ok(Outputs::Vary(side, line));
         }
     }
-    execution.notices.push(RunNotice::OutputDiffers { benchmark, line, is_handed_over });
+    execution.notice(BenchmarkNotice::OutputDiffers { line, is_handed_over });
     Ok(Outputs::Differ)
 }
 

@@ -8,7 +8,7 @@ use crate::exec::known::Known;
 use crate::exec::meter::Pass;
 use crate::exec::process::tick;
 use crate::model::run_length::RunLength;
-use crate::model::{Pair, Reading, RunNotice, Side};
+use crate::model::{BenchmarkNotice, Pair, Reading, Side};
 use crate::settings::values::Repetitions;
 use crate::stats::repetitions::{Clock, Logistic, least_time};
 
@@ -100,8 +100,7 @@ pub(crate) fn tune_repetitions(
         execution.repetitions = execution.repetitions.max(number);
     }
     if execution.repetitions > 1 {
-        let (benchmark, runs) = (execution.benchmark.name.clone(), execution.repetitions);
-        execution.notices.push(RunNotice::Repeated { benchmark, runs });
+        execution.notice(BenchmarkNotice::Repeated { runs: execution.repetitions });
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::program::{ComparedProgram, link_fault};
 use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown};
-use crate::model::{BenchmarkId, Layouts, Notice, Pair, RunLength, Side};
+use crate::model::{BenchmarkId, BenchmarkNotice, Layouts, Pair, RunLength, Side};
 use crate::workspace::functions::Alignment;
 
 /// How often both sides are linked at most.
@@ -43,7 +43,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
                     Unknown::Stopped(Stop::Error(error)) => link_fault(&error),
                     Unknown::Stopped(stop) => return Err(stop.into()),
                 };
-                reporter.notice(Notice::NotAligned { benchmark: program.name(), why });
+                reporter.notice(BenchmarkNotice::NotAligned { why }.about(&program.name()));
             }
         }
     }

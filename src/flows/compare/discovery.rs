@@ -10,9 +10,9 @@ use crate::exec::execution::gates;
 use crate::exec::meter;
 use crate::flows::error::{MEASURED_WHOLE, no_metric};
 use crate::model::{
-    ALLOCATIONS, BenchmarkResult, DEFAULT_METRIC, Dialect, Gate, Metric, MetricResult, Notice,
-    Pair, Reading, Removed, RunNotice, SameReason, Side, Status, Summary, Values, Verdict,
-    is_of_allocations,
+    ALLOCATIONS, BenchmarkNotice, BenchmarkResult, DEFAULT_METRIC, Dialect, Gate, Metric,
+    MetricResult, Notice, Pair, Reading, Removed, SameReason, Side, Status, Summary, Values,
+    Verdict, is_of_allocations,
 };
 
 /// Most programs allocate more often.
@@ -127,8 +127,8 @@ impl Discovery {
         discovery.check(program, &readings)?;
         // Every bench target uses libtest unless its manifest disables that.
         if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
-            let (benchmark, why) = (benchmark.name.clone(), "it has no benchmarks".to_owned());
-            discovery.own_notices.push(Notice::LeftOut { benchmark, why });
+            let notice = BenchmarkNotice::LeftOut { why: "it has no benchmarks".to_owned() };
+            discovery.own_notices.push(notice.about(&benchmark.name));
         }
         Ok(discovery)
     }
@@ -289,14 +289,14 @@ impl Discovery {
     /// What the user should know about it.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let one_sided = self.one_sided.iter().filter(|only| !only.is_removed()).map(|only| {
-            let (benchmark, side) = (only.benchmark.clone(), only.side);
-            match (&only.metric, side) {
-                (Some(metric), _) => {
-                    Notice::OneSided { benchmark, metric: metric.name.clone(), side }
+            let notice = match (&only.metric, only.side) {
+                (Some(Metric { name, .. }), side) => {
+                    BenchmarkNotice::OneSided { metric: name.clone(), side }
                 }
-                (None, Side::Head) => Notice::New { benchmark },
-                (None, Side::Base) => Notice::OnlyBase { benchmark },
-            }
+                (None, Side::Head) => BenchmarkNotice::New,
+                (None, Side::Base) => BenchmarkNotice::OnlyBase,
+            };
+            notice.about(&only.benchmark)
         });
         let removed = self.removed();
         let removed = (!removed.is_empty()).then_some(Notice::Removed(removed));
@@ -407,5 +407,5 @@ impl Unmatched {
 fn few_allocations(name: &str, readings: [&Reading; 2]) -> Option<Notice> {
     let mut counts = readings.into_iter().filter(|reading| reading.benchmark.is_none());
     let calls = counts.find_map(|reading| reading.values.get(ALLOCATIONS).filter(|n| *n < FEW))?;
-    Some(Notice::Run(RunNotice::FewAllocations { benchmark: name.to_owned(), calls }))
+    Some(BenchmarkNotice::FewAllocations { calls }.about(name))
 }

@@ -16,8 +16,8 @@ use crate::exec::execution::{Sampling, SideProgram, Unknown};
 use crate::exec::machine::Machine;
 use crate::exec::meter::{self, CallStack, CountedCode, Profiler, Sampler};
 use crate::model::{
-    BenchmarkResult, Better, Cost, Dialect, Evidence, Explain, Explanation, FunctionCost,
-    MetricResult, Notice, Pair, RunLength, Side, StackCost, StackFrame, Unit, Verdict,
+    BenchmarkNotice, BenchmarkResult, Better, Cost, Dialect, Evidence, Explain, Explanation,
+    FunctionCost, MetricResult, Pair, RunLength, Side, StackCost, StackFrame, Unit, Verdict,
 };
 use crate::stats::empirical::{median, median_of, sorted};
 use crate::workspace::functions;
@@ -102,8 +102,8 @@ pub(super) fn explain(session: &mut Session<'_, '_>) -> Result<Vec<Explanation>,
         match explained {
             Err(Unknown::Stopped(stop)) => return Err(stop.into()),
             Err(Unknown::Because(why, hint)) if is_requested => {
-                let benchmark = result.name.clone();
-                reporter.notice(Notice::NotMeasured { benchmark, why, hint });
+                let notice = BenchmarkNotice::NotMeasured { why, hint };
+                reporter.notice(notice.about(&result.name));
             }
             _ => {}
         }
@@ -296,7 +296,7 @@ fn sizes_of_crates(benchmark: &str, sides: &Pair<SideProgram>) -> Option<Explana
 }
 
 /// The first crate in the name of a function; nothing for functions of other languages.
-fn crate_of(function: &str) -> &str {
+pub(super) fn crate_of(function: &str) -> &str {
     let before = function.split_once("::").map_or("", |(before, _)| before);
     before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
 }

@@ -1,7 +1,9 @@
 //! What the user should know about how the two sides of a benchmark are measured.
 
 use crate::exec::harness;
-use crate::model::{DEFAULT_METRIC, Dialect, Notice, Pair, Reading, RunNotice, Side, TargetKind};
+use crate::model::{
+    BenchmarkNotice, DEFAULT_METRIC, Dialect, Notice, Pair, Reading, Side, TargetKind,
+};
 use crate::settings::options::Subject;
 use crate::workspace::{Prepared, SourceFile};
 
@@ -12,10 +14,9 @@ const TIMING: [&str; 7] =
 
 /// Checks that both sides are measured in the same way, and in a meaningful one.
 pub(super) fn notices(prepared: &Prepared, dialects: Pair<Dialect>) -> Vec<Notice> {
-    let benchmark = &prepared.benchmark.name;
     let mut notices = Vec::new();
     if dialects.base != dialects.head {
-        notices.push(RunNotice::HarnessesDiffer { benchmark: benchmark.clone(), dialects });
+        notices.push(BenchmarkNotice::HarnessesDiffer { dialects });
     }
     let used = |library: &&str| {
         Side::BOTH.into_iter().any(|side| dialects[side].libraries().contains(library))
@@ -26,12 +27,12 @@ pub(super) fn notices(prepared: &Prepared, dialects: Pair<Dialect>) -> Vec<Notic
             versions.cloned().collect::<Vec<_>>()
         });
         if versions.base != versions.head {
-            let (benchmark, library) = (benchmark.clone(), library.to_owned());
-            notices.push(RunNotice::HarnessChanged { benchmark, library, versions });
+            let library = library.to_owned();
+            notices.push(BenchmarkNotice::HarnessChanged { library, versions });
         }
     }
     notices.extend(own_timing(prepared, dialects.head));
-    notices.into_iter().map(Notice::Run).collect()
+    notices.into_iter().map(|notice| notice.about(&prepared.benchmark.name)).collect()
 }
 
 /// A warning about a bench target whose whole process is measured because its harness is
@@ -39,7 +40,7 @@ pub(super) fn notices(prepared: &Prepared, dialects: Pair<Dialect>) -> Vec<Notic
 /// time of the process does not depend on the code. That can't be seen from outside,
 /// because a benchmark with a fixed amount of work may take a constant time, too. So the
 /// source is searched; `--harness plain` states that the process is meant.
-fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
+fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<BenchmarkNotice> {
     let benchmark = &prepared.benchmark;
     let is_bench = matches!(&benchmark.subject,
         Subject::Target(target, _) if target.kind == TargetKind::Bench);
@@ -47,9 +48,8 @@ fn own_timing(prepared: &Prepared, dialect: Dialect) -> Option<RunNotice> {
         return None;
     }
     let source = prepared.source.as_ref()?;
-    let word = timing_word(&read(source))?;
-    let (benchmark, path) = (benchmark.name.clone(), source.inside.display().to_string());
-    Some(RunNotice::OwnTiming { benchmark, word: word.to_owned(), path })
+    let word = timing_word(&read(source))?.to_owned();
+    Some(BenchmarkNotice::OwnTiming { word, path: source.inside.display().to_string() })
 }
 
 /// The first of the strings in a source, outside of line comments.
@@ -111,8 +111,8 @@ pub(super) fn coarse(
 ) -> Option<Notice> {
     let (value, step) = (reading.values.get(DEFAULT_METRIC)?, dialect.step()?);
     let step = step / value;
-    let benchmark = benchmark.to_owned();
-    (step > limit).then_some(Notice::Run(RunNotice::Coarse { benchmark, value, step, dialect }))
+    let notice = BenchmarkNotice::Coarse { value, step, dialect };
+    (step > limit).then(|| notice.about(benchmark))
 }
 
 #[cfg(test)]

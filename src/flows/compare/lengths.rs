@@ -12,7 +12,7 @@ use crate::engine::{Event, Group, Plan, Reporter, Schedule, TriedPair};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::exec::known::Known;
-use crate::model::{BenchmarkId, MetricId, Row, RunLength, RunNotice, Side};
+use crate::model::{BenchmarkId, BenchmarkNotice, MetricId, Row, RunLength, Side};
 
 /// The file of the cache with the lengths that other comparisons found.
 const KNOWN: &str = "run-lengths-v4";
@@ -103,10 +103,9 @@ impl Lengths<'_, '_> {
         let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
         let places = self.program.prepared.source.as_ref().map(own_times).unwrap_or_default();
         if let Some(slowest) = slowest.filter(|_| !places.is_empty()) {
-            let benchmark = measured_by(self.plan, slowest, &self.program.found.program).to_owned();
-            let pair_seconds = slowest.pair_seconds;
-            let notice = RunNotice::OwnTimes { benchmark, pair_seconds, places };
-            self.program.execution.notices.push(notice);
+            let benchmark = measured_by(self.plan, slowest, &self.program.found.program);
+            let notice = BenchmarkNotice::OwnTimes { pair_seconds: slowest.pair_seconds, places };
+            self.program.execution.notices.push(notice.about(benchmark));
         }
     }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::session::Session;
 use crate::model::{
-    BenchmarkResult, ChangedFunction, Notice, Outcome, Sampled, Status, StoppedBy, Verdict,
+    BenchmarkNotice, BenchmarkResult, ChangedFunction, Notice, Outcome, Sampled, Status, StoppedBy,
+    Verdict,
 };
 use crate::workspace::{Prepared, State};
 
@@ -88,7 +89,7 @@ impl Session<'_, '_> {
                 function.is_edited = edited.and_then(|crates| names_any(&function.name, crates));
             }
             sort_by_relevance(&mut changed);
-            notices.push(Notice::Functions { benchmark: program.name(), changed });
+            notices.push(BenchmarkNotice::Functions { changed }.about(&program.name()));
         }
         notices
     }

@@ -11,7 +11,7 @@ use crate::engine::{Event, PATIENCE, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
 use crate::exec::program::LinkedElsewhere;
-use crate::model::{Divisible, Layouts, Notice, Pair, Side};
+use crate::model::{BenchmarkNotice, Divisible, Layouts, Notice, Pair, Side};
 use crate::workspace::pack::Pack;
 
 /// What is in a pack.
@@ -56,7 +56,9 @@ pub fn pack(
             continue;
         }
         let mut programs = session.programs;
-        let not_aligned = |notice: &&Notice| matches!(notice, Notice::NotAligned { .. });
+        let not_aligned = |notice: &&Notice| {
+            matches!(notice, Notice::Benchmark { notice: BenchmarkNotice::NotAligned { .. }, .. })
+        };
         pack.notices.extend(reporter.notices.iter().filter(not_aligned).cloned());
         pack.notices.extend(builds.notice());
         let written = linked.and_then(|packed| {

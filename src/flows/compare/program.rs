@@ -27,8 +27,8 @@ use crate::exec::program::Program;
 use crate::flows::error::FlowError;
 use crate::flows::filter::Selection;
 use crate::model::{
-    BenchmarkId, ChangedFunction, Dialect, Metric, MetricResult, Notice, Pair, Placing, Reading,
-    Row, RunLength, RunNotice, Side,
+    BenchmarkId, BenchmarkNotice, ChangedFunction, Dialect, Metric, MetricResult, Pair, Placing,
+    Reading, Row, RunLength, Side,
 };
 use crate::settings::options::{Benchmark, Hooks};
 use crate::workspace::{Preparation, Prepared, State};
@@ -135,11 +135,6 @@ impl<'a> ComparedProgram<'a> {
     /// Whether it may have benchmarks that the user's filter leaves out.
     pub(super) fn is_filtered(&self) -> bool {
         self.part.filter().is_some()
-    }
-
-    /// Selects all of it; returns what was selected before.
-    pub(super) fn lift_filter(&mut self) -> Selection<'a> {
-        std::mem::replace(&mut self.part, Selection::All)
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -262,8 +257,7 @@ impl<'a> ComparedProgram<'a> {
             varying.rename(&mut found[side]);
             self.sides[side].varying = varying;
         }
-        let benchmark = self.name();
-        self.execution.notices.push(RunNotice::NamesVary { benchmark, names: stable });
+        self.execution.notice(BenchmarkNotice::NamesVary { names: stable });
         Ok(())
     }
 
@@ -369,7 +363,7 @@ impl<'a> ComparedProgram<'a> {
 
     fn copy_instead(&mut self, why: String, reporter: &mut dyn Reporter) {
         self.placing = Some(Placing::Copied);
-        reporter.notice(Notice::NotLinked { benchmark: self.name(), why });
+        reporter.notice(BenchmarkNotice::NotLinked { why }.about(&self.name()));
     }
 
     /// Gives both executables other layouts for all following plain runs, that of `first`

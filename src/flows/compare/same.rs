@@ -9,7 +9,7 @@ use super::unaffected::ProgramTracer;
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Stop, Unknown};
-use crate::model::{Notice, SameReason};
+use crate::model::{BenchmarkNotice, SameReason};
 use crate::workspace::{Preparation, State};
 
 /// Decides about all such programs.
@@ -21,11 +21,12 @@ pub(super) fn confirm(
     for number in 0..preparation.benchmarks.len() {
         let prepared = &preparation.benchmarks[number];
         let State::Same(_, moved) = prepared.state else { continue };
-        let benchmark = prepared.benchmark.name.clone();
         match trace_both(preparation, number, call, reporter) {
             Ok(reason) => {
-                preparation.benchmarks[number].state = State::Identical(reason);
-                reporter.notice(Notice::Identical { benchmark, moved });
+                let prepared = &mut preparation.benchmarks[number];
+                prepared.state = State::Identical(reason);
+                let notice = BenchmarkNotice::Identical { moved };
+                reporter.notice(notice.about(&prepared.benchmark.name));
             }
             Err(unknown) => {
                 preparation.benchmarks[number].unconfirmed = Some(unknown.reason()?);
@@ -39,7 +40,8 @@ pub(super) fn confirm(
 pub(super) fn report(session: &mut Session<'_, '_>) {
     for program in session.programs.iter().filter(|one| !one.found.benchmarks.is_empty()) {
         if let Some(why) = program.prepared.unconfirmed.clone() {
-            session.reporter.notice(Notice::SameProgram { benchmark: program.name(), why });
+            let notice = BenchmarkNotice::SameProgram { why };
+            session.reporter.notice(notice.about(&program.name()));
         }
     }
 }

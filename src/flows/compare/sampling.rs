@@ -9,8 +9,8 @@ use crate::engine::{Event, Experiment, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{
-    Advice, AtLength, BenchmarkId, BenchmarkResult, Notice, Remark, Row, Sampled, StoppedBy,
-    Unlikely, Verdict,
+    Advice, AtLength, BenchmarkId, BenchmarkNotice, BenchmarkResult, Notice, Remark, Row, Sampled,
+    StoppedBy, Unlikely, Verdict,
 };
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
@@ -203,8 +203,8 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     }
     session.report_runs();
     for program in session.programs.iter().filter(|program| program.execution.left_behind > 0) {
-        let (benchmark, processes) = (program.name(), program.execution.left_behind);
-        session.reporter.notice(Notice::LeftBehind { benchmark, processes });
+        let notice = BenchmarkNotice::LeftBehind { processes: program.execution.left_behind };
+        session.reporter.notice(notice.about(&program.name()));
     }
 }
 

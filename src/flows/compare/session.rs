@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::flows::error::no_filter;
 use crate::flows::hooks::with_hooks;
-use crate::model::{BenchmarkResult, Division, Explanation, Gate, Notice, Sampled, StoppedBy};
+use crate::model::{BenchmarkResult, Division, Explanation, Gate, Sampled, StoppedBy};
 use crate::workspace::Preparation;
 
 /// What a comparison begins with.
@@ -117,9 +117,8 @@ impl Session<'_, '_> {
     /// Reports what the user should know about the runs so far.
     pub(super) fn report_runs(&mut self) {
         for program in &mut self.programs {
-            for notice in program.execution.notices.drain(..) {
-                self.reporter.notice(Notice::Run(notice));
-            }
+            let notices = program.execution.notices.drain(..);
+            notices.for_each(|notice| self.reporter.notice(notice));
         }
     }
 }

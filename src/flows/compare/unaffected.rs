@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::Session;
 use super::accesses::Folders;
 use super::discovery::Discovery;
+use super::explain::crate_of;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
 use crate::engine::{Event, Reporter};
@@ -22,6 +23,7 @@ use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
+use crate::flows::filter::Selection;
 use crate::model::{Dialect, FunctionCounts, Pair, SameReason, Side};
 use crate::workspace::{Moves, functions};
 
@@ -85,6 +87,7 @@ pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Resu
                 continue;
             }
         };
+        traced.edited = preparation.about.changed_crates.as_ref();
         let is_same_code = traced.has_same_code();
         left_out.has_same_code &= is_same_code;
         left_out.has_units |= traced.has_units;
@@ -109,6 +112,12 @@ pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Resu
     Ok(left_out)
 }
 
+/// Whether a function is of a crate with an edited file. Other numbers of codegen units don't keep
+/// it unchanged.
+fn is_edited(function: &str, crates: Option<&BTreeSet<String>>) -> bool {
+    crates.is_some_and(|crates| crates.contains(crate_of(function)))
+}
+
 /// Traces the benchmarks of a program.
 pub(super) struct ProgramTracer<'w, 'a> {
     program: &'w mut ComparedProgram<'a>,
@@ -122,6 +131,8 @@ pub(super) struct ProgramTracer<'w, 'a> {
     unseen: Pair<BTreeSet<u64>>,
     /// Whether a function differs of a crate that rustc has divided into codegen units.
     has_units: bool,
+    /// The crates with an edited file, if they are known.
+    edited: Option<&'w BTreeSet<String>>,
     /// The number of functions of each side, if they were compared.
     compared: Option<Pair<usize>>,
     folders: Folders<'w>,
@@ -212,6 +223,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             by_locals: Pair::default(),
             unseen: Pair::default(),
             has_units: false,
+            edited: None,
             compared: None,
             folders,
             length: SHORT,
@@ -331,8 +343,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
 
     /// Names a function that differs, with what to do about it.
     fn differing(&self, name: &str) -> String {
-        let advice = if self.has_units { UNITS } else { "" };
-        format!("`{name}`, which differs{advice}")
+        let may_be_kept = self.has_units && !is_edited(name, self.edited);
+        format!("`{name}`, which differs{}", if may_be_kept { UNITS } else { "" })
     }
 
     /// A function that was registered before the first benchmark and that no run entered.
@@ -371,7 +383,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         if has_more && self.unseen().is_some() {
             // Benchmarks that other machines measure, or that are not asked for, may enter it.
             let length = (!can_run_once).then_some(self.length);
-            let asked = self.program.lift_filter();
+            let asked = std::mem::replace(&mut self.program.part, Selection::All);
             let seen = self.see(&[], length);
             self.program.part = asked;
             if let Err(Unknown::Stopped(stop)) = seen {
@@ -511,4 +523,23 @@ fn report_all(discovery: &Discovery, why: &str, reporter: &mut dyn Reporter) {
         [only] => Event::Measured { benchmark: &only.name, why },
         _ => Event::AllMeasured { benchmark: &discovery.program, why },
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_a_crate_with_an_edited_file_is_edited() {
+        let crates = BTreeSet::from(["hex".to_owned()]);
+        for (name, expected) in [
+            ("hex::encode", true),
+            ("<hex::Table as core::fmt::Debug>::fmt", true),
+            ("core::ptr::drop_in_place::<hex::Table>", false),
+            ("main", false),
+        ] {
+            assert_eq!(is_edited(name, Some(&crates)), expected, "{name}");
+            assert!(!is_edited(name, None), "{name}");
+        }
+    }
 }

@@ -15,7 +15,8 @@ use crate::flows::error::{FlowError, no_filter, no_metric};
 use crate::flows::filter::Selection;
 use crate::flows::hooks::with_hooks;
 use crate::model::{
-    Dialect, Metric, Notice, Reading, Revision, RunLength, Side, TargetKind, Values,
+    BenchmarkNotice, Dialect, Metric, Notice, Reading, Revision, RunLength, Side, TargetKind,
+    Values,
 };
 use crate::settings::options::{Benchmark, Subject};
 use crate::stats::empirical::median_of;
@@ -90,8 +91,8 @@ pub fn record(
     })?;
     for Execution { benchmark, left_behind, .. } in programs.iter().map(|one| &one.execution) {
         if *left_behind > 0 {
-            let (benchmark, processes) = (benchmark.name.clone(), *left_behind);
-            reporter.notice(Notice::LeftBehind { benchmark, processes });
+            let notice = BenchmarkNotice::LeftBehind { processes: *left_behind };
+            reporter.notice(notice.about(&benchmark.name));
         }
     }
     let (repository, hardware) = (remote::public_name(&repo), Fingerprint::here());

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::BenchmarkNotice;
 use crate::model::gate::Gate;
 use crate::model::metric::{Metric, Units};
 use crate::model::outcome::{Policy, SameReason};
@@ -56,7 +57,7 @@ fn parts(tests: [Option<Test>; 4], evidence: f64) -> Vec<ShardPart> {
             benchmarks: results,
             elapsed_seconds: Some(10.0 * number as f64),
             seed: Some(number),
-            notices: vec![Notice::New { benchmark: "suite/new".to_owned() }],
+            notices: vec![BenchmarkNotice::New.about("suite/new")],
             policy: policy(),
             stopped_by: StoppedBy::TimeLimit,
             ..Outcome::default()

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, RepositoryCache, make_dir};
-use crate::error::FileError;
+use super::{RepositoryCache, make_dir};
+use crate::error::Error;
 use crate::exec::system::{digest, digest_file, is_inside, may_execute, mode, permissions};
 use crate::workspace::cargo::Invocation;
 use crate::workspace::environment::Environment;
@@ -87,7 +87,7 @@ pub(crate) fn find(
     env: &Environment,
 ) -> Result<Option<Artifact>, Error> {
     let path = cache.builds().join(key.name());
-    if !path.try_exists().map_err(FileError::new("look at", &path))? {
+    if !path.try_exists().map_err(Error::io("look at", &path))? {
         return Ok(None);
     }
     match Artifact::read(&path, key, env)? {
@@ -118,15 +118,15 @@ pub(crate) fn publish(
     let staging = tempfile::Builder::new()
         .prefix("new-")
         .tempdir_in(&builds)
-        .map_err(FileError::new("create a folder in", &builds))?;
+        .map_err(Error::io("create a folder in", &builds))?;
     let relative = |path: &PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
     let mut files = BTreeMap::new();
     for path in contents.files.iter().filter_map(relative) {
         let (from, to) = (root.join(&path), staging.path().join("files").join(&path));
         make_dir(to.parent().unwrap_or(staging.path()))?;
-        std::fs::copy(&from, &to).map_err(FileError::new("copy", &from))?;
-        let sha256 = digest_file(&to).map_err(FileError::new("read", &to))?;
-        let about = to.metadata().map_err(FileError::new("look at", &to))?;
+        std::fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
+        let sha256 = digest_file(&to).map_err(Error::io("read", &to))?;
+        let about = to.metadata().map_err(Error::io("look at", &to))?;
         let executable = may_execute(&about);
         files.insert(path, PublishedFile { sha256, executable });
     }
@@ -146,7 +146,7 @@ pub(crate) fn publish(
     let (path, key) = (builds.join(key.name()), key.text.clone());
     let artifact = Artifact { path, key, files, folders, executables, inputs };
     write_record(&staging.path().join(MANIFEST), &artifact)?;
-    let failed = FileError::new("publish", &artifact.path);
+    let failed = Error::io("publish", &artifact.path);
     std::fs::rename(staging.path(), &artifact.path).map_err(failed)?;
     // There is nothing under that name that has to be removed.
     let _ = staging.keep();
@@ -201,11 +201,11 @@ impl Artifact {
             if sha256.as_ref() != Some(&file.sha256) {
                 return Ok(None);
             }
-            let about = path.metadata().map_err(FileError::new("look at", &path))?;
+            let about = path.metadata().map_err(Error::io("look at", &path))?;
             // Archives and caches of CI services may lose it.
             if file.executable && !may_execute(&about) {
                 let set = std::fs::set_permissions(&path, permissions(mode(&about) | 0o100));
-                set.map_err(FileError::new("change the mode of", &path))?;
+                set.map_err(Error::io("change the mode of", &path))?;
             }
         }
         let is_known = |path: &Path| files.keys().any(|file| file.starts_with(path));

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::artifact::MANIFEST;
-use super::{BUCKET, Cache, Error, HEAP_OBJECTS, REPOSITORY, RepositoryCache};
-use crate::error::FileError;
+use super::{BUCKET, Cache, HEAP_OBJECTS, REPOSITORY, RepositoryCache};
+use crate::error::Error;
+use crate::exec::system::from_git;
 use crate::workspace::files::remove;
 
 /// What can be recreated of a repository's part.
@@ -60,7 +61,7 @@ impl Cache {
         let bucket = self.root.join(BUCKET);
         let entries = match std::fs::read_dir(&bucket) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(FileError::new("read", &bucket))?,
+            entries => entries.map_err(Error::io("read", &bucket))?,
         };
         let all = entries.flatten().map(|entry| RepositoryCache { path: entry.path() });
         let mut kept: Vec<_> = all.filter_map(|one| one.summary()).collect();
@@ -82,7 +83,7 @@ impl Cache {
         if all.iter().all(|(_, cleaned)| matches!(cleaned, Cleaned::Freed(_))) {
             remove(&self.root.join(HEAP_OBJECTS))?;
         }
-        let entries = std::fs::read_dir(&self.root).map_err(FileError::new("read", &self.root))?;
+        let entries = std::fs::read_dir(&self.root).map_err(Error::io("read", &self.root))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
             let is_ours = name.to_string_lossy().starts_with("repositories-v");
@@ -102,7 +103,7 @@ impl RepositoryCache {
         if !PARTS.iter().any(|part| self.path.join(part).exists()) {
             return None;
         }
-        let repository = std::fs::read_to_string(self.path.join(REPOSITORY)).ok();
+        let repository = std::fs::read(self.path.join(REPOSITORY)).ok();
         let artifact_bytes = size(&self.builds());
         let artifacts = std::fs::read_dir(self.builds()).into_iter().flatten().flatten();
         let manifests: Vec<PathBuf> = artifacts.map(|entry| entry.path().join(MANIFEST)).collect();
@@ -110,7 +111,7 @@ impl RepositoryCache {
         let times = times.filter_map(|path| path.metadata().ok()?.modified().ok());
         Some(CachedRepository {
             folder: self.path.clone(),
-            repository: repository.map(|path| PathBuf::from(path.trim_end_matches('\n'))),
+            repository: repository.map(|path| from_git(path.strip_suffix(b"\n").unwrap_or(&path))),
             artifacts: manifests.iter().filter(|path| path.exists()).count(),
             artifact_bytes,
             other_bytes: size(&self.path).saturating_sub(artifact_bytes),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use git2::{Oid, Sort};
 
 use super::base::oid;
-use super::{Error, Repo, quoted};
+use super::{Error, Repo, abbreviated};
 
 /// Which parents of a merge are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,18 +79,18 @@ pub(crate) fn between(
     parents: Parents,
 ) -> Result<Vec<Node>, Error> {
     let (from, to) = (oid(good)?, oid(bad)?);
+    let (good, bad) = (abbreviated(good), abbreviated(bad));
     if from == to {
         let what = format!("`{good}` and `{bad}` are the same commit");
         return Err(Error::refused(what, "choose an earlier good commit"));
     }
     if !repo.is_on(from, to)? {
-        let (one, other) = (quoted(good), quoted(bad));
         let hint = match is_shallow(repo) {
             true => "this is a shallow clone: `git fetch --unshallow origin` fetches the whole \
                      history"
                 .to_owned(),
             false => format!(
-                "the good commit comes first; `git merge-base {one} {other}` prints a common \
+                "the good commit comes first; `git merge-base {good} {bad}` prints a common \
                  ancestor"
             ),
         };

@@ -10,7 +10,7 @@ use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::{Interrupt, standard_input};
 use cargo_cbdr::model::{Estimator, Notice, Outcome, StoppedBy};
 use cargo_cbdr::samples::{
-    self, Analysis, Companion, Described, Flow, Misfit, Recording, ShardPart, Spec,
+    self, Analysis, Companion, Described, Flow, NoShard, Recording, ShardPart, Spec,
 };
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
@@ -181,7 +181,7 @@ fn analyse(
             (&input.file).rewind()?;
         }
         let files = inputs.iter().map(|input| (input.name.as_str(), &input.file));
-        analysis.first_pass(files).map_err(Error::from)?;
+        analysis.first_pass(files)?;
     }
     let mut stopped_by = StoppedBy::MaxPairs;
     for input in inputs {
@@ -201,12 +201,12 @@ fn analyse(
             }
         };
         let flow = analysis.read(&mut &input.file, &input.name, &mut wait);
-        if flow.map_err(Error::from)? == Flow::Stop {
+        if flow? == Flow::Stop {
             stopped_by = StoppedBy::Interrupt;
             break;
         }
     }
-    analysis.check().map_err(Error::from)?;
+    analysis.check()?;
     Ok(analysis.outcome(stopped_by))
 }
 
@@ -219,21 +219,20 @@ fn combine(args: &Analyze, asked: &Spec) -> Result<Outcome, Failure> {
         for file in files_of(path)? {
             match part(&file) {
                 Ok(part) => parts.push(part),
-                Err(samples::Error::Shards(Misfit::NoShard { file: name, why }))
-                    if file != *path =>
-                {
-                    left_out.push(format!("{name} is left out: {why}"));
-                }
-                Err(error) => return Err(Error::from(error).into()),
+                Err(error) => match error.as_kind() {
+                    Some(NoShard { file: name, why }) if file != *path => {
+                        left_out.push(format!("{name} is left out: {why}"));
+                    }
+                    _ => return Err(error.into()),
+                },
             }
         }
         if parts.len() == known {
-            let misfit =
-                Misfit::NoShard { file: text::path(path), why: "it contains none".to_owned() };
-            return Err(Error::from(samples::Error::from(misfit)).into());
+            let (file, why) = (text::path(path), "it contains none".to_owned());
+            return Err(Error::from(NoShard { file, why }).into());
         }
     }
-    let mut outcome = samples::combine(parts, args.allow_missing).map_err(Error::from)?;
+    let mut outcome = samples::combine(parts, args.allow_missing)?;
     outcome.notices.extend(left_out.into_iter().map(|text| Notice::OfShards { text }));
     if args.failure.0.fail_on.is_some() {
         outcome.policy.fail_on.clone_from(&asked.policy.fail_on);
@@ -259,12 +258,11 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Reads a shard and its companion.
-fn part(path: &Path) -> Result<ShardPart, samples::Error> {
+fn part(path: &Path) -> Result<ShardPart, Error> {
     let file = text::path(path);
     let (companion, shard) = Companion::of_shard(path, &file)?;
     let mut recording = Recording::new(None, companion.units.clone());
-    let read = |source| samples::Error::Read { file: file.clone(), source };
-    let text = std::fs::read(path).map_err(read)?;
+    let text = std::fs::read(path).map_err(|source| samples::unread(&file, source))?;
     if !text.trim_ascii().is_empty() {
         recording.read(&mut text.as_slice(), &file)?;
     }

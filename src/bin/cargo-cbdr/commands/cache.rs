@@ -12,7 +12,7 @@ use crate::render::{grid, print_text};
 use crate::ui::{Ui, text};
 
 pub(crate) fn run(what: &cli::CacheAction) -> CommandResult {
-    let cache = Cache::open(cache_dir()).map_err(Error::from)?;
+    let cache = Cache::open(cache_dir())?;
     match *what {
         cli::CacheAction::List => list(&cache),
         cli::CacheAction::Clean { all } => clean(&cache, all),
@@ -20,7 +20,7 @@ pub(crate) fn run(what: &cli::CacheAction) -> CommandResult {
 }
 
 fn list(cache: &Cache) -> CommandResult {
-    let kept = cache.repositories().map_err(Error::from)?;
+    let kept = cache.repositories()?;
     let total: u64 = kept.iter().map(|kept| kept.artifact_bytes + kept.other_bytes).sum();
     let place = text::clean(&cache.path().display().to_string());
     let (number, ies) = (kept.len(), if kept.len() == 1 { "y" } else { "ies" });
@@ -52,7 +52,7 @@ fn shown(kept: &CachedRepository) -> String {
 
 fn clean(cache: &Cache, all: bool) -> CommandResult {
     let cleaned = if all {
-        cache.clean().map_err(Error::from)?
+        cache.clean()?
     } else {
         let repo = Repo::discover(&current_folder()?).map_err(|error| match error {
             git::Error::Refused { what, .. } => {
@@ -62,8 +62,8 @@ fn clean(cache: &Cache, all: bool) -> CommandResult {
             error => error,
         });
         let repo = repo.map_err(Error::from)?;
-        let repository = cache.repository(repo.common_dir(), &repo.name()).map_err(Error::from)?;
-        vec![(repository.path().to_owned(), repository.clean().map_err(Error::from)?)]
+        let repository = cache.repository(repo.common_dir(), &repo.name())?;
+        vec![(repository.path().to_owned(), repository.clean()?)]
     };
     let mut ui = Ui::new();
     for (folder, cleaned) in cleaned {

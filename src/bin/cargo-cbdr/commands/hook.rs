@@ -1,6 +1,6 @@
 //! `cargo cbdr hook`: compares what is about to be pushed.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -226,6 +226,12 @@ fn write(hook: &Path, text: &[u8]) -> Result<(), Failure> {
 fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -> CommandResult {
     let (limit, parsed) = parse(args)?;
     let limit = limit.map(|limit| limit.read("time-limit")).transpose()?;
+    let mut ui = Ui::new();
+    if std::io::stdin().is_terminal() {
+        let what = "for the lines that git passes to a pre-push hook, `LOCAL-REF LOCAL-COMMIT \
+            REMOTE-REF REMOTE-COMMIT`, until the end of the input (Ctrl+D)";
+        ui.status("Waiting", what);
+    }
     let mut lines = String::new();
     std::io::stdin().read_to_string(&mut lines)?;
     let pushes = pushes(&lines).map_err(|line| {
@@ -234,7 +240,6 @@ fn compare_pushes(args: &HookArgs, called: &CommandLine, context: Context<'_>) -
     let number = u32::try_from(pushes.len().max(1)).unwrap_or(u32::MAX);
     let of_each = |Time(all): Time| Written::new(Time((all / number).max(Duration::from_secs(1))));
     let limit = limit.map(of_each);
-    let mut ui = Ui::new();
     for Push { commit, remote_branch, remote_commit, .. } in pushes {
         let what = format!("{remote_branch}: compared first (`--no-verify` skips that)");
         ui.status("Pushing", &what);

@@ -187,7 +187,7 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
             Standing::Noisy(Some(reach)) => format!(
                 "it is noisy: even with {} for it alone, a change has to be {} away from the \
                  threshold to be detected",
-                text::roughly(trial.limit),
+                text::length(trial.limit),
                 text::size(*reach)
             ),
             Standing::Noisy(None) => "it is too noisy for any verdict in time".to_owned(),
@@ -195,7 +195,7 @@ fn show_tried(ui: &mut Ui, trial: &Trial) {
                 "its runs take {}, and a verdict needs at least {} of the {} available",
                 text::value(tried.run, &Unit::Seconds),
                 text::roughly(*least),
-                text::roughly(trial.limit)
+                text::length(trial.limit)
             ),
             Standing::Empty => "it has no benchmarks".to_owned(),
             Standing::Failed(why) => why.clone(),

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use cargo_cbdr::Error;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::{Metric, Outcome, StoppedBy};
 use cargo_cbdr::samples::{self, Analysis, Flow, Recording};
@@ -29,22 +28,14 @@ pub(crate) fn run(args: &Plot, called: &CommandLine, interrupt: &Interrupt) -> C
     let units = analyze::described(&args.samples.files)?.units;
     let mut recording = Recording::new(args.samples.base.clone(), units);
     for (name, text) in &texts {
-        recording.read(&mut text.as_slice(), name).map_err(Error::from)?;
+        recording.read(&mut text.as_slice(), name)?;
     }
     if page.is_some() {
         let mut outcome = outcome(&args.samples, &texts)?;
         outputs.write(&mut outcome, called, &recording)?;
         return Ok(ExitKind::Success);
     }
-    if recording.labels().next().is_none() {
-        return Err(Error::from(samples::Error::NoRow).into());
-    }
-    if let Some(base) = &args.samples.base
-        && recording.labels().all(|label| label != base)
-    {
-        let labels = recording.labels().map(str::to_owned).collect();
-        return Err(Error::from(samples::Error::NoBase { base: base.clone(), labels }).into());
-    }
+    recording.check_labels()?;
     let metrics = metrics(&recording, args.samples.metric.as_deref().unwrap_or_default())?;
     if args.vega {
         crate::render::json::print_line(&plot::vega::specification(&recording, &metrics))?;
@@ -60,12 +51,12 @@ fn outcome(args: &SampleArgs, texts: &[Text]) -> Result<Outcome, Failure> {
     let mut analysis = Analysis::new(spec, texts.len());
     if analysis.needs_first_pass() {
         let files = texts.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
-        analysis.first_pass(files).map_err(Error::from)?;
+        analysis.first_pass(files)?;
     }
     for (name, text) in texts {
-        analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go).map_err(Error::from)?;
+        analysis.read(&mut text.as_slice(), name, &mut |_| Flow::Go)?;
     }
-    analysis.check().map_err(Error::from)?;
+    analysis.check()?;
     Ok(analysis.outcome(StoppedBy::MaxPairs))
 }
 
@@ -90,11 +81,8 @@ fn metrics(recording: &Recording, named: &[String]) -> Result<Vec<Metric>, Failu
         return Ok(all.to_vec());
     }
     let find = |name: &String| {
-        all.iter().find(|metric| metric.name == *name).cloned().ok_or_else(|| {
-            let metrics = all.iter().map(|metric| metric.name.clone()).collect();
-            let error = samples::Error::NoMetric { metric: name.clone(), metrics };
-            Failure::from(Error::from(error))
-        })
+        let metric = all.iter().find(|metric| metric.name == *name).cloned();
+        metric.ok_or_else(|| samples::no_metric(name, all).into())
     };
     named.iter().map(find).collect()
 }

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::render::answer::tests::{outcome, over_layouts, time};
     use crate::render::readable::CommandLine;
-    use cargo_cbdr::model::notice::{Advice, Notice};
+    use cargo_cbdr::model::notice::{Advice, BenchmarkNotice, Notice};
     use cargo_cbdr::model::outcome::Outcome;
     use cargo_cbdr::model::outcome::Status;
 
@@ -316,7 +316,7 @@ mod tests {
         let mut outcome = outcome(Verdict::NoBaseline, Vec::new());
         outcome.benchmarks = vec![BenchmarkResult::new("a_*b*", Status::New)];
         let why = "there is no `x_*y*` in [z](https://a.b)".to_owned();
-        outcome.notices = vec![Notice::NoBaseline { benchmark: "a_*b*".to_owned(), why }];
+        outcome.notices = vec![BenchmarkNotice::NoBaseline { why }.about("a_*b*")];
         let text = written(&outcome);
         let expected = "- `a_*b*` has no baseline: there is no <code>x&#95;&#42;y&#42;</code> in \
                         &#91;z&#93;(https:&#8203;//a.b)\n";

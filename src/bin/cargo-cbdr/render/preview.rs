@@ -39,7 +39,7 @@ pub(crate) fn report(preview: &Preview, shard: Option<Shard>) -> String {
 
 /// How long it takes.
 fn duration(preview: &Preview, has_times: bool) -> String {
-    let limit = text::seconds(preview.time_limit.as_secs_f64());
+    let limit = text::option(preview.time_limit);
     // Only a pack knows its folder.
     let known = match preview.folder {
         Some(_) if has_times => {

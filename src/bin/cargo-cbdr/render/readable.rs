@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use anstyle::Style;
 use cargo_cbdr::model::{
-    BenchmarkResult, Estimator, MeanDifference, Method, MetricResult, Notice, Outcome, Pair,
-    Revision, Sides, Status, Summary,
+    BenchmarkNotice, BenchmarkResult, Estimator, MeanDifference, Method, MetricResult, Notice,
+    Outcome, Pair, Revision, Sides, Status, Summary,
 };
 
 use super::answer::{self, Answer, is_better, is_time};
@@ -415,7 +415,9 @@ pub(crate) fn sides(benchmark: &BenchmarkResult) -> Pair<String> {
 /// What is said of a benchmark without measurements, after its name.
 pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) -> String {
     let why = outcome.notices.iter().find_map(|notice| match notice {
-        Notice::NoBaseline { benchmark: of, why } if *of == benchmark.name => Some(why),
+        Notice::Benchmark { benchmark: of, notice: BenchmarkNotice::NoBaseline { why } } => {
+            (*of == benchmark.name).then_some(why)
+        }
         _ => None,
     });
     let what = match (benchmark.status, why, benchmark.needed_seconds) {

@@ -108,7 +108,7 @@ pub(crate) fn lines<'a>(notices: impl IntoIterator<Item = &'a Notice>) -> Vec<No
 mod tests {
     use super::*;
     use cargo_cbdr::model::noise::Finding;
-    use cargo_cbdr::model::notice::Remark;
+    use cargo_cbdr::model::notice::{BenchmarkNotice, Remark};
 
     fn outliers(benchmark: &str, metric: &str) -> Notice {
         let found = Finding::Outliers { one_in: 9.0, share: 0.9 };
@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn new(number: u32) -> Notice {
-        Notice::New { benchmark: format!("b{number}") }
+        BenchmarkNotice::New.about(&format!("b{number}"))
     }
 
     #[test]

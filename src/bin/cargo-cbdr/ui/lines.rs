@@ -396,7 +396,9 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
 /// room.
 fn times(snapshot: &Snapshot) -> [String; 2] {
     let (elapsed, limit) = (snapshot.elapsed, snapshot.limit);
-    let spent = format!("{}/{}", text::seconds(elapsed), text::roughly(limit));
+    // To the second, a short limit would be nothing.
+    let shown = if limit < 1.0 { text::length(limit) } else { text::roughly(limit) };
+    let spent = format!("{}/{shown}", text::seconds(elapsed));
     // Nothing takes longer than the limit.
     let left = snapshot.remaining.map(|seconds| seconds.min((limit - elapsed).max(0.0)));
     let left = match left.filter(|left| *left >= 0.5) {
@@ -654,6 +656,8 @@ mod tests {
         assert_eq!(times(&snapshot), ["4m 50s/5m, ~10s left", "~10s left"]);
         snapshot.elapsed = 301.0;
         assert_eq!(times(&snapshot), ["5m 01s/5m", "5m 01s/5m"]);
+        (snapshot.elapsed, snapshot.limit) = (0.0, 4e-4);
+        assert_eq!(times(&snapshot)[0], "0.0s/400us");
     }
 
     #[test]

@@ -5,8 +5,8 @@ mod remarks;
 use std::fmt::Display;
 
 use cargo_cbdr::model::{
-    Advice, ChangedFunction, DifferentKey, NoTime, Notice, Pair, Removed, RunDiffers, RunNotice,
-    RunnerDiffers, Shard, Side, Unlikely,
+    Advice, BenchmarkNotice, ChangedFunction, DifferentKey, NoTime, Notice, Pair, Removed,
+    RunDiffers, RunnerDiffers, Shard, Side, Unlikely,
 };
 use remarks::remark;
 
@@ -17,7 +17,6 @@ use super::text::{self, count, line, list, percent, roughly};
 /// are left out for several, so that those with an equal sentence can share it.
 #[expect(clippy::too_many_lines, reason = "a sentence for each kind, and nothing else")]
 pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
-    let (is, it, its) = (of.or("is", "are"), of.or("it", "them"), of.its());
     match notice {
         Notice::DirtyTree { files } => format!(
             "the changes of {} in the working tree are not measured (`compare --dirty` measures \
@@ -73,30 +72,19 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              program: call `cargo-cbdr`"
                 .to_owned()
         }
-        Notice::OneFile { path, .. } => format!(
-            "{of} {is} `{}` of your working tree on both sides: name it relative to the package's \
-             folder to run that of each side",
-            line(path)
-        ),
-        Notice::NoBaseline { why, .. } => format!("no baseline for {of}: {why}"),
-        Notice::LeftOut { why, .. } => format!("{of} {is} left out: {why}"),
         Notice::Required { benchmarks, features } => format!(
             "built with the features that cargo requires for {}: {}",
             code_list(benchmarks),
             code_list(features)
         ),
-        Notice::New { .. } => format!("{of} {is} new: the base does not have {it}"),
-        Notice::OneSided { metric, side, .. } => {
-            format!("only the {side} of {of} measures `{metric}`")
-        }
         Notice::UnusedUnit { metric } => {
             format!("a unit is set for `{metric}`, but no benchmark measures it")
         }
         Notice::Removed(removed) => self::removed(removed),
-        Notice::OnlyBase { .. } => format!(
-            "{of} {is} no longer on the head, but none of {its} metrics could fail the check"
-        ),
-        Notice::Functions { changed, .. } => functions(changed, of),
+        Notice::BenchFrom { side, folders, differing } => {
+            bench_from(*side, folders, differing.as_deref())
+        }
+        Notice::Benchmark { notice, .. } => of_benchmark(notice, of),
         Notice::Unaffected { benchmarks, of, has_same_code } => {
             unaffected(*benchmarks, *of, *has_same_code)
         }
@@ -106,17 +94,6 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              `--codegen-units profile` prevents this"
         ),
         Notice::OfShards { text } | Notice::OfShard { text, .. } => text.clone(),
-        Notice::Run(notice) => run(notice, of),
-        Notice::Identical { moved: 0, .. } => of.are_the_same(),
-        Notice::Identical { moved, .. } => {
-            let locations = count(*moved as u64, "source location");
-            let one = format!("the line numbers of {locations}");
-            let numbers = of.or(one, "line numbers of source locations");
-            format!("{}, except for {numbers} in panic messages", of.are_the_same())
-        }
-        Notice::SameProgram { why, .. } => {
-            format!("{}, but measured anyway: {why}", of.are_the_same())
-        }
         Notice::Pointers { side, count: files, example } => format!(
             "{} of the {side}, such as `{example}`, {} without the content that git-lfs stores: \
              `--fetch` downloads it if git-lfs is installed",
@@ -168,22 +145,6 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             and_others(*benchmarks, example),
             text::length(*length)
         ),
-        Notice::NotMeasured { why, hint, .. } => {
-            let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
-            format!("{of}: {why}{hint}")
-        }
-        Notice::NotLinked { why, .. } => format!(
-            "{of} can't be linked with {its} functions in another order ({why}); copies of {it} \
-             in other memory pages are measured instead, which vary only part of the placement"
-        ),
-        Notice::NotAligned { why, .. } => format!(
-            "{of} can't be linked with unchanged code and data at equal addresses ({why}); the \
-             executables are measured as built"
-        ),
-        Notice::LeftBehind { processes, .. } => {
-            let number = of.alone(format!(" ({processes})"));
-            format!("processes that {of} left running were killed{number}")
-        }
         Notice::Unlikely(unlikely) => self::unlikely(unlikely),
         Notice::Advice(advice) => self::advice(advice),
         Notice::Metric { remark: about, .. } => format!("{of}: {}", remark(about, of)),
@@ -204,12 +165,6 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             "the rows of {benchmark} do not form pairs from line {line} on, so there is no \
              sequential verdict"
         ),
-        Notice::FixedOrder { first, pairs, .. } => format!(
-            "one side comes first in all pairs of {of}{}: whatever makes second runs slower or \
-             faster counts as a change, so the error rate is not guaranteed; `cargo cbdr sample` \
-             shuffles the order",
-            of.alone(format!(" (`{first}`, {pairs} times)"))
-        ),
         Notice::MissingShards { numbers } => {
             let are = is_or_are(numbers.len());
             format!("{} {are} missing from the verdict", Shard::listed(numbers))
@@ -220,6 +175,125 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              number was chosen in advance"
                 .to_owned()
         }
+    }
+}
+
+/// A notice about a benchmark.
+#[expect(clippy::too_many_lines, reason = "a sentence for each kind, and nothing else")]
+fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
+    let (is, it, its) = (of.or("is", "are"), of.or("it", "them"), of.its());
+    match notice {
+        BenchmarkNotice::OneFile { path } => format!(
+            "{of} {is} `{}` of your working tree on both sides: name it relative to the package's \
+             folder to run that of each side",
+            line(path)
+        ),
+        BenchmarkNotice::NoBaseline { why } => format!("no baseline for {of}: {why}"),
+        BenchmarkNotice::LeftOut { why } => format!("{of} {is} left out: {why}"),
+        BenchmarkNotice::New => format!("{of} {is} new: the base does not have {it}"),
+        BenchmarkNotice::OneSided { metric, side } => {
+            format!("only the {side} of {of} measures `{metric}`")
+        }
+        BenchmarkNotice::OnlyBase => format!(
+            "{of} {is} no longer on the head, but none of {its} metrics could fail the check"
+        ),
+        BenchmarkNotice::Functions { changed } => functions(changed, of),
+        BenchmarkNotice::Identical { moved: 0 } => of.are_the_same(),
+        BenchmarkNotice::Identical { moved } => {
+            let locations = count(*moved as u64, "source location");
+            let one = format!("the line numbers of {locations}");
+            let numbers = of.or(one, "line numbers of source locations");
+            format!("{}, except for {numbers} in panic messages", of.are_the_same())
+        }
+        BenchmarkNotice::SameProgram { why } => {
+            format!("{}, but measured anyway: {why}", of.are_the_same())
+        }
+        BenchmarkNotice::NotMeasured { why, hint } => {
+            let hint = hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"));
+            format!("{of}: {why}{hint}")
+        }
+        BenchmarkNotice::NotLinked { why } => format!(
+            "{of} can't be linked with {its} functions in another order ({why}); copies of {it} \
+             in other memory pages are measured instead, which vary only part of the placement"
+        ),
+        BenchmarkNotice::NotAligned { why } => format!(
+            "{of} can't be linked with unchanged code and data at equal addresses ({why}); the \
+             executables are measured as built"
+        ),
+        BenchmarkNotice::LeftBehind { processes } => {
+            let number = of.alone(format!(" ({processes})"));
+            format!("processes that {of} left running were killed{number}")
+        }
+        BenchmarkNotice::FixedOrder { first, pairs } => format!(
+            "one side comes first in all pairs of {of}{}: whatever makes second runs slower or \
+             faster counts as a change, so the error rate is not guaranteed; `cargo cbdr sample` \
+             shuffles the order",
+            of.alone(format!(" (`{first}`, {pairs} times)"))
+        ),
+        BenchmarkNotice::BenchChanged { path } => format!(
+            "the benchmark code of {of} differs between the sides{}; `--bench-from head` (or \
+             `base`) gives both sides the same",
+            of.alone(format!(", in {path}"))
+        ),
+        BenchmarkNotice::HarnessChanged { library, versions } => format!(
+            "`{library}`, the harness of {of}, is {} on the base and {} on the head: a change may \
+             come from the harness",
+            these(&versions.base),
+            these(&versions.head)
+        ),
+        BenchmarkNotice::HarnessesDiffer { dialects } => format!(
+            "the harness of {of} is {} on the base and {} on the head: a change may come from the \
+             harness",
+            dialects.base, dialects.head
+        ),
+        BenchmarkNotice::OwnTiming { word, path } => format!(
+            "no harness is known for {of}, so the whole process is measured; but the source \
+             measures times itself{}, and if it repeats its work until some time has passed, the \
+             time of the process is meaningless: print the measured times as JSON (`--harness \
+             json`), or confirm that the process is meant (`--harness plain`)",
+            of.alone(format!(" (`{word}` in {path})"))
+        ),
+        BenchmarkNotice::OwnTimes { pair_seconds, places } => format!(
+            "pairs of {of} take long{}, and the code sets measurement times of its own{}, which \
+             override the command line: shorter ones make the verdict faster",
+            of.alone(format!(" ({})", text::seconds(*pair_seconds))),
+            of.alone(format!(" ({})", places.join(", ")))
+        ),
+        BenchmarkNotice::Coarse { value, step, dialect } => {
+            let part = format!("one is {} of its time", text::size(*step));
+            let known = if *value == 0.0 { "it takes less than one" } else { &part };
+            format!(
+                "{dialect} reports whole nanoseconds, which is coarse for {of}{}: small changes \
+                 may not be seen",
+                of.alone(format!(" ({known})"))
+            )
+        }
+        BenchmarkNotice::OutputDiffers { line, is_handed_over } => {
+            let place = if *is_handed_over { "what they hand over" } else { "standard output" };
+            format!(
+                "the two sides of {of} print different output{}, so they may not do the same work",
+                of.alone(format!(": line {line} of {place} differs"))
+            )
+        }
+        BenchmarkNotice::OutputVaries { side, line } => format!(
+            "the {side} of {of} prints something different in each run{}, so its output can't show \
+             whether both sides do the same work",
+            of.alone(format!(", in line {line}"))
+        ),
+        BenchmarkNotice::FewAllocations { calls } => format!(
+            "hardly any allocations of {of} were seen{}: those of an allocator that does not use \
+             `malloc` are not counted",
+            of.alone(format!(" ({calls})"))
+        ),
+        BenchmarkNotice::NamesVary { names } => format!(
+            "the names {} of {of} change from run to run: what varies, and all after it, is \
+             replaced by `*`, and the sides are paired by the rest and by position",
+            code_list(names)
+        ),
+        BenchmarkNotice::Repeated { runs } => format!(
+            "the clock is too coarse for one run of {of}: each measurement is the mean of {} runs",
+            of.or(runs, "several")
+        ),
     }
 }
 
@@ -310,79 +384,6 @@ pub(crate) fn removed(removed: &[Removed]) -> String {
         format!("the head no longer {verb} {names}, which could fail this check")
     });
     kinds.collect::<Vec<_>>().join("; ")
-}
-
-/// A notice about what the runs did.
-fn run(notice: &RunNotice, of: &Subjects) -> String {
-    match notice {
-        RunNotice::BenchChanged { path, .. } => format!(
-            "the benchmark code of {of} differs between the sides{}; `--bench-from head` (or \
-             `base`) gives both sides the same",
-            of.alone(format!(", in {path}"))
-        ),
-        RunNotice::BenchFrom { side, folders, differing } => {
-            bench_from(*side, folders, differing.as_deref())
-        }
-        RunNotice::HarnessChanged { library, versions, .. } => format!(
-            "`{library}`, the harness of {of}, is {} on the base and {} on the head: a change may \
-             come from the harness",
-            these(&versions.base),
-            these(&versions.head)
-        ),
-        RunNotice::HarnessesDiffer { dialects, .. } => format!(
-            "the harness of {of} is {} on the base and {} on the head: a change may come from the \
-             harness",
-            dialects.base, dialects.head
-        ),
-        RunNotice::OwnTiming { word, path, .. } => format!(
-            "no harness is known for {of}, so the whole process is measured; but the source \
-             measures times itself{}, and if it repeats its work until some time has passed, the \
-             time of the process is meaningless: print the measured times as JSON (`--harness \
-             json`), or confirm that the process is meant (`--harness plain`)",
-            of.alone(format!(" (`{word}` in {path})"))
-        ),
-        RunNotice::OwnTimes { pair_seconds, places, .. } => format!(
-            "pairs of {of} take long{}, and the code sets measurement times of its own{}, which \
-             override the command line: shorter ones make the verdict faster",
-            of.alone(format!(" ({})", text::seconds(*pair_seconds))),
-            of.alone(format!(" ({})", places.join(", ")))
-        ),
-        RunNotice::Coarse { value, step, dialect, .. } => {
-            let part = format!("one is {} of its time", text::size(*step));
-            let known = if *value == 0.0 { "it takes less than one" } else { &part };
-            format!(
-                "{dialect} reports whole nanoseconds, which is coarse for {of}{}: small changes \
-                 may not be seen",
-                of.alone(format!(" ({known})"))
-            )
-        }
-        RunNotice::OutputDiffers { line, is_handed_over, .. } => {
-            let place = if *is_handed_over { "what they hand over" } else { "standard output" };
-            format!(
-                "the two sides of {of} print different output{}, so they may not do the same work",
-                of.alone(format!(": line {line} of {place} differs"))
-            )
-        }
-        RunNotice::OutputVaries { side, line, .. } => format!(
-            "the {side} of {of} prints something different in each run{}, so its output can't show \
-             whether both sides do the same work",
-            of.alone(format!(", in line {line}"))
-        ),
-        RunNotice::FewAllocations { calls, .. } => format!(
-            "hardly any allocations of {of} were seen{}: those of an allocator that does not use \
-             `malloc` are not counted",
-            of.alone(format!(" ({calls})"))
-        ),
-        RunNotice::NamesVary { names, .. } => format!(
-            "the names {} of {of} change from run to run: what varies, and all after it, is \
-             replaced by `*`, and the sides are paired by the rest and by position",
-            code_list(names)
-        ),
-        RunNotice::Repeated { runs, .. } => format!(
-            "the clock is too coarse for one run of {of}: each measurement is the mean of {} runs",
-            of.or(runs, "several")
-        ),
-    }
 }
 
 fn these(versions: &[String]) -> String {
@@ -599,7 +600,7 @@ mod tests {
             runs: Some(true),
             is_edited: Some(is_edited),
         };
-        let hex = Subjects::of(&[&Notice::New { benchmark: "hex".to_owned() }]);
+        let hex = Subjects::of(&[&BenchmarkNotice::New.about("hex")]);
         let mut changed = vec![function("hex::encode", true)];
         changed.extend((0..6).map(|_| function("criterion::iter", false)));
         assert_eq!(

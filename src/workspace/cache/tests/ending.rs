@@ -1,5 +1,6 @@
 //! How what is kept is counted and ends.
 
+use std::os::unix::ffi::OsStrExt;
 use std::time::SystemTime;
 
 use super::*;
@@ -114,14 +115,23 @@ fn what_is_kept_is_listed_with_its_sizes_the_latest_used_first() {
 }
 
 #[test]
+fn a_repository_is_listed_by_its_path_in_any_encoding() {
+    let scratch = Scratch::new();
+    let path = scratch.around().join(OsStr::from_bytes(b"w\xff/.git"));
+    std::fs::create_dir_all(&path).unwrap();
+    write(&scratch.cache.repository(&path, "w").unwrap().git().join("HEAD"), "ref");
+    let listed = scratch.cache.repositories().unwrap();
+    assert_eq!(listed[0].repository.as_deref(), Some(&*path));
+}
+
+#[test]
 fn a_part_is_emptied_but_for_what_cannot_be_made_again_unless_somebody_is_in_it() {
     let scratch = Scratch::new();
     artifact(&scratch, "one", 100, DAY);
     write(&scratch.repository.worktree(Side::Head).join("file"), "12345");
     write(&scratch.repository.git().join("HEAD"), "ref");
     write(&scratch.repository.file("samples.csv"), "samples");
-    let held =
-        scratch.repository.lock("a comparison", |_| -> Result<(), Error> { Ok(()) }).unwrap();
+    let held = scratch.repository.lock("a comparison", |_| Ok(())).unwrap();
     assert_eq!(scratch.repository.clean().unwrap(), Cleaned::InUse("a comparison".into()));
     assert_eq!(scratch.builds(), ["one"]);
     drop(held);
@@ -140,7 +150,7 @@ fn all_parts_are_emptied_and_those_of_earlier_versions_go() {
     let other = other(&scratch);
     artifact(&scratch, "one", 100, DAY);
     write(&other.git().join("HEAD"), "ref");
-    let held = other.lock("a comparison", |_| -> Result<(), Error> { Ok(()) }).unwrap();
+    let held = other.lock("a comparison", |_| Ok(())).unwrap();
     let root = scratch.cache.path();
     write(&root.join("repositories-v0/it/file"), "1234567");
     write(&root.join("somebody's/file"), "");
