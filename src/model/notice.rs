@@ -24,6 +24,8 @@ pub struct ChangedFunction {
     /// Whether its name contains a crate that may have changed; `None` if unknown. Edited code
     /// may also be inlined into functions of other crates.
     pub is_edited: Option<bool>,
+    /// Whether its name contains the module of a file that differs between the sides.
+    pub in_edited_file: bool,
 }
 
 /// Something the user should know about a result.
