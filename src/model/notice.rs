@@ -64,8 +64,8 @@ pub enum Notice {
     /// Which functions differ between the sides of a program that regressed.
     Functions {
         benchmark: String,
-        /// The functions: first those that run in a regressed benchmark, of these first those
-        /// whose source may have changed, and those in order of their change in length.
+        /// The functions: first those of edited files, then those that run in a regressed benchmark,
+        /// of these first those whose source may have changed, in order of their change in length.
         changed: Vec<ChangedFunction>,
     },
     /// Some benchmarks run no code that differs between the sides, and were not measured.
