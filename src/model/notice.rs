@@ -61,6 +61,8 @@ pub enum Notice {
     CompilerDiffers { keys: Vec<DifferentKey> },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
+    /// The sides require other versions of these libraries, but begin with the same `Cargo.lock`.
+    OneLock { libraries: Vec<String> },
     /// Which functions differ between the sides of a program that regressed.
     Functions {
         benchmark: String,
@@ -248,6 +250,7 @@ impl Notice {
             | Notice::Functions { .. }
             | Notice::New { .. }
             | Notice::Required { .. }
+            | Notice::OneLock { .. }
             | Notice::Advice(_)
             | Notice::OneLook
             | Notice::Run(

@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_830),
+    ("bin", 9_836),
     ("engine", 2_616),
     ("error", 156),
     ("exec", 6_524),
     ("flows", 6_647),
-    ("model", 1_885),
+    ("model", 1_888),
     ("samples", 2_038),
     ("settings", 1_835),
     ("stats", 2_310),
-    ("workspace", 10_805),
+    ("workspace", 10_829),
 ];
 
 fn root() -> PathBuf {

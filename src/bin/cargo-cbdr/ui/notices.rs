@@ -73,6 +73,12 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              program: call `cargo-cbdr`"
                 .to_owned()
         }
+        Notice::OneLock { libraries } => format!(
+            "the sides require other versions of {}, but share one `Cargo.lock`, since not both \
+             commits have one: a side is built with another version only if the locked one does \
+             not fit",
+            code_list(libraries)
+        ),
         Notice::OneFile { path, .. } => format!(
             "{of} {is} `{}` of your working tree on both sides: name it relative to the package's \
              folder to run that of each side",
