@@ -24,6 +24,8 @@ pub struct ChangedFunction {
     /// Whether its name contains a crate that may have changed; `None` if unknown. Edited code
     /// may also be inlined into functions of other crates.
     pub is_edited: Option<bool>,
+    /// Whether its name contains the module of a file that differs between the sides.
+    pub in_edited_file: bool,
 }
 
 /// Something the user should know about a result.
@@ -59,6 +61,8 @@ pub enum Notice {
     CompilerDiffers { keys: Vec<DifferentKey> },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
+    /// The sides require other versions of these libraries, but begin with the same `Cargo.lock`.
+    OneLock { libraries: Vec<String> },
     /// Both sides were built with the benchmark sources of one.
     BenchFrom {
         side: Side,
@@ -194,6 +198,7 @@ impl Notice {
             | Notice::Unaffected { .. }
             | Notice::OneUnit { .. }
             | Notice::Required { .. }
+            | Notice::OneLock { .. }
             | Notice::Advice(_)
             | Notice::OneLook
             | Notice::Benchmark {
@@ -310,8 +315,8 @@ pub struct AtLength {
 pub enum BenchmarkNotice {
     /// Which functions differ between the sides of a program that regressed.
     Functions {
-        /// The functions: first those that run in a regressed benchmark, of these first those
-        /// whose source may have changed, and those in order of their change in length.
+        /// The functions: first those of edited files, then those that run in a regressed benchmark,
+        /// of these first those whose source may have changed, in order of their change in length.
         changed: Vec<ChangedFunction>,
     },
     /// The command of a benchmark is a file of the user's working tree, the same on both sides.

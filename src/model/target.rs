@@ -59,6 +59,8 @@ pub(crate) struct Package {
     pub(crate) is_default: bool,
     /// The packages that it depends on by path, with their folders.
     pub(crate) path_dependencies: Vec<(String, PathBuf)>,
+    /// Its other dependencies, each with the versions that it requires.
+    pub(crate) requirements: Vec<(String, String)>,
     /// `[package.metadata]`.
     pub(crate) metadata: Value,
 }

@@ -70,6 +70,12 @@ impl Workspace {
                 .iter()
                 .filter_map(|needed| Some((needed.name.clone(), needed.path.clone()?.into())))
                 .collect(),
+            requirements: package
+                .dependencies
+                .iter()
+                .filter(|needed| needed.path.is_none())
+                .map(|needed| (needed.name.clone(), needed.req.to_string()))
+                .collect(),
             metadata: package.metadata.clone(),
         });
         Ok(Workspace {

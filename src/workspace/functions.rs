@@ -152,8 +152,13 @@ fn different(
         }
     }
     let changed = lengths.into_iter();
-    let changed =
-        changed.map(|(name, bytes)| ChangedFunction { name, bytes, runs: None, is_edited: None });
+    let changed = changed.map(|(name, bytes)| ChangedFunction {
+        name,
+        bytes,
+        runs: None,
+        is_edited: None,
+        in_edited_file: false,
+    });
     let mut changed: Vec<ChangedFunction> = changed.collect();
     changed.sort_by_key(|function| {
         let Pair { base, head } = function.bytes.map(Option::unwrap_or_default);

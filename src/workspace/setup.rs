@@ -541,7 +541,7 @@ fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
 /// have the same dependencies unless their commits differ in them: the user's, else the
 /// other side's, else the one that was resolved for this repository before, else a new one.
 fn provide_lock_files(
-    context: &PrepareContext<'_>,
+    context: &mut PrepareContext<'_>,
     manifests: &Manifests,
     user_root: &Path,
     configs: &[PathBuf],
@@ -571,8 +571,28 @@ fn provide_lock_files(
         for path in lacking {
             fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
         }
+        let libraries =
+            manifests.base.as_ref().map(|base| required_differently(base, &manifests.head));
+        if let Ok(libraries) = libraries
+            && !libraries.is_empty()
+        {
+            context.notice(Notice::OneLock { libraries });
+        }
     }
     Ok(())
+}
+
+/// The libraries that both workspaces need, but in other versions.
+fn required_differently(base: &Workspace, head: &Workspace) -> Vec<String> {
+    let [base, head] = [base, head].map(|workspace| {
+        let mut required: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for (name, versions) in workspace.packages.iter().flat_map(|of| &of.requirements) {
+            required.entry(name).or_default().insert(versions);
+        }
+        required
+    });
+    let differs = |(name, versions): &(_, _)| base.get(name).is_some_and(|of| of != versions);
+    head.into_iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
 fn lock_file(root: &Path) -> Result<Option<Vec<u8>>, FileError> {
@@ -673,4 +693,22 @@ fn rustc_version(
     }
     lines.sort();
     Ok(version + &lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_that_both_sides_require_in_other_versions_are_found() {
+        let workspace = |required: &[(&str, &str)]| {
+            let owned = |(name, versions): &(&str, &str)| ((*name).into(), (*versions).into());
+            let requirements = required.iter().map(owned).collect();
+            let packages = vec![Package { requirements, ..Package::default() }];
+            Workspace { root: PathBuf::new(), packages, metadata: serde_json::Value::Null }
+        };
+        let base = workspace(&[("bytes", "^1"), ("hex", "^1"), ("hex", "^0.4"), ("old", "^1")]);
+        let head = workspace(&[("bytes", "=1.10"), ("hex", "^0.4"), ("hex", "^1"), ("new", "^1")]);
+        assert_eq!(required_differently(&base, &head), ["bytes"]);
+    }
 }

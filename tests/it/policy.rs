@@ -523,7 +523,8 @@ fn a_runner_and_variables_that_a_branch_configures_do_not_count_and_are_said() {
     let notice = "cargo's configuration differs in how benchmarks are run: the runner (base none, \
         head `./run.sh`); the base's is used for the head, too (`--policy-from head` uses the \
         head's)";
-    said(&repo, &[notice], &[], [0, 0]);
+    let line = "; not used: the head's cargo configuration of the runner";
+    said(&repo, &[notice], &[line], [0, 0]);
     repo.cbdr(slower).run().code(100).says("the runner (base none, head `./run.sh`)");
     let both = "the head's is used for the base, too (because of `--policy-from head`)";
     compare(&repo, "--policy-from head").code(0).says(both);
@@ -542,6 +543,14 @@ fn a_runner_and_variables_that_a_branch_configures_do_not_count_and_are_said() {
     let repo = configured("[env]\nKEPT = '1'\n", "[env]\nKEPT = '1'\nROUNDS = '1'\n");
     let ran = repo.cbdr(slower).run().code(100);
     ran.says("are run: the variable `ROUNDS`; the base's is used for the head");
+    // The programs are the same, but with the head's variable they would do something else.
+    let repo = configured("", "[env]\nROUNDS = '1'\n");
+    repo.replace("src/lib.rs", "3_000_000", "500_000");
+    repo.commit("as before");
+    let left_out = "the same program\n  not used: the head's cargo configuration of the variable \
+        `ROUNDS`";
+    let ran = repo.cbdr("compare main").run().code(0);
+    assert!(ran.stdout.contains(left_out), "{}", ran.stdout);
     // Those that are the same but for the side's folder are each side's own.
     let env = "[env]\nPLACE = { value = 'x', relative = true }\n";
     let ran = compare(&configured(env, env), "").code(0);

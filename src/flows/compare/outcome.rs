@@ -72,6 +72,7 @@ impl Session<'_, '_> {
     /// Which functions differ in programs with a regressed benchmark, if that is known.
     pub(super) fn changed_functions(&self) -> Vec<Notice> {
         let edited = self.preparation.about.changed_crates.as_ref();
+        let modules = modules(&self.preparation.about.moves.changed, edited);
         let mut notices = Vec::new();
         for program in &self.programs {
             let regressed = program.found.results.iter().filter(|result| result.has_regressed());
@@ -87,6 +88,7 @@ impl Session<'_, '_> {
                 let runs = entered.iter().flatten().any(|of| of.contains(&function.name));
                 function.runs = is_known.then_some(runs);
                 function.is_edited = edited.and_then(|crates| names_any(&function.name, crates));
+                function.in_edited_file = modules.iter().any(|it| function.name.contains(it));
             }
             sort_by_relevance(&mut changed);
             notices.push(BenchmarkNotice::Functions { changed }.about(&program.name()));
@@ -104,10 +106,28 @@ pub(super) fn with_notices(outcome: Outcome, notices: Vec<Notice>) -> Outcome {
     Outcome { selecting: selecting.flatten().collect(), notices, ..outcome }
 }
 
-/// Puts those first that run in a regressed benchmark, and of these those whose source may have
-/// changed.
+/// Puts those of edited files first, then those that run in a regressed benchmark, and of these
+/// those whose source may have changed. What is called rarely may not have been seen to run.
 fn sort_by_relevance(changed: &mut [ChangedFunction]) {
-    changed.sort_by_key(|one| (one.runs == Some(false), one.is_edited == Some(false)));
+    let order = |one: &ChangedFunction| {
+        (!one.in_edited_file, one.runs == Some(false), one.is_edited == Some(false))
+    };
+    changed.sort_by_key(order);
+}
+
+/// How the names of functions of the files that are `changed` begin, as far as their paths tell:
+/// not of the root of a library, since all of its functions begin like it.
+fn modules(changed: &[String], crates: Option<&BTreeSet<String>>) -> Vec<String> {
+    let inside = changed.iter().filter_map(|path| {
+        let (_, inside) = path.strip_suffix(".rs")?.rsplit_once("src/")?;
+        Some(inside.trim_end_matches("/mod").replace('/', "::"))
+    });
+    let modules = inside.filter(|module| !["lib", "main"].contains(&&**module));
+    let of = |module: String| match crates {
+        Some(crates) => crates.iter().map(|name| format!("{name}::{module}::")).collect(),
+        None => vec![format!("::{module}::")],
+    };
+    modules.flat_map(of).collect()
 }
 
 /// Whether a function's name contains one of these crates; names of generic functions also
@@ -126,21 +146,30 @@ mod tests {
 
     #[test]
     fn of_the_functions_that_differ_those_come_first_that_run_and_may_have_been_edited() {
+        let crates = BTreeSet::from(["hex".to_owned()]);
+        let changed = ["src/lib.rs", "fuzz/hex.rs", "a/src/error/mod.rs", "src/parse.rs"];
+        let modules = modules(&changed.map(str::to_owned), Some(&crates));
+        assert_eq!(modules, ["hex::error::", "hex::parse::"]);
         let function = |name: &str, runs, is_edited| ChangedFunction {
             name: name.to_owned(),
             bytes: Pair { base: Some(1), head: Some(2) },
             runs,
             is_edited,
+            in_edited_file: modules.iter().any(|module| name.contains(module)),
         };
         let mut changed = [
             function("elsewhere", Some(false), Some(true)),
             function("criterion::iter", Some(true), Some(false)),
             function("hex::encode", Some(true), Some(true)),
             function("memcpy", Some(true), None),
+            function("hex::parse::rarely", Some(false), Some(true)),
+            function("hex::parse::often", Some(true), Some(true)),
         ];
         sort_by_relevance(&mut changed);
         let names = changed.each_ref().map(|function| function.name.as_str());
-        assert_eq!(names, ["hex::encode", "memcpy", "criterion::iter", "elsewhere"]);
+        let of_edited_files = ["hex::parse::often", "hex::parse::rarely"];
+        assert_eq!(names[..2], of_edited_files);
+        assert_eq!(names[2..], ["hex::encode", "memcpy", "criterion::iter", "elsewhere"]);
     }
 
     #[test]

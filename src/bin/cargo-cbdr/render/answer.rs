@@ -108,7 +108,17 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         let keys = text::list(outcome.selecting.iter().map(|key| format!("`{}`", line(key))));
         answer.besides.push(format!("the branch changes what is run: {keys}"));
     }
+    answer.besides.extend(outcome.notices.iter().filter_map(not_used));
     answer
+}
+
+/// What a side's configuration of cargo says about runs, if the other's holds for both.
+fn not_used(notice: &Notice) -> Option<String> {
+    let Notice::RunnerDiffers(differs) = notice else { return None };
+    let runner = differs.runner.iter().map(|_| "the runner".to_owned());
+    let variables = differs.variables.iter().map(|name| format!("the variable `{}`", line(name)));
+    let (of, what) = (differs.from.other(), text::list(runner.chain(variables)));
+    Some(format!("not used: the {of}'s cargo configuration of {what}"))
 }
 
 /// The sentence without a verdict.

@@ -36,6 +36,24 @@ impl LogPace {
     }
 }
 
+/// What was decided over layouts while others are still measured.
+#[derive(Default)]
+pub(crate) struct OverLayouts(Vec<Snapshot>);
+
+impl OverLayouts {
+    fn remember(&mut self, progress: &Experiment) {
+        if progress.plan().is_over_layouts && progress.decided().next().is_some() {
+            self.0.push(progress.snapshot());
+        }
+    }
+
+    /// A state of the comparison as built, with these verdicts.
+    fn overrule(&self, mut as_built: Snapshot) -> Snapshot {
+        self.0.iter().for_each(|over| lines::overrule(&mut as_built, over));
+        as_built
+    }
+}
+
 pub(crate) enum LiveLines {
     Terminal(Terminal),
     Log {
@@ -47,6 +65,7 @@ pub(crate) enum LiveLines {
         said: Vec<String>,
         /// That of steps before sampling, and the latest other line, since which it counts.
         steps: (Instant, LogPace),
+        over_layouts: OverLayouts,
     },
     None,
 }
@@ -58,7 +77,8 @@ impl LiveLines {
             ProgressForm::Plain => {
                 let most = if verbosity.is_verbose { usize::MAX } else { FEW };
                 let (pace, steps) = (LogPace::default(), (Instant::now(), LogPace::default()));
-                LiveLines::Log { pace, most, said: Vec::new(), steps }
+                let over_layouts = OverLayouts::default();
+                LiveLines::Log { pace, most, said: Vec::new(), steps, over_layouts }
             }
             ProgressForm::None => LiveLines::None,
         }
@@ -105,25 +125,28 @@ impl LiveLines {
 
     /// Shows the progress of sampling, unless that was shown a moment ago.
     pub(crate) fn draw(&mut self, progress: &Experiment) {
-        let elapsed = progress.elapsed();
+        let (elapsed, plan) = (progress.elapsed(), progress.plan());
+        let is_as_built = !plan.is_over_layouts && !plan.is_longer;
         match self {
             LiveLines::Terminal(terminal) => {
-                let plan = progress.plan();
-                if plan.is_over_layouts && progress.decided().next().is_some() {
-                    terminal.over_layouts.push(progress.snapshot());
-                }
+                terminal.over_layouts.remember(progress);
                 if !terminal.draws.allows(elapsed) {
                     return;
                 }
                 let snapshot = progress.snapshot();
                 match plan.is_longer {
                     true => terminal.show_gauge(Some(lines::gauge(&snapshot, terminal_size().0))),
-                    false => terminal.draw(snapshot, plan.is_over_layouts),
+                    false => terminal.draw(snapshot, is_as_built),
                 }
             }
-            LiveLines::Log { pace, most, said, .. } => {
+            LiveLines::Log { pace, most, said, over_layouts, .. } => {
+                over_layouts.remember(progress);
                 if pace.is_due(elapsed) {
-                    let lines = lines::log(&progress.snapshot(), *most);
+                    let mut snapshot = progress.snapshot();
+                    if is_as_built {
+                        snapshot = over_layouts.overrule(snapshot);
+                    }
+                    let lines = lines::log(&snapshot, *most);
                     for line in lines.iter().filter(|line| !said.contains(&line.news)) {
                         log_status("Sampling", &line.text);
                     }
@@ -160,10 +183,18 @@ impl LiveLines {
 
     /// Removes the live lines. With `keeps_last`, those of a comparison stay as its summary.
     pub(crate) fn end(&mut self, keeps_last: bool) {
-        let LiveLines::Terminal(terminal) = self else { return };
+        let terminal = match self {
+            LiveLines::Terminal(terminal) => terminal,
+            // The next comparison begins at second 0.
+            LiveLines::Log { pace, said, over_layouts, .. } => {
+                (*pace, *over_layouts) = (LogPace::default(), OverLayouts::default());
+                return said.clear();
+            }
+            LiveLines::None => return,
+        };
         let lines = terminal.last_lines();
         terminal.last = None;
-        terminal.over_layouts.clear();
+        terminal.over_layouts = OverLayouts::default();
         terminal.show(View::default());
         for line in lines.iter().filter(|_| keeps_last) {
             let _ = writeln!(anstream::stderr().lock(), "{line}");
@@ -185,8 +216,7 @@ pub(crate) struct Terminal {
     frame: Frame,
     has_colour: bool,
     draws: RateLimit,
-    /// What was decided over layouts while others are still measured.
-    over_layouts: Vec<Snapshot>,
+    over_layouts: OverLayouts,
     /// The last state of a comparison.
     last: Option<Box<Snapshot>>,
     /// How far the scale reaches. It only widens, so that what shrinks is the interval.
@@ -206,7 +236,7 @@ impl Terminal {
             frame: Frame::default(),
             has_colour: choice != anstream::ColorChoice::Never,
             draws: RateLimit(f64::NEG_INFINITY),
-            over_layouts: Vec::new(),
+            over_layouts: OverLayouts::default(),
             last: None,
             reach: 0.0,
         }
@@ -219,13 +249,13 @@ impl Terminal {
         lines::last(last, self.reach, terminal_size())
     }
 
-    fn draw(&mut self, mut snapshot: Snapshot, is_over_layouts: bool) {
-        if !is_over_layouts {
-            self.over_layouts.iter().for_each(|over| lines::overrule(&mut snapshot, over));
+    fn draw(&mut self, mut snapshot: Snapshot, is_as_built: bool) {
+        if is_as_built {
+            snapshot = self.over_layouts.overrule(snapshot);
         }
         let reach = self.reach.max(lines::reach(&snapshot));
         // What is measured again must not squeeze what comes after it.
-        if !is_over_layouts {
+        if is_as_built {
             self.reach = reach;
         }
         self.show(lines::live(&snapshot, reach, terminal_size()));
@@ -384,6 +414,18 @@ mod tests {
         let mut pace = LogPace::default();
         let due: Vec<u32> = (0..120).filter(|second| pace.is_due(f64::from(*second))).collect();
         assert_eq!(due, [5, 10, 15, 20, 25, 30, 35, 41, 48, 56, 66, 77, 90, 105]);
+    }
+
+    #[test]
+    fn the_log_of_another_comparison_begins_again() {
+        let (pace, steps) = (LogPace(60.0), (Instant::now(), LogPace::default()));
+        let over_layouts = OverLayouts::default();
+        let said = vec!["1 passed".to_owned()];
+        let mut live = LiveLines::Log { pace, most: FEW, said, steps, over_layouts };
+        live.end(true);
+        let LiveLines::Log { pace, said, .. } = &mut live else { unreachable!() };
+        assert!(pace.is_due(5.0));
+        assert_eq!(said.len(), 0);
     }
 
     #[test]

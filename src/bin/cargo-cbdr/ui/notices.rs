@@ -72,6 +72,12 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              program: call `cargo-cbdr`"
                 .to_owned()
         }
+        Notice::OneLock { libraries } => format!(
+            "the sides require other versions of {}, but share one `Cargo.lock`, since not both \
+             commits have one: a side is built with another version only if the locked one does \
+             not fit",
+            code_list(libraries)
+        ),
         Notice::Required { benchmarks, features } => format!(
             "built with the features that cargo requires for {}: {}",
             code_list(benchmarks),
@@ -433,7 +439,8 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
         some => format!(", and regressed benchmarks run {some} of them"),
     };
     // Those that may matter come first. Where there is none, the others are all that is known.
-    let named = own.iter().take_while(|function| function.runs != Some(false)).count();
+    let may_matter = |one: &&&ChangedFunction| one.runs != Some(false) || one.in_edited_file;
+    let named = own.iter().take_while(may_matter).count();
     let named = if named == 0 { FUNCTIONS } else { named.min(FUNCTIONS) };
     let named = named_functions(&own, named);
     let luck = format!("; also {} in unchanged crates", functions(&others_code));
@@ -443,14 +450,18 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
 
 /// The first `most` functions with what has changed, and how many others there are.
 fn named_functions(functions: &[&ChangedFunction], most: usize) -> String {
-    let named = functions.iter().map(|ChangedFunction { name, bytes, .. }| {
+    let runs = |function: &&ChangedFunction| function.runs == Some(true);
+    let any_runs = functions.iter().any(runs);
+    let named = functions.iter().map(|function| {
+        let ChangedFunction { name, bytes, .. } = function;
+        let unseen = if any_runs && !runs(function) { ", not seen to run" } else { "" };
         let how = match (bytes.base, bytes.head) {
             (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
             (Some(_), Some(_)) => "of the same size".to_owned(),
             (Some(_), None) => "on the base only".to_owned(),
             (None, _) => "on the head only".to_owned(),
         };
-        format!("`{name}` ({how})")
+        format!("`{name}` ({how}{unseen})")
     });
     text::first(named, most)
 }
@@ -599,6 +610,7 @@ mod tests {
             bytes: Pair { base: Some(100), head: Some(120) },
             runs: Some(true),
             is_edited: Some(is_edited),
+            in_edited_file: false,
         };
         let hex = Subjects::of(&[&BenchmarkNotice::New.about("hex")]);
         let mut changed = vec![function("hex::encode", true)];
@@ -608,6 +620,17 @@ mod tests {
             "the code of 1 function of `hex` differs between the sides, and a regressed benchmark runs \
              it: `hex::encode` (100 to 120 bytes); also 6 functions in unchanged crates"
         );
+        let unseen = |in_edited_file, name| ChangedFunction {
+            runs: Some(false),
+            in_edited_file,
+            ..function(name, true)
+        };
+        let rarely =
+            [unseen(true, "hex::error::new"), changed[0].clone(), unseen(false, "hex::free")];
+        let said = functions(&rarely, &hex);
+        let named = "run 1 of them: `hex::error::new` (100 to 120 bytes, not seen to run), \
+            `hex::encode` (100 to 120 bytes) and 1 other";
+        assert!(said.ends_with(named), "{said}");
         let only_those = functions(&changed[1..], &hex);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
         let begin = "the code of 6 functions of `hex` differs between the sides, only in unchanged crates (eit";
