@@ -255,6 +255,11 @@ pub(crate) fn lock_args(configs: &[PathBuf]) -> Vec<OsString> {
     std::iter::once("generate-lockfile".into()).chain(config_args(configs)).collect()
 }
 
+/// The arguments that change in a lock file what does not fit the manifests, and nothing else.
+pub(crate) fn fit_lock_args(configs: &[PathBuf]) -> Vec<OsString> {
+    ["update", "--workspace"].map(OsString::from).into_iter().chain(config_args(configs)).collect()
+}
+
 /// The result of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Built {

@@ -539,7 +539,7 @@ fn seen_from(here: &Path, path: &Path, there: &Path) -> PathBuf {
 
 /// Provides a `Cargo.lock` for each workspace whose commit has none, so that both sides
 /// have the same dependencies unless their commits differ in them: the user's, else the
-/// other side's, else the one that was resolved for this repository before, else a new one.
+/// other side's, else the one that was resolved for this repository before, else a new one of the base.
 fn provide_lock_files(
     context: &mut PrepareContext<'_>,
     manifests: &Manifests,
@@ -566,33 +566,76 @@ fn provide_lock_files(
         }
         let content = match lock_file(user_root)?.or(locks.head).or(locks.base) {
             Some(content) => content,
-            None => resolved_lock_file(context, head, configs, toolchain.as_deref())?.into_bytes(),
+            None => newly_resolved(context, roots, configs, toolchain.as_deref())?.into_bytes(),
         };
-        for path in lacking {
-            fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
+        for path in &lacking {
+            fs_err::write(path, &content).map_err(Error::io("write", path))?;
         }
-        let libraries =
-            manifests.base.as_ref().map(|base| required_differently(base, &manifests.head));
-        if let Ok(libraries) = libraries
-            && !libraries.is_empty()
-        {
-            context.notice(Notice::OneLock { libraries });
+        if let Ok(base) = &manifests.base {
+            let required = Pair { base, head: &manifests.head }.map(required_versions);
+            if required.base != required.head {
+                let roots = lacking.iter().filter_map(|path| path.parent());
+                fit_lock_files(context, roots, configs, toolchain.as_deref())?;
+                let libraries = required_differently(&required);
+                if !libraries.is_empty() {
+                    context.notice(Notice::OneLock { libraries });
+                }
+            }
         }
     }
     Ok(())
 }
 
-/// The libraries that both workspaces need, but in other versions.
-fn required_differently(base: &Workspace, head: &Workspace) -> Vec<String> {
-    let [base, head] = [base, head].map(|workspace| {
-        let mut required: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        for (name, versions) in workspace.packages.iter().flat_map(|of| &of.requirements) {
-            required.entry(name).or_default().insert(versions);
-        }
-        required
-    });
-    let differs = |(name, versions): &(_, _)| base.get(name).is_some_and(|of| of != versions);
-    head.into_iter().filter(differs).map(|(name, _)| name.clone()).collect()
+/// A lock file for both sides, whose workspaces are at these roots. It is resolved for the base if
+/// there is one, since cargo then changes what does not fit the head, such as a version that the
+/// head alone requires. In the reverse order, the base would get that, too.
+fn newly_resolved(
+    context: &PrepareContext<'_>,
+    roots: Pair<Option<&PathBuf>>,
+    configs: &[PathBuf],
+    toolchain: Option<&str>,
+) -> Result<String, Error> {
+    let of = |side| {
+        roots[side].map(|root| resolved_lock_file(context, (side, root), configs, toolchain))
+    };
+    let of_head = || of(Side::Head).transpose().map(Option::unwrap_or_default);
+    of(Side::Base).and_then(Result::ok).map_or_else(of_head, Ok)
+}
+
+/// Lets cargo change in the lock files of these workspaces what does not fit their manifests. It
+/// would do so when it builds, but what is built already needs no cargo, and its runs may read the
+/// file. What fails here is reported by the build.
+fn fit_lock_files<'r>(
+    context: &PrepareContext<'_>,
+    roots: impl Iterator<Item = &'r Path>,
+    configs: &[PathBuf],
+    toolchain: Option<&str>,
+) -> Result<(), Error> {
+    let tools = &context.tools;
+    for root in roots {
+        let args = cargo::fit_lock_args(configs);
+        let _ = tools.output(tools.command("cargo", args, root, toolchain));
+        tools.interrupt.check()?;
+    }
+    Ok(())
+}
+
+/// The libraries that a workspace needs, with the versions that its packages require.
+type RequiredVersions<'w> = BTreeMap<&'w str, BTreeSet<&'w str>>;
+
+fn required_versions(workspace: &Workspace) -> RequiredVersions<'_> {
+    let mut required = RequiredVersions::new();
+    for (name, versions) in workspace.packages.iter().flat_map(|of| &of.requirements) {
+        required.entry(name).or_default().insert(versions);
+    }
+    required
+}
+
+/// The libraries that both sides need, but in other versions.
+fn required_differently(required: &Pair<RequiredVersions<'_>>) -> Vec<String> {
+    let differs =
+        |(name, versions): &(&&str, _)| required.base.get(*name).is_some_and(|of| of != *versions);
+    required.head.iter().filter(differs).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 fn lock_file(root: &Path) -> Result<Option<Vec<u8>>, FileError> {
@@ -600,14 +643,14 @@ fn lock_file(root: &Path) -> Result<Option<Vec<u8>>, FileError> {
     unless_damaged(std::fs::read(&path), &path)
 }
 
-/// The lock file that was resolved before for the head's workspace at `root`, else a new one.
+/// The lock file that was resolved before for the workspace of a side at `root`, else a new one.
 fn resolved_lock_file(
     context: &PrepareContext<'_>,
-    root: &Path,
+    (side, root): (Side, &Path),
     configs: &[PathBuf],
     toolchain: Option<&str>,
 ) -> Result<String, Error> {
-    let tree = context.cache.worktree(Side::Head);
+    let tree = context.cache.worktree(side);
     let (tools, inside) = (&context.tools, root.strip_prefix(tree).unwrap_or(Path::new("")));
     // What chooses other versions: these settings, and a compiler that some do not support.
     let configuration = Configuration::read([root], configs, &tools.env)?.text();
@@ -709,6 +752,7 @@ mod tests {
         };
         let base = workspace(&[("bytes", "^1"), ("hex", "^1"), ("hex", "^0.4"), ("old", "^1")]);
         let head = workspace(&[("bytes", "=1.10"), ("hex", "^0.4"), ("hex", "^1"), ("new", "^1")]);
-        assert_eq!(required_differently(&base, &head), ["bytes"]);
+        let required = Pair { base: &base, head: &head }.map(required_versions);
+        assert_eq!(required_differently(&required), ["bytes"]);
     }
 }

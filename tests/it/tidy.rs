@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_787),
+    ("bin", 9_831),
     ("engine", 2_610),
     ("error", 156),
     ("exec", 6_520),
-    ("flows", 6_638),
-    ("model", 1_858),
+    ("flows", 6_655),
+    ("model", 1_862),
     ("samples", 1_976),
     ("settings", 1_833),
     ("stats", 2_310),
-    ("workspace", 10_766),
+    ("workspace", 10_830),
 ];
 
 fn root() -> PathBuf {

@@ -321,6 +321,19 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
 }
 
 #[test]
+fn a_version_that_the_head_alone_requires_is_on_the_head_alone() {
+    let repo = without_lock();
+    vendor(&repo, "1.1.0");
+    repo.replace("Cargo.toml", "dep = \"1\"", "dep = \"=1.0.0\"");
+    repo.commit("require an old version");
+    for again in ["cold", "warm"] {
+        let both = compare(&repo, "main");
+        assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.0.0"), "{again}");
+        both.ran.says("the sides require other versions of `dep`");
+    }
+}
+
+#[test]
 fn the_users_ignored_lock_file_holds_for_both_sides() {
     let repo = without_lock();
     let mut cargo = Command::new("cargo");
