@@ -61,7 +61,7 @@ pub enum Notice {
     CompilerDiffers { keys: Vec<DifferentKey> },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
-    /// The sides require other versions of these libraries, but begin with the same `Cargo.lock`.
+    /// The sides require different versions of these libraries, but start from the same `Cargo.lock`.
     OneLock { libraries: Vec<String> },
     /// Both sides were built with the benchmark sources of one.
     BenchFrom {

@@ -329,7 +329,7 @@ fn a_version_that_the_head_alone_requires_is_on_the_head_alone() {
     for again in ["cold", "warm"] {
         let both = compare(&repo, "main");
         assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.0.0"), "{again}");
-        both.ran.says("the sides require other versions of `dep`");
+        both.ran.says("the sides require different versions of `dep`");
     }
 }
 

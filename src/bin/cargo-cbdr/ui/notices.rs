@@ -73,9 +73,9 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
                 .to_owned()
         }
         Notice::OneLock { libraries } => format!(
-            "the sides require other versions of {}, but share one `Cargo.lock`, since not both \
-             commits have one: a side is built with another version only if the locked one does \
-             not fit",
+            "the sides require different versions of {}; not both commits have a `Cargo.lock`, so \
+             both start from the same one, and a side is built with another version only if the \
+             locked one does not fit",
             code_list(libraries)
         ),
         Notice::Required { benchmarks, features } => format!(
