@@ -452,12 +452,12 @@ fn scale(metric: &MetricResult, width: usize, reach: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use cargo_cbdr::model::metric::{Metric, Unit};
     use cargo_cbdr::model::outcome::Status;
 
-    fn snapshot(lower: Option<f64>, change: f64, upper: Option<f64>) -> Snapshot {
+    pub(crate) fn snapshot(lower: Option<f64>, change: f64, upper: Option<f64>) -> Snapshot {
         let summary = Summary {
             pairs: 12,
             base: Some(1.0),

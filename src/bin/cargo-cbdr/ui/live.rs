@@ -36,15 +36,24 @@ impl LogPace {
     }
 }
 
-/// What was decided over layouts while others are still measured.
+/// What was decided over layouts while others are still measured: the latest state of each group
+/// of benchmarks.
 #[derive(Default)]
 pub(crate) struct OverLayouts(Vec<Snapshot>);
 
 impl OverLayouts {
     fn remember(&mut self, progress: &Experiment) {
         if progress.plan().is_over_layouts && progress.decided().next().is_some() {
-            self.0.push(progress.snapshot());
+            self.add(progress.snapshot());
         }
+    }
+
+    fn add(&mut self, latest: Snapshot) {
+        let names =
+            |of: &Snapshot| of.benchmarks.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+        let own = names(&latest);
+        self.0.retain(|known| names(known) != own);
+        self.0.push(latest);
     }
 
     /// A state of the comparison as built, with these verdicts.
@@ -408,12 +417,41 @@ fn terminal_size() -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cargo_cbdr::model::Verdict;
 
     #[test]
     fn a_log_has_fewer_and_fewer_lines_of_long_steps() {
         let mut pace = LogPace::default();
         let due: Vec<u32> = (0..120).filter(|second| pace.is_due(f64::from(*second))).collect();
         assert_eq!(due, [5, 10, 15, 20, 25, 30, 35, 41, 48, 56, 66, 77, 90, 105]);
+    }
+
+    #[test]
+    fn what_was_decided_over_layouts_counts_in_the_lines_as_built() {
+        let state = |name: &str, verdict| {
+            let mut state = lines::tests::snapshot(Some(0.03), 0.05, None);
+            state.benchmarks[0].name = name.to_owned();
+            state.benchmarks[0].metrics[0].verdict = Some(verdict);
+            state
+        };
+        let mut over = OverLayouts::default();
+        for (name, verdict) in [
+            ("one", Verdict::Inconclusive),
+            ("other", Verdict::NoRegression),
+            ("one", Verdict::Regression),
+        ] {
+            over.add(state(name, verdict));
+        }
+        // The latest state of each is kept.
+        assert_eq!(over.0.len(), 2);
+        let mut as_built = state("one", Verdict::Inconclusive);
+        for name in ["other", "third"] {
+            as_built.benchmarks.extend(state(name, Verdict::Inconclusive).benchmarks);
+        }
+        let verdicts = over.overrule(as_built).benchmarks;
+        let verdicts = verdicts.iter().map(|of| of.metrics[0].verdict.unwrap());
+        let expected = [Verdict::Regression, Verdict::NoRegression, Verdict::Inconclusive];
+        assert_eq!(verdicts.collect::<Vec<_>>(), expected);
     }
 
     #[test]
