@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_838),
     ("engine", 2_610),
     ("error", 156),
-    ("exec", 6_520),
+    ("exec", 6_521),
     ("flows", 6_655),
     ("model", 1_862),
     ("samples", 1_976),

@@ -109,7 +109,7 @@ impl Helper {
         let reply: Reply = receive(&mut BufReader::with_capacity(256, &self.socket))
             .and_then(|reply| reply.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
             .map_err(|error| self.lost(error))?;
-        if reply.as_ref().is_ok_and(|outcome| outcome.exit.is_request_to_end()) {
+        if reply.as_ref().is_ok_and(RunOutcome::may_share_a_signal) {
             interrupt.wait(GRACE).map_err(RunError::Helper)?;
         }
         interrupt.check()?;
@@ -386,6 +386,24 @@ mod tests {
         let never = Interrupt::never().unwrap();
         let outcome = helper.receive(&command, &never).unwrap();
         assert_eq!((outcome.exit, outcome.timed_out), (Exit::Signal(libc::SIGTERM), false));
+    }
+
+    #[test]
+    fn only_a_signal_that_came_from_elsewhere_may_come_here_too() {
+        let helper = Helper::start().unwrap();
+        let never = Interrupt::never().unwrap();
+        let run = |script: &str, timeout: Duration| {
+            let argv = ["/bin/sh", "-c", script].map(Into::into).into();
+            let timeout = Some(timeout);
+            let command = Command { argv, cwd: "/".into(), timeout, ..Command::default() };
+            helper.run(&command, &never).unwrap()
+        };
+        let minute = Duration::from_secs(60);
+        assert!(run("kill -TERM $$", minute).may_share_a_signal());
+        assert!(!run("kill -KILL $$", minute).may_share_a_signal());
+        let late = run("exec sleep 600", Duration::from_millis(1));
+        assert_eq!((late.exit, late.timed_out), (Exit::Signal(libc::SIGTERM), true));
+        assert!(!late.may_share_a_signal());
     }
 
     #[test]

@@ -175,11 +175,6 @@ impl Exit {
     pub fn success(self) -> bool {
         self == Exit::Code(0)
     }
-
-    /// Whether it is by a signal that asks to end.
-    fn is_request_to_end(self) -> bool {
-        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(Exit::Signal).contains(&self)
-    }
 }
 
 /// What a program used, as `wait4` reports it for that one child: the program
@@ -224,6 +219,13 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// Whether it may have got a signal that all processes of a job get, this one a moment later:
+    /// one that asks to end, and not because the program's time ran out.
+    fn may_share_a_signal(&self) -> bool {
+        let asks = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(Exit::Signal);
+        !self.timed_out && asks.contains(&self.exit)
+    }
+
     /// Checks that it did not fail, as a run of `command`.
     pub(crate) fn check(&self, command: &Command) -> Result<(), FailedRun> {
         let fault = match self.exit {
