@@ -67,7 +67,7 @@ fn repo_of_dependencies(head: &str) -> Repo {
 
 /// The benchmarks, which take long: the longer, the more time there is for tracing.
 fn slept() -> String {
-    let sleep = "std::thread::sleep(std::time::Duration::from_millis(5)); let noise";
+    let sleep = "std::thread::sleep(std::time::Duration::from_millis(2)); let noise";
     bench(&more()).replace("let noise", sleep)
 }
 

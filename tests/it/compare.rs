@@ -173,7 +173,7 @@ fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
                          if args.iter().any(|arg| arg == \"--list\") {\n            \
                              continue;\n        \
                          }\n        \
-                         let long = if name == \"number_10\" { 100 } else { 20 };\n        \
+                         let long = if name == \"number_10\" { 40 } else { 8 };\n        \
                          std::thread::sleep(std::time::Duration::from_millis(long));\n        \
                          let runs = std::env::var(\"RUNS\").unwrap();\n        \
                          let mut runs = std::fs::File::options().create(true).append(true).open(runs).unwrap();\n        \
@@ -187,12 +187,12 @@ fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
         let args = format!("compare --aa --layouts off --harness libtest {args}");
         repo.cbdr(&args).env("RUNS", &runs).run()
     };
-    let ran = compare("--time-limit 200ms").code(101);
+    let ran = compare("--time-limit 80ms").code(101);
     ran.says("the shortest of 30 benchmarks, which take about");
     // The warm-up runs each of them on both sides.
     let again = std::fs::read_to_string(&runs).unwrap().lines().count() - 60;
     assert!(again < 30, "{again} of 60 further runs");
-    let ran = compare("--time-limit 2500ms --format json").code(0);
+    let ran = compare("--time-limit 1s --format json").code(0);
     let ran = ran.says("for which the time limit leaves no room");
     let object = ran.says("`number_10` (").json();
     assert_eq!(object["verdict"], "inconclusive");
@@ -204,10 +204,10 @@ fn of_a_suite_that_does_not_fit_a_part_is_measured_and_the_rest_named() {
     assert!(late.iter().any(|one| one["name"] == "number_10"), "the longest one comes last");
     let is_empty = |one: &&Value| one["pairs"] == 0 && one["metrics"] == json!([]);
     assert!(late.iter().all(is_empty) && !measured.is_empty());
-    assert!(late.iter().all(|one| one["needed_seconds"].as_f64() > Some(0.1)));
+    assert!(late.iter().all(|one| one["needed_seconds"].as_f64() > Some(0.05)));
     // Of the last one that fits, some pairs may take longer than expected.
     assert!(measured.iter().any(|one| one["pairs"].as_u64() > Some(5)), "{measured:?}");
-    let ran = compare("--time-limit 2500ms --format junit --fail-on inconclusive --samples s.csv");
+    let ran = compare("--time-limit 1s --format junit --fail-on inconclusive --samples s.csv");
     let ran = ran.code(102);
     let reason = "` was not measured: the time limit leaves no room for ";
     assert!(ran.stdout.contains(reason), "{}", ran.stdout);
@@ -317,8 +317,8 @@ fn a_benchmark_that_hangs_is_ended() {
     repo.branch("feature");
     repo.write("run.sh", "exec sleep 1000\n");
     repo.commit("hang");
-    let ran = repo.cbdr("compare main --run-timeout 2s --command").args(["sh run.sh"]).run();
-    let ran = ran.code(101).says("the head of `sh` ran longer than 2s");
+    let ran = repo.cbdr("compare main --run-timeout 1s --command").args(["sh run.sh"]).run();
+    let ran = ran.code(101).says("the head of `sh` ran longer than 1s");
     ran.says("hint: raise `--run-timeout`");
 }
 

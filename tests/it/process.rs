@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use crate::support::live::{assert_gone, heed_signals, noting};
-use crate::support::{Repo, make_executable};
+use crate::support::{Repo, make_executable, side_by_side};
 
 /// How long to wait for something, on the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -197,20 +197,20 @@ fn a_killed_tool_leaves_no_benchmark_running() {
 
 #[test]
 fn a_checkout_that_takes_long_does_not_outlast_a_signal() {
-    let stage = Stage::new("true\n");
-    // Reading this object waits for a writer that never comes.
-    let blob = stage.repo.git(&["rev-parse", "HEAD:other.txt"]);
-    let (folder, file) = blob.trim().split_at(2);
-    let object = stage.repo.path().join(".git/objects").join(folder).join(file);
-    std::fs::remove_file(&object).unwrap();
-    assert!(Command::new("mkfifo").arg(&object).status().unwrap().success());
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    side_by_side(&[libc::SIGINT, libc::SIGTERM], |&signal| {
+        let stage = Stage::new("true\n");
+        // Reading this object waits for a writer that never comes.
+        let blob = stage.repo.git(&["rev-parse", "HEAD:other.txt"]);
+        let (folder, file) = blob.trim().split_at(2);
+        let object = stage.repo.path().join(".git/objects").join(folder).join(file);
+        std::fs::remove_file(&object).unwrap();
+        assert!(Command::new("mkfifo").arg(&object).status().unwrap().success());
         let mut live = Live::start(&stage, stage.compare(""));
         until("the checkout", LIMIT, || live.stderr().contains("Checking out head").then_some(()));
         live.signal(signal);
         assert_eq!(live.end().signal(), Some(signal));
         assert_gone(&stage.notes, "after the end");
-    }
+    });
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_daemon_is_ended_with_its_run_and_reported() {
 fn children_of_a_run_that_the_time_limit_ends_are_not_reported() {
     let stage =
         Stage::new(&format!("{COUNT}[ $runs -lt 5 ] && exit 0\nsetsid sleep 1000 &\nwait\n"));
-    let ran = stage.compare("--time-limit 2s --warmup 0").run().code(101);
+    let ran = stage.compare("--time-limit 1s --warmup 0").run().code(101);
     assert_eq!(noting(&stage.notes), Vec::<String>::new());
     assert!(ran.stdout.contains("inconclusive"), "{}", ran.stdout);
     ran.never_says("running, which");
@@ -436,12 +436,12 @@ fn what_stops_its_parent_is_ended_when_its_time_is_over() {
     let again = "trap '' TERM\nwhile :; do kill -STOP $PPID; sleep 0.05; done\n";
     // What stops itself is ended, too.
     let itself = "kill -STOP 0\n";
-    for script in [once, again, itself] {
+    side_by_side(&[once, again, itself], |script| {
         let stage = Stage::new(script);
         let ran = stage.compare("--run-timeout 200ms").run().code(101);
         ran.says("ran longer than 200ms");
         assert_gone(&stage.notes, "after the end");
-    }
+    });
 }
 
 #[test]

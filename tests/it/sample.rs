@@ -135,7 +135,7 @@ fn when_nobody_reads_any_more_it_ends_quietly_and_so_does_what_it_runs() {
 fn no_run_is_stopped_where_all_signals_were_ignored_from_the_start() {
     let folder = crate::support::scratch();
     // Longer than the time after which a program is killed that was asked to end and ignores it.
-    let args = ["sample", "a:sleep 3", "--rounds", "1", "--warmup", "0"];
+    let args = ["sample", "a:sleep 2.2", "--rounds", "1", "--warmup", "0"];
     let mut command = cbdr(folder.path()).args(args).into_command();
     // SAFETY: signal is async-signal-safe.
     unsafe {

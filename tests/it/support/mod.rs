@@ -664,6 +664,16 @@ pub(crate) fn linker_variable() -> String {
     format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"))
 }
 
+/// Checks each case in a thread of its own: they spend most of their time waiting.
+pub(crate) fn side_by_side<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
+    let check = &check;
+    std::thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || check(case));
+        }
+    });
+}
+
 /// PATH with the binary's folder before all others.
 pub(crate) fn path_with_binary() -> std::ffi::OsString {
     let binary = Path::new(env!("CARGO_BIN_EXE_cargo-cbdr")).parent().unwrap();
