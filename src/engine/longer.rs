@@ -30,7 +30,7 @@ const KEPT: f64 = 0.1;
 pub(crate) const LEAST_PAIRS: u64 = 2;
 
 /// The time of a run with its warm-up, in lengths.
-const WITH_WARM_UP: f64 = 1.5;
+pub(crate) const WITH_WARM_UP: f64 = 1.5;
 
 /// What may be above the threshold without more pairs. A few pairs of long runs can't show
 /// less: on a busy machine, one such pair varies by 28 % (`docs/suites.md`).

@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_610),
     ("error", 156),
     ("exec", 6_521),
-    ("flows", 6_655),
+    ("flows", 6_661),
     ("model", 1_862),
     ("samples", 1_976),
     ("settings", 1_833),

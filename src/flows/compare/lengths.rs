@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::Session;
 use super::harnesses::own_times;
 use super::program::ComparedProgram;
+use crate::engine::longer::WITH_WARM_UP;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
 use crate::engine::{Event, Group, Plan, Reporter, Schedule, TriedPair};
@@ -15,7 +16,7 @@ use crate::exec::known::Known;
 use crate::model::{BenchmarkId, BenchmarkNotice, MetricId, Row, RunLength, Side};
 
 /// The file of the cache with the lengths that other comparisons found.
-const KNOWN: &str = "run-lengths-v4";
+const KNOWN: &str = "run-lengths-v5";
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
@@ -25,8 +26,9 @@ const TRIAL: f64 = 0.1;
 /// can replace it.
 const LONGEST_PAIR: Duration = Duration::from_secs(3);
 
-/// How long runs measure if the process takes far longer to start.
-const BEHIND_START_UP: Duration = Duration::from_millis(10);
+/// How long runs measure at most if most of their time goes elsewhere: just short enough for a median
+/// to work well on a busy machine (see `docs/suites.md`).
+const BESIDE_OTHER_WORK: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(3)];
 
 /// Determines how long the runs of each group of a plan should be.
 pub(super) fn choose(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Error> {
@@ -175,8 +177,10 @@ impl Lengths<'_, '_> {
                     return Ok(Some(best));
                 }
                 let slow = Length { run, pair_seconds: seconds };
-                let slow = self.behind_start_up(slow, benchmarks.len());
-                return self.capped(slow, number, &gating, first).map(Some);
+                let capped = self.capped(slow, number, &gating, first)?;
+                return Ok(Some(
+                    capped.unwrap_or_else(|| beside_other_work(slow, benchmarks.len())),
+                ));
             }
             trial.push(seconds, &gating_ratios(&rows, &gating));
             if self.plan.decides {
@@ -186,28 +190,17 @@ impl Lengths<'_, '_> {
         Ok(trial.best())
     }
 
-    /// For benchmarks that take long: if that is because the process takes long to start,
-    /// longer runs cost little. They are just short enough for a median to work well on a
-    /// busy machine (see `docs/suites.md`).
-    fn behind_start_up(&self, slow: Length, benchmarks: usize) -> Length {
-        let measuring = 1.5 * BEHIND_START_UP.as_secs_f64() * benchmarks as f64;
-        match 2.0 * measuring < self.program.start_up {
-            true => Length { run: RunLength::Time(BEHIND_START_UP), ..slow },
-            false => slow,
-        }
-    }
-
     /// For benchmarks that take long although short runs were requested: the faster way of
-    /// running them.
+    /// running them, if there is one.
     fn capped(
         &mut self,
         slow: Length,
         group: usize,
         gating: &[(BenchmarkId, MetricId)],
         first: Side,
-    ) -> Result<Length, Stop> {
+    ) -> Result<Option<Length>, Stop> {
         if !self.program.both_sides(SideProgram::can_be_capped) {
-            return Ok(slow);
+            return Ok(None);
         }
         let (run, group) = (RunLength::Capped, &self.plan.groups[group]);
         // There is no time for what takes twice as long as may fit.
@@ -221,13 +214,27 @@ impl Lengths<'_, '_> {
         let is_worth_it = 2.0 * pair_seconds < slow.pair_seconds
             && !(is_constant && slow.pair_seconds.is_finite());
         if !is_worth_it {
-            return Ok(slow);
+            return Ok(None);
         }
         // The times in its code override those of the command line, most likely for all.
         let enough = (2.0 * pair_seconds / group.benchmarks.len() as f64).max(SLOW_PAIR);
         self.patience = self.patience.min(Duration::from_secs_f64(enough));
-        Ok(Length { run, pair_seconds })
+        Ok(Some(Length { run, pair_seconds }))
     }
+}
+
+/// For pairs of so many benchmarks that take long although their runs are short. If that is because
+/// of what is not measured, such as the start of the process or what it sets up, longer runs cost
+/// little and vary less: the longest that measure for no longer than all else takes. If a single
+/// iteration takes long, these runs have no more of them.
+fn beside_other_work(slow: Length, benchmarks: usize) -> Length {
+    let measuring =
+        |length: Duration| 2.0 * WITH_WARM_UP * length.as_secs_f64() * benchmarks as f64;
+    let longest = BESIDE_OTHER_WORK.into_iter().find(|one| measuring(*one) <= slow.pair_seconds);
+    longest.map_or(slow, |length| Length {
+        run: RunLength::Time(length),
+        pair_seconds: slow.pair_seconds + measuring(length),
+    })
 }
 
 /// The name of what the pairs of a group measure: of several benchmarks their program's.
@@ -249,12 +256,14 @@ fn gating_ratios(rows: &[Row], gating: &[(BenchmarkId, MetricId)]) -> Vec<f64> {
 /// The length of runs that were not tried.
 const SHORTEST: Length = Length { run: RunLength::SHORT, pair_seconds: 0.0 };
 
-/// The middle one of the known lengths, of two the shorter one.
+/// The middle one of the known lengths, of two the shorter one. Capped runs, which ignore what is
+/// asked for, are the longest.
 fn usual(lengths: &[Option<Length>]) -> Length {
     let mut known: Vec<Length> = lengths.iter().copied().flatten().collect();
-    let seconds = |one: &Length, other: &Length| one.pair_seconds.total_cmp(&other.pair_seconds);
+    let time = |length: &Length| length.run.time().unwrap_or(Duration::MAX);
     known.sort_by(|one, other| {
-        one.run.time().cmp(&other.run.time()).then_with(|| seconds(one, other))
+        let seconds = one.pair_seconds.total_cmp(&other.pair_seconds);
+        time(one).cmp(&time(other)).then(seconds)
     });
     let middle = known.len().saturating_sub(1) / 2;
     known.get(middle).copied().unwrap_or(SHORTEST)
@@ -313,13 +322,28 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_long_beside_the_measuring_is_measured_for_as_long() {
+        let of = |pair_seconds, benchmarks| {
+            let slow = Length { run: RunLength::SHORT, pair_seconds };
+            let length = beside_other_work(slow, benchmarks);
+            (length.time().map(|time| time.as_millis()), length.pair_seconds)
+        };
+        // Of 44 benchmarks, 10 ms and a warm-up on both sides take 1.32 s together.
+        assert_eq!(of(1.4, 44), (Some(10), 1.4 + 1.32));
+        assert_eq!(of(1.2, 44), (Some(3), 1.2 + 0.396));
+        assert_eq!(of(0.3, 44), (Some(1), 0.3));
+        assert_eq!(of(f64::INFINITY, 1).0, Some(10));
+    }
+
+    #[test]
     fn what_was_not_tried_takes_as_long_as_the_middle_of_the_others() {
         let capped = |pair_seconds| Some(Length { run: RunLength::Capped, pair_seconds });
         let short = |pair_seconds| Some(Length { run: RunLength::SHORT, pair_seconds });
         assert_eq!(usual(&[None]), SHORTEST);
         assert_eq!(Some(usual(&[capped(4.8), None, capped(0.4)])), capped(0.4));
         assert_eq!(Some(usual(&[capped(4.8), capped(0.4), capped(0.5)])), capped(0.5));
-        assert_eq!(Some(usual(&[short(0.1), short(0.3), capped(0.5), short(0.2)])), short(0.1));
+        assert_eq!(Some(usual(&[short(0.1), short(0.3), capped(0.5), short(0.2)])), short(0.2));
+        assert_eq!(Some(usual(&[short(0.1), None, capped(0.5)])), short(0.1));
     }
 
     #[test]
