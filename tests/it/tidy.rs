@@ -66,11 +66,11 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_838),
+    ("bin", 9_825),
     ("engine", 2_610),
     ("error", 156),
     ("exec", 6_499),
-    ("flows", 6_608),
+    ("flows", 6_560),
     ("model", 1_861),
     ("samples", 1_976),
     ("settings", 1_833),
