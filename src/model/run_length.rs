@@ -14,6 +14,8 @@ pub(crate) enum RunLength {
     /// For about this time, or a tenth of a second if the benchmark's code sets another one: for
     /// runs whose results don't count.
     Traced(Duration),
+    /// As long as the benchmark's code says.
+    Own,
     /// As short as possible: the run only shows which benchmarks exist.
     Probe,
 }
@@ -29,7 +31,7 @@ impl RunLength {
     pub(crate) fn time(self) -> Option<Duration> {
         match self {
             RunLength::Time(time) => Some(time),
-            RunLength::Traced(_) | RunLength::Capped | RunLength::Probe => None,
+            RunLength::Traced(_) | RunLength::Capped | RunLength::Own | RunLength::Probe => None,
         }
     }
 }

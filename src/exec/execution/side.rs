@@ -198,6 +198,11 @@ impl SideProgram {
         timed(1) != timed(2)
     }
 
+    /// Whether the measurement time can be set, but in whole seconds only.
+    pub(crate) fn takes_seconds_only(&self) -> bool {
+        !self.takes_time() && !self.timed(RunLength::SHORT).is_empty()
+    }
+
     /// Whether the harness has a mode that ends regardless of the benchmark's code.
     pub(crate) fn can_be_capped(&self) -> bool {
         let capped = self.timed(RunLength::Capped);

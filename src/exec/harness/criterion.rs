@@ -102,6 +102,7 @@ fn timed(harness: &Harness, length: RunLength, _: Option<f64>) -> Vec<Flag> {
     };
     let samples = if harness.has_percentiles { SAMPLES_OF_PERCENTILE } else { FEWEST_SAMPLES };
     let time = match length {
+        RunLength::Own => return Vec::new(),
         RunLength::Time(time) => time,
         RunLength::Probe => PROBE,
         RunLength::Capped => CAP,

@@ -100,6 +100,7 @@ fn timed(harness: &Harness, length: RunLength, iteration: Option<f64>) -> Vec<Fl
         RunLength::Time(time) | RunLength::Traced(time) => (time, SAMPLES, "false"),
         RunLength::Probe => (PROBE, FEW_SAMPLES, "true"),
         RunLength::Capped => (CAP, SAMPLES, "false"),
+        RunLength::Own => return Vec::new(),
     };
     let mut flags = harness.supported([
         (SAMPLE_COUNT, ("--sample-count", Some(samples.to_string()))),

@@ -204,7 +204,7 @@ impl CostSearch<'_, '_> {
         if program.dialect() == Dialect::Gungraun {
             return Err("they would be valgrind's, under which its harness runs it".into());
         }
-        let length = RunLength::Time(SAMPLED);
+        let length = program.unless_as_coded(RunLength::Time(SAMPLED));
         let begin = Instant::now();
         let mut both = FoundCosts { runs: SAMPLED_RUNS, ..FoundCosts::default() };
         let mut times = Pair::<Vec<f64>>::default();

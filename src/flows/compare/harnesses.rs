@@ -85,6 +85,17 @@ fn own_times_in(text: &str) -> Vec<usize> {
     code(text).enumerate().filter(|(_, line)| sets(line)).map(|(number, _)| number + 1).collect()
 }
 
+/// Whether a source configures criterion to measure for less than a second, judging by
+/// its text. Old versions of criterion do so unless the command line overrides it.
+pub(super) fn asks_for_short_runs(text: &str) -> bool {
+    let code: String = code(text).collect();
+    let configures = code.split(';').any(|statement| {
+        let configuration = statement.split_once("Criterion::default()");
+        configuration.is_some_and(|(_, calls)| calls.contains(".measurement_time("))
+    });
+    configures && ["from_millis(", "from_micros("].iter().any(|unit| code.contains(unit))
+}
+
 /// Whether a source sets how many iterations a sample of divan has, judging by its text.
 pub(super) fn sets_sample_size(text: &str) -> bool {
     code(text).any(|line| line.contains("sample_size"))
@@ -131,6 +142,24 @@ mod tests {
                     // group.sample_size(10);\n\
                     group\n    .sample_size(500)\n    .warm_up_time(x);\n";
         assert_eq!(own_times_in(text), [2, 5, 6]);
+    }
+
+    #[test]
+    fn only_a_configuration_can_ask_for_shorter_runs_than_the_command_line() {
+        let table = [
+            ("config = Criterion::default().measurement_time(Duration::from_millis(100));", true),
+            (
+                "Criterion::default()\n    .sample_size(10)\n    .measurement_time(SHORT);\n\
+              const SHORT: Duration = Duration::from_millis(50);",
+                true,
+            ),
+            ("config = Criterion::default().measurement_time(Duration::from_secs(10));", false),
+            ("config = Criterion::default(); group.measurement_time(from_millis(5));", false),
+            ("// Criterion::default().measurement_time(Duration::from_millis(100));", false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(asks_for_short_runs(text), expected, "{text}");
+        }
     }
 
     #[test]

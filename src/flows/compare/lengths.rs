@@ -66,6 +66,11 @@ impl Lengths<'_, '_> {
     /// # Errors
     /// When a run fails.
     fn choose(&mut self, known: &Path) -> Result<(), Stop> {
+        if self.program.runs_as_coded() {
+            for &group in &self.groups {
+                self.plan.groups[group].length = Some(RunLength::Own);
+            }
+        }
         if !self.program.both_sides(SideProgram::takes_time) {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
 use super::discovery::Discovery;
-use super::harnesses::{read, sets_sample_size};
+use super::harnesses::{asks_for_short_runs, read, sets_sample_size};
 use super::renewal::Renewal;
 use super::session::Call;
 use crate::engine::test::exact;
@@ -191,7 +191,7 @@ impl<'a> ComparedProgram<'a> {
             reporter.event(Event::WarmingUp(&self.benchmark().name));
         }
         let (mut shown, mut seconds, mut previous_seconds) = (None, 0.0, None);
-        let (length, filter) = (RunLength::Probe, self.part.filter());
+        let (length, filter) = (self.unless_as_coded(RunLength::Probe), self.part.filter());
         let mut places = (1..).map(|number| (number, 2 * warmup as usize));
         for _ in 0..warmup {
             seconds = 0.0;
@@ -322,6 +322,19 @@ impl<'a> ComparedProgram<'a> {
         Ok(results)
     }
 
+    /// Whether runs are shorter with the times set in the benchmarks' code than with the
+    /// shortest time that the harness accepts.
+    pub(super) fn runs_as_coded(&self) -> bool {
+        let is_obeyed = self.both_sides(|side| !side.takes_seconds_only());
+        let source = self.prepared.source.as_ref();
+        !is_obeyed && source.is_some_and(|source| asks_for_short_runs(&read(source)))
+    }
+
+    /// This length of a run, or that of the code if it is shorter.
+    pub(super) fn unless_as_coded(&self, length: RunLength) -> RunLength {
+        if self.runs_as_coded() { RunLength::Own } else { length }
+    }
+
     /// The arguments that run only these benchmarks, or all of the program if there are none;
     /// `None` if that is impossible.
     pub(super) fn arguments(&self, side: Side, benchmarks: &[&str]) -> Option<Vec<OsString>> {
@@ -426,7 +439,7 @@ impl<'a> ComparedProgram<'a> {
         deadline: Instant,
     ) -> Result<Option<Watched>, Stop> {
         let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
-        let length = length.map(RunLength::Traced);
+        let length = length.map(|length| self.unless_as_coded(RunLength::Traced(length)));
         let program = &mut self.sides[side];
         match length {
             Some(length) => program.select(length, arguments),

@@ -144,6 +144,10 @@ fn criterions_flags_are_those_that_its_version_knows() {
         let expected = "bench --noplot --warm-up-time 1 --measurement-time 1";
         assert_eq!(words("noplot measurement-time warm-up-time", length), expected);
     }
+    // The benchmark's code may ask for less.
+    for known in ["noplot measurement-time warm-up-time", "noplot discard-baseline"] {
+        assert_eq!(words(known, RunLength::Own), "bench --noplot");
+    }
     assert_eq!(words("", time(1)), "bench");
 }
 
