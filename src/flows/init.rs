@@ -18,7 +18,7 @@ use crate::settings::table::Table;
 use crate::workspace::cargo::Workspace;
 use crate::workspace::{self, Request};
 
-pub use trial::{Standing, Trial, Tried, TriedMetric, try_out};
+pub use trial::{Standing, Trial, Tried, try_out};
 
 /// A target that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

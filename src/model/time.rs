@@ -53,4 +53,13 @@ mod tests {
         let all = [400, 1_900_000, 90_000_400_000, 300_000_000_000].map(Duration::from_nanos);
         assert_eq!(all.map(duration), ["400ns", "1ms", "1m 30s", "5m"]);
     }
+
+    #[test]
+    fn a_long_time_has_no_more_digits_than_matter() {
+        let all = [8.04, 9.96, 119.4, 134.0, 7199.0, 7260.0];
+        assert_eq!(all.map(seconds), ["8.0s", "10s", "119s", "2m 14s", "119m 59s", "2h 01m"]);
+        assert_eq!([8.4, 99.5, 5969.0, 7200.0].map(roughly), ["8s", "2m", "99m", "2h"]);
+        let all = [90, 600, 601].map(Duration::from_secs);
+        assert_eq!(all.map(estimate), ["1m 30s", "10m", "11m"]);
+    }
 }

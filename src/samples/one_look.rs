@@ -113,3 +113,20 @@ pub(super) fn measured(
     });
     MetricResult { difference, ..MetricResult::new(metric.clone(), threshold, summary, verdict) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_is_of_the_cells_that_are_filled() {
+        let of = |values: &[f64], estimator: Estimator| {
+            LabelSums::of(values, estimator.takes_logarithms()).estimate(estimator)
+        };
+        assert_eq!(of(&[4.0, f64::NAN, 1.0], Estimator::Min), Some(1.0));
+        assert_eq!(of(&[4.0, f64::NAN, 1.0], Estimator::Mean), Some(2.5));
+        assert_eq!(of(&[4.0, f64::NAN, 1.0], Estimator::GeometricMean), Some(2.0));
+        assert_eq!(of(&[4.0, 0.0], Estimator::GeometricMean), Some(0.0));
+        assert_eq!(of(&[f64::NAN], Estimator::Min), None);
+    }
+}

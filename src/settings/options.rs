@@ -534,6 +534,9 @@ mod tests {
         assert_eq!((gates[0].warn, gates[0].threshold), (Some(0.01), 0.02));
         for (warn, threshold) in [("2%", "2%"), ("3%", "2%"), ("1", "2%")] {
             assert!(super::gates(&table(warn, threshold)).is_err(), "{warn} {threshold}");
+            let of_one = json!({ "warn": warn, "benchmark": { "a*": { "threshold": threshold } } });
+            let of_one = Table::of_metadata(&json!({ "cbdr": of_one }), Layer::Package);
+            assert!(by_pattern(&of_one.unwrap().unwrap()).is_err(), "{warn} {threshold}");
         }
     }
 
@@ -580,6 +583,8 @@ mod tests {
             ),
             (json!({"repetitions": "many"}), "invalid repetitions `many`"),
             (json!({"min-of": 3}), "only the estimator `min` uses minima"),
+            (json!({"min-of": 0}), "invalid min-of `0`: it must be at least 1"),
+            (json!({"check-output": "no"}), "it must be `warn`, `fail` or `off`"),
             (json!({"aslr": "no"}), "invalid aslr `no`: it must be `on` or `off`"),
             (json!({"prepare": "'open"}), "invalid prepare"),
             (json!({"bench-from": "mine"}), "it must be `each`, `head` or `base`"),

@@ -228,6 +228,11 @@ fn a_hook_is_installed_where_git_looks_and_in_no_other_repository() {
     repo.cbdr("hook install -- --time-limit 10s").run().code(0);
     let script = std::fs::read_to_string(&hook).unwrap();
     assert!(script.contains("cargo-cbdr hook run -- --time-limit 10s\n"), "{script}");
+    // Of a package in a folder, which older commits may lack.
+    repo.cbdr("hook install").folder(&repo.path().join("benches")).run().code(0);
+    let script = std::fs::read_to_string(&hook).unwrap();
+    let call = "(cd -- benches || exit 0; pushes | cargo-cbdr hook run --time-limit ";
+    assert!(script.contains(call), "{script}");
     repo.cbdr("hook uninstall").run().code(0).says("Removed");
     assert!(!hook.exists());
     repo.cbdr("hook uninstall").run().code(101).says("error: there is no hook `");

@@ -292,6 +292,21 @@ fn in_a_workspace_the_table_of_the_workspace_names_the_package() {
 }
 
 #[test]
+fn what_is_named_is_written_down_as_it_is_named() {
+    let repo = Repo::new("steady");
+    repo.write("src/main.rs", "fn main() {}\n");
+    repo.commit("a program");
+    for (args, line) in
+        [("--bin steady", "bin = \"steady\""), ("--command true", "command = \"true\"")]
+    {
+        init(&repo, &format!("--try-for 0s {args}")).code(0);
+        let manifest = read(&repo, "Cargo.toml");
+        assert!(manifest.contains(&format!("cbdr]\n{line}\nthreshold = ")), "{manifest}");
+        repo.git(&["checkout", "--quiet", "Cargo.toml"]);
+    }
+}
+
+#[test]
 fn a_benchmark_that_does_not_run_is_not_written_down() {
     let repo = Repo::new("steady");
     repo.replace("benches/work.rs", "fn main() {", "fn main() {\n    panic!(\"no\");");

@@ -1,6 +1,15 @@
 //! How much is printed to standard error.
 
+#[cfg(target_os = "linux")]
+use std::io::Write;
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
+
 use crate::support::Repo;
+#[cfg(target_os = "linux")]
+use crate::support::{Cbdr, PRINTED, live::Terminal, printing, scratch};
 
 fn changed() -> Repo {
     let repo = Repo::new("steady");
@@ -81,4 +90,52 @@ fn the_table_has_what_gates_and_what_is_asked_for() {
     assert_eq!(rows(""), (true, false, false, true));
     assert_eq!(rows("--show max_rss"), (true, true, false, true));
     assert_eq!(rows("--verbose"), (true, true, true, false));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn on_a_terminal_the_lines_of_a_comparison_are_redrawn_in_place_and_the_last_ones_stay() {
+    let one =
+        |time: &str| format!(r#"{{"one": {{"time": {time}N}}, "zwei 時間": {{"time": 1.0}}}}"#);
+    let repo = printing(&one("1.0"), &one("1.5"));
+    let mut compare = repo.cbdr(&format!("compare main {PRINTED} --metric time")).into_command();
+    let terminal = Terminal::of(&mut compare);
+    let status = compare.stdout(Stdio::null()).status().unwrap();
+    drop(compare);
+    let written = terminal.written();
+    let screen = terminal.end();
+    let rows: Vec<String> = screen.screen().rows(0, 90).collect();
+    assert_eq!(status.code(), Some(100), "{rows:#?}");
+    // With a bar of the pairs that are left.
+    assert!(written.contains(" of at least 8 pairs █"), "{written}");
+    let with = |piece: &str| rows.iter().filter(|row| row.contains(piece)).count();
+    for last in ["  Regression one: ", "  one   ", "  zwei 時間 ", "1 regression, 1 passed; "] {
+        assert_eq!(with(last), 1, "{last}: {rows:#?}");
+    }
+    assert_eq!((with(" at least 8 pairs █"), with("undecided")), (0, 0), "{rows:#?}");
+    assert!(!screen.screen().hide_cursor());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn on_a_terminal_samples_are_analysed_while_they_come() {
+    let folder = scratch();
+    let mut analyze =
+        Cbdr::new(folder.path(), folder.path()).args(["analyze", "--base", "base"]).into_command();
+    let terminal = Terminal::of(&mut analyze);
+    let mut child = analyze.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    drop(analyze);
+    let mut rows = child.stdin.take().unwrap();
+    writeln!(rows, "benchmark,time").unwrap();
+    let start = Instant::now();
+    while !terminal.written().contains(" time +50.0%") {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", terminal.written());
+        writeln!(rows, "base,1.0\nhead,1.5").unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(rows);
+    let output = child.wait_with_output().unwrap();
+    let rows: Vec<String> = terminal.end().screen().rows(0, 90).collect();
+    assert!(output.status.success() && rows.iter().all(|row| row.is_empty()), "{rows:#?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("+50.0%"), "{output:?}");
 }

@@ -1,13 +1,12 @@
 //! What is stored about a measurement: a line of JSON in the note of its commit.
 //!
-//! Others can write notes, too. So everything that is read is limited in size and
-//! checked; invalid lines are skipped and counted.
+//! Others can write notes, too. So each line that is read is limited in size and checked, as the
+//! whole note is where git is asked for it; invalid lines are skipped and counted.
 
 use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::fingerprint::Fingerprint;
 use crate::exec::system;
@@ -18,12 +17,6 @@ const VERSION: u32 = 1;
 
 /// The maximum length of a line, bytes.
 const MAX_LINE: usize = 1 << 20;
-/// The maximum length of a name or an argument, bytes.
-const MAX_TEXT: usize = 4096;
-/// The maximum number of names, arguments, metrics or flags.
-const MAX_ITEMS: usize = 1000;
-/// The maximum number of lines that are read from a note.
-const MAX_LINES: usize = 100_000;
 
 /// What is measured: the benchmark and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -195,30 +188,12 @@ impl NoteLine {
         if !(0.0..1e11).contains(&self.time) {
             return Err("its time is out of range".to_owned());
         }
-        if let Content::Result(result) = &self.content {
-            if result.commit != commit {
-                return Err("it belongs to another commit".to_owned());
+        match &self.content {
+            Content::Result(result) if result.commit != commit => {
+                Err("it belongs to another commit".to_owned())
             }
-            if result.error.is_none() && result.metrics.is_empty() {
-                return Err("it has neither values nor an error".to_owned());
-            }
+            _ => Ok(()),
         }
-        check_lengths(&serde_json::to_value(self).map_err(|error| error.to_string())?)
-    }
-}
-
-/// Rejects texts and lists that are too long. A list of numbers may have any length.
-fn check_lengths(value: &Value) -> Result<(), String> {
-    match value {
-        Value::String(text) if text.len() > MAX_TEXT => {
-            Err(format!("a text in it is longer than {MAX_TEXT} bytes"))
-        }
-        Value::Array(items) if items.len() > MAX_ITEMS && !items[0].is_number() => {
-            Err(format!("a list in it has more than {MAX_ITEMS} items"))
-        }
-        Value::Array(items) => items.iter().try_for_each(check_lengths),
-        Value::Object(fields) => fields.values().try_for_each(check_lengths),
-        _ => Ok(()),
     }
 }
 
@@ -275,20 +250,14 @@ impl CommitNote {
         let mut note = CommitNote::default();
         let mut removed = HashSet::new();
         let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        for (number, line) in lines.filter(|line| !line.is_empty()).enumerate() {
-            let line = match NoteLine::parse(line, commit) {
+        for line in lines.filter(|line| !line.is_empty()) {
+            let NoteLine { id, time, content, .. } = match NoteLine::parse(line, commit) {
+                Ok(line) => line,
                 Err(why) => {
                     note.skipped.add(commit, why);
                     continue;
                 }
-                Ok(_) if number >= MAX_LINES => {
-                    let why = format!("the note has more than {MAX_LINES} lines");
-                    note.skipped.add(commit, why);
-                    break;
-                }
-                Ok(line) => line,
             };
-            let NoteLine { id, time, content, .. } = line;
             match content {
                 Content::Result(result) => {
                     note.results.push(NotedResult { id, time, result: *result });

@@ -1,5 +1,5 @@
 //! Compares benchmarks with themselves: how long a run takes, which of them are quiet, and
-//! which metric and threshold the noise allows.
+//! which threshold the noise allows.
 
 use std::time::Duration;
 
@@ -23,10 +23,6 @@ const LEAST_KNOWN: usize = 3;
 /// The largest threshold to suggest, a fraction.
 const LARGEST_THRESHOLD: f64 = RANGE[1];
 
-/// The metrics to try if none is named, in order of preference: the mean comes before
-/// those that ignore slow iterations.
-const METRICS: [&str; 3] = ["wall_time", "median_time", "min_time"];
-
 /// The fraction of the time limit that the minimum sampling may take, so that there is
 /// time for verdicts that need more.
 const LEAST_SHARE: f64 = 0.5;
@@ -36,10 +32,12 @@ const LEAST_SHARE: f64 = 0.5;
 pub struct Trial {
     /// The targets, or the command, that were tried.
     pub tried: Vec<Tried>,
-    /// The metrics that could decide for all chosen targets, the best one first.
-    pub metrics: Vec<TriedMetric>,
-    /// Whether the first of them has to be named, since it is not the default.
-    pub is_unusual: bool,
+    /// How far from the threshold the changes of nine in ten benchmarks have to be for a
+    /// verdict within the limit, a fraction. `None` if unknown.
+    pub reach: Option<f64>,
+    /// The suitable threshold, a fraction: the smallest one if there is no reach, the
+    /// largest one if none is suitable.
+    pub threshold: f64,
     /// How long the minimum sampling for a verdict takes, seconds.
     pub least: f64,
     /// How long sampling may take, seconds.
@@ -69,8 +67,8 @@ pub struct Tried {
     pub benchmarks: usize,
     /// Whether it is chosen, and if not, why.
     pub standing: Standing,
-    /// The metrics that could decide, by preference, each with the pairs of each benchmark.
-    measured: Vec<(Metric, Vec<Vec<[f64; 2]>>)>,
+    /// The metric that decides, with the pairs of each benchmark.
+    measured: Option<(Metric, Vec<Vec<[f64; 2]>>)>,
 }
 
 /// Whether a target is chosen.
@@ -90,35 +88,10 @@ pub enum Standing {
     Failed(String),
 }
 
-/// How well a metric decides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TriedMetric {
-    /// Its name.
-    pub name: String,
-    /// How far from the threshold the changes of nine in ten benchmarks have to be for a
-    /// verdict within the limit, a fraction. `None` if unknown.
-    pub reach: Option<f64>,
-    /// The suitable threshold, a fraction: the smallest one if there is no reach, the
-    /// largest one if none is suitable.
-    pub threshold: f64,
-}
-
-impl TriedMetric {
-    /// Whether most changes can be distinguished from the threshold in time.
-    fn decides(&self, threshold: f64) -> bool {
-        self.reach.is_some_and(|reach| MARGIN * reach <= threshold)
-    }
-}
-
 impl Trial {
     /// The chosen targets; at least one.
     pub fn chosen(&self) -> impl Iterator<Item = &Tried> {
         self.tried.iter().filter(|tried| tried.standing == Standing::Chosen)
-    }
-
-    /// The metric that decides.
-    pub fn metric(&self) -> &TriedMetric {
-        &self.metrics[0]
     }
 
     /// The number of chosen benchmarks.
@@ -147,7 +120,7 @@ pub fn try_out(
     let is_alone = programs.len() == 1;
     let tried = programs.into_iter().map(|program| Tried::new(program, is_alone));
     let tried: Vec<Tried> = tried.collect::<Result<_, Error>>()?;
-    if tried.iter().any(|one| !one.measured.is_empty()) {
+    if tried.iter().any(|one| one.measured.is_some()) {
         let limit = limits.time.as_secs_f64();
         let is_fixed = flags.time_limit.is_some();
         return Ok(Rules { policy: &policy, limit, is_fixed, given }.choose(tried));
@@ -189,30 +162,22 @@ impl Tried {
             run: pairs.run_seconds,
             benchmarks: pairs.benchmarks,
             standing,
-            measured: tried_metrics(&pairs, benchmark.gates_are_default),
+            measured: measured(&pairs),
         })
     }
 }
 
-/// The metric that gates, and those that could replace it if it is only the default.
-fn tried_metrics(
-    TriedPairs { plan, rows, .. }: &TriedPairs,
-    is_default: bool,
-) -> Vec<(Metric, Vec<Vec<[f64; 2]>>)> {
-    let mut gates = plan.benchmarks.iter().flat_map(|one| &one.gates);
-    let usual = gates.next().map(|gate| gate.metric.as_str());
-    let others = METRICS.into_iter().filter(|name| is_default && Some(*name) != usual);
-    let mut metrics = Vec::new();
-    for name in usual.into_iter().chain(others) {
-        let of = |(number, benchmark): (usize, &PlannedBenchmark)| {
-            let (id, metric) = benchmark.metrics.iter().find(|(_, metric)| metric.name == name)?;
-            Some((metric.clone(), pairs(rows, BenchmarkId(number), *id).collect()))
-        };
-        let all: Option<Vec<_>> = plan.benchmarks.iter().enumerate().map(of).collect();
-        let (of_each, pairs): (Vec<Metric>, Vec<_>) = all.into_iter().flatten().unzip();
-        metrics.extend(of_each.into_iter().next().map(|metric| (metric, pairs)));
-    }
-    metrics
+/// The metric that gates, with the pairs of each benchmark.
+fn measured(TriedPairs { plan, rows, .. }: &TriedPairs) -> Option<(Metric, Vec<Vec<[f64; 2]>>)> {
+    let gate = plan.benchmarks.iter().flat_map(|one| &one.gates).next()?;
+    let of = |(number, benchmark): (usize, &PlannedBenchmark)| {
+        let mut metrics = benchmark.metrics.iter();
+        let (id, metric) = metrics.find(|(_, metric)| metric.name == gate.metric)?;
+        Some((metric.clone(), pairs(rows, BenchmarkId(number), *id).collect()))
+    };
+    let all: Option<Vec<_>> = plan.benchmarks.iter().enumerate().map(of).collect();
+    let (of_each, pairs): (Vec<Metric>, Vec<_>) = all?.into_iter().unzip();
+    Some((of_each.into_iter().next()?, pairs))
 }
 
 struct Rules<'a> {
@@ -256,25 +221,26 @@ impl Rules<'_> {
         let minutes_needed = (needed > self.limit).then(|| (needed / 60.0).ceil() as u64);
         let raised = minutes_needed.filter(|_| !self.is_fixed);
         let new_limit = raised.map_or(self.limit, |minutes| 60.0 * minutes as f64);
-        let metrics = Rules { limit: new_limit, ..*self }.compare_metrics(&together);
-        let usual = together.first().and_then(|one| one.measured.first());
-        let is_unusual =
-            usual.map(|(metric, _)| &metric.name) != metrics.first().map(|metric| &metric.name);
-        let limit = self.limit;
-        Trial { is_unusual, least, tried, metrics, limit, minutes_needed, new_limit }
+        let reach = Rules { limit: new_limit, ..*self }.reach(&together);
+        let (limit, threshold) = (self.limit, fitting(reach));
+        Trial { tried, reach, threshold, least, limit, minutes_needed, new_limit }
     }
 
     /// The standing of a single target.
     fn standing(&self, one: &Tried) -> Standing {
-        let metrics = self.compare_metrics(&[one]);
-        let Some(best) = metrics.first() else { return one.standing.clone() };
-        let least = self.least(&[one]);
+        if one.measured.is_none() {
+            return one.standing.clone();
+        }
+        let (least, reach) = (self.least(&[one]), self.reach(&[one]));
+        // Most changes can be distinguished from the threshold in time.
+        let most = self.given.unwrap_or(LARGEST_THRESHOLD);
+        let decides = reach.is_some_and(|reach| MARGIN * reach <= most);
         if least > LEAST_SHARE * self.limit {
             Standing::Slow(least)
-        } else if best.decides(self.given.unwrap_or(LARGEST_THRESHOLD)) || !is_known(one) {
+        } else if decides || !is_known(one) {
             Standing::Chosen
         } else {
-            Standing::Noisy(best.reach)
+            Standing::Noisy(reach)
         }
     }
 
@@ -287,56 +253,28 @@ impl Rules<'_> {
     fn least(&self, tried: &[&Tried]) -> f64 {
         let levels = self.levels(tried);
         let least = |one: &&Tried| {
-            let metrics = one.measured.iter().map(|(metric, _)| {
-                estimator(metric, self.policy.estimator).least_pairs(levels).unwrap_or(1)
-            });
-            2.0 * one.run * metrics.max().unwrap_or(1) as f64
+            let metric = one.measured.as_ref().map(|(metric, _)| metric);
+            let estimator = metric.map(|metric| estimator(metric, self.policy.estimator));
+            let least = estimator.and_then(|estimator| estimator.least_pairs(levels));
+            2.0 * one.run * least.unwrap_or(1) as f64
         };
         tried.iter().map(least).sum()
     }
 
-    /// How well each metric that all of these targets measure decides if they share the
-    /// time limit, the best one first: the one with the smallest threshold that decides in
-    /// time; among equal ones, the preferred one. If none decides, the one that comes
-    /// closest.
-    fn compare_metrics(&self, tried: &[&Tried]) -> Vec<TriedMetric> {
+    /// How far from the threshold the changes of nine in ten benchmarks have to be if all of these
+    /// targets share the time limit.
+    fn reach(&self, tried: &[&Tried]) -> Option<f64> {
         let run: f64 = tried.iter().map(|one| one.run).sum();
         let pairs = (self.limit / (2.0 * run)) as u64;
         let levels = self.levels(tried);
-        let is_known = tried.iter().all(|one| is_known(one));
-        let reach = |metric: &Metric, known: &[[f64; 2]]| {
+        let mut reaches = Vec::new();
+        for (metric, all) in tried.iter().filter_map(|one| one.measured.as_ref()) {
             let estimator = estimator(metric, self.policy.estimator);
-            reach(Running::new(estimator, metric.better, levels), known, pairs, pairs as f64)
-        };
-        let of = |name: &str| -> Option<Vec<Option<f64>>> {
-            let mut reaches = Vec::new();
-            for one in tried {
-                let (metric, all) = one.measured.iter().find(|(metric, _)| metric.name == name)?;
-                let known = all.iter().filter(|own| own.len() >= LEAST_KNOWN);
-                reaches.extend(known.map(|own| reach(metric, own)));
-            }
-            Some(reaches)
-        };
-        let names = tried.first().into_iter().flat_map(|one| &one.measured);
-        let mut metrics: Vec<TriedMetric> = names
-            .filter_map(|(Metric { name, .. }, _)| {
-                let reach = of_nine_in_ten(of(name)?).filter(|_| is_known);
-                Some(TriedMetric { name: name.clone(), reach, threshold: fitting(reach) })
-            })
-            .collect();
-        let key = |metric: &TriedMetric| {
-            let threshold = self.given.unwrap_or(metric.threshold);
-            match metric.decides(threshold) {
-                true => (0, threshold),
-                false => (1, metric.reach.unwrap_or(f64::INFINITY)),
-            }
-        };
-        // A stable sort, which otherwise keeps the order of preference.
-        metrics.sort_by(|one, other| {
-            let (one, other) = (key(one), key(other));
-            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-        });
-        metrics
+            let known = all.iter().filter(|own| own.len() >= LEAST_KNOWN);
+            let running = || Running::new(estimator, metric.better, levels);
+            reaches.extend(known.map(|own| reach(running(), own, pairs, pairs as f64)));
+        }
+        of_nine_in_ten(reaches).filter(|_| tried.iter().all(|one| is_known(one)))
     }
 }
 
@@ -414,17 +352,13 @@ mod tests {
         Rules { policy: &policy(), limit, is_fixed: false, given }.choose(tried.into())
     }
 
-    /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise in each
-    /// metric.
-    fn samples(name: &str, run: f64, noise: &[(&str, f64)]) -> Tried {
-        let measured = noise.iter().map(|(metric, noise)| {
-            let pair = |number: usize| {
-                let sign = [1.0, -1.0, 0.5, -0.7, 0.2][number % 5];
-                [(noise * sign).exp(), 1.0]
-            };
-            let pairs: Vec<[f64; 2]> = (0..10).map(pair).collect();
-            (Metric::cost(metric, Unit::Seconds), vec![pairs.clone(), pairs])
-        });
+    /// Ten pairs of two benchmarks, in runs of `run` seconds, with this noise.
+    fn samples(name: &str, run: f64, noise: f64) -> Tried {
+        let pair = |number: usize| {
+            let sign = [1.0, -1.0, 0.5, -0.7, 0.2][number % 5];
+            [(noise * sign).exp(), 1.0]
+        };
+        let pairs: Vec<[f64; 2]> = (0..10).map(pair).collect();
         Tried {
             name: name.to_owned(),
             package: "package".to_owned(),
@@ -434,7 +368,7 @@ mod tests {
             run,
             benchmarks: 2,
             standing: Standing::Chosen,
-            measured: measured.collect(),
+            measured: Some((Metric::cost("wall_time", Unit::Seconds), vec![pairs.clone(), pairs])),
         }
     }
 
@@ -443,33 +377,21 @@ mod tests {
     }
 
     #[test]
-    fn the_metric_is_the_one_with_the_smallest_threshold_that_decides() {
-        let quiet = samples("quiet", 0.1, &[("wall_time", 0.001), ("min_time", 0.001)]);
-        let trial = choose([quiet], 300.0, None);
-        assert_eq!((&*trial.metric().name, trial.is_unusual), ("wall_time", false));
-        assert_eq!(trial.metric().threshold, THRESHOLD);
-        let noise = [("wall_time", 1.5), ("median_time", 1.0), ("min_time", 0.01)];
-        let noisy = || samples("noisy", 0.1, &noise);
-        let trial = choose([noisy()], 300.0, None);
-        assert_eq!((&*trial.metric().name, trial.is_unusual), ("min_time", true));
-        assert!(trial.metrics[1].threshold > trial.metric().threshold, "{trial:?}");
-        // With a threshold set by the user, it is the first one that decides at that threshold.
-        let trial = choose(
-            [samples("", 0.1, &[("wall_time", 0.3), ("min_time", 0.001)])],
-            300.0,
-            Some(0.3),
-        );
-        assert_eq!(trial.metric().name, "wall_time");
-        // A target that does not measure a metric is never gated on it.
-        let other = samples("other", 0.1, &[("wall_time", 0.001)]);
-        let trial = choose([noisy(), other], 300.0, None);
-        assert_eq!(trial.metrics.len(), 1);
-        assert_eq!(trial.metric().name, "wall_time");
+    fn the_threshold_is_the_smallest_that_decides_for_all_that_are_chosen() {
+        let quiet = || samples("quiet", 0.1, 0.001);
+        assert_eq!(choose([quiet()], 300.0, None).threshold, THRESHOLD);
+        let noisy = || samples("noisy", 0.1, 0.3);
+        let trial = choose([quiet(), noisy()], 300.0, None);
+        assert!(trial.threshold > THRESHOLD, "{trial:?}");
+        // What a threshold set by the user decides is not noisy.
+        let loud = samples("loud", 0.1, 60.0);
+        let trial = choose([loud, quiet(), quiet()], 300.0, Some(1e9));
+        assert_eq!(standings(&trial), [&Standing::Chosen; 3]);
     }
 
     #[test]
     fn what_can_be_decided_is_what_the_raised_time_limit_can_decide() {
-        let slow = || samples("slow", 60.0, &[("wall_time", 0.02)]);
+        let slow = || samples("slow", 60.0, 0.02);
         let [fixed, raised] = [true, false].map(|is_fixed| {
             let policy = policy();
             Rules { policy: &policy, limit: 300.0, is_fixed, given: None }.choose(vec![slow()])
@@ -478,19 +400,19 @@ mod tests {
         let minutes = raised.minutes_needed.unwrap();
         assert_eq!((raised.limit, raised.new_limit), (300.0, 60.0 * minutes as f64));
         assert_eq!(fixed.minutes_needed, raised.minutes_needed);
-        let reach = |trial: &Trial| trial.metric().reach.unwrap_or(f64::INFINITY);
+        let reach = |trial: &Trial| trial.reach.unwrap_or(f64::INFINITY);
         assert!(reach(&raised) < reach(&fixed), "{raised:?}");
         // Where there is room, nothing is raised.
-        let quick = choose([samples("quick", 0.1, &[("wall_time", 0.02)])], 300.0, None);
+        let quick = choose([samples("quick", 0.1, 0.02)], 300.0, None);
         assert_eq!((quick.minutes_needed, quick.new_limit), (None, 300.0));
     }
 
     #[test]
     fn what_is_noisy_slow_empty_or_broken_is_left_if_there_is_another_one() {
-        let good = || samples("good", 0.1, &[("wall_time", 0.001)]);
-        let noisy = || samples("noisy", 0.1, &[("wall_time", 60.0)]);
-        let slow = || samples("slow", 60.0, &[("wall_time", 0.001)]);
-        let without = |standing| Tried { standing, measured: Vec::new(), ..good() };
+        let good = || samples("good", 0.1, 0.001);
+        let noisy = || samples("noisy", 0.1, 60.0);
+        let slow = || samples("slow", 60.0, 0.001);
+        let without = |standing| Tried { standing, measured: None, ..good() };
         let empty = without(Standing::Empty);
         let broken = without(Standing::Failed("it died".to_owned()));
         let trial = choose([noisy(), slow(), empty, broken, good()], 300.0, None);
@@ -500,13 +422,13 @@ mod tests {
         assert_eq!(said[2..4], [&Standing::Empty, &Standing::Failed("it died".to_owned())]);
         assert_eq!(said[4], &Standing::Chosen);
         // If two do not fit together, the one with fewer benchmarks per time is left out.
-        let half = || samples("half", 6.0, &[("wall_time", 0.001)]);
+        let half = || samples("half", 6.0, 0.001);
         let three = |one: Tried| Tried { benchmarks: 3, ..one };
         let more = three(half());
         let trial = choose([half(), more], 300.0, None);
         assert!(matches!(standings(&trial)[..], [Standing::Slow(_), Standing::Chosen]));
         // If the noisy one has most of the benchmarks, it stays.
-        let most = three(samples("most", 0.1, &[("wall_time", 60.0)]));
+        let most = three(samples("most", 0.1, 60.0));
         let trial = choose([good(), most], 300.0, None);
         assert_eq!(standings(&trial), [&Standing::Chosen, &Standing::Chosen]);
         // The least bad one is better than none.

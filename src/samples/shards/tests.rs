@@ -222,3 +222,11 @@ fn where_no_machine_had_anything_to_measure_that_is_the_answer() {
         assert_eq!((outcome.verdict, outcome.rows), (Some(verdict), Some(0)));
     }
 }
+
+#[test]
+fn a_few_of_the_benchmarks_that_are_lost_are_named() {
+    assert_eq!(with_them(&[]), "");
+    assert_eq!(with_them(&["a", "b"]), "; not measured: `a`, `b`");
+    let seven = ["a", "b", "c", "d", "e", "f", "g"];
+    assert!(with_them(&seven).ends_with("`e` and 2 more"), "{}", with_them(&seven));
+}

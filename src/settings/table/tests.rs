@@ -125,6 +125,16 @@ fn a_target_in_a_higher_layer_clears_the_lower_ones() {
 }
 
 #[test]
+fn a_threshold_of_one_benchmark_leaves_those_of_others_in_lower_layers() {
+    let of = |name: &str, threshold: &str| (name.to_owned(), json!({ "threshold": threshold }));
+    let layer = |all: &[(String, Value)]| {
+        table(json!({ "benchmark": all.iter().cloned().collect::<serde_json::Map<_, _>>() }))
+    };
+    let both = layer(&[of("a", "3%")]).over(layer(&[of("a", "1%"), of("b", "2%")]));
+    assert_eq!(both, layer(&[of("a", "3%"), of("b", "2%")]));
+}
+
+#[test]
 fn what_a_value_means_is_asked_when_it_counts() {
     let low = table(json!({"threshold": "2", "aslr": "no", "repetitions": 0}));
     assert!(low.read_all().is_err());

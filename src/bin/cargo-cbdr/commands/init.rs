@@ -8,7 +8,7 @@ use std::time::Duration;
 use cargo_cbdr::Error;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::init::{
-    Candidate, Proposal, Standing, Trial, Tried, TriedMetric, propose, try_out, write,
+    Candidate, Proposal, Standing, Trial, Tried, propose, try_out, write,
 };
 use cargo_cbdr::model::{Dialect, THRESHOLD, Unit};
 use cargo_cbdr::settings::Written;
@@ -117,8 +117,7 @@ fn shown(path: &Path, root: &Path) -> String {
 }
 
 /// Tries out what can be chosen, reports what is chosen and why, and puts it into the
-/// table with the metric, the threshold and the time limit that it needs, unless the user
-/// has set them.
+/// table with the threshold and the time limit that it needs, unless the user has set them.
 fn choose_values(
     proposal: &mut Proposal,
     request: &Request,
@@ -138,11 +137,8 @@ fn choose_values(
         ui.end();
         proposal.settle(&trial);
         show_trial(ui, &trial, &proposal.table);
-        threshold = trial.metric().threshold;
+        threshold = trial.threshold;
         let table = &mut proposal.table;
-        if trial.is_unusual && table.metrics.is_none() && table.thresholds.is_none() {
-            table.metrics = Some(vec![trial.metric().name.clone()]);
-        }
         if let (None, Some(minutes)) = (&table.time_limit, trial.minutes_needed) {
             table.time_limit = Some(Written::new(format!("{minutes}m")));
         }
@@ -231,9 +227,7 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     } else {
         ui.status("Expecting", &format!("the first verdict after {least}"));
     }
-    show_metrics(ui, &trial.metrics);
-    let metric = trial.metric();
-    let Some(reach) = metric.reach else {
+    let Some(reach) = trial.reach else {
         ui.warn("too few runs to suggest a threshold; use `cargo cbdr compare --aa`");
         return;
     };
@@ -242,10 +236,10 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
     let known = format!(
         "at this noise, {new_limit} is enough{nine} to detect a change {size} above or below it"
     );
-    let threshold = text::fraction(metric.threshold);
+    let threshold = text::fraction(trial.threshold);
     if table.threshold.is_some() || table.thresholds.is_some() {
         ui.status("Threshold", &format!("yours; {known}"));
-    } else if reach <= metric.threshold {
+    } else if reach <= trial.threshold {
         ui.status("Threshold", &format!("{threshold}; {known}"));
     } else {
         ui.warn(&format!(
@@ -253,16 +247,6 @@ fn show_trial(ui: &mut Ui, trial: &Trial, table: &Table) {
              quieter machine (`cargo cbdr doctor`) or another benchmark"
         ));
     }
-}
-
-/// Reports which metric decides, if there is a choice.
-fn show_metrics(ui: &mut Ui, metrics: &[TriedMetric]) {
-    let [TriedMetric { reach: Some(_), .. }, _, ..] = metrics else { return };
-    let detects = metrics.iter().map(|metric| {
-        let reach = metric.reach.map_or("nothing".to_owned(), text::size);
-        format!("`{}` detects {reach}", metric.name)
-    });
-    ui.status("Metric", &detects.collect::<Vec<_>>().join(", "));
 }
 
 #[cfg(test)]

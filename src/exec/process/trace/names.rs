@@ -30,15 +30,13 @@ pub(super) enum NameKind {
     Read,
     /// It is opened, with the flags in this argument.
     Opened(usize),
-    /// It is opened as described at the address in this argument.
-    OpenedHow(usize),
     /// It is emptied, or made.
     Created,
     /// It gets another name.
     Moved,
 }
 
-use NameKind::{Created, Moved, Named, Opened, OpenedHow, Read};
+use NameKind::{Created, Moved, Named, Opened, Read};
 
 const fn name(
     kind: NameKind,
@@ -50,10 +48,9 @@ const fn name(
 }
 
 /// The names in system calls.
-const NAMES: [CalledName; 26] = [
+const NAMES: [CalledName; 25] = [
     name(Opened(1), None, 0, &[libc::SYS_open]),
     name(Opened(2), Some(0), 1, &[libc::SYS_openat]),
-    name(OpenedHow(2), Some(0), 1, &[libc::SYS_openat2]),
     name(Created, None, 0, &[libc::SYS_creat]),
     name(Read, None, 0, &[libc::SYS_readlink]),
     name(Read, Some(0), 1, &[libc::SYS_readlinkat]),
@@ -83,8 +80,10 @@ const OTHER_NAMES: &str = "it gives files other names (`mount`, `chroot` or the 
 const SHARED: &str = "it shares memory or messages with other processes";
 
 /// The system calls after which not all that a program does can be seen.
-pub(super) const UNSEEN: [(i64, &str); 19] = [
+pub(super) const UNSEEN: [(i64, &str); 20] = [
     (libc::SYS_io_uring_setup, "it uses io_uring"),
+    // Its names may count from another root.
+    (libc::SYS_openat2, "it opens files with `openat2`"),
     (libc::SYS_open_by_handle_at, "it opens files by handles"),
     (libc::SYS_chroot, OTHER_NAMES),
     (libc::SYS_pivot_root, OTHER_NAMES),
@@ -104,9 +103,6 @@ pub(super) const UNSEEN: [(i64, &str); 19] = [
     (libc::SYS_mq_open, SHARED),
     (libc::SYS_bpf, SHARED),
 ];
-
-/// The flag of `openat2` with which absolute names count from the folder.
-const RESOLVE_IN_ROOT: u64 = 0x10;
 
 /// The longest name of a file, bytes.
 const LONGEST_NAME: usize = 4096;
@@ -164,19 +160,6 @@ fn process_of(thread: libc::pid_t) -> libc::pid_t {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(thread)
-}
-
-/// The flags in a `struct open_how` (openat2(2)).
-pub(super) fn open_how(thread: libc::pid_t, address: u64) -> Result<u64, &'static str> {
-    let Ok(how) = bytes(thread, address, 24) else { return Ok(0) };
-    let number = |at: usize| {
-        let bytes = how.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u64::from_ne_bytes)
-    };
-    match number(16) & RESOLVE_IN_ROOT {
-        0 => Ok(number(0)),
-        _ => Err(OTHER_NAMES),
-    }
 }
 
 /// Bytes at an address.

@@ -8,9 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use super::names::{
-    CalledName, NameKind, UNSEEN, bytes, open_how, resolve_for, stopping_calls, text,
-};
+use super::names::{CalledName, NameKind, UNSEEN, bytes, resolve_for, stopping_calls, text};
 use super::{Access, Breakpoints, Watched};
 
 /// The instruction that stops a program.
@@ -214,13 +212,12 @@ impl Tracer {
             return Ok(());
         }
         let flags = match name.kind {
-            NameKind::OpenedHow(at) => open_how(thread, all[at])?,
             NameKind::Opened(at) => all[at],
             NameKind::Created => libc::O_TRUNC as u64,
             NameKind::Named | NameKind::Read | NameKind::Moved => 0,
         };
         let has = |flag: i32| flags & flag as u64 != 0;
-        let is_opened = matches!(name.kind, NameKind::Opened(_) | NameKind::OpenedHow(_));
+        let is_opened = matches!(name.kind, NameKind::Opened(_));
         let folder = name.folder.map(|at| all[at] as i32);
         let found = resolve_for(thread, folder, &text, name.kind != NameKind::Read)?;
         let access = match found.kind {
