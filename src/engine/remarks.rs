@@ -108,4 +108,18 @@ mod tests {
         let all = [Verdict::Inconclusive, Verdict::Regression, Verdict::NoRegression];
         assert_eq!(all.map(said), [3, 1, 1]);
     }
+
+    #[test]
+    fn many_ties_are_said_unless_the_steps_of_a_clock_explain_them() {
+        let with = |ties, findings: &[Finding]| {
+            let summary = Summary { pairs: 20, ..Summary::default() };
+            let metric = Metric::named("allocations");
+            let result = MetricResult::new(metric, Some(0.0), summary, Some(Verdict::Inconclusive));
+            remarks_on(&MetricResult { ties, findings: findings.to_vec(), ..result })
+        };
+        assert_eq!(with(20, &[]), [Remark::Ties { ties: 20, pairs: 20 }]);
+        assert_eq!(with(5, &[]), []);
+        let coarse = Finding::Coarse { step: 0.01 };
+        assert_eq!(with(20, &[coarse]), [Remark::Noise(coarse)]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{ONE_PAIR, Ran, Repo};
+use crate::support::{ONE_PAIR, PRINTED, Ran, Repo, metric, printing};
 
 /// Adds a line to the file that `LOG` names: the side, the processors, the
 /// niceness, where the stack lies, the first line of standard input.
@@ -275,4 +275,22 @@ fn a_port_that_is_taken_is_explained() {
     repo.commit("serve");
     let ran = repo.cbdr("compare --aa --command").args(["sh serve.sh"]).run().code(101);
     ran.says("Address already in use").says("hint: an address was still in use");
+}
+
+#[test]
+fn what_a_benchmark_prints_wins_over_a_meter_that_may_not_be_there() {
+    let one = |count: u32| format!("{{\"one\": {{\"instructions\": {count}, \"size\": 7}}}}");
+    let repo = printing(&one(1000), &one(1500));
+    let compare = |args: &str| {
+        let call = format!("compare main {PRINTED} {args} {ONE_PAIR} --format json");
+        repo.cbdr(&call).run().code(0).json()
+    };
+    for args in ["--metric instructions", "--metric size --show instructions"] {
+        let object = compare(args);
+        let instructions = metric(&object, "instructions");
+        assert_eq!(
+            (&instructions["base"], &instructions["head"]),
+            (&1000.0.into(), &1500.0.into())
+        );
+    }
 }

@@ -56,6 +56,19 @@ fn what_can_not_be_told_how_long_to_measure_gets_no_words() {
 }
 
 #[test]
+fn each_harness_gets_a_filter_in_its_own_language() {
+    for dialect in Dialect::ALL {
+        let expected: &[&str] = match dialect {
+            Dialect::Plain | Dialect::Json => &[],
+            Dialect::Criterion => &[r"(?:a.b::t=2)|a\.b::t=2"],
+            Dialect::Divan => &[r"(?:a.b::t=2)|a\.b::t=2", r"(?:a.b)|a\.b"],
+            Dialect::Gungraun | Dialect::Bencher | Dialect::Libtest => &["a.b::t=2"],
+        };
+        assert_eq!(Harness::new(dialect, None).matching("a.b::t=2"), expected, "{dialect:?}");
+    }
+}
+
+#[test]
 fn what_can_not_be_removed_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
