@@ -115,6 +115,8 @@ pub enum Event<'a> {
         /// Which of its benchmarks it is, from 1, and how many there are; `None` for all at
         /// once.
         place: Option<(usize, usize)>,
+        /// Whether its runs are known to take long.
+        is_slow: bool,
     },
     /// A program is linked in another layout, for a pack.
     Linking {

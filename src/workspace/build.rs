@@ -287,7 +287,7 @@ mod tests {
             target: Target { kind: TargetKind::Bench, name: name.to_owned() },
         };
         let (side, command, exit) = (Side::Base, String::new(), Exit::Code(101));
-        let error = WorkspaceError::Build { side, command, exit, lacks_nightly: false }.into();
+        let error = WorkspaceError::Build { side, command, exit, source: None }.into();
         let broken = BrokenTarget { target: target("p", "b"), lacks_library: false, error };
         assert!(broken.explains(&target("p", "b")) && !broken.explains(&target("p", "c")));
         let library = BrokenTarget { lacks_library: true, ..broken };

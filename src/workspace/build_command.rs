@@ -266,13 +266,8 @@ impl CommandBuild<'_, '_> {
         let exit = match self.context.tools.stream(command.clone(), Sink::Stderr) {
             Err(error) if lacks(&self.worktree.root, &command, &error) => {
                 let exit = Exit::Code(127);
-                return Err(WorkspaceError::Build {
-                    side,
-                    command: shown,
-                    exit,
-                    lacks_nightly: false,
-                }
-                .into());
+                let command = shown;
+                return Err(WorkspaceError::Build { side, command, exit, source: None }.into());
             }
             exit => exit?,
         };

@@ -22,7 +22,7 @@ use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
 use crate::workspace::cargo::{BuildMessages, CompilerError};
-use crate::workspace::error::WorkspaceError;
+use crate::workspace::error::{UNSTABLE, WorkspaceError};
 
 /// Whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +62,6 @@ const FILE_ERRORS: [&str; 3] = ["2", "20", "21"];
 
 /// The codes of rustc's errors about files that an earlier run of it wrote.
 const DAMAGE: [&str; 7] = ["E0460", "E0461", "E0462", "E0464", "E0514", "E0519", "E0786"];
-
-/// The code of rustc's error about `#![feature(…)]` in a stable compiler.
-const UNSTABLE: &str = "E0554";
 
 /// The code of "can't find crate", and the continuation if that is a dependency of a
 /// crate that was compiled before.
@@ -130,8 +127,8 @@ pub(super) fn run_again(
     };
     Err(match blame {
         Blame::Code => {
-            let lacks_nightly = lacks_nightly(&errors);
-            WorkspaceError::Build { side, command: shown, exit, lacks_nightly }.into()
+            let source = most_telling(&errors).map(Into::into);
+            WorkspaceError::Build { side, command: shown, exit, source }.into()
         }
         Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, why).into(),
     })
@@ -149,9 +146,13 @@ fn of_tool(tool: Tool, exit: Exit, errors: &[CompilerError], stderr: &str, tree:
     }
 }
 
-/// Whether another compiler is what the code needs.
-fn lacks_nightly(errors: &[CompilerError]) -> bool {
-    errors.iter().any(|error| error.code.as_deref() == Some(UNSTABLE))
+/// The error that the others may only follow from: that another compiler is needed, or what the
+/// code's author demands (`compile_error!`), which has no code, nor has what can't be parsed.
+fn most_telling(errors: &[CompilerError]) -> Option<String> {
+    let mut placed = errors.iter().filter(|error| error.has_place);
+    let has = |code: Option<&str>| placed.clone().find(|error| error.code.as_deref() == code);
+    let error = has(Some(UNSTABLE)).or_else(|| has(None)).or_else(|| placed.next())?;
+    error.rendered.lines().next().map(plain)
 }
 
 /// For reading manifests, which needs nothing but files.
@@ -361,10 +362,16 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_in_a_stable_compiler_calls_for_a_nightly_one() {
-        let of = |code| lacks_nightly(&compiler_errors(&message(code, "`#![feature]`", true)));
-        assert!(of(Some("E0554")));
-        assert!(!of(Some("E0308")) && !of(None));
+    fn what_the_author_demands_or_a_stable_compiler_refuses_is_told_before_what_follows() {
+        let mismatched = message(None, "aborting due to 1 previous error", false)
+            + &message(Some("E0308"), "mismatched types", true);
+        let told = |messages: &str| most_telling(&compiler_errors(messages)).unwrap_or_default();
+        assert_eq!(told(&mismatched), "mismatched types");
+        let demand = mismatched.clone() + &message(None, "needs `--cfg bench`", true);
+        assert_eq!(told(&demand), "needs `--cfg bench`");
+        let unstable = demand + &message(Some("E0554"), "`#![feature]` is unstable", true);
+        assert_eq!(told(&unstable), "`#![feature]` is unstable");
+        assert_eq!(told(""), "");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::model::side::Side;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
     #[error("the {side} does not build: `{command}` {exit}")]
-    Build { side: Side, command: String, exit: Exit, lacks_nightly: bool },
+    Build { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error("could not build the {side}: `{command}` {exit}")]
     Unbuilt { side: Side, command: String, exit: Exit, source: Option<Cause> },
     #[error("the manifests of the {side} can't be read: `{command}` {exit}")]
@@ -18,6 +18,9 @@ pub(crate) enum WorkspaceError {
     #[error("`{folder}` is not in the {side}'s commit")]
     NotCommitted { side: Side, folder: String },
 }
+
+/// The code of rustc's error about `#![feature(…)]` in a stable compiler.
+pub(super) const UNSTABLE: &str = "E0554";
 
 /// What to do about code that stable compilers refuse.
 pub(super) const NIGHTLY: &str = "the source has `#![feature(…)]`: `--toolchain nightly` builds both \
@@ -37,7 +40,7 @@ impl Advise for WorkspaceError {
             Self::Unbuilt { source: Some(why), .. } if lacks_toolchain(&why.to_string()) => {
                 INSTALL_TOOLCHAIN
             }
-            Self::Build { lacks_nightly: true, .. } => NIGHTLY,
+            Self::Build { source: Some(why), .. } if why.to_string().contains(UNSTABLE) => NIGHTLY,
             Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
             }
@@ -107,7 +110,7 @@ mod tests {
             git::Error::Refused { what: "a".to_owned(), hint: None }.into(),
             cargo::Error::NoExecutable(text()).into(),
             FileError::new("read", Path::new("a"))(gone).into(),
-            WorkspaceError::Build { side, command: text(), exit, lacks_nightly: false }.into(),
+            WorkspaceError::Build { side, command: text(), exit, source: None }.into(),
             WorkspaceError::Unbuilt { side, command: text(), exit, source: None }.into(),
             WorkspaceError::Unbuilt { side: Side::Base, command: text(), exit, source: None }
                 .into(),

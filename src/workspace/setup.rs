@@ -181,10 +181,10 @@ impl SideSetup {
         is_missing.then(|| format!("its package `{}` has no `{program}`", package.name))
     }
 
-    /// Whether the package in a folder has a library.
-    pub(super) fn has_library(&self, folder: &Path) -> bool {
-        let packages = self.workspace.iter().flat_map(|workspace| &workspace.packages);
-        packages.into_iter().any(|package| package.folder == folder && package.library.is_some())
+    /// The package in a folder.
+    pub(super) fn package_in(&self, folder: &Path) -> Option<&Package> {
+        let mut packages = self.workspace.iter().flat_map(|workspace| &workspace.packages);
+        packages.find(|package| package.folder == folder)
     }
 
     /// The options with which a target is built here: those for the head, but on the base with

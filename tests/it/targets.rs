@@ -141,7 +141,9 @@ fn a_target_that_builds_on_neither_side_is_left_out() {
     // One program is left, so its names need none before them.
     assert_eq!(names(&ran.says("`worse` is left out")), ["a"]);
     // Who names it wants to know.
-    compare(&repo, "--bench bad").code(101).says("error: the head does not build");
+    let why =
+        "Caused by:\n  error[E0425]: cannot find function `nothing_of_this_name` in this scope";
+    compare(&repo, "--bench bad").code(101).says("error: the head does not build").says(why);
     repo.cbdr("history record").run().code(0).says("`bad` is left out: it does not build");
     // Where the head mends it, the base has none to compare with.
     repo.write("benches/bad.rs", &good);
@@ -359,6 +361,12 @@ fn a_workspace_runs_what_cargo_bench_would() {
     repo.write("Cargo.toml", &members("default-members = [\"none\"]\n"));
     repo.commit("those that have none");
     assert_eq!(chosen("--aa"), "more work");
+    // An error names a command that works everywhere in the workspace.
+    repo.write("two/benches/more.rs", BROKEN);
+    repo.commit("broken");
+    let failed =
+        "error: the head does not build: `cargo bench -p two '--bench=more' --no-run` exited";
+    compare(&repo, "").code(101).says(failed);
 }
 
 #[test]

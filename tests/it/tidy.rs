@@ -67,7 +67,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_838),
-    ("engine", 2_610),
+    ("engine", 2_611),
     ("error", 156),
     ("exec", 6_521),
     ("flows", 6_661),
@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 1_976),
     ("settings", 1_833),
     ("stats", 2_310),
-    ("workspace", 10_830),
+    ("workspace", 10_835),
 ];
 
 fn root() -> PathBuf {

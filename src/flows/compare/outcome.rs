@@ -107,10 +107,13 @@ pub(super) fn with_notices(outcome: Outcome, notices: Vec<Notice>) -> Outcome {
 }
 
 /// Puts those of edited files first, then those that run in a regressed benchmark, and of these
-/// those whose source may have changed. What is called rarely may not have been seen to run.
+/// those whose source may have changed. What is called rarely may not have been seen to run. Those of
+/// the same size are last: in C, an edit moves the numbers of lines (`__LINE__`) in many others.
 fn sort_by_relevance(changed: &mut [ChangedFunction]) {
     let order = |one: &ChangedFunction| {
-        (!one.in_edited_file, one.runs == Some(false), one.is_edited == Some(false))
+        let has_same_size = one.bytes.base == one.bytes.head;
+        let has_other_source = one.is_edited == Some(false);
+        (!one.in_edited_file, one.runs == Some(false), has_other_source, has_same_size)
     };
     changed.sort_by_key(order);
 }
@@ -157,7 +160,10 @@ mod tests {
             is_edited,
             in_edited_file: modules.iter().any(|module| name.contains(module)),
         };
+        let mut of_same_size = function("memmove", Some(true), None);
+        of_same_size.bytes.head = of_same_size.bytes.base;
         let mut changed = [
+            of_same_size,
             function("elsewhere", Some(false), Some(true)),
             function("criterion::iter", Some(true), Some(false)),
             function("hex::encode", Some(true), Some(true)),
@@ -169,7 +175,8 @@ mod tests {
         let names = changed.each_ref().map(|function| function.name.as_str());
         let of_edited_files = ["hex::parse::often", "hex::parse::rarely"];
         assert_eq!(names[..2], of_edited_files);
-        assert_eq!(names[2..], ["hex::encode", "memcpy", "criterion::iter", "elsewhere"]);
+        let others = ["hex::encode", "memcpy", "memmove", "criterion::iter", "elsewhere"];
+        assert_eq!(names[2..], others);
     }
 
     #[test]

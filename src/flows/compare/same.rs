@@ -61,7 +61,7 @@ fn trace_both(
         return Ok(unrun);
     }
     let name = &preparation.benchmarks[number].benchmark.name;
-    reporter.event(Event::Watching { program: name, place: None });
+    reporter.event(Event::Watching { program: name, place: None, is_slow: false });
     let traced = ProgramTracer::of_equal(&mut program, changed, &call.options.request.trace);
     let mut traced = traced?;
     // A run that takes longer could not be measured, either.

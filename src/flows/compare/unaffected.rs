@@ -46,6 +46,9 @@ const SHORT: Duration = Duration::from_millis(10);
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
 
+/// From how many seconds a pair on, tracing a whole program is announced.
+const SLOW_PAIR: f64 = 10.0;
+
 /// By how much what the loader prepares may differ where the whole process is measured, bytes: four
 /// pages, in which two thousand pointers have room. To look up fifty symbols takes as long.
 const MOST_PREPARED: u64 = 16 << 10;
@@ -279,7 +282,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     /// Looks at one run of all benchmarks.
     fn look_at_whole(&mut self, is_alone: bool, reporter: &mut dyn Reporter) -> Result<(), Stop> {
         let found = &self.program.found;
-        reporter.event(Event::Watching { program: &found.program, place: None });
+        let is_slow = found.pair_seconds >= SLOW_PAIR;
+        reporter.event(Event::Watching { program: &found.program, place: None, is_slow });
         // Other benchmarks of the program may be on one side only.
         let has_more = found.most_reported() > 1 && self.program.can_select_benchmarks();
         let only = match found.benchmarks.as_slice() {
@@ -420,7 +424,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         parts.reverse();
         while let Some(part) = parts.pop().filter(|_| Instant::now() < self.deadline) {
             let program = &self.program.found.program;
-            reporter.event(Event::Watching { program, place: Some((done + 1, count)) });
+            let place = Some((done + 1, count));
+            reporter.event(Event::Watching { program, place, is_slow: false });
             let names: Vec<&str> = part.iter().map(|(_, inner)| inner.as_str()).collect();
             let seen = match self.see(&names, length) {
                 Err(Unknown::Stopped(stop)) => return Err(stop),

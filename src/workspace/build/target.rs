@@ -283,7 +283,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 // What is the machine's fault would end all others, too.
                 Err(error) if !is_fault_of_code(&error) => return Err(error.into()),
                 Err(error) => {
-                    let lacks_library = self.setup.has_library(&target.folder)
+                    let package = self.setup.package_in(&target.folder);
+                    let lacks_library = package.is_some_and(|package| package.library.is_some())
                         && !messages.has_library(&target.folder);
                     reasons.push(BrokenTarget { target: target.clone(), lacks_library, error });
                 }
@@ -324,7 +325,13 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let folder = &wanted.folder;
         let call = self.call(std::slice::from_ref(wanted));
         // Folders and linker are of no use outside of this comparison, and would hide what failed.
-        let shown = self.cargo(call.plain_args(), folder);
+        let mut shown = call.plain_args();
+        if let Some(package) = self.setup.package_in(folder)
+            && folder != self.setup.root()
+        {
+            shown.splice(1..1, ["-p".into(), package.name.clone().into()]);
+        }
+        let shown = self.cargo(shown, folder);
         let again = self.cargo(call.build_args("json"), folder);
         let Worktree { side, path, .. } = &self.setup.worktree;
         let tools = &self.context.tools;

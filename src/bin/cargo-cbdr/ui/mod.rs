@@ -340,6 +340,10 @@ fn status(event: &Event<'_>) -> Option<(&'static str, String)> {
             ("Building", format!("with another number of codegen units: {why}"))
         }
         Event::WarmingUp(benchmark) => ("Warming up", format!("`{benchmark}`")),
+        // In a log, nothing else would be seen until it ends.
+        Event::Watching { program, is_slow: true, .. } => {
+            ("Checking", format!("whether `{program}` runs changed code"))
+        }
         Event::AllMeasured { benchmark, why } => {
             ("Measuring", format!("all benchmarks of `{benchmark}`: {why}"))
         }
@@ -373,10 +377,10 @@ fn step(event: &Event<'_>) -> Option<(&'static str, String, Place)> {
         Event::WarmUpRun { side, place, previous_seconds } => {
             ("Warming up", text::warm_up_run(*side, *place, *previous_seconds), None)
         }
-        Event::Watching { program, place: None } => {
+        Event::Watching { program, place: None, .. } => {
             ("Checking", format!("whether `{program}` runs changed code"), None)
         }
-        Event::Watching { program, place } => {
+        Event::Watching { program, place, .. } => {
             ("Checking", format!("which benchmarks of `{program}` run changed code"), *place)
         }
         Event::Linking { program, place } => {
@@ -408,6 +412,13 @@ pub(crate) fn verdict_style(verdict: Verdict) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_that_takes_long_is_said_when_it_begins() {
+        let said = |is_slow| status(&Event::Watching { program: "p", place: None, is_slow });
+        assert_eq!(said(true).unwrap().1, "whether `p` runs changed code");
+        assert!(said(false).is_none());
+    }
 
     #[test]
     fn of_a_very_long_line_the_beginning_is_shown_and_how_much_is_left_out() {

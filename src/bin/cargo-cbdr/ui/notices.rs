@@ -410,8 +410,8 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
 const FUNCTIONS: usize = 5;
 
 /// Why functions of unchanged crates differ.
-const LUCK: &str = "either edited code is inlined into them or an edited macro generates them, or \
-    the compiler split or inlined other code differently";
+const LUCK: &str = "either edited code or data is inlined into them or an edited macro generates \
+    them, or the compiler split or inlined other code differently";
 
 fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     if changed.is_empty() {
