@@ -392,6 +392,11 @@ pub enum BenchmarkNotice {
         /// File and line of each such setting.
         places: Vec<String>,
     },
+    /// Runs measure for whole seconds, and the time limit left something undecided.
+    WholeSeconds {
+        /// The first version of the harness whose runs can be much shorter.
+        shorter_since: String,
+    },
     /// The harness prints too few digits to show small changes.
     Coarse {
         value: f64,

@@ -459,6 +459,35 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
 }
 
 #[test]
+fn what_whole_seconds_leave_undecided_names_the_version_with_shorter_runs() {
+    let repo = Repo::new("library");
+    // As before criterion 0.4; a run takes 30 ms here.
+    let sleep =
+        "std::thread::sleep(std::time::Duration::from_millis(30)); println!(\"{name}  time:";
+    let bench = listing(&["one"], "").replace(", \"discard-baseline\"", "");
+    repo.write("benches/work.rs", &bench.replace("println!(\"{name}  time:", sleep));
+    let write = |time: &str| {
+        repo.write("src/lib.rs", &format!("pub const TIME: &str = {time:?};\n"));
+        repo.commit("change the time");
+    };
+    write("10.000 ns");
+    repo.branch("feature");
+    write("10.001 ns");
+    let compare = |limit: &str| {
+        let args = format!("compare main --layouts off --measure-all --format json {limit}");
+        repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(0)
+    };
+    let notice = "runs of `work` measure for whole seconds: with criterion 0.4 or later they take";
+    // Too few pairs for an all-clear.
+    let ran = compare("--time-limit 500ms");
+    assert_eq!(ran.json()["verdict"], "inconclusive");
+    ran.says(notice);
+    let ran = compare("--time-limit 1m");
+    assert_eq!(ran.json()["verdict"], "no-regression");
+    ran.never_says(notice);
+}
+
+#[test]
 fn lists_show_whether_names_change_from_run_to_run() {
     let repo = Repo::new("library");
     repo.write("src/lib.rs", "pub const TIME: &str = \"10.000 ns\";\n");

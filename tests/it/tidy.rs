@@ -66,12 +66,12 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_828),
+    ("bin", 9_832),
     ("engine", 2_611),
     ("error", 156),
     ("exec", 6_505),
-    ("flows", 6_592),
-    ("model", 1_862),
+    ("flows", 6_602),
+    ("model", 1_865),
     ("samples", 1_976),
     ("settings", 1_833),
     ("stats", 2_310),

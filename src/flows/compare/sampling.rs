@@ -202,6 +202,16 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
         }
     }
     session.report_runs();
+    let is_short_of_time =
+        sampled.stopped_by == StoppedBy::TimeLimit && sampled.verdict() == Verdict::Inconclusive;
+    for program in &session.programs {
+        let is_left_out = !program.found.not_measured.is_empty();
+        let version = program.sides.head.harness.version_with_short_runs();
+        if let Some(version) = version.filter(|_| is_short_of_time || is_left_out) {
+            let notice = BenchmarkNotice::WholeSeconds { shorter_since: version.to_owned() };
+            session.reporter.notice(notice.about(&program.name()));
+        }
+    }
     for program in session.programs.iter().filter(|program| program.execution.left_behind > 0) {
         let notice = BenchmarkNotice::LeftBehind { processes: program.execution.left_behind };
         session.reporter.notice(notice.about(&program.name()));

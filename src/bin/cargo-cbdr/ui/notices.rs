@@ -265,6 +265,10 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
             of.alone(format!(" ({})", text::seconds(*pair_seconds))),
             of.alone(format!(" ({})", places.join(", ")))
         ),
+        BenchmarkNotice::WholeSeconds { shorter_since } => format!(
+            "runs of {of} measure for whole seconds: with {shorter_since} or later they take \
+             milliseconds, and verdicts a fraction of the time"
+        ),
         BenchmarkNotice::Coarse { value, step, dialect } => {
             let part = format!("one is {} of its time", text::size(*step));
             let known = if *value == 0.0 { "it takes less than one" } else { &part };
