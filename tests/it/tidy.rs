@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_841),
     ("engine", 2_611),
     ("error", 156),
-    ("exec", 6_520),
+    ("exec", 6_530),
     ("flows", 6_660),
     ("model", 1_862),
     ("samples", 1_976),
