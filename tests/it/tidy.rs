@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_832),
     ("engine", 2_611),
     ("error", 156),
-    ("exec", 6_505),
+    ("exec", 6_514),
     ("flows", 6_602),
     ("model", 1_865),
     ("samples", 1_976),

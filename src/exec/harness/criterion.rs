@@ -158,10 +158,23 @@ fn number(readings: &mut [Reading]) {
     }
 }
 
-/// A text as a regular expression that matches it alone.
+/// A name on one line: a line end as `␊`, and other control characters likewise.
+fn on_one_line(name: &str) -> String {
+    let picture = |c| char::from_u32(PICTURES + c as u32).filter(|_| c < ' ').unwrap_or(c);
+    name.chars().map(picture).collect()
+}
+
+/// The first of the characters that show control characters.
+const PICTURES: u32 = 0x2400;
+
+/// A text as a regular expression that matches it alone, and what it shows: see [`on_one_line`].
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
+        if let Some(control) = (c as u32).checked_sub(PICTURES).filter(|code| *code < 0x20) {
+            escaped += &format!(r"[\x{control:02X}{c}]");
+            continue;
+        }
         if r"\.+*?()|[]{}^$#&-~".contains(c) {
             escaped.push('\\');
         }
@@ -229,7 +242,7 @@ fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Err
     {
         set(&mut values, P99, p99 / unit)?;
     }
-    Ok(reading(full_id, values))
+    Ok(reading(on_one_line(&full_id), values))
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {

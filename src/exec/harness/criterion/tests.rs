@@ -63,6 +63,14 @@ fn criterion_leaves_files_with_all_digits() {
     assert_times(&read, "wall_time", &[("group/fib/3", "101.6667")]);
     assert_times(&read, "median_time", &[("group/fib/3", "100.0000")]);
     assert_times(&read, "min_time", &[("group/fib/3", "90.0000")]);
+    // A name may have several lines, and is still selected by what is shown of it.
+    let of_two_lines = about.replace("group/fib/3", r"a fn\n\t/1");
+    write("group/fib/3/new/benchmark.json", &of_two_lines);
+    let read = criterion::read(CRITERION, folder.path()).unwrap();
+    assert_times(&read, "wall_time", &[("a fn␊␉/1", "101.6667")]);
+    let only = OsString::from(r"^(?:a fn[\x0A␊][\x09␉]/1)$");
+    assert_eq!(criterion::only(&["a fn␊␉/1"]), [only]);
+    write("group/fib/3/new/benchmark.json", about);
     // A measurement of something else, in its own unit.
     let cycles = "group/fib/3  time:   [1200.1 cycles 1201.5 cycles 1203.9 cycles]\n";
     let read = criterion::read(cycles, folder.path()).unwrap();
