@@ -30,7 +30,7 @@ const KEPT: f64 = 0.1;
 pub(crate) const LEAST_PAIRS: u64 = 2;
 
 /// The time of a run with its warm-up, in lengths.
-pub(crate) const WITH_WARM_UP: f64 = 1.5;
+const WITH_WARM_UP: f64 = 1.5;
 
 /// What may be above the threshold without more pairs. A few pairs of long runs can't show
 /// less: on a busy machine, one such pair varies by 28 % (`docs/suites.md`).
@@ -48,6 +48,11 @@ pub(crate) fn length(limit: Duration, benchmarks: usize) -> Duration {
     let affordable = 1e3 * PART * limit.as_secs_f64() / (WITH_WARM_UP * runs);
     let longest = LENGTHS.into_iter().find(|length| *length as f64 <= affordable);
     Duration::from_millis(longest.unwrap_or(LENGTHS[LENGTHS.len() - 1]))
+}
+
+/// How long a pair of runs of this length measures so many benchmarks, with their warm-ups, seconds.
+pub(crate) fn measuring(length: Duration, benchmarks: usize) -> f64 {
+    2.0 * WITH_WARM_UP * length.as_secs_f64() * benchmarks as f64
 }
 
 /// The time to keep for runs of this length: less where the least number of pairs needs it.
@@ -109,14 +114,11 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
             let gates = gates.filter(|_| is_longer);
             benchmark.gates = gates.filter_map(|gate| asked_longer(&gate, result)).collect();
         }
-        let (benchmarks, run) =
-            (group.benchmarks.len() as f64, WITH_WARM_UP * length.as_secs_f64());
-        group.pair_seconds += 2.0 * run * benchmarks;
+        group.pair_seconds += measuring(length, group.benchmarks.len());
         group.length = Some(RunLength::Time(length));
         group.tried.clear();
     }
-    let any = longer.benchmarks.iter().any(|benchmark| !benchmark.gates.is_empty());
-    any.then_some(longer)
+    longer.benchmarks.iter().any(|one| one.gates()).then_some(longer)
 }
 
 /// The time of an iteration; 0 if it is not known.

@@ -436,18 +436,24 @@ fn main() {
 }
 "#;
 
-#[test]
-fn where_all_benchmarks_together_take_too_long_they_are_listed() {
+/// A repository with this benchmark, whose `two` takes 10 ns on the base, and this time on the head.
+fn with_times(bench: &str, head: &str) -> Repo {
     let repo = Repo::new("library");
-    let endless = "loop { std::thread::park(); }";
-    repo.write("benches/work.rs", &listing(&["one", "two", "three"], endless));
+    repo.write("benches/work.rs", bench);
     let write = |time: &str| {
         repo.write("src/lib.rs", &format!("pub const TIME: &str = {time:?};\n"));
         repo.commit("change the time");
     };
     write("10.000 ns");
     repo.branch("feature");
-    write("13.000 ns");
+    write(head);
+    repo
+}
+
+#[test]
+fn where_all_benchmarks_together_take_too_long_they_are_listed() {
+    let endless = "loop { std::thread::park(); }";
+    let repo = with_times(&listing(&["one", "two", "three"], endless), "13.000 ns");
     let args = "compare main --time-limit 10s --layouts off --measure-all --warmup 2 --format json";
     let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs"));
     let object = compare().run().code(100).json();
@@ -460,19 +466,11 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
 
 #[test]
 fn what_whole_seconds_leave_undecided_names_the_version_with_shorter_runs() {
-    let repo = Repo::new("library");
     // As before criterion 0.4; a run takes 30 ms here.
     let sleep =
         "std::thread::sleep(std::time::Duration::from_millis(30)); println!(\"{name}  time:";
     let bench = listing(&["one"], "").replace(", \"discard-baseline\"", "");
-    repo.write("benches/work.rs", &bench.replace("println!(\"{name}  time:", sleep));
-    let write = |time: &str| {
-        repo.write("src/lib.rs", &format!("pub const TIME: &str = {time:?};\n"));
-        repo.commit("change the time");
-    };
-    write("10.000 ns");
-    repo.branch("feature");
-    write("10.001 ns");
+    let repo = with_times(&bench.replace("println!(\"{name}  time:", sleep), "10.001 ns");
     let compare = |limit: &str| {
         let args = format!("compare main --layouts off --measure-all --format json {limit}");
         repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(0)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Session;
 use super::harnesses::own_times;
 use super::program::ComparedProgram;
-use crate::engine::longer::WITH_WARM_UP;
+use crate::engine::longer::measuring;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};
 use crate::engine::{Event, Group, Plan, Reporter, Schedule, TriedPair};
@@ -228,12 +228,11 @@ impl Lengths<'_, '_> {
 /// little and vary less: the longest that measure for no longer than all else takes. If a single
 /// iteration takes long, these runs have no more of them.
 fn beside_other_work(slow: Length, benchmarks: usize) -> Length {
-    let measuring =
-        |length: Duration| 2.0 * WITH_WARM_UP * length.as_secs_f64() * benchmarks as f64;
-    let longest = BESIDE_OTHER_WORK.into_iter().find(|one| measuring(*one) <= slow.pair_seconds);
+    let fits = |length: &Duration| measuring(*length, benchmarks) <= slow.pair_seconds;
+    let longest = BESIDE_OTHER_WORK.into_iter().find(fits);
     longest.map_or(slow, |length| Length {
         run: RunLength::Time(length),
-        pair_seconds: slow.pair_seconds + measuring(length),
+        pair_seconds: slow.pair_seconds + measuring(length, benchmarks),
     })
 }
 
