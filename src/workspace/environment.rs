@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::Request;
+use super::request::Request;
 
 /// The environment of a process.
 pub(crate) type Environment = [(OsString, OsString)];

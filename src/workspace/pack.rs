@@ -23,10 +23,11 @@ use tar::{Archive, Entries};
 
 use super::cache::{BUCKET, Cache, RepositoryCache};
 use super::context::lock_cache;
+use super::environment;
+use super::prepared::{About, Preparation, Prepared, State};
+use super::preview::{Preview, PreviewedBenchmark};
+use super::request::Request;
 use super::settings::of_table;
-use super::{
-    About, Preparation, Prepared, Preview, PreviewedBenchmark, Request, State, environment,
-};
 use crate::engine::event::{Event, Reporter};
 use crate::error::{Error, Failure};
 use crate::exec::process::Interrupt;

@@ -7,13 +7,13 @@ use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
 use super::inputs::toolchain::ToolchainFingerprint;
+use super::prepared::{About, Preparation, PreparedSide};
+use super::request::Request;
 use super::settings::of_table;
 use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::tools::Tools;
-use super::{
-    About, Preparation, PreparedSide, Request, build, build_command, cargo, checkout, fetch, setup,
-};
+use super::{build, build_command, cargo, checkout, fetch, setup};
 use crate::engine::event::Reporter;
 use crate::error::Error;
 use crate::exec::execution::Context;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Request;
 use super::cargo::TargetCall;
 use super::context::PrepareContext;
 use super::prepare::{SetUp, set_up_sides};
 use super::relink::linker::host;
+use super::request::Request;
 use super::setup::{Setup, SideSetup};
 use crate::engine::event::Reporter;
 use crate::error::Error;

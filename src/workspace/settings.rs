@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Request;
+use super::request::Request;
 use crate::error::Error;
 use crate::exec::meter::is_size;
 use crate::model::outcome::Policy;

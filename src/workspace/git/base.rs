@@ -6,8 +6,8 @@ use super::{Absence, Error, Repo, remote};
 use crate::model::revision::{BaseRule, Origin, Revision, Sides};
 use crate::settings::error::nearest;
 use crate::settings::table::Table;
-use crate::workspace::Request;
 use crate::workspace::environment::{Environment, var};
+use crate::workspace::request::Request;
 
 /// The environment variables in which CI systems name a pull request's target
 /// branch.
