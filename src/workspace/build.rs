@@ -17,7 +17,7 @@ use crate::exec::program::Program;
 use crate::exec::system::digest;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
-use crate::workspace::cache::Artifact;
+use crate::workspace::cache::artifact::Artifact;
 use crate::workspace::cargo;
 use crate::workspace::error::WorkspaceError;
 

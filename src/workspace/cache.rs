@@ -25,7 +25,7 @@
 //! to the published artifact while measuring.
 
 pub(crate) mod artifact;
-mod cleaning;
+pub mod cleaning;
 #[cfg(test)]
 mod tests;
 
@@ -34,9 +34,6 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-pub use artifact::{Artifact, ArtifactKey, Contents, Executable};
-pub use cleaning::{CachedRepository, Cleaned};
 
 use crate::error::{Error, Failure, FileError};
 use crate::exec::process::user_id;

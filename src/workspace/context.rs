@@ -1,6 +1,5 @@
 //! What the steps of a preparation share, and what it reads of the user's own tree.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -9,14 +8,14 @@ use tempfile::TempDir;
 use super::cache::{Cache, Lock, RepositoryCache};
 use super::cargo::{self, Workspace};
 use super::files::temporary_folder;
+use super::git::Repo;
 use super::git::base::target_branches;
 use super::git::worktree::Store;
-use super::git::{self, Repo};
 use super::identical::Moves;
 use super::prepared::{About, Preparation};
 use super::request::Request;
 use super::tools::Tools;
-use super::{checkout, environment, settings};
+use super::{environment, settings};
 use crate::engine::event::{Event, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::Context;
@@ -77,50 +76,6 @@ impl<'a> PrepareContext<'a> {
         if base.strip_prefix("origin/").unwrap_or(&base) != named {
             self.notice(Notice::ConfiguredBase { base, variable: variable.to_owned(), named });
         }
-    }
-
-    /// The number of files that differ from HEAD, if HEAD is the head and there are any.
-    pub(super) fn uncommitted_files(&mut self) -> Result<Option<usize>, Error> {
-        if self.request.head.is_some() || self.request.dirty {
-            return Ok(None);
-        }
-        checkout::ask_git_for_changes(self)?;
-        Ok(Some(self.repo.dirty_files()?).filter(|files| *files > 0))
-    }
-
-    /// Whether both sides are the same commit; also adds notices about what is special.
-    pub(super) fn is_nothing_to_compare(&mut self, sides: &Sides) -> Result<bool, Error> {
-        self.event(Event::Sides(sides));
-        let uncommitted = self.uncommitted_files()?;
-        if sides.head_is_base && !self.request.dirty {
-            let base = sides.base.rev.clone();
-            if let Some(files) = uncommitted {
-                let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-                let what = format!(
-                    "HEAD is the merge-base with `{base}`, and {files} changed in the working tree"
-                );
-                let hint = "commit the changes, or compare the working tree as it is: `--dirty`";
-                return Err(git::Error::refused(what, hint).into());
-            }
-            let is_named = self.request.head.is_some();
-            self.notice(Notice::NothingToCompare { base, is_named });
-            return Ok(true);
-        }
-        if let Some(files) = uncommitted {
-            self.notice(Notice::DirtyTree { files });
-        }
-        if sides.base_is_guessed && !self.is_merge_of_github(&sides.head.commit) {
-            self.notice(Notice::MergeRef { base: sides.base.rev.clone() });
-        }
-        Ok(false)
-    }
-
-    /// Whether GitHub has made this commit to merge a pull request: then its first parent is
-    /// surely the base.
-    fn is_merge_of_github(&self, commit: &str) -> bool {
-        let var = |name| environment::var(&self.request.env, name).and_then(OsStr::to_str);
-        let is_merge = |name: &str| name.starts_with("refs/pull/") && name.ends_with("/merge");
-        var("GITHUB_SHA") == Some(commit) && var("GITHUB_REF").is_some_and(is_merge)
     }
 
     /// A preparation in which nothing was built.

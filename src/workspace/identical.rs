@@ -24,6 +24,7 @@
 //! other line numbers, as a panic does.
 
 mod code;
+mod loaded;
 mod locations;
 mod moves;
 
@@ -32,11 +33,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use object::elf::{self, ProgramHeader64};
-use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
-use object::{LittleEndian, Object, ObjectSection};
+use object::Object;
 
 pub(crate) use code::SourcePosition;
+use loaded::{Elf, loaded, segments};
 pub(crate) use locations::{MovedLocation, position};
 pub(crate) use moves::Moves;
 
@@ -47,7 +47,7 @@ use crate::exec::process::Command;
 use crate::exec::program::Program;
 use crate::exec::system::replace_bytes;
 use crate::model::side::Pair;
-use crate::workspace::cache::Artifact;
+use crate::workspace::cache::artifact::Artifact;
 
 /// How far two runs are the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,8 +234,6 @@ fn of_files(
     if base == head { Some(Vec::new()) } else { of_programs(&base, &head) }
 }
 
-type Elf<'d> = ElfFile64<'d, LittleEndian>;
-
 /// How two ELF files differ in what they load: the entry point, how memory is to be protected, and
 /// every section in it, except the build-id. `None` if they are not ELF files.
 fn of_programs(base: &[u8], head: &[u8]) -> Option<Vec<MovedLocation>> {
@@ -254,42 +252,11 @@ fn of_programs(base: &[u8], head: &[u8]) -> Option<Vec<MovedLocation>> {
     }
 }
 
-/// The type, the flags, the place and the alignment of every segment: the stack's has neither
-/// content nor a section, and that which is read-only after relocation has those of others.
-fn segments(file: &Elf<'_>) -> Vec<(elf::ProgramType, elf::ProgramFlags, [u64; 3])> {
-    let segment = |header: &ProgramHeader64<LittleEndian>| {
-        let place = [header.p_vaddr, header.p_memsz, header.p_align];
-        let (kind, flags) = (header.p_type(LittleEndian), header.p_flags(LittleEndian));
-        (kind, flags, place.map(|number| number.get(LittleEndian)))
-    };
-    file.elf_program_headers().iter().map(segment).collect()
-}
-
-/// A section that is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Section<'a> {
-    name: &'a str,
-    address: u64,
-    size: u64,
-    flags: elf::SectionFlags,
-    data: &'a [u8],
-}
-
-fn loaded<'a>(file: &'a Elf<'a>) -> Option<Vec<Section<'a>>> {
-    let mut sections = Vec::new();
-    for section in file.sections() {
-        let (name, flags) =
-            (section.name().ok()?, section.elf_section_header().sh_flags(LittleEndian));
-        if flags.contains(elf::SHF_ALLOC) && name != ".note.gnu.build-id" {
-            let (address, size, data) = (section.address(), section.size(), section.data().ok()?);
-            sections.push(Section { name, address, size, flags, data });
-        }
-    }
-    (!sections.is_empty()).then_some(sections)
-}
-
 #[cfg(test)]
 mod tests {
+    use object::read::elf::ProgramHeader;
+    use object::{LittleEndian, ObjectSection, elf};
+
     use super::*;
 
     const PATHS: [&[u8]; 2] = [b"/cache/base/", b"/cache/head/"];

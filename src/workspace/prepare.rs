@@ -1,11 +1,13 @@
 //! The story of a preparation: from two revisions to two sets of executables that can be
 //! measured.
 
+use std::ffi::OsStr;
 use std::time::Instant;
 
 use super::cache::Lock;
 use super::changed_crates::changed_crates;
 use super::context::{PrepareContext, UserTree};
+use super::environment::{Environment, var};
 use super::inputs::toolchain::ToolchainFingerprint;
 use super::prepared::{About, Preparation, PreparedSide};
 use super::request::Request;
@@ -13,8 +15,8 @@ use super::settings::of_table;
 use super::setup::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::tools::Tools;
-use super::{build, build_command, cargo, checkout, fetch, setup};
-use crate::engine::event::Reporter;
+use super::{build, build_command, cargo, checkout, fetch, git, setup};
+use crate::engine::event::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::Context;
 use crate::model::{BenchmarkNotice, Notice, Pair, Sides};
@@ -64,7 +66,7 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
     let table = user.table(flags)?;
     context.check_configured_base(table.as_ref());
     let mut sides = fetch::resolve(context, table.as_ref())?;
-    if context.is_nothing_to_compare(&sides)? {
+    if is_nothing_to_compare(context, &sides)? {
         let table = flags.clone().over(table.unwrap_or_default());
         let settings = of_table(context.request, table, Vec::new())?;
         return Ok(SetUp::NothingToCompare { sides, settings: Box::new(settings) });
@@ -73,6 +75,50 @@ pub(super) fn set_up_sides(context: &mut PrepareContext<'_>) -> Result<SetUp, Er
     let Pair { base, head } = checkout::check_out_sides(context, &mut sides)?;
     let setup = Box::new(setup::set_up(context, &user, Some(base), head)?);
     Ok(SetUp::Compared { sides, setup, lock })
+}
+
+/// The number of files that differ from HEAD, if HEAD is the head and there are any.
+fn uncommitted_files(context: &mut PrepareContext<'_>) -> Result<Option<usize>, Error> {
+    if context.request.head.is_some() || context.request.dirty {
+        return Ok(None);
+    }
+    checkout::ask_git_for_changes(context)?;
+    Ok(Some(context.repo.dirty_files()?).filter(|files| *files > 0))
+}
+
+/// Whether both sides are the same commit; also adds notices about what is special.
+fn is_nothing_to_compare(context: &mut PrepareContext<'_>, sides: &Sides) -> Result<bool, Error> {
+    context.event(Event::Sides(sides));
+    let uncommitted = uncommitted_files(context)?;
+    if sides.head_is_base && !context.request.dirty {
+        let base = sides.base.rev.clone();
+        if let Some(files) = uncommitted {
+            let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+            let what = format!(
+                "HEAD is the merge-base with `{base}`, and {files} changed in the working tree"
+            );
+            let hint = "commit the changes, or compare the working tree as it is: `--dirty`";
+            return Err(git::Error::refused(what, hint).into());
+        }
+        let is_named = context.request.head.is_some();
+        context.notice(Notice::NothingToCompare { base, is_named });
+        return Ok(true);
+    }
+    if let Some(files) = uncommitted {
+        context.notice(Notice::DirtyTree { files });
+    }
+    if sides.base_is_guessed && !is_merge_of_github(&context.request.env, &sides.head.commit) {
+        context.notice(Notice::MergeRef { base: sides.base.rev.clone() });
+    }
+    Ok(false)
+}
+
+/// Whether GitHub has made this commit to merge a pull request: then its first parent is
+/// surely the base.
+fn is_merge_of_github(env: &Environment, commit: &str) -> bool {
+    let named = |name| var(env, name).and_then(OsStr::to_str);
+    let is_merge = |name: &str| name.starts_with("refs/pull/") && name.ends_with("/merge");
+    named("GITHUB_SHA") == Some(commit) && named("GITHUB_REF").is_some_and(is_merge)
 }
 
 /// Prepares the head of a request, without any base: its table decides.
@@ -84,7 +130,7 @@ pub(crate) fn prepare_one(
     let start = Instant::now();
     let mut context = PrepareContext::open(request, context, reporter)?;
     let revision = context.repo.at(request.head.as_deref())?;
-    if let Some(files) = context.uncommitted_files()? {
+    if let Some(files) = uncommitted_files(&mut context)? {
         context.notice(Notice::DirtyTree { files });
     }
     let lock = context.lock(&format!("measuring {}", revision.rev))?;

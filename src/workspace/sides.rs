@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::build::{self, Artifacts, BuiltProgram, Runnable};
 use super::build_command::{self, CommandWorktree};
-use super::cache::Artifact;
+use super::cache::artifact::Artifact;
 use super::context::PrepareContext;
 use super::identical::{self, Moves, SameRun};
 use super::inputs::toolchain::ToolchainFingerprint;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::{digest, digest_file, mode, permissions};
 use crate::model::target::BuildOptions;
-use crate::workspace::cache::{Artifact, ArtifactKey, Contents, Executable, artifact};
+use crate::workspace::cache::artifact::{self, Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::cargo::{self, BuildMessages, Built, Invocation, Linker, TargetCall};
 use crate::workspace::checkout::Worktree;
 use crate::workspace::context::PrepareContext;

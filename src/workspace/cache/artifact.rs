@@ -32,7 +32,7 @@ const COMPARISONS: &str = "compared";
 
 /// All that shapes a build, a line each; two builds of one key are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArtifactKey {
+pub(crate) struct ArtifactKey {
     text: String,
 }
 
@@ -52,7 +52,7 @@ impl ArtifactKey {
 
 /// The published part of a build.
 #[derive(Debug, Default)]
-pub struct Contents {
+pub(crate) struct Contents {
     /// The files that a run may need. Those outside of the target folder are left out.
     pub(crate) files: Vec<PathBuf>,
     /// Folders that a run may need although they may be empty.
@@ -64,7 +64,7 @@ pub struct Contents {
 
 /// One executable of an artifact.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Executable {
+pub(crate) struct Executable {
     /// Which benchmark target it is.
     pub(crate) target: String,
     /// Its path below the target folder.
@@ -161,7 +161,7 @@ struct PublishedFile {
 
 /// A published build.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Artifact {
+pub(crate) struct Artifact {
     /// Its folder.
     #[serde(skip)]
     path: PathBuf,

@@ -193,7 +193,8 @@ pub(super) fn size(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::cache::{ArtifactKey, Cache, Contents, artifact};
+    use crate::workspace::cache::Cache;
+    use crate::workspace::cache::artifact::{self, ArtifactKey, Contents};
 
     /// A repository with artifacts of these ages, days.
     fn repository(folder: &Path, now: SystemTime, ages: &[u64]) -> (RepositoryCache, Vec<String>) {

@@ -19,10 +19,10 @@ use object::{
 };
 
 use super::labelled::{Change, archive, labelled};
+use super::linked::{RUSTCS, content_of_executable, kept_files, links, read, with_base_paths};
 use super::object_file::{
-    Elf, ElfSection, is_among, is_loaded, members, name_of, object_file, shown,
+    Elf, ElfSection, hash, is_among, is_loaded, members, name_of, object_file, shown,
 };
-use super::{RUSTCS, content_of_executable, hash, kept_files, links, read, with_base_paths};
 use crate::exec::program::{AlignedLink, Program, Relink};
 use crate::model::side::{Pair, Side};
 

@@ -17,8 +17,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::comparison::{Objects, Renamed};
-use super::hash;
-use super::object_file::{Locals, Named, Piece, Referent, shown};
+use super::object_file::{Locals, Named, Piece, Referent, hash, shown};
 use crate::model::side::{Pair, Side};
 
 /// The maximum number of rounds of pairing functions that differ.

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -611,4 +612,11 @@ pub(crate) fn shown(name: &str) -> String {
     let name = without_promotion(name).unwrap_or(name);
     let is_mangled = |name: &&str| rustc_demangle::try_demangle(name).is_ok();
     demangled(without_number(name).filter(is_mangled).unwrap_or(name))
+}
+
+/// A hash for this process only.
+pub(super) fn hash(value: &impl Hash) -> u64 {
+    let mut state = DefaultHasher::new();
+    value.hash(&mut state);
+    state.finish()
 }

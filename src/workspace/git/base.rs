@@ -2,7 +2,7 @@
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, Tag};
 
-use super::{Absence, Error, Repo, remote};
+use super::{Absence, Error, Repo, oid, remote};
 use crate::model::revision::{BaseRule, Origin, Revision, Sides};
 use crate::settings::error::nearest;
 use crate::settings::table::Table;
@@ -238,10 +238,6 @@ impl Repo {
             subject: subject.into_owned(),
         })
     }
-}
-
-pub(super) fn oid(hex: &str) -> Result<Oid, Error> {
-    Oid::from_str(hex).map_err(Error::git("read", hex))
 }
 
 /// The revision at which a revision like `main~3` or `v1^2` starts; the whole of any other.

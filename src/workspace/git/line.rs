@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use git2::{Oid, Sort};
 
-use super::base::oid;
-use super::{Error, Repo, abbreviated};
+use super::{Error, Repo, abbreviated, oid};
 
 /// Which parents of a merge are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,6 +20,8 @@ pub(crate) mod worktree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use git2::Oid;
+
 use crate::model::revision::Revision;
 use error::quoted;
 pub use error::{Absence, Error, LibgitError};
@@ -94,6 +96,10 @@ impl Repo {
     pub(crate) fn dirty_files(&self) -> Result<usize, Error> {
         Ok(snapshot::changes(self)?.len())
     }
+}
+
+fn oid(hex: &str) -> Result<Oid, Error> {
+    Oid::from_str(hex).map_err(Error::git("read", hex))
 }
 
 /// The error for a folder that belongs to another user according to libgit2 and has to be

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use super::base::oid;
-use super::{Error, Repo};
+use super::{Error, Repo, oid};
 
 /// The variables by which git makes its child processes use a repository, whatever folder
 /// they run in, and those that are set to other values.

@@ -10,9 +10,9 @@ use git2::{
     Repository, Status, StatusOptions,
 };
 
-use super::base::{head_commit, oid};
+use super::base::head_commit;
 use super::worktree::{Store, commit_alone, copy_or_remove, link_objects, write_if_changed};
-use super::{Error, Repo};
+use super::{Error, Repo, oid};
 use crate::exec::system::{from_git, git_bytes, is_inside, may_execute};
 
 const FILE: u32 = 0o100_644;

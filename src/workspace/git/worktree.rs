@@ -12,11 +12,10 @@ use std::time::SystemTime;
 use git2::build::CheckoutBuilder;
 use git2::{ObjectType, Oid, Repository, Signature, Time, Tree};
 
-use super::base::oid;
 use super::filters::{attributes, converts, is_attributes};
 use super::submodules::{escape, fill_submodules};
 use super::times::{change_times, remove_changed};
-use super::{Error, Revision};
+use super::{Error, Revision, oid};
 use crate::exec::system::{Place, from_git, git_bytes, set_modified};
 use crate::model::side::{Pair, Side};
 use crate::workspace::files::{remove, remove_unknown};

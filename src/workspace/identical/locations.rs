@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use object::{Architecture, Object, ObjectKind, Relocation, RelocationFlags, elf};
 
 use super::code::SourcePosition;
-use super::{Elf, Section};
+use super::loaded::{Elf, Section};
 
 /// A source location that differs between two executables.
 #[derive(Clone, Debug, PartialEq, Eq)]

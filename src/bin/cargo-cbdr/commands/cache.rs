@@ -1,7 +1,8 @@
 //! `cargo cbdr cache`: lists and removes what is kept.
 
 use cargo_cbdr::Error;
-use cargo_cbdr::workspace::cache::{Cache, CachedRepository, Cleaned};
+use cargo_cbdr::workspace::cache::Cache;
+use cargo_cbdr::workspace::cache::cleaning::{CachedRepository, Cleaned};
 use cargo_cbdr::workspace::git::{self, Repo};
 
 use super::{cache_dir, current_folder};

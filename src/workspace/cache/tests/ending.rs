@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::workspace::cache::cleaning::size;
+use crate::workspace::cache::cleaning::{CachedRepository, Cleaned};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

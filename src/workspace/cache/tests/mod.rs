@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::exec::system::write;
+use crate::workspace::cache::artifact::{Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::git::tests::names;
 
 /// A cache in a scratch folder, with the repository of a repository.
