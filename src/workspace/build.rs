@@ -1,11 +1,15 @@
 //! Builds the targets of one side, and publishes what their runs need.
 
+mod failure;
+mod package_target;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
 
+use self::failure::FailedBuild;
+pub(super) use self::failure::is_fault_of_code;
+use self::package_target::{PackageTarget, spec};
 use self::target::TargetBuild;
 use super::context::PrepareContext;
 use super::environment::for_run;
@@ -14,12 +18,10 @@ use super::setup::SideSetup;
 use crate::error::Error;
 use crate::exec::process::Command;
 use crate::exec::program::Program;
-use crate::exec::system::digest;
 use crate::model::target::{BuildOptions, Target};
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::cache::artifact::Artifact;
 use crate::workspace::cargo;
-use crate::workspace::error::WorkspaceError;
 
 /// The builds of the targets of one side.
 #[derive(Default)]
@@ -209,88 +211,4 @@ pub(super) fn runnable(
     };
     let artifact = Some((artifact.clone(), label));
     Ok(Ok(Box::new(BuiltProgram { program, artifact })))
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct PackageTarget {
-    /// The folder of its package.
-    folder: PathBuf,
-    target: Target,
-}
-
-impl PackageTarget {
-    /// Its name in an artifact.
-    fn label(&self, setup: &SideSetup) -> String {
-        let PackageTarget { folder, target } = self;
-        format!("{}:{}:{}", setup.inside(folder).display(), target.kind.name(), target.name)
-    }
-}
-
-/// The short name of build options; it is part of paths. What is built with one codegen unit is in
-/// the same folder, so that dependencies are compiled once: cargo keeps the files of both apart.
-fn spec(options: &BuildOptions) -> String {
-    let options = BuildOptions { of_one_unit: BTreeSet::new(), ..options.clone() };
-    digest(format!("{options:?}").as_bytes())[..8].to_owned()
-}
-
-/// Why a build ended without its executables.
-#[derive(Debug)]
-enum FailedBuild {
-    /// The code's fault: these targets do not compile.
-    Code(Vec<BrokenTarget>),
-    /// The folder's fault: it may be damaged, or hold what another build left. A build in an
-    /// empty one finds out.
-    Folder(Error),
-    /// Neither's: what ended it is the machine, the network or the user, and would end the
-    /// build of the other side, too.
-    Both(Error),
-}
-
-impl<E: Into<Error>> From<E> for FailedBuild {
-    fn from(error: E) -> Self {
-        FailedBuild::Both(error.into())
-    }
-}
-
-/// A target that could not be built on its own, either.
-#[derive(Debug)]
-struct BrokenTarget {
-    target: PackageTarget,
-    /// Whether the library of its package is missing, too.
-    lacks_library: bool,
-    error: Error,
-}
-
-impl BrokenTarget {
-    /// Whether another target does not build for the same reason.
-    fn explains(&self, other: &PackageTarget) -> bool {
-        self.target == *other || self.lacks_library && self.target.folder == other.folder
-    }
-}
-
-/// Whether the code is the reason of a failed build.
-pub(super) fn is_fault_of_code(error: &Error) -> bool {
-    matches!(error.as_kind(), Some(WorkspaceError::Build { .. }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::exec::process::Exit;
-    use crate::model::side::Side;
-    use crate::model::target::TargetKind;
-
-    #[test]
-    fn a_missing_library_explains_the_other_targets_of_its_package_alone() {
-        let target = |folder: &str, name: &str| PackageTarget {
-            folder: folder.into(),
-            target: Target { kind: TargetKind::Bench, name: name.to_owned() },
-        };
-        let (side, command, exit) = (Side::Base, String::new(), Exit::Code(101));
-        let error = WorkspaceError::Build { side, command, exit, source: None }.into();
-        let broken = BrokenTarget { target: target("p", "b"), lacks_library: false, error };
-        assert!(broken.explains(&target("p", "b")) && !broken.explains(&target("p", "c")));
-        let library = BrokenTarget { lacks_library: true, ..broken };
-        assert!(library.explains(&target("p", "c")) && !library.explains(&target("q", "b")));
-    }
 }

@@ -29,7 +29,7 @@ use crate::exec::system::digest;
 use crate::model::side::Side;
 use crate::settings::options::{Benchmark, Subject};
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::git::worktree::Checkout;
+use crate::workspace::git::store::Checkout;
 
 /// Variables in which a shell stores how and from where it called its last
 /// command. They differ from call to call, so build commands do not get them.

@@ -16,7 +16,7 @@ use crate::error::{Error, Failure, FileError};
 use crate::exec::system::{digest, git_bytes};
 use crate::model::{Notice, Pair, Revision, Side, Sides};
 use crate::workspace::cache::make_dir;
-use crate::workspace::git::worktree::{CheckedOut, Checkout, Store};
+use crate::workspace::git::store::{CheckedOut, Checkout, Store};
 use crate::workspace::git::{self, Repo, filters, remote, snapshot};
 
 /// The maximum number of objects per request.

@@ -10,7 +10,7 @@ use super::cargo::{self, Workspace};
 use super::files::temporary_folder;
 use super::git::Repo;
 use super::git::base::target_branches;
-use super::git::worktree::Store;
+use super::git::store::Store;
 use super::identical::Moves;
 use super::prepared::{About, Preparation};
 use super::request::Request;

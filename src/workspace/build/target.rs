@@ -6,7 +6,8 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{BrokenTarget, FailedBuild, PackageTarget, is_fault_of_code, spec};
+use super::failure::{BrokenTarget, FailedBuild, is_fault_of_code};
+use super::package_target::{PackageTarget, spec};
 use crate::engine::event::Event;
 use crate::error::Error;
 use crate::exec::process::{Command, Sink};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{AttrCheckFlags, ErrorCode, ObjectType, Odb, Oid, Repository};
 
-use super::worktree::{Store, TreeEntry};
+use super::store::{Store, TreeEntry};
 use super::{Error, Revision};
 use crate::exec::system::{digest, digest_file, from_git, git_bytes, stamp};
 

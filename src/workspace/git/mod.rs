@@ -1,5 +1,5 @@
 //! Two repositories: the user's, where only notes are written (`notes`), and the private
-//! one in the cache, to which the worktrees belong (`worktree`).
+//! one in the cache (`store`), to which the worktrees belong (`worktree`).
 
 pub(crate) mod base;
 pub mod error;
@@ -10,12 +10,13 @@ pub mod make;
 pub mod notes;
 pub(crate) mod remote;
 pub(crate) mod snapshot;
+pub(crate) mod store;
 mod submodules;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod text_diff;
 pub(crate) mod times;
-pub(crate) mod worktree;
+mod worktree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

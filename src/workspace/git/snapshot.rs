@@ -11,7 +11,7 @@ use git2::{
 };
 
 use super::base::head_commit;
-use super::worktree::{Store, commit_alone, copy_or_remove, link_objects, write_if_changed};
+use super::store::{Store, commit_alone, copy_or_remove, link_objects, write_if_changed};
 use super::{Error, Repo, oid};
 use crate::exec::system::{from_git, git_bytes, is_inside, may_execute};
 

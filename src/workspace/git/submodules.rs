@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::{Oid, Repository};
 
 use super::filters::{fill_pointers, filtered};
-use super::worktree::{CheckedOut, Checkout, Store, TreeEntry};
+use super::store::{CheckedOut, Checkout, Store, TreeEntry};
 use super::{Error, Revision};
 use crate::exec::system::is_inside;
 use crate::workspace::files::remove;
@@ -80,11 +80,6 @@ fn fill(
 /// Whether a path is an empty folder.
 fn is_empty(path: &Path) -> bool {
     !path.is_symlink() && path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// A path, escaped to be the name of a file.
-pub(super) fn escape(path: &Path) -> String {
-    path.to_string_lossy().replace('%', "%25").replace('/', "%2F")
 }
 
 /// The user's repository of a submodule: in the working tree, or under

@@ -8,7 +8,7 @@ use super::{Scratch, write};
 use crate::model::{Revision, Side};
 use crate::workspace::git::filters::{self, Filtered};
 use crate::workspace::git::snapshot;
-use crate::workspace::git::worktree::{Checkout, Store};
+use crate::workspace::git::store::{Checkout, Store};
 
 /// The worktree.
 fn tree(scratch: &Scratch) -> PathBuf {

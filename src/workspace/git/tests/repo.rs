@@ -3,7 +3,7 @@ use std::error::Error as _;
 use super::Scratch;
 use crate::workspace::git::Repo;
 use crate::workspace::git::make::Maker;
-use crate::workspace::git::worktree::Store;
+use crate::workspace::git::store::Store;
 use crate::workspace::git::{line, snapshot};
 
 #[test]

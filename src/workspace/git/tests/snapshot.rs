@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use super::{Revision, Scratch, identity, names};
 use crate::model::side::Side;
 use crate::workspace::git::snapshot;
-use crate::workspace::git::worktree::{Checkout, Store};
+use crate::workspace::git::store::{Checkout, Store};
 
 /// The tree of the working tree as it is.
 fn snapshot(scratch: &Scratch) -> String {

@@ -5,7 +5,7 @@ use git2::{Oid, Repository};
 use super::{Scratch, identity, names, read};
 use crate::model::side::Side;
 use crate::workspace::git::Error;
-use crate::workspace::git::worktree::{Checkout, Store};
+use crate::workspace::git::store::{Checkout, Store};
 
 /// Commits one file `file` in another repository.
 fn commit_in(other: &Repository, text: &str, links: &[(&str, Oid)]) -> Oid {

@@ -8,7 +8,7 @@ use crate::exec::system::set_modified;
 use crate::model::{Pair, Revision, Side};
 use crate::workspace::files::remove;
 use crate::workspace::git::Error;
-use crate::workspace::git::worktree::{Checkout, Store, write_if_changed};
+use crate::workspace::git::store::{Checkout, Store, write_if_changed};
 
 /// Where the private repository is.
 fn private(scratch: &Scratch) -> PathBuf {
