@@ -14,7 +14,7 @@ use self::target::TargetBuild;
 use super::context::PrepareContext;
 use super::environment::for_run;
 use super::inputs::toolchain::ToolchainFingerprint;
-use super::setup::SideSetup;
+use super::setup::sides::SideSetup;
 use crate::error::Error;
 use crate::exec::process::Command;
 use crate::exec::program::Program;

@@ -20,7 +20,7 @@ use super::files::remove;
 use super::folder_record::{RecordedFolder, Strangers, is_git};
 use super::inputs::configuration::Configuration;
 use super::inputs::toolchain::ToolchainFingerprint;
-use super::setup::SideSetup;
+use super::setup::sides::SideSetup;
 use crate::engine::event::Event;
 use crate::error::{Error, Failure};
 use crate::exec::process::{Command, Exit, RunError, Sink};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::setup::SideSetup;
+use super::setup::sides::SideSetup;
 use crate::model::side::{Pair, Side};
 
 /// The suffixes of the names of files that determine which other crates are used, and how

@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::context::PrepareContext;
 use super::files::{remove, walk};
-use super::setup::{Manifests, Setup};
+use super::setup::manifests::Manifests;
+use super::setup::sides::Setup;
 use crate::error::Error;
 use crate::exec::system::digest;
 use crate::model::{BenchmarkNotice, Notice, Package, Pair, Side, Target};

@@ -12,7 +12,7 @@ use super::inputs::toolchain::ToolchainFingerprint;
 use super::prepared::{About, Preparation, PreparedSide};
 use super::request::Request;
 use super::settings::of_table;
-use super::setup::Setup;
+use super::setup::sides::Setup;
 use super::sides::{BuiltBenchmarks, BuiltSide, build_sides, how_to_see};
 use super::tools::Tools;
 use super::{build, build_command, cargo, checkout, fetch, git, setup};

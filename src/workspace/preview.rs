@@ -10,7 +10,7 @@ use super::context::PrepareContext;
 use super::prepare::{SetUp, set_up_sides};
 use super::relink::linker::host;
 use super::request::Request;
-use super::setup::{Setup, SideSetup};
+use super::setup::sides::{Setup, SideSetup};
 use crate::engine::event::Reporter;
 use crate::error::Error;
 use crate::exec::execution::Context;

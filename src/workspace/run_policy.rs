@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::context::PrepareContext;
-use super::setup::SideSetup;
+use super::setup::sides::SideSetup;
 use crate::error::Error;
 use crate::exec::program::Program;
 use crate::exec::system::{from_git, replace_bytes};

@@ -11,7 +11,7 @@ use super::context::PrepareContext;
 use super::identical::{self, Moves, SameRun};
 use super::inputs::toolchain::ToolchainFingerprint;
 use super::prepared::{Prepared, SourceFile, State};
-use super::setup::{Setup, SideSetup};
+use super::setup::sides::{Setup, SideSetup};
 use super::{lock_file, run_policy};
 use crate::error::{Error, Failure};
 use crate::exec::error::unusable_harness;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::context::PrepareContext;
 use super::error::NIGHTLY;
-use super::setup::Setup;
+use super::setup::sides::Setup;
 use crate::error::{Error, Failure};
 use crate::model::{BenchmarkNotice, Side};
 use crate::settings::options::{Benchmark, Subject};

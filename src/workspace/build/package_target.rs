@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::exec::system::digest;
 use crate::model::target::{BuildOptions, Target};
-use crate::workspace::setup::SideSetup;
+use crate::workspace::setup::sides::SideSetup;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PackageTarget {

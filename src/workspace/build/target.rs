@@ -27,7 +27,7 @@ use crate::workspace::inputs::toolchain::ToolchainFingerprint;
 use crate::workspace::inputs::traces::{BuildSite, Traces};
 use crate::workspace::relink::linker::{LinkerChoice, STRIP_VARIABLE};
 use crate::workspace::relink::record;
-use crate::workspace::setup::SideSetup;
+use crate::workspace::setup::sides::SideSetup;
 use crate::workspace::target_folder::{FolderStart, TargetFolder, TargetRecord};
 use crate::workspace::tools::check_whole;
 
