@@ -16,6 +16,7 @@ mod search;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+pub use search::StepOutcome;
 use search::{Search, halvings};
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,6 @@ use crate::flows::compare::{Options, compare};
 use crate::flows::error::FlowError;
 use crate::flows::history::fingerprint::Fingerprint;
 use crate::model::layouts::OverLayouts;
-use crate::model::words::words;
 use crate::model::{
     BenchmarkResult, Doubt, Outcome, Policy, Removed, Revision, Side, StoppedBy, Verdict,
 };
@@ -101,27 +101,6 @@ pub struct BisectStep {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub gates: BTreeSet<(String, String)>,
 }
-
-/// The outcome for a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StepOutcome {
-    /// It is not slower than the good commit by more than the threshold.
-    Good,
-    /// It is slower.
-    Bad,
-    /// The limit was reached before a verdict.
-    Inconclusive,
-    /// It does not build or does not run.
-    Unusable,
-}
-
-words!(StepOutcome {
-    Good = "good",
-    Bad = "bad",
-    Inconclusive = "inconclusive",
-    Unusable = "unusable",
-});
 
 /// The measurement of a commit against the good one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

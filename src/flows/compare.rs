@@ -2,6 +2,7 @@
 
 mod accesses;
 mod aligned;
+mod discover;
 mod discovery;
 mod explain;
 mod fit;
@@ -9,8 +10,9 @@ mod harnesses;
 mod itself;
 mod layouts;
 mod lengths;
+mod options;
 mod outcome;
-mod pack;
+pub mod pack;
 mod planning;
 mod program;
 mod renewal;
@@ -22,7 +24,6 @@ mod units;
 mod warm_up;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::engine::longer::{kept as kept_for_longer_runs, length as longest_run};
@@ -33,39 +34,18 @@ use crate::exec::execution::{Context, SideProgram};
 use crate::flows::error::FlowError;
 use crate::flows::history::learn::learn;
 use crate::model::{
-    BenchmarkResult, Division, Explain, Gate, Notice, Outcome, Removed, Sampled, Shard, Status,
-    StoppedBy, time,
+    BenchmarkResult, Division, Gate, Notice, Outcome, Removed, Sampled, Status, StoppedBy, time,
 };
 use crate::settings::options::Benchmark;
 use crate::workspace::pack::Pack;
 use crate::workspace::{self, Preparation, Prepared, Preview, Request, State};
 pub(super) use itself::{TriedPairs, TriedProgram, sample_each};
 pub(super) use lengths::pairs;
-pub use pack::{Packed, pack};
-use session::{Call, Findings, Session};
+use options::Call;
+pub use options::Options;
+use session::{Findings, Session};
 use unaffected::LeftOut;
 use units::Builds;
-
-/// The options of a comparison.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// What to compare.
-    pub request: Request,
-    /// Whether to stop at the first regression.
-    pub fail_fast: bool,
-    /// Whether to sample until the time limit even if no further verdict is expected.
-    pub uses_full_time: bool,
-    /// When to look for the functions that make a benchmark slower.
-    pub explain: Explain,
-    /// The gates that decide, each by its benchmark and metric; all if `None`.
-    pub only: Option<BTreeSet<(String, String)>>,
-    /// The seed of the order, below 2^53.
-    pub seed: u64,
-    /// Which shard this is, of a comparison over several machines.
-    pub shard: Option<Shard>,
-    /// The pack with all that is made ready, instead of a repository.
-    pub packed: Option<PathBuf>,
-}
 
 /// The result of a comparison, and what its samples describe.
 #[derive(Clone, Debug)]
@@ -99,7 +79,7 @@ pub fn compare(
             None => prepare(&options.request, &mut builds, context, reporter)?,
         };
         same::confirm(&mut preparation, call, reporter)?;
-        let mut session = call.session(&preparation, reporter)?;
+        let mut session = Session::of(call, &preparation, reporter)?;
         let sampled = session.with_hooks(|session| measure(session, &mut builds))?;
         let Some(sampled) = sampled else {
             reporter.begin_again();

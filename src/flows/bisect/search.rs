@@ -2,7 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use super::StepOutcome;
+use serde::{Deserialize, Serialize};
+
+use crate::model::words::words;
+
+/// The outcome for a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepOutcome {
+    /// It is not slower than the good commit by more than the threshold.
+    Good,
+    /// It is slower.
+    Bad,
+    /// The limit was reached before a verdict.
+    Inconclusive,
+    /// It does not build or does not run.
+    Unusable,
+}
+
+words!(StepOutcome {
+    Good = "good",
+    Bad = "bad",
+    Inconclusive = "inconclusive",
+    Unusable = "unusable",
+});
 
 /// A search among commits for the one that introduced a regression, assuming that it
 /// persists.

@@ -5,9 +5,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::Session;
 use super::layouts::depends_on_layout;
 use super::program::{ComparedProgram, link_fault};
+use super::session::Session;
 use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown};

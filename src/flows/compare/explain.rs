@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Session;
 use super::program::ComparedProgram;
+use super::session::Session;
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Sampling, SideProgram, Unknown};

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::discovery::Discovery;
+use super::options::{Call, Options};
 use super::program::WarmUps;
 use super::sampling::sample_stages;
-use super::session::{Call, Session};
-use super::{Options, lengths, planning, warm_up};
+use super::session::Session;
+use super::{lengths, planning, warm_up};
 use crate::engine::{Event, Group, Plan, Recorder};
 use crate::error::Error;
 use crate::exec::execution::Context;
@@ -61,13 +62,13 @@ pub(in crate::flows) fn sample_each(
     let mut preparation = workspace::prepare(&options.request, context, reporter)?;
     let time = time.div_f64(preparation.benchmarks.len() as f64);
     preparation.settings.limits = Limits { time, pairs: Some(ENOUGH) };
-    let mut all = call.session(&preparation, reporter)?;
+    let mut all = Session::of(call, &preparation, reporter)?;
     all.with_hooks(|all| {
         let mut tried = Vec::new();
         for program in std::mem::take(&mut all.programs) {
             let (benchmark, dialect) = (program.benchmark().clone(), program.dialect());
             let (programs, reporter) = (vec![program], &mut *all.reporter);
-            match sample(call.over(&preparation, programs, reporter)) {
+            match sample(Session::new(call, &preparation, programs, reporter)) {
                 Err(error) if error.is_interrupt() => return Err(error),
                 pairs => tried.push(TriedProgram { benchmark, dialect, pairs }),
             }
@@ -101,7 +102,7 @@ fn sample(mut session: Session<'_, '_>) -> Result<TriedPairs, Error> {
         Event::Sampled(_) => {}
         event => reporter.event(event),
     });
-    let session = &mut call.over(preparation, programs, reporter);
+    let session = &mut Session::new(call, preparation, programs, reporter);
     let (stages, stopped_by) = sample_stages(session, &plan)?;
     if stopped_by == StoppedBy::Interrupt {
         return Err(RunError::Interrupted.into());

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Session;
 use super::harnesses::own_times;
 use super::program::ComparedProgram;
+use super::session::Session;
 use crate::engine::longer::measuring;
 use crate::engine::test::estimator;
 use crate::engine::trial::{Length, LengthTrial, SLOW_PAIR, TrialGate};

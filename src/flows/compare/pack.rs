@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::layouts::seeds;
+use super::options::{Call, Options};
 use super::program::{ComparedProgram, link_fault};
-use super::session::Call;
-use super::{Builds, Options, Session, aligned, planned, planning, prepare, same, warm_up};
+use super::session::Session;
+use super::units::Builds;
+use super::{aligned, planned, planning, prepare, same, warm_up};
 use crate::engine::{Event, PATIENCE, Plan, Recorder, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{Context, SideProgram};
@@ -48,7 +50,7 @@ pub fn pack(
         // What was seen of runs here is seen again where they are measured.
         let mut pack = Pack::of(&preparation, &options.request, &reporter.notices);
         same::confirm(&mut preparation, call, reporter)?;
-        let mut session = call.session(&preparation, reporter)?;
+        let mut session = Session::of(call, &preparation, reporter)?;
         let mut made = Vec::new();
         let linked = link(&mut session, &mut builds, layouts, &mut pack, &mut made);
         if let Ok(None) = linked {

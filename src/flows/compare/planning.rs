@@ -1,8 +1,8 @@
 //! The plan of a comparison: which benchmarks this machine measures, and which of them share a run.
 
-use super::Session;
 use super::discovery::{Discovered, Discovery};
 use super::program::ComparedProgram;
+use super::session::Session;
 use crate::engine::Plan;
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};

@@ -3,8 +3,9 @@
 
 use std::time::Instant;
 
+use super::options::Call;
 use super::program::ComparedProgram;
-use super::session::{Call, Session};
+use super::session::Session;
 use super::unaffected::ProgramTracer;
 use crate::engine::{Event, Reporter};
 use crate::error::Error;

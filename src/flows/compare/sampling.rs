@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::layouts;
 use super::program::ComparedProgram;
-use super::{Session, layouts};
+use super::session::Session;
 use crate::engine::longer::{self, Shown, replace};
 use crate::engine::{Event, Experiment, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;

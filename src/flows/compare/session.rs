@@ -1,24 +1,14 @@
 //! What the steps of a comparison share.
 
-use std::time::Instant;
-
+use super::harnesses;
+use super::options::Call;
 use super::program::ComparedProgram;
-use super::{Options, harnesses};
 use crate::engine::Reporter;
 use crate::error::Error;
-use crate::exec::execution::Context;
 use crate::flows::error::no_filter;
 use crate::flows::hooks::with_hooks;
 use crate::model::{BenchmarkResult, Division, Explanation, Gate, Sampled, StoppedBy};
 use crate::workspace::Preparation;
-
-/// What a comparison begins with.
-#[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
-    pub(super) options: &'a Options,
-    pub(super) context: Context<'a>,
-    pub(super) start: Instant,
-}
 
 /// The programs of a comparison, and to whom is reported what happens.
 pub(super) struct Session<'s, 'a> {
@@ -42,31 +32,27 @@ pub(super) struct Findings {
     pub(super) prepare_seconds: f64,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn new(options: &'a Options, context: Context<'a>) -> Self {
-        Call { options, context, start: Instant::now() }
-    }
-
+impl<'s, 'a> Session<'s, 'a> {
     /// A session of these programs.
-    pub(super) fn over<'s>(
-        self,
+    pub(super) fn new(
+        call: Call<'a>,
         preparation: &'a Preparation,
         programs: Vec<ComparedProgram<'a>>,
         reporter: &'s mut (dyn Reporter + 's),
-    ) -> Session<'s, 'a> {
-        Session { call: self, preparation, programs, reporter, findings: Findings::default() }
+    ) -> Self {
+        Session { call, preparation, programs, reporter, findings: Findings::default() }
     }
 
-    /// The programs that can be run. Reports what is special about their harnesses.
-    pub(super) fn session<'s>(
-        self,
+    /// A session of the programs that can be run. Reports what is special about their harnesses.
+    pub(super) fn of(
+        call: Call<'a>,
         preparation: &'a Preparation,
         reporter: &'s mut (dyn Reporter + 's),
-    ) -> Result<Session<'s, 'a>, Error> {
+    ) -> Result<Self, Error> {
         let several = preparation.benchmarks.len() > 1;
         let mut programs = Vec::new();
         for number in 0..preparation.benchmarks.len() {
-            if let Some(program) = ComparedProgram::of(preparation, number, self)? {
+            if let Some(program) = ComparedProgram::of(preparation, number, call)? {
                 let dialects = program.sides.as_ref().map(|side| side.harness.dialect);
                 let notices = harnesses::notices(program.prepared, dialects);
                 notices.into_iter().for_each(|notice| reporter.notice(notice));
@@ -76,11 +62,11 @@ impl<'a> Call<'a> {
         // A program that takes no filter is selected by its name, if there are others.
         let takes =
             |one: &ComparedProgram<'_>| one.dialect().filters() || several && !one.is_left_out();
-        match &self.options.request.filter {
+        match &call.options.request.filter {
             Some(filter) if !programs.is_empty() && !programs.iter().any(takes) => {
                 Err(no_filter(filter).into())
             }
-            _ => Ok(self.over(preparation, programs, reporter)),
+            _ => Ok(Session::new(call, preparation, programs, reporter)),
         }
     }
 }

@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use super::Session;
 use super::accesses::Folders;
 use super::discovery::Discovery;
 use super::explain::crate_of;
 use super::lengths::bit_reversed_order;
 use super::program::{ComparedProgram, NO_BENCHMARK};
+use super::session::Session;
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};

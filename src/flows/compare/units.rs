@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Options;
+use super::options::Options;
 use super::program::WarmUps;
 use super::unaffected::LeftOut;
 use crate::error::Error;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Session;
 use super::discovery::Discovery;
 use super::program::WarmUps;
+use super::session::Session;
 use crate::error::{Error, Failure};
 use crate::model::{Dialect, Notice};
 

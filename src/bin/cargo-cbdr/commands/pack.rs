@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
-use cargo_cbdr::flows::compare::{Packed, pack};
+use cargo_cbdr::flows::compare::pack::{Packed, pack};
 
 use super::compare::with_sides;
 use super::{random_seed, request};
