@@ -24,8 +24,9 @@ use cargo_cbdr::settings::table::headings::{BENCHMARK, BUILD, DECIDING, SIDES, S
 use cargo_cbdr::settings::table::{Flags, Table};
 use cargo_cbdr::settings::values::Time;
 
+use crate::failure::Failure;
 use crate::render::export::{self, ExportKind};
-use crate::ui::{Failure, text};
+use crate::ui::text;
 
 pub(crate) use generated::{complete, completions, man, subcommands};
 pub(crate) use history::{

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cargo_cbdr::exec::process::Interrupt;
 use cargo_cbdr::model::{Doubt, Notice, Outcome, Status, Verdict};
 
-use crate::ui::Failure;
+use crate::failure::Failure;
 
 /// How a subcommand ends.
 pub(crate) type CommandResult = Result<ExitKind, Failure>;

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod failure;
 mod output;
 mod page;
 mod plot;

@@ -11,7 +11,8 @@ use cargo_cbdr::exec::process::{Interrupt, RunError};
 use cargo_cbdr::exec::system::{Place, is_pipe};
 use cargo_cbdr::samples::Companion;
 
-use crate::ui::{Failure, about, text};
+use crate::failure::Failure;
+use crate::ui::{about, text};
 
 /// A file that is written at the end. At the beginning, it is checked that it
 /// can be written.

@@ -12,8 +12,9 @@ use cargo_cbdr::model::{Row, StoppedBy};
 use cargo_cbdr::samples::csv::{self, CsvText};
 use cargo_cbdr::samples::{Companion, Described, OwnPart};
 
+use crate::failure::Failure;
 use crate::output::RowsFile;
-use crate::ui::{Failure, grouped};
+use crate::ui::grouped;
 
 /// The name of the file in the repository's part of the cache.
 const KEPT: &str = "samples.csv";

@@ -18,11 +18,12 @@ use cargo_cbdr::settings::{Written, options};
 
 use crate::cli::{Analyze, DecisionRule, Format, SampleArgs};
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::render;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::samples::AGAIN;
-use crate::ui::{Failure, Ui, failure, text};
+use crate::ui::{Ui, failure, text};
 
 /// How often the result so far is shown.
 const REDRAW: Duration = Duration::from_millis(100);

@@ -13,13 +13,14 @@ use cargo_cbdr::workspace::Request;
 use super::{random_seed, request};
 use crate::cli::{Compare, Format, MessageFormat, SideFlags, When};
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::output;
 use crate::render::answer::answer;
 use crate::render::outputs::{self, Outputs, WantedOutputs};
 use crate::render::readable::{CommandLine, Readable};
 use crate::render::{self, events, show};
 use crate::samples::{SamplesEnd, SamplesFiles};
-use crate::ui::{self, Failure, Ui, text};
+use crate::ui::{self, Ui, text};
 
 /// The seeds stay below this, so that JSON can represent them.
 const SEEDS: u64 = 1 << 53;

@@ -14,10 +14,11 @@ use cargo_cbdr::{Error, Options};
 use super::compare::{KeepRuns, Observed, observed};
 use super::{random_seed, request};
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::render::readable::{CommandLine, Readable};
 use crate::render::{self, print_text};
 use crate::ui::fold::paragraph;
-use crate::ui::{Failure, Ui, about, text};
+use crate::ui::{Ui, about, text};
 
 /// The files of the first commit.
 const FILES: [(&str, &str); 4] = [

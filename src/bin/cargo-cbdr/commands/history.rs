@@ -13,10 +13,11 @@ use cargo_cbdr::workspace::git::notes::Merged;
 use super::request;
 use crate::cli;
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::output::OutputFile;
 use crate::page;
 use crate::render::{history as render, history_export, print_text, show};
-use crate::ui::{Failure, Ui, text};
+use crate::ui::{Ui, text};
 
 /// Runs the subcommand of the arguments.
 pub(crate) fn run(args: &cli::History, context: Context<'_>) -> CommandResult {

@@ -15,8 +15,9 @@ use cargo_cbdr::workspace::git::hooks::{self, Push, is_active, pushes};
 use super::{compare, current_folder};
 use crate::cli::{self, Compare, HookAction, HookArgs};
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::render::readable::CommandLine;
-use crate::ui::{Failure, Ui, about, text};
+use crate::ui::{Ui, about, text};
 
 /// The hook's name, which is git's.
 const HOOK: &str = "pre-push";

@@ -19,9 +19,10 @@ use cargo_cbdr::workspace::git::text_diff::unified;
 use super::request;
 use crate::cli::Init;
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::output;
 use crate::render::outputs::print_bytes;
-use crate::ui::{Failure, Ui, text};
+use crate::ui::{Ui, text};
 
 /// Runs shorter than this, seconds, are mostly the start of a process.
 const SHORT: f64 = 0.005;

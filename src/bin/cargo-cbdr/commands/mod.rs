@@ -27,9 +27,10 @@ use cargo_cbdr::workspace::{self, Request};
 
 use crate::cli::{self, CliCommand};
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::render::outputs::print_bytes;
 use crate::render::readable::CommandLine;
-use crate::ui::{Failure, about, verbosity};
+use crate::ui::{about, verbosity};
 
 /// The argument with which cargo calls this program as a runner.
 const CAPTURE: &str = "__capture";

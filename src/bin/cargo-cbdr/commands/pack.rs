@@ -10,7 +10,8 @@ use super::compare::with_sides;
 use super::{random_seed, request};
 use crate::cli::Pack;
 use crate::exit::{CommandResult, ExitKind};
-use crate::ui::{Failure, Ui, text};
+use crate::failure::Failure;
+use crate::ui::{Ui, text};
 
 /// Packs what is asked for.
 pub(crate) fn run(args: &Pack, context: Context<'_>) -> CommandResult {

@@ -11,11 +11,12 @@ use cargo_cbdr::settings::table::Table;
 use super::analyze::{self, Input};
 use crate::cli::{DecisionRule, Format, Plot, SampleArgs};
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::plot;
 use crate::render::outputs::{Outputs, WantedOutputs};
 use crate::render::print_text;
 use crate::render::readable::CommandLine;
-use crate::ui::{Failure, about, fold};
+use crate::ui::{about, fold};
 
 /// The width without a terminal.
 const COLUMNS: usize = 80;

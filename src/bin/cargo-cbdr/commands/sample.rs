@@ -12,8 +12,9 @@ use cargo_cbdr::settings::table::Table;
 use super::random_seed;
 use crate::cli::Sample;
 use crate::exit::{CommandResult, ExitKind};
+use crate::failure::Failure;
 use crate::render::outputs::print_bytes;
-use crate::ui::{Failure, Ui};
+use crate::ui::Ui;
 
 /// Runs the commands and writes rows.
 pub(crate) fn run(args: &Sample, context: Context<'_>) -> CommandResult {

@@ -12,6 +12,9 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::plot::axis::Axis;
 use crate::render::escape::xml;
 
+/// A drawing, and a remark on it. `None` if there is nothing to draw.
+pub(super) type Figure = Option<(String, Option<String>)>;
+
 /// The colour of the base.
 pub(super) const BASE: RGBColor = RGBColor(0x2F, 0x6D, 0xB5);
 /// The colour of the head.

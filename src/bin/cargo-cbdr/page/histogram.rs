@@ -3,8 +3,7 @@
 use cargo_cbdr::model::{Pair, Unit};
 use plotters::prelude::*;
 
-use super::chart::{self, BASE, ChartFrame, HEAD};
-use super::metric::Figure;
+use super::chart::{self, BASE, ChartFrame, Figure, HEAD};
 use crate::plot::axis::Axis;
 use crate::plot::bins::Bins;
 use crate::ui::text;

@@ -5,14 +5,13 @@ use cargo_cbdr::samples::Recording;
 use cargo_cbdr::stats::empirical::sorted;
 use maud::{Markup, PreEscaped, html};
 
+use super::chart::Figure;
 use super::{answer, chart, funnel, glance, histogram, ratios};
 use crate::plot::bins::at;
 use crate::render::escape::line;
-use crate::render::readable::{self, ResultRow};
+use crate::render::names;
+use crate::render::readable::ResultRow;
 use crate::ui::text;
-
-/// A drawing, and a remark on it. `None` if there is nothing to draw.
-pub(super) type Figure = Option<(String, Option<String>)>;
 
 pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<'_>) -> Markup {
     let ResultRow { benchmark, metric: result, before, .. } = row;
@@ -24,7 +23,7 @@ pub(super) fn article(outcome: &Outcome, recording: &Recording, row: &ResultRow<
     let pairs: Vec<(Side, Pair<f64>)> =
         comparison.map_or(Vec::new(), |comparison| recording.pairs(comparison, name).collect());
     // The heading above names the benchmark.
-    let labels = readable::sides(benchmark);
+    let labels = names::sides(benchmark);
     let numbers_of = glance::described(row);
     let closing = funnel::draw(&pairs, &outcome.policy, result).map(|drawing| (drawing, None));
     html! {

@@ -5,8 +5,7 @@ use cargo_cbdr::model::side::{Pair, Side};
 use cargo_cbdr::stats::empirical::sorted;
 use plotters::prelude::*;
 
-use super::chart::{self, BASE, ChartFrame, HEAD, INK, LIMIT};
-use super::metric::Figure;
+use super::chart::{self, BASE, ChartFrame, Figure, HEAD, INK, LIMIT};
 use crate::plot::axis;
 use crate::plot::bins::at;
 use crate::ui::text;

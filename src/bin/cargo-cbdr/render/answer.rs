@@ -10,7 +10,7 @@ use cargo_cbdr::model::{
 use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
-use super::readable;
+use super::names;
 use crate::exit::{ExitKind, is_unwritten};
 use crate::ui::text;
 
@@ -142,14 +142,14 @@ fn identical(outcome: &Outcome) -> Answer {
 }
 
 fn no_baseline(outcome: &Outcome) -> Answer {
-    let new = readable::names(&outcome.benchmarks, Status::New, |name| format!("`{}`", line(name)));
+    let new = names::names(&outcome.benchmarks, Status::New, |name| format!("`{}`", line(name)));
     let what = new.map_or(String::new(), |names| format!("{names} "));
     Answer::new(format!("no baseline: there is nothing to compare {what}with"), None)
 }
 
 /// What was not measured, since the two sides do not print the same.
 fn different_output(outcome: &Outcome) -> Answer {
-    let names = readable::names(&outcome.benchmarks, Status::DifferentOutput, line);
+    let names = names::names(&outcome.benchmarks, Status::DifferentOutput, line);
     let what = names.unwrap_or_else(|| "a benchmark".to_owned());
     let sentence = format!("different output: the two sides of {what} do not print the same");
     Answer::new(sentence, ["nothing was measured".to_owned()])
@@ -378,7 +378,7 @@ fn against_base(outcome: &Outcome, (benchmark, metric): Of<'_>, change: f64) -> 
     let size = text::size(change);
     let what = what(benchmark, metric);
     let base = match (&benchmark.labels, &outcome.sides) {
-        (Some(_), _) => readable::sides(benchmark).base,
+        (Some(_), _) => names::sides(benchmark).base,
         (None, Some(sides)) => line(text::name(&sides.base)),
         (None, None) => "base".to_owned(),
     };

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::escape::line;
 use crate::ui::fold::paragraph;
-use crate::ui::{text, verdict_style};
+use crate::ui::style::verdict_style;
+use crate::ui::text;
 
 pub(crate) fn answer(report: &BisectReport) -> String {
     let verdict = report.verdict;

@@ -7,7 +7,8 @@ use cargo_cbdr::model::{Metric, THRESHOLD, Unit};
 use serde_json::{Value, json};
 
 use crate::ui::fold::paragraph;
-use crate::ui::{GOOD, STATUS_TEXT_COLUMN, WARNING, text};
+use crate::ui::style::{GOOD, STATUS_TEXT_COLUMN, WARNING};
+use crate::ui::text;
 
 pub(crate) fn report(checkup: &Checkup) -> String {
     let line = |Sentence { about, text, warns }: &Sentence| {

@@ -14,7 +14,8 @@ use super::escape::line;
 use super::grid;
 use super::table::TextTable;
 use crate::ui::fold::paragraph;
-use crate::ui::{grouped, text, verdict_style};
+use crate::ui::style::verdict_style;
+use crate::ui::{grouped, text};
 
 pub(crate) fn recorded(report: &RecordReport) -> String {
     let result = |result: &StoredResult| {

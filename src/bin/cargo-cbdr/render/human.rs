@@ -8,11 +8,13 @@ use super::answer::{UNDECIDED, is_better};
 use super::escape::line;
 use super::explanation::{self, Explained};
 use super::grid;
+use super::names;
 use super::readable::{self, CellTexts, Readable, ResultRow};
 use super::table::{Building, TextTable};
 use crate::ui::fold::{output_height, paragraph};
+use crate::ui::style::verdict_style;
+use crate::ui::text;
 use crate::ui::verbosity::verbosity;
-use crate::ui::{text, verdict_style};
 
 /// The indentation of continuation lines.
 const CONTINUED: usize = 2;
@@ -108,7 +110,7 @@ fn is_shown(row: &ResultRow<'_>) -> bool {
 /// The metrics of a benchmark: those that gate, if any, those that were requested, and with
 /// `--verbose` the others.
 fn table(all: &Readable<'_>, benchmark: &BenchmarkResult) -> String {
-    let sides = readable::sides(benchmark);
+    let sides = names::sides(benchmark);
     let rows: Vec<&ResultRow<'_>> = all.of(benchmark).collect();
     let limits = limits(&rows);
     let subject = match &benchmark.labels {
@@ -230,7 +232,7 @@ fn overview(result: &Readable<'_>) -> String {
     let left_out = left_out
         .map(|left_out| paragraph(&format!("  {left_out} (--verbose lists all)"), CONTINUED));
     let listed = LISTED.into_iter().filter_map(|(status, word)| {
-        let names = readable::names(benchmarks, status, line)?;
+        let names = names::names(benchmarks, status, line)?;
         Some(paragraph(&format!("  {word}: {names}"), 2 * CONTINUED))
     });
     [title, grid::drawn(&table.build())].into_iter().chain(left_out).chain(listed).collect()

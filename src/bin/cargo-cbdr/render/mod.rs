@@ -18,6 +18,7 @@ pub(crate) mod human;
 pub(crate) mod json;
 mod junit;
 mod markdown;
+pub(crate) mod names;
 pub(crate) mod outputs;
 pub(crate) mod preview;
 pub(crate) mod readable;

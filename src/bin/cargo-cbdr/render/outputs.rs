@@ -11,9 +11,10 @@ use super::export::ExportKind;
 use super::markdown;
 use super::readable::{CommandLine, Readable};
 use crate::cli::Format;
+use crate::failure::Failure;
 use crate::output::{self, OutputFile};
 use crate::page;
-use crate::ui::{Failure, about};
+use crate::ui::about;
 
 /// The requested files. Before anything is measured, it is checked that each can
 /// be written.

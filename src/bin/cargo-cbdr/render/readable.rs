@@ -6,13 +6,15 @@ use std::ffi::OsString;
 use anstyle::Style;
 use cargo_cbdr::model::{
     BenchmarkNotice, BenchmarkResult, Estimator, MeanDifference, Method, MetricResult, Notice,
-    Outcome, Pair, Revision, Sides, Status, Summary,
+    Outcome, Revision, Sides, Status, Summary,
 };
 
 use super::answer::{self, Answer, is_better, is_time};
 use super::escape::line;
+use super::names::names;
 use crate::ui::grouped::{self, NoticeLine};
-use crate::ui::{text, verdict_style};
+use crate::ui::style::verdict_style;
+use crate::ui::text;
 
 /// A result, with all that formats for people show of it.
 pub(crate) struct Readable<'a> {
@@ -403,15 +405,6 @@ pub(crate) fn estimate_of(estimate: &str, metric: &str) -> String {
     }
 }
 
-/// The names of a benchmark's sides: their labels, without the benchmark's name.
-pub(crate) fn sides(benchmark: &BenchmarkResult) -> Pair<String> {
-    let Some(labels) = &benchmark.labels else {
-        return Pair { base: "base".to_owned(), head: "head".to_owned() };
-    };
-    let prefix = format!("{}/", benchmark.name);
-    labels.as_ref().map(|label| line(label.strip_prefix(&prefix).unwrap_or(label)))
-}
-
 /// What is said of a benchmark without measurements, after its name.
 pub(crate) fn without_numbers(outcome: &Outcome, benchmark: &BenchmarkResult) -> String {
     let why = outcome.notices.iter().find_map(|notice| match notice {
@@ -456,16 +449,6 @@ pub(crate) fn listed(
 /// Whether benchmarks of a status are only named.
 pub(crate) fn is_listed(status: Status) -> bool {
     matches!(status, Status::NotMeasured | Status::Unaffected)
-}
-
-/// The names of the benchmarks of a status, each as `shown`; `None` if there are none.
-pub(crate) fn names(
-    benchmarks: &[BenchmarkResult],
-    status: Status,
-    shown: impl Fn(&str) -> String,
-) -> Option<String> {
-    let all: Vec<_> = benchmarks.iter().filter(|one| one.status == status).collect();
-    (!all.is_empty()).then(|| text::first_few(all.iter().map(|benchmark| shown(&benchmark.name))))
 }
 
 /// All benchmarks together: `suite of 67 benchmarks: geomean +0.31% [-0.05%, +0.62%] in 14 pairs`.

@@ -5,8 +5,9 @@ use cargo_cbdr::engine::Snapshot;
 use cargo_cbdr::model::{BenchmarkResult, Better, MetricResult, SuiteNumber, Summary, Verdict};
 
 use super::shorten::shortened;
+use super::style::verdict_style;
+use super::text;
 use super::width::{self, beginning, plain};
-use super::{text, verdict_style};
 use crate::render::answer::is_time;
 use crate::render::scale::ChangeScale;
 

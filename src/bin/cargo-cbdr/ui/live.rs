@@ -11,9 +11,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 use super::fold::{error_width, folded};
 use super::frame::Frame;
 use super::lines::{self, FEW, Gauge, View};
+use super::style::{GOOD, status_line};
 use super::verbosity::{Verbosity, verbosity};
 use super::width::plain;
-use super::{GOOD, Place, status_line, text};
+use super::{Place, text};
 use crate::cli::ProgressForm;
 
 /// The maximum number of draws per second.

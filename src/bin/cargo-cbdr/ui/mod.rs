@@ -8,6 +8,8 @@ mod live;
 pub(crate) mod notices;
 mod sanitize;
 pub(crate) mod shorten;
+pub(crate) mod style;
+mod subjects;
 pub(crate) mod text;
 pub(crate) mod verbosity;
 pub(crate) mod width;
@@ -16,62 +18,19 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind, Write};
 use std::iter::successors;
 
-use anstyle::{AnsiColor, Style};
-use cargo_cbdr::Error;
+use anstyle::Style;
 use cargo_cbdr::engine::{Event, Experiment};
 use cargo_cbdr::error::shortage;
-use cargo_cbdr::model::{Evidence, Layouts, Notice, Outcome, Verdict, Weight};
+use cargo_cbdr::model::{Evidence, Layouts, Notice, Outcome, Weight};
 use cargo_cbdr::settings::Error::{Bad, TooFewPairs};
 
 use crate::cli::ProgressForm;
 use crate::exit::ExitKind;
+use crate::failure::Failure;
 use fold::{error_width, folded};
 use live::LiveLines;
+use style::{BAD, GOOD, HINT, STATUS_TEXT_COLUMN, WARNING, status_line};
 use verbosity::verbosity;
-
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
-pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default().bold();
-
-/// The failure that ended the program.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// An error of the library.
-    #[error(transparent)]
-    Library(#[from] Error),
-    /// A mistake in the command line.
-    #[error(transparent)]
-    Usage(Box<cargo_cbdr::settings::Error>),
-    /// A mistake in the command line that no setting has.
-    #[error("{0}")]
-    Arguments(String),
-    /// An output that could not be written.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// Something that can't be done here.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl Failure {
-    /// Rejects the command line.
-    pub(crate) fn arguments<T>(what: impl Into<String>) -> Result<T, Self> {
-        Err(Failure::Arguments(what.into()))
-    }
-
-    /// Rejects what can't be done here.
-    pub(crate) fn refused<T>(what: impl Into<String>) -> Result<T, Self> {
-        Err(Failure::Refused(what.into()))
-    }
-}
-
-/// Of a setting of the command line.
-impl From<cargo_cbdr::settings::Error> for Failure {
-    fn from(error: cargo_cbdr::settings::Error) -> Self {
-        Failure::Usage(Box::new(error))
-    }
-}
 
 /// A system error with its context.
 pub(crate) fn about(what: &str, error: &io::Error) -> io::Error {
@@ -169,14 +128,6 @@ fn indented(start: &str, text: &str) -> String {
     let first = folded(&first, error_width(), width::columns(start));
     let others = lines.map(|line| folded(format!("  {line}").trim_end(), error_width(), 4));
     std::iter::once(first).chain(others).map(|line| line + "\n").collect()
-}
-
-/// The column in which the objects of status lines begin.
-pub(crate) const STATUS_TEXT_COLUMN: usize = 13;
-
-/// A line like cargo's: a verb, right-aligned in 12 columns, and an object.
-fn status_line(style: Style, verb: &str, thing: &str) -> String {
-    format!("{style}{verb:>12}{style:#} {}", text::line(thing))
 }
 
 /// Shows what happens while something runs.
@@ -398,15 +349,6 @@ fn step(event: &Event<'_>) -> Option<(&'static str, String, Place)> {
         }
         _ => return None,
     })
-}
-
-/// The colour of a verdict.
-pub(crate) fn verdict_style(verdict: Verdict) -> Style {
-    match verdict {
-        Verdict::NoRegression | Verdict::Identical => GOOD,
-        Verdict::Regression | Verdict::DifferentOutput => BAD,
-        Verdict::Inconclusive | Verdict::NoBaseline => WARNING,
-    }
 }
 
 #[cfg(test)]

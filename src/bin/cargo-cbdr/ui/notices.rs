@@ -10,7 +10,7 @@ use cargo_cbdr::model::{
 };
 use remarks::remark;
 
-use super::grouped::Subjects;
+use super::subjects::Subjects;
 use super::text::{self, count, line, list, percent, roughly};
 
 /// A notice in a sentence without a full stop, about one subject or several. The numbers of one

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use anstream::ColorChoice;
 
-use super::Failure;
 use crate::cli::{self, DisplayFlags, ProgressForm, ValueEnum};
+use crate::failure::Failure;
 
 /// The variable with the same effect as `--progress`.
 const VARIABLE: &str = "CBDR_PROGRESS";

@@ -4,7 +4,8 @@ use cargo_cbdr::flows::init::Proposal;
 
 use super::FileChange;
 use crate::cli::{Init, Service, Trigger, ValueEnum};
-use crate::ui::{Failure, text};
+use crate::failure::Failure;
+use crate::ui::text;
 
 /// The number of machines of an engine that is made for several.
 const SHARDS: u64 = 4;

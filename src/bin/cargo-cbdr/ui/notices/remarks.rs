@@ -4,7 +4,7 @@ use cargo_cbdr::model::{AtLength, Finding, Kinds, Learnt, Remark, Verdict, Waive
 use cargo_cbdr::stats::estimator::TAIL;
 use cargo_cbdr::stats::learnt::RESULTS;
 
-use crate::ui::grouped::Subjects;
+use crate::ui::subjects::Subjects;
 use crate::ui::text::{self, count, percent};
 
 /// What is remarked on a metric of one benchmark or of several.
