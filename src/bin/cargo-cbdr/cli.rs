@@ -1,8 +1,9 @@
 //! The command line: what may be typed, and nothing else.
 
-mod generated;
+pub(crate) mod generated;
 mod history;
 mod pipe;
+mod shared;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -24,26 +25,21 @@ use cargo_cbdr::settings::table::headings::{BENCHMARK, BUILD, DECIDING, SIDES, S
 use cargo_cbdr::settings::table::{Flags, Table};
 use cargo_cbdr::settings::values::Time;
 
-use crate::failure::Failure;
 use crate::render::export::{self, ExportKind};
 use crate::ui::text;
 
-pub(crate) use generated::{complete, completions, man, subcommands};
 pub(crate) use history::{
-    Annotate, Bisect, Check, Export, ExportFormat, History, List, Printed, RecordArgs, Sync,
+    Annotate, Bisect, Check, Export, ExportFormat, History, List, RecordArgs, Sync,
 };
 pub(crate) use pipe::{Analyze, DecisionRule, Plot, Sample, SampleArgs};
+use shared::{CODES_OF_CHECK, OUTPUT};
+pub(crate) use shared::{Filter, Format, Printed, Seed};
 
 const ARGUMENTS: &str = "Arguments";
 const CACHE: &str = "Cache";
-const OUTPUT: &str = "Output";
-
 const EXIT_CODES: &str = "Exit codes: 0 no regression (also identical; inconclusive, no baseline \
 or removed unless set to fail), 2 usage, 100 regression, 101 could not finish, 102 inconclusive, \
 no baseline or removed if set to fail.";
-
-const CODES_OF_CHECK: &str = "Exit codes: 0 no regression (also inconclusive unless set to fail), \
-2 usage, 100 regression, 101 could not finish, 102 inconclusive if set to fail.";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -324,23 +320,6 @@ fn side(text: &str) -> Result<Side, &'static str> {
     Side::BOTH.into_iter().find(|side| side.name() == text).ok_or("it must be `base` or `head`")
 }
 
-/// Which benchmarks are run.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Filter {
-    /// Run only the benchmarks whose names match, by the rules of the harness
-    #[arg(long, value_name = "TEXT", help_heading = BENCHMARK)]
-    pub(crate) filter: Option<String>,
-}
-
-/// What the order of the runs comes from.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Seed {
-    /// Shuffle the runs with this seed, below 2^53 [default: random]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53),
-          help_heading = STOPPING)]
-    pub(crate) seed: Option<u64>,
-}
-
 /// Whether to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
@@ -369,34 +348,6 @@ pub(crate) enum MessageFormat {
     Human,
     /// A line of JSON for each event.
     Json,
-}
-
-/// How the result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Human,
-    /// One JSON object.
-    Json,
-    /// A comment for a pull request.
-    Markdown,
-    /// Annotations of a GitHub workflow, and the summary of its job.
-    Github,
-    /// JUnit's XML.
-    Junit,
-}
-
-impl Format {
-    /// The format, if it is one of those that an option supports.
-    pub(crate) fn printed(self, option: &str) -> Result<Printed, Failure> {
-        match self {
-            Format::Human => Ok(Printed::Human),
-            Format::Json => Ok(Printed::Json),
-            _ => {
-                Failure::arguments(format!("`{option}` supports only `--format human` and `json`"))
-            }
-        }
-    }
 }
 
 /// What the new table contains, and what else is written.

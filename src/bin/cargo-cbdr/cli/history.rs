@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::{FAILURE, LAYOUTS, POLICY, SELECTION};
+use cargo_cbdr::settings::table::headings::{DECIDING, STOPPING};
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{CODES_OF_CHECK, DECIDING, Filter, OUTPUT, STOPPING, Seed};
+use super::shared::{CODES_OF_CHECK, Filter, OUTPUT, Printed, Seed};
 
 const COMMITS: &str = "Commits";
 const STORE: &str = "Store";
@@ -174,15 +175,6 @@ pub(crate) struct Export {
     /// Print the results in this format
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv, help_heading = OUTPUT)]
     pub(crate) format: ExportFormat,
-}
-
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Printed {
-    /// For people.
-    Human,
-    /// One JSON object.
-    Json,
 }
 
 /// How results are written.

@@ -6,11 +6,12 @@ use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::FAILURE;
+use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
 use cargo_cbdr::settings::values::{Allowed, Confidence, Time};
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 
-use super::{BENCHMARK, DECIDING, Format, OUTPUT, SIDES, STOPPING, Seed};
+use super::shared::{Format, OUTPUT, Seed};
 
 /// Run any commands in turn and print their measurements as CSV
 ///

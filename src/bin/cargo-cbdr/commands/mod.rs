@@ -58,7 +58,7 @@ pub(crate) fn run() -> CommandResult {
             let rounds = args.next().and_then(|rounds| rounds.to_str()?.parse().ok());
             cargo_cbdr::flows::doctor::work(rounds.unwrap_or_default());
         }
-        Some(COMPLETE) => return Ok(written(cli::complete(args))?),
+        Some(COMPLETE) => return Ok(written(cli::generated::complete(args))?),
         _ => {
             // While this process is small: see `process`. What is above starts no programs, and a
             // tracer would mistake the helper's end for that of its program.
@@ -92,7 +92,7 @@ fn run_command(helper: &Helper) -> CommandResult {
         CliCommand::Analyze(args) => analyze::run(&args, &called, &interrupt),
         CliCommand::Doctor(args) => doctor::run(&args, context),
         CliCommand::Cache { what } => cache::run(&what),
-        CliCommand::Completions { shell } => Ok(written(Ok(cli::completions(shell)))?),
+        CliCommand::Completions { shell } => Ok(written(Ok(cli::generated::completions(shell)))?),
         CliCommand::Man { command } => man(command.as_deref()),
         CliCommand::Hook { what } => hook::run(&what, &called, context),
         CliCommand::Plot(args) => plot::run(&args, &called, &interrupt),
@@ -109,10 +109,11 @@ fn run_command(helper: &Helper) -> CommandResult {
 
 fn man(command: Option<&str>) -> CommandResult {
     let unknown = || {
-        let (command, names) = (command.unwrap_or_default(), cli::subcommands().join("`, `"));
+        let (command, names) =
+            (command.unwrap_or_default(), cli::generated::subcommands().join("`, `"));
         Failure::Arguments(format!("there is no subcommand `{command}`; choose `{names}`"))
     };
-    Ok(written(cli::man(command).ok_or_else(unknown)?)?)
+    Ok(written(cli::generated::man(command).ok_or_else(unknown)?)?)
 }
 
 fn written(page: io::Result<Vec<u8>>) -> io::Result<ExitKind> {

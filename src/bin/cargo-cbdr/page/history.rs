@@ -12,9 +12,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::chart::{self, BAND, BASE, ChartFrame, INK, LIMIT, Plane};
 use super::{document, sentence, table};
 use crate::plot::axis::Axis;
-use crate::render;
 use crate::render::escape::line;
-use crate::render::history::{heading, signed};
+use crate::render::history::{self, heading, signed};
 use crate::ui::text;
 
 pub(crate) fn page(listing: &Listing) -> String {
@@ -66,7 +65,7 @@ fn series(listed: &ListedSeries, commits: &[Commit], from: usize) -> Markup {
             }
             details.wide {
                 summary { (text::count(listed.values.len() as u64, "result")) }
-                (table(&listed.metric.name, &render::history::table(listed, commits)))
+                (table(&listed.metric.name, &history::table(listed, commits)))
             }
         }
     }

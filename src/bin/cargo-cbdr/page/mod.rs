@@ -48,7 +48,7 @@ pub(crate) fn page(result: &Readable<'_>, recording: &Recording) -> String {
 
 /// A whole page.
 fn document(title: &str, body: &Markup) -> String {
-    let now = crate::render::now().replace('T', " ").replace('Z', " UTC");
+    let now = text::now().replace('T', " ").replace('Z', " UTC");
     let markup = html! {
         (DOCTYPE)
         html lang="en" {

@@ -31,7 +31,7 @@ fn suite(result: &Readable<'_>, id: usize, benchmark: &BenchmarkResult) -> TestS
     for (attribute, value) in [
         ("package", "cargo-cbdr".to_owned()),
         ("id", id.to_string()),
-        ("timestamp", super::now().trim_end_matches('Z').to_owned()),
+        ("timestamp", text::now().trim_end_matches('Z').to_owned()),
         ("hostname", named(&machine::host())),
     ] {
         suite.extra.insert(XmlString::new(attribute), XmlString::new(value));

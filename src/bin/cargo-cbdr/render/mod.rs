@@ -26,7 +26,6 @@ pub(crate) mod scale;
 pub(crate) mod table;
 
 use std::io::{self, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -60,11 +59,6 @@ pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {
         Format::Junit => junit::document(result)?,
     };
     print_text(&text)
-}
-
-/// The current time in the format of RFC 3339, to the second.
-pub(crate) fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now().max(UNIX_EPOCH)).to_string()
 }
 
 #[cfg(test)]

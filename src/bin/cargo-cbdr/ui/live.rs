@@ -12,10 +12,13 @@ use super::fold::{error_width, folded};
 use super::frame::Frame;
 use super::lines::{self, FEW, Gauge, View};
 use super::style::{GOOD, status_line};
+use super::text;
 use super::verbosity::{Verbosity, verbosity};
 use super::width::plain;
-use super::{Place, text};
 use crate::cli::ProgressForm;
+
+/// Which of how many something is, if that is known.
+pub(super) type Place = Option<(usize, usize)>;
 
 /// The maximum number of draws per second.
 const RATE: u8 = 10;

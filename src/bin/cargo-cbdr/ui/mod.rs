@@ -28,7 +28,7 @@ use crate::cli::ProgressForm;
 use crate::exit::ExitKind;
 use crate::failure::Failure;
 use fold::{error_width, folded};
-use live::LiveLines;
+use live::{LiveLines, Place};
 use style::{BAD, GOOD, HINT, STATUS_TEXT_COLUMN, WARNING, status_line};
 use verbosity::verbosity;
 
@@ -318,9 +318,6 @@ fn status(event: &Event<'_>) -> Option<(&'static str, String)> {
         _ => return None,
     })
 }
-
-/// Which of how many something is, if that is known.
-type Place = Option<(usize, usize)>;
 
 /// The line of an event that is one of many: a verb, an object, and its number if that is known.
 fn step(event: &Event<'_>) -> Option<(&'static str, String, Place)> {

@@ -1,7 +1,7 @@
 //! Numbers, commits and results as text.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::{
@@ -363,6 +363,11 @@ pub(crate) fn sample_line(benchmark: &BenchmarkResult, metric: &MetricResult, ro
     };
     let (name, rows) = (line(&benchmark.name), count(rows, "row"));
     format!("  {name} {} {change}; {rows}{verdict}", line(&metric.name))
+}
+
+/// The current time in the format of RFC 3339, to the second.
+pub(crate) fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now().max(UNIX_EPOCH)).to_string()
 }
 
 #[cfg(test)]
