@@ -123,10 +123,10 @@ fn layer(path: &str) -> &str {
     path.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
-/// How many lines of code a file has, without its tests.
-fn lines_of_code(text: &str) -> usize {
+/// The lines of code of a file, without its tests.
+fn lines_of_code(text: &str) -> Vec<&str> {
     let mut lines = text.lines();
-    let mut count = 0;
+    let mut found = Vec::new();
     while let Some(line) = lines.next() {
         if line.trim() == "#[cfg(test)]" {
             let item = lines.find(|line| !line.trim().starts_with("#[")).unwrap_or("");
@@ -134,12 +134,11 @@ fn lines_of_code(text: &str) -> usize {
                 let indent = &item[..item.len() - item.trim_start().len()];
                 lines.find(|line| line.strip_prefix(indent).is_some_and(|rest| rest == "}"));
             }
-            continue;
+        } else if !line.trim().is_empty() && !line.trim().starts_with("//") {
+            found.push(line);
         }
-        let line = line.trim();
-        count += usize::from(!line.is_empty() && !line.starts_with("//"));
     }
-    count
+    found
 }
 
 #[test]
@@ -148,7 +147,7 @@ fn each_room_stays_within_its_budget_of_lines_of_code() {
     for (path, text) in sources("src") {
         let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
         if !is_test && path != "src/lib.rs" {
-            *rooms.entry(layer(&path).to_owned()).or_default() += lines_of_code(&text);
+            *rooms.entry(layer(&path).to_owned()).or_default() += lines_of_code(&text).len();
         }
     }
     let budgets = BTreeMap::from(BUDGETS);
@@ -207,6 +206,127 @@ fn no_file_imports_from_a_layer_below_it() {
                 assert!(other <= own, "{path} imports `{name}`, which is below it");
             }
         }
+    }
+}
+
+/// The modules of a crate and the files that they are.
+fn modules(root: &str) -> BTreeMap<Vec<String>, (String, String)> {
+    let is_of_crate = |path: &str| root != "src/" || !path.starts_with("src/bin/");
+    let is_test = |path: &str| path.contains("/tests/") || path.ends_with("tests.rs");
+    let files = sources(root).into_iter().filter(|(path, _)| is_of_crate(path) && !is_test(path));
+    let module = |path: &str| {
+        let inside = path.strip_prefix(root).unwrap().trim_end_matches(".rs");
+        let mut names: Vec<String> = inside.split('/').map(str::to_owned).collect();
+        names.pop_if(|last| ["lib", "main", "mod"].contains(&&**last));
+        names
+    };
+    files.map(|(path, text)| (module(&path), (path, text))).collect()
+}
+
+/// The paths that the tree of a `use` names, each after those names.
+fn used_paths(before: &[String], tree: &str, found: &mut Vec<Vec<String>>) {
+    let (names, list) = match tree.split_once('{') {
+        Some((names, list)) => (names, list.strip_suffix('}')),
+        None => (tree, None),
+    };
+    let names = names.split(" as ").next().unwrap().split("::").map(str::trim);
+    // In braces, `self` is what stands before them.
+    let is_more = |name: &&str| !name.is_empty() && (*name != "self" || before.is_empty());
+    let names = names.filter(is_more).map(str::to_owned);
+    let path: Vec<String> = before.iter().cloned().chain(names).collect();
+    let Some(list) = list else { return found.push(path) };
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in list.char_indices().chain([(list.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let item = list[start..at].trim();
+                if !item.is_empty() {
+                    used_paths(&path, item, found);
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The files of a crate, each with those that its `use` lines name.
+fn imports(root: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let modules = modules(root);
+    let of = |module: &Vec<String>, text: &str| {
+        let code = lines_of_code(text).join("\n");
+        let mut paths = Vec::new();
+        for item in code.split(';') {
+            let Some(at) = item.find("use ").filter(|at| {
+                let before = item[..*at].trim_start();
+                before.is_empty() || before.starts_with("pub") || before.ends_with('\n')
+            }) else {
+                continue;
+            };
+            used_paths(&[], item[at + "use ".len()..].trim(), &mut paths);
+        }
+        let file = |path: Vec<String>| {
+            let (ups, rest) =
+                path.split_at(path.iter().take_while(|name| *name == "super").count());
+            let own = [&module[..], &rest[..1]].concat();
+            let full = match rest.first()?.as_str() {
+                "crate" => rest[1..].to_vec(),
+                "self" => [&module[..], &rest[1..]].concat(),
+                _ if !ups.is_empty() => [&module[..module.len() - ups.len()], rest].concat(),
+                _ if modules.contains_key(&own) => [&module[..], rest].concat(),
+                _ => return None,
+            };
+            let known = (0..=full.len()).rev().find_map(|end| modules.get(&full[..end]));
+            known.map(|(path, _)| path.clone())
+        };
+        paths.into_iter().filter_map(file).collect::<BTreeSet<_>>()
+    };
+    let all = modules.iter().map(|(module, (path, text))| (path.clone(), of(module, text)));
+    let without_itself = |(path, mut imported): (String, BTreeSet<String>)| {
+        imported.remove(&path);
+        (path, imported)
+    };
+    all.map(without_itself).collect()
+}
+
+/// The shortest way from a file back to itself, along imports.
+fn circle_of<'f>(
+    file: &'f str,
+    imports: &'f BTreeMap<String, BTreeSet<String>>,
+) -> Option<Vec<&'f str>> {
+    let mut ways = vec![vec![file]];
+    let mut seen = BTreeSet::new();
+    while !ways.is_empty() {
+        let mut longer = Vec::new();
+        for way in ways {
+            for next in imports.get(*way.last().unwrap()).into_iter().flatten() {
+                let extended = [&way[..], &[next.as_str()]].concat();
+                if next == file {
+                    return Some(extended);
+                }
+                if seen.insert(next) {
+                    longer.push(extended);
+                }
+            }
+        }
+        ways = longer;
+    }
+    None
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    for root in ["src/", "src/bin/cargo-cbdr/"] {
+        let imports = imports(root);
+        let circles = imports.keys().filter_map(|file| circle_of(file, &imports));
+        let circles: Vec<String> = circles.map(|circle| circle.join("\n  imports ")).collect();
+        assert!(
+            circles.is_empty(),
+            "{}\nWhat a file and those below it both need belongs into a file of its own.",
+            circles.join("\n")
+        );
     }
 }
 
