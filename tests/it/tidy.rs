@@ -72,7 +72,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("exec", 6_514),
     ("flows", 6_601),
     ("model", 1_865),
-    ("samples", 1_976),
+    ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_310),
     ("workspace", 10_835),
