@@ -67,7 +67,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_832),
-    ("engine", 2_611),
+    ("engine", 2_613),
     ("error", 156),
     ("exec", 6_514),
     ("flows", 6_601),
