@@ -16,12 +16,13 @@
 mod order;
 mod outlook;
 mod progress;
+mod snapshot;
 mod state;
 
 use std::cell::OnceCell;
 use std::time::Duration;
 
-pub use progress::Snapshot;
+pub use snapshot::Snapshot;
 use state::{BenchmarkState, GroupState};
 
 use super::advice::{OpenTest, advice};

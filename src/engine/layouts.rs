@@ -8,12 +8,12 @@
 //! is one unit of evidence.
 
 use super::plan::{Plan, PlannedBenchmark};
+pub use super::test::looks_slower;
 use crate::model::{
     BenchmarkId, Better, Gate, Metric, MetricId, MetricResult, OverLayouts, PairsResult, Placing,
     Row, Side, Verdict,
 };
 use crate::stats::empirical::{median_of, typical_deviation};
-use crate::stats::estimator::Running;
 
 /// Makes the order of the units differ from that of the pairs as built.
 const SEED: u64 = 0x6c61_796f_7574;
@@ -31,33 +31,11 @@ const UNITS_TO_LEARN: usize = 4;
 /// The variance of the median of a few normal values, relative to that of their mean.
 const MEDIAN_VARIANCE_FACTOR: f64 = 1.4;
 
-/// After how many times the minimum number of pairs a test has looked slower for long, if
-/// its bound has reached the threshold; see [`looks_slower`] for bounds farther off.
-pub(super) const PATIENCE: f64 = 1.5;
-
-/// How often this is checked between a number of pairs and twice as many: the bounds take
-/// long to compute.
-const LOOKS: u64 = 16;
-
 /// The number of pairs that share the first layouts. If a link takes no longer than one pair of all
 /// benchmarks that share it, three pairs would take at least twice as long as one, and at most halve
 /// the variance. But of at most `most` layouts, each has to show more.
 pub fn first_runs(most: Option<u64>, link_seconds: f64, pair_seconds: f64) -> u32 {
     if most.is_some() || link_seconds > pair_seconds { RUNS_TO_LEARN } else { 1 }
-}
-
-/// Whether an undecided test has looked slower than `threshold` for so long that layouts are
-/// the faster way to a verdict. The more pairs there are, the smaller the excess may be: `p`
-/// pairs are enough if `p/least` times [`Running::share_beyond`] is [`PATIENCE`], where
-/// `least` is the minimum for a verdict. So a noisy estimate that has just crossed the
-/// threshold does not count as a slowdown, and one that stays there is not measured forever.
-pub fn looks_slower(running: &Running, threshold: f64, least: u64) -> bool {
-    let pairs = running.pairs();
-    let multiple = pairs as f64 / least as f64;
-    if multiple < PATIENCE || !pairs.is_multiple_of((pairs / LOOKS).max(1)) {
-        return false;
-    }
-    running.share_beyond(threshold).is_some_and(|share| multiple * share >= PATIENCE)
 }
 
 /// What is tested over layouts, and the benchmark of the comparison that each belongs to.

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::suite::PlannedNumber;
 use super::test::estimator;
-use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Row, RunLength, Side};
+use crate::model::{
+    BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Row, RunLength, Side, SuiteNumber,
+};
 use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 
@@ -68,6 +69,14 @@ pub struct PlannedBenchmark {
     /// What its runs measure.
     pub(crate) metrics: Vec<(MetricId, Metric)>,
     pub(crate) gates: Vec<Gate>,
+}
+
+/// A number of the suite, and whether it gates.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlannedNumber {
+    pub(crate) number: SuiteNumber,
+    pub(crate) metric: Metric,
+    pub(crate) gate: Option<Gate>,
 }
 
 /// The benchmarks of a program that are measured in one run.

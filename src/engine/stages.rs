@@ -2,7 +2,7 @@
 //! built is tested over layouts when it is raised.
 //!
 //! Until a regression is confirmed, an alarm that is larger than all before goes first, alone. All
-//! others wait until what looks slower as built has had [enough](layouts::PATIENCE) pairs to be an
+//! others wait until what looks slower as built has had [enough](test::PATIENCE) pairs to be an
 //! alarm, too, and are then tested together with those of the same program, which share the layouts
 //! and the time of linking them. Alarms take at most [half](SHARE) of the time from the pairs as
 //! built; when these are over, the rest is theirs, and some of it is reserved.
@@ -19,9 +19,9 @@
 
 use super::event::Event;
 use super::experiment::{Experiment, Turn};
-use super::layouts::{self, LayoutNoise, LayoutPlan, first_runs};
+use super::layouts::{LayoutNoise, LayoutPlan, first_runs};
 use super::plan::{Plan, PlannedBenchmark};
-use super::test::{MetricTest, estimator};
+use super::test::{self, MetricTest, estimator};
 use crate::model::{BenchmarkId, Gate, Layouts, Metric, MetricId, Row, StoppedBy};
 
 /// The fraction of the time limit that is reserved for layouts if all benchmarks are tested over
@@ -190,7 +190,7 @@ impl Stages {
 
     /// The next pair of an alarm that goes before the pairs as built.
     fn alarm_first(&mut self, now: f64) -> Option<(Stage, Turn)> {
-        let may_be_more = !self.as_built.has_had(layouts::PATIENCE);
+        let may_be_more = !self.as_built.has_had(test::PATIENCE);
         if self.is_confirmed && may_be_more {
             return None;
         }

@@ -12,21 +12,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::plan::Plan;
+use super::plan::{Plan, PlannedNumber};
 use super::test::MetricTest;
 use crate::model::{
-    BenchmarkId, BenchmarkResult, Gate, LEAST_BENCHMARKS, Metric, MetricId, MetricResult, Pair,
-    Row, Side, Status, SuiteGate, SuiteNumber, Summary,
+    BenchmarkId, BenchmarkResult, Gate, LEAST_BENCHMARKS, MetricId, MetricResult, Pair, Row, Side,
+    Status, SuiteGate, SuiteNumber, Summary,
 };
 use crate::stats::rounds::Rounds;
-
-/// A number of the suite, and whether it gates.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PlannedNumber {
-    pub(crate) number: SuiteNumber,
-    pub(crate) metric: Metric,
-    pub(crate) gate: Option<Gate>,
-}
 
 impl Plan {
     /// Adds the numbers of each metric that gates. Of few benchmarks there is only the one that
@@ -176,7 +168,7 @@ mod tests {
 
     use super::*;
     use crate::engine::experiment::Experiment;
-    use crate::model::{Estimator, Sampled, StoppedBy, Verdict};
+    use crate::model::{Estimator, Metric, Sampled, StoppedBy, Verdict};
     use crate::stats::tests::TestNoise;
 
     fn asked(number: SuiteNumber, threshold: f64) -> Option<SuiteGate> {

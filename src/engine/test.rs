@@ -1,7 +1,6 @@
 //! The test of one metric of one benchmark, from its first pair to its verdict,
 //! for running comparisons and for analyses of samples.
 
-use super::layouts::looks_slower;
 use crate::model::{
     Better, Estimator, Finding, Gate, Metric, MetricResult, Side, Summary, Verdict,
 };
@@ -15,6 +14,14 @@ const WARNING_PATIENCE: u64 = 4;
 /// A clock whose steps are finer than the threshold by more than this needs no notice: with steps of
 /// half the threshold, a change just below it raised an alarm in 9 % instead of 5 %.
 const STEPS_PER_THRESHOLD: f64 = 4.0;
+
+/// After how many times the minimum number of pairs a test has looked slower for long, if
+/// its bound has reached the threshold; see [`looks_slower`] for bounds farther off.
+pub(super) const PATIENCE: f64 = 1.5;
+
+/// How often this is checked between a number of pairs and twice as many: the bounds take
+/// long to compute.
+const LOOKS: u64 = 16;
 
 /// After this many pairs, all of them beyond the threshold, a test stands out.
 pub(super) const PAIRS_TO_STAND_OUT: u64 = 5;
@@ -266,6 +273,20 @@ impl MetricTest {
         };
         limit.map_or(Forecast::Never, |limit| pairs_to_verdict(&self.running, limit))
     }
+}
+
+/// Whether an undecided test has looked slower than `threshold` for so long that layouts are
+/// the faster way to a verdict. The more pairs there are, the smaller the excess may be: `p`
+/// pairs are enough if `p/least` times [`Running::share_beyond`] is [`PATIENCE`], where
+/// `least` is the minimum for a verdict. So a noisy estimate that has just crossed the
+/// threshold does not count as a slowdown, and one that stays there is not measured forever.
+pub fn looks_slower(running: &Running, threshold: f64, least: u64) -> bool {
+    let pairs = running.pairs();
+    let multiple = pairs as f64 / least as f64;
+    if multiple < PATIENCE || !pairs.is_multiple_of((pairs / LOOKS).max(1)) {
+        return false;
+    }
+    running.share_beyond(threshold).is_some_and(|share| multiple * share >= PATIENCE)
 }
 
 /// The estimator of a metric, given the requested one. A simulated count has no slow

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::divided::OwnPart;
 use super::error::{NoShard, unread};
+use super::own_part::OwnPart;
 use crate::error::Error;
 use crate::model::{
     BenchmarkResult, Doubt, Estimator, Gate, Layouts, Limits, Metric, MetricResult, Outcome,

@@ -1,6 +1,6 @@
 //! The comparison of two labels by the sums of their rows, for a single look.
 
-use super::Spec;
+use super::spec::Spec;
 use crate::model::{Estimator, Judgement, Metric, MetricResult, Pair, Summary, Verdict};
 use crate::stats::estimator::Levels;
 use crate::stats::fixed::{Confidence, TwoSamples};

@@ -2,10 +2,9 @@
 
 use std::io::Read;
 
-use super::Flow;
 use super::error::{failure, no_rows};
 use super::labels::{Labels, RecordedPairs, side_of};
-use super::rows::{self, RowSink, columns};
+use super::rows::{self, Flow, RowSink, columns};
 use crate::error::Error;
 use crate::model::{BenchmarkId, Metric, MetricId, Pair, Row, Side, Unit, Units};
 use crate::settings::error::instead_of;

@@ -8,11 +8,12 @@
 
 use serde_json::{Value, json};
 
-use super::companion::{BenchmarkGate, Companion, SeededShard};
+use super::companion::{BenchmarkGate, Companion};
 use super::divided::join;
 use super::error::{failure, no_rows};
 use super::labels::RecordedPairs;
 use super::recording::Recording;
+use super::shard_part::ShardPart;
 use crate::engine::family::{likeliest, step_down};
 use crate::engine::remarks::remarks;
 use crate::engine::test::{MetricTest, estimator};
@@ -25,32 +26,6 @@ use crate::settings::error::list;
 use crate::stats::estimator::{Levels, Running};
 use crate::stats::family::Family;
 use crate::stats::machines::{in_turn, weights};
-
-/// What one machine measured.
-#[derive(Debug)]
-pub struct ShardPart {
-    /// The name of the file, for messages.
-    pub file: String,
-    /// Which shard it is.
-    pub shard: SeededShard,
-    /// The companion of the file.
-    pub companion: Companion,
-    /// The rows.
-    pub recording: Recording,
-}
-
-impl ShardPart {
-    /// Why there was nothing to measure; `None` if there was something.
-    fn nothing(&self) -> Option<StoppedBy> {
-        let why = self.companion.stopped_by;
-        why.without_runs().map(|_| why)
-    }
-
-    /// Whether it was stopped, so that its task may have been started again.
-    fn is_stopped(&self) -> bool {
-        self.companion.stopped_by == StoppedBy::Interrupt
-    }
-}
 
 /// Tests each metric of each benchmark by the pairs of all shards.
 ///

@@ -67,14 +67,14 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_832),
-    ("engine", 2_611),
+    ("engine", 2_613),
     ("error", 156),
     ("exec", 6_514),
     ("flows", 6_601),
     ("model", 1_865),
-    ("samples", 1_976),
+    ("samples", 1_987),
     ("settings", 1_833),
-    ("stats", 2_310),
+    ("stats", 2_321),
     ("workspace", 10_835),
 ];
 

@@ -1,8 +1,7 @@
 //! How much longer verdicts will take, if the noise stays as it is.
 
 use super::Experiment;
-use super::state::{BenchmarkState, GroupState};
-use crate::engine::test::MetricTest;
+use super::state::{BenchmarkState, GroupState, Outlook};
 use crate::model::Unlikely;
 use crate::stats::forecast::Forecast;
 
@@ -24,46 +23,6 @@ const HOPELESS: f64 = 10.0;
 /// estimate from fewer says too little: at a sixteenth of the pairs, the verdict that follows would
 /// be lost three times as often (simulated by `examples/error-rates/giving_up.rs`).
 const SHARE_BEFORE_GIVING_UP: f64 = 0.25;
-
-/// How many more pairs are expected, after which [`None`] can't be predicted or never comes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outlook {
-    /// Until all verdicts.
-    pub(super) all: Option<f64>,
-    /// Until the first one.
-    soonest: Option<f64>,
-}
-
-impl Outlook {
-    /// Without open tests.
-    const DECIDED: Self = Outlook { all: Some(0.0), soonest: None };
-
-    /// Of a test that has `so_far` pairs. What can't be predicted may be decided by the next pair.
-    fn of(test: &MetricTest, so_far: u64) -> Self {
-        match test.forecast() {
-            Forecast::Pairs(pairs) => {
-                let left = Some(pairs.saturating_sub(so_far) as f64);
-                Outlook { all: left, soonest: left }
-            }
-            Forecast::Never => Outlook { all: None, soonest: None },
-            Forecast::Unknown => Outlook { all: None, soonest: Some(0.0) },
-        }
-    }
-
-    /// If each pair is one of this, and one of `other`.
-    fn along_with(self, other: Outlook) -> Self {
-        Outlook {
-            all: self.all.zip(other.all).map(|(one, other)| one.max(other)),
-            soonest: self.soonest.into_iter().chain(other.soonest).reduce(f64::min),
-        }
-    }
-
-    /// If this counts rounds of so many pairs.
-    fn in_rounds_of(self, pairs: u64) -> Self {
-        let pairs = |rounds: f64| rounds * pairs as f64;
-        Outlook { all: self.all.map(pairs), soonest: self.soonest.map(pairs) }
-    }
-}
 
 impl GroupState {
     /// Whether it has too few pairs for a forecast.

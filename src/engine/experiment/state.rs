@@ -2,11 +2,11 @@
 
 use std::cell::OnceCell;
 
-use super::outlook::Outlook;
 use crate::engine::plan::{Group, Plan};
 use crate::engine::schedule::Schedule;
 use crate::engine::test::MetricTest;
 use crate::model::{BenchmarkResult, Gate, MetricId, MetricResult, Row, RunLength, Side, Status};
+use crate::stats::forecast::Forecast;
 
 #[derive(Debug)]
 pub(super) struct GroupState {
@@ -146,5 +146,45 @@ impl BenchmarkState {
             metrics: metrics.collect(),
             ..BenchmarkResult::new(&self.name, Status::Compared)
         }
+    }
+}
+
+/// How many more pairs are expected, after which [`None`] can't be predicted or never comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outlook {
+    /// Until all verdicts.
+    pub(super) all: Option<f64>,
+    /// Until the first one.
+    pub(super) soonest: Option<f64>,
+}
+
+impl Outlook {
+    /// Without open tests.
+    pub(super) const DECIDED: Self = Outlook { all: Some(0.0), soonest: None };
+
+    /// Of a test that has `so_far` pairs. What can't be predicted may be decided by the next pair.
+    pub(super) fn of(test: &MetricTest, so_far: u64) -> Self {
+        match test.forecast() {
+            Forecast::Pairs(pairs) => {
+                let left = Some(pairs.saturating_sub(so_far) as f64);
+                Outlook { all: left, soonest: left }
+            }
+            Forecast::Never => Outlook { all: None, soonest: None },
+            Forecast::Unknown => Outlook { all: None, soonest: Some(0.0) },
+        }
+    }
+
+    /// If each pair is one of this, and one of `other`.
+    pub(super) fn along_with(self, other: Outlook) -> Self {
+        Outlook {
+            all: self.all.zip(other.all).map(|(one, other)| one.max(other)),
+            soonest: self.soonest.into_iter().chain(other.soonest).reduce(f64::min),
+        }
+    }
+
+    /// If this counts rounds of so many pairs.
+    pub(super) fn in_rounds_of(self, pairs: u64) -> Self {
+        let pairs = |rounds: f64| rounds * pairs as f64;
+        Outlook { all: self.all.map(pairs), soonest: self.soonest.map(pairs) }
     }
 }

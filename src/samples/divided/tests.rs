@@ -1,9 +1,9 @@
 use super::*;
-use crate::model::BenchmarkNotice;
 use crate::model::gate::Gate;
 use crate::model::metric::{Metric, Units};
 use crate::model::outcome::{Policy, SameReason};
 use crate::model::shard::AllottedBenchmark;
+use crate::model::{BenchmarkNotice, Division};
 use crate::samples::{Companion, Recording, combine};
 use serde_json::json;
 

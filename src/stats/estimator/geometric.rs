@@ -5,7 +5,7 @@
 //! Crow and Shimizu 1988, *Lognormal distributions*, ch. 2, for the model, and those of
 //! [`sequential`](crate::stats::sequential).
 
-use super::Signal;
+use super::decision::Signal;
 use crate::stats::moments::Moments;
 use crate::stats::sequential::{share, t_squared};
 

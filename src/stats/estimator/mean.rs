@@ -5,7 +5,7 @@
 //! Fieller 1954, *Some problems in interval estimation*, JRSS B 16:175, and those of
 //! [`sequential`](crate::stats::sequential).
 
-use super::Signal;
+use super::decision::Signal;
 use crate::stats::moments::PairMoments;
 use crate::stats::sequential::{ratio_set, share, t_squared};
 

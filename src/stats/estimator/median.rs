@@ -12,7 +12,7 @@
 //! - Thompson 1936, *On confidence ranges for the median*, Ann. Math. Stat. 7:122,
 //!   for the order statistics.
 
-use super::Signal;
+use super::decision::Signal;
 use crate::stats::ordered::Ordered;
 use crate::stats::sequential::signs_needed;
 

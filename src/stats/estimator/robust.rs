@@ -25,9 +25,11 @@
 //!
 //! Internally, everything is oriented such that a larger value is worse.
 
+use super::decision::{Decision, Prospect, ROUNDING, Signal};
+use super::levels::Levels;
 use super::mean::RatioOfMeans;
 use super::median::MedianOfRatios;
-use super::{Better, Decision, Levels, Prospect, ROUNDING, Signal};
+use crate::model::Better;
 use crate::stats::betting::{self, Aim, Guard, Wager};
 
 /// The factor by which the guard's threshold is further away than the threshold itself.

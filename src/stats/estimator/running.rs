@@ -1,11 +1,12 @@
 //! The running sums of one metric of one benchmark, and their evaluation.
 
+use super::decision::{Decision, Prospect, ROUNDING};
 use super::geometric::RatioOfGeometricMeans;
+use super::levels::Levels;
 use super::mean::RatioOfMeans;
 use super::median::MedianOfRatios;
 use super::robust::Robust;
-use super::{Better, Decision, Estimator, Levels, Prospect, ROUNDING};
-use crate::model::Summary;
+use crate::model::{Better, Estimator, Summary};
 use crate::stats::first;
 
 /// Adds pairs, and estimates the change after each of them, and whether there is a

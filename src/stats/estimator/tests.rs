@@ -1,6 +1,7 @@
 //! What all estimators promise alike.
 
-use super::{Better, Decision, Estimator, Levels, Running};
+use super::{Decision, Levels, Running};
+use crate::model::{Better, Estimator};
 use crate::stats::sequential::{ln_evidence, ln_needed, ln_sign_evidence};
 use crate::stats::tests::TestNoise;
 
@@ -428,4 +429,16 @@ fn at_the_threshold_a_verdict_is_as_rare_as_promised() {
             assert!(alarms + clears > 0.02, "{estimator} {direction:?}: it never looks");
         }
     }
+}
+
+#[test]
+fn the_least_pairs_are_those_of_the_easier_verdict() {
+    for tests in [1, 20] {
+        let levels = Levels::new(0.95, tests);
+        assert_eq!(Estimator::Mean.least_pairs(levels), Some(8));
+        assert_eq!(Estimator::Median.least_pairs(levels), Some(6));
+        assert!(Estimator::Robust.least_pairs(levels).is_some_and(|n| n <= 14));
+    }
+    assert_eq!(Estimator::Mean.least_pairs(Levels::new(0.3, 1)), None);
+    assert_eq!(Estimator::Median.least_pairs(Levels::new(1.0, 1)), None);
 }
