@@ -15,8 +15,8 @@
 //!
 //! # The map
 //!
-//! A file imports only from its own module and from those above it in this list.
-//! A test enforces this, and keeps the map complete.
+//! A file imports only from its own module and from those above it in this list, and no files
+//! import each other in a circle. A test enforces this, and keeps the map complete.
 //!
 //! - [`model`]: the data types that all modules share, and the names that users type. Plain data.
 //! - [`error`]: an error of any module with its advice. Each module has types of its own.

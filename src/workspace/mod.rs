@@ -7,7 +7,8 @@
 //! the runs of both sides alike. `inputs` determines what a build has read, `relink` keeps
 //! what it was linked from, `diagnose` finds out why a build failed, `identical` and
 //! `functions` find out what differs between two programs. `context` is what the steps share,
-//! and `pack` stores what they result in for other machines.
+//! `request` what they are asked to do, and `prepared` what they result in, which `pack` stores
+//! for other machines.
 
 mod build;
 mod build_command;
