@@ -3,12 +3,13 @@
 //! ([`Place`]), and those with a value that is kept ([`Memo`]). What a system does not have is `None` or an error, never a guess.
 //! (Processes are in [`crate::exec::process`].)
 
+mod access;
 mod digest;
 mod memo;
 mod place;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -17,6 +18,7 @@ use std::time::SystemTime;
 
 use memchr::memmem;
 
+pub(crate) use access::{make_private_dir, may_execute, mode, owner, permissions};
 pub use digest::digest;
 pub(crate) use digest::digest_of;
 pub use digest::{digest_file, hex};
@@ -76,21 +78,6 @@ pub(crate) fn relink(to: &Path, at: &Path) -> io::Result<()> {
     std::fs::rename(&new, at)
 }
 
-/// Whether the owner of a file may execute it.
-pub(crate) fn may_execute(file: &Metadata) -> bool {
-    mode(file) & 0o100 != 0
-}
-
-/// The type and the permission bits of a file.
-pub(crate) fn mode(file: &Metadata) -> u32 {
-    std::os::unix::fs::PermissionsExt::mode(&file.permissions())
-}
-
-/// The user id of a file's owner.
-pub(crate) fn owner(file: &Metadata) -> u32 {
-    std::os::unix::fs::MetadataExt::uid(file)
-}
-
 /// Whether a path stays below `root`: it has no `..`, and none of its folders is a
 /// link.
 pub(crate) fn is_inside(root: &Path, path: &Path) -> bool {
@@ -124,10 +111,6 @@ pub fn is_pipe(file: &Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&file.file_type())
 }
 
-pub(crate) fn permissions(mode: u32) -> Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(mode)
-}
-
 /// Removes a file, a link, or a folder with its content; it may already be gone.
 ///
 /// # Errors
@@ -141,17 +124,6 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
-}
-
-/// Creates a folder and its missing parents, accessible to the user only if
-/// folders have permissions.
-///
-/// # Errors
-/// If the system does not allow it.
-pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(path)
 }
 
 /// Sets when a file was last changed, even if it may not be written to.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Context;
+use super::run::Context;
 use crate::error::{Error, Failure};
 use crate::exec::process::{Command, FailedRun, Isolation, Sink};
 use crate::exec::system::is_pipe;

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Execution, SideProgram, Stop};
+use super::measurement::Execution;
+use super::side::SideProgram;
+use super::stop::Stop;
 use crate::exec::meter::Pass;
 use crate::model::{Reading, RunLength};
 

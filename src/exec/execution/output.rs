@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::{Execution, SideProgram, Stop};
+use super::measurement::Execution;
+use super::side::SideProgram;
+use super::stop::Stop;
 use crate::error::Error;
 use crate::exec::meter::Pass;
 use crate::exec::process::Sink;

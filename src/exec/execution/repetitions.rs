@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Execution, SideProgram, Stop};
+use super::measurement::Execution;
+use super::side::SideProgram;
+use super::stop::Stop;
 use crate::exec::known::Known;
 use crate::exec::meter::Pass;
 use crate::exec::process::tick;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Context, Stop};
+use super::stop::Stop;
 use crate::error::{Error, Failure, Help};
 use crate::exec::meter::{Meters, Pass};
-use crate::exec::process::{Command, FailedRun, Sink};
+use crate::exec::process::{Command, FailedRun, Helper, Interrupt, Sink};
 use crate::model::row::Values;
 
 /// The name of the file that gets a run's standard error.
@@ -14,6 +14,15 @@ const STDERR: &str = "stderr";
 
 /// The minimum time that a run is given, so that it is started at all.
 const SHORTEST: Duration = Duration::from_millis(1);
+
+/// What runs programs, and what may stop it.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Starts the programs.
+    pub helper: &'a Helper,
+    /// Ends them.
+    pub interrupt: &'a Interrupt,
+}
 
 /// How programs are run, and a count of the processes that they left behind.
 pub(crate) struct Runs<'a> {

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::VaryingNames;
 use super::hooks::RunHooks;
 use super::placement::Placement;
+use super::varying::VaryingNames;
 use crate::error::Error;
 use crate::exec::error::{ExecError, unusable_harness};
 use crate::exec::harness::{self, Harness, OutputPaths};
@@ -133,6 +133,13 @@ impl SideProgram {
     /// The arguments of a run of all benchmarks that match the filter.
     pub(crate) fn all(&self, filter: Option<&str>) -> Vec<OsString> {
         filter.map(|filter| self.harness.matching(filter)).unwrap_or_default()
+    }
+
+    /// The arguments that run only these benchmarks; `None` if one of them has no name by which
+    /// the harness could select it.
+    pub(crate) fn only(&self, names: &[&str]) -> Option<Vec<OsString>> {
+        let varies = self.varying.stable().any(|stable| names.contains(&stable.as_str()));
+        (!varies).then(|| self.harness.only(names))
     }
 
     /// Prepares the next run with these arguments, measuring each benchmark for `length`

@@ -2,9 +2,7 @@
 //! program show which do, and their positions tell them apart.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 
-use super::SideProgram;
 use crate::model::Reading;
 
 /// The benchmarks of one side if some of their names change with every run, else none.
@@ -71,15 +69,6 @@ fn stable_start<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other);
     let length = same.take_while(|(c, _)| !c.is_ascii_digit()).map(|(c, _)| c.len_utf8()).sum();
     &one[..length]
-}
-
-impl SideProgram {
-    /// The arguments that run only these benchmarks; `None` if one of them has no name by which
-    /// the harness could select it.
-    pub(crate) fn only(&self, names: &[&str]) -> Option<Vec<OsString>> {
-        let varies = self.varying.stable().any(|stable| names.contains(&stable.as_str()));
-        (!varies).then(|| self.harness.only(names))
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::SideProgram;
+use super::side::SideProgram;
 use crate::exec::machine;
 use crate::exec::process::Command;
 use crate::exec::process::trace::{Breakpoints, Tracing, Watched};
@@ -40,6 +40,7 @@ const SOURCES: &str = concat!(
     include_str!("../process/trace/names.rs"),
     include_str!("../process/trace/paths.rs"),
     include_str!("../process/trace/tracer.rs"),
+    include_str!("../process/trace/watched.rs"),
 );
 
 /// Folders with files of the kernel, whose times are meaningless.

@@ -7,7 +7,9 @@
 
 use std::ffi::OsString;
 
-use super::{Definition, NO_HARNESS, libtest, text};
+use super::definition::{Definition, NO_HARNESS};
+use super::libtest;
+use super::report::text;
 use crate::model::dialect::Dialect;
 
 /// Part of its output for each benchmark.

@@ -20,10 +20,9 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 
-use super::{
-    CAP, Definition, Error, Flag, Harness, PROBE, bytes, pattern, reading, seconds, seconds_of,
-    set, text,
-};
+use super::definition::{CAP, Definition, Flag, Harness, PROBE, seconds_of};
+use super::pattern::{self, PICTURES, escape};
+use super::report::{Error, bytes, reading, seconds, set, text};
 use crate::error::FileError;
 use crate::model::run_length::RunLength;
 use crate::model::{Dialect, Reading, Values};
@@ -162,25 +161,6 @@ fn number(readings: &mut [Reading]) {
 fn on_one_line(name: &str) -> String {
     let picture = |c| char::from_u32(PICTURES + c as u32).filter(|_| c < ' ').unwrap_or(c);
     name.chars().map(picture).collect()
-}
-
-/// The first of the characters that show control characters.
-const PICTURES: u32 = 0x2400;
-
-/// A text as a regular expression that matches it alone, and what it shows: see [`on_one_line`].
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if let Some(control) = (c as u32).checked_sub(PICTURES).filter(|code| *code < 0x20) {
-            escaped += &format!(r"[\x{control:02X}{c}]");
-            continue;
-        }
-        if r"\.+*?()|[]{}^$#&-~".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }
 
 /// A name in a list is cut if it is longer than this, bytes.

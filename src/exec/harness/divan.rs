@@ -11,9 +11,9 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::{
-    CAP, Definition, Error, Flag, Harness, PROBE, pattern, reading, seconds, seconds_of, set, text,
-};
+use super::definition::{CAP, Definition, Flag, Harness, PROBE, seconds_of};
+use super::pattern;
+use super::report::{Error, reading, seconds, set, text};
 use crate::model::run_length::RunLength;
 use crate::model::{ALLOCATED_BYTES, ALLOCATIONS, Dialect, PEAK_HEAP_BYTES, Reading, Values};
 

@@ -11,7 +11,8 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Definition, Error, reading, set, text};
+use super::definition::Definition;
+use super::report::{Error, reading, set, text};
 use crate::exec::process::Command;
 use crate::model::{ALLOCATED_BYTES, ALLOCATIONS, Dialect, Reading, Values};
 

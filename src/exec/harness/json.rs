@@ -8,9 +8,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{
-    Definition, Error, MOST_METRICS, NO_HARNESS, check_at_most, no_number, reading, set, text,
-};
+use super::definition::{Definition, NO_HARNESS};
+use super::report::{Error, MOST_METRICS, check_at_most, no_number, reading, set, text};
 use crate::model::{Dialect, Reading, Values};
 
 /// Names the file.

@@ -6,7 +6,8 @@
 
 use std::ffi::OsString;
 
-use super::{Definition, Error, NO_HARNESS, reading, seconds, set, text};
+use super::definition::{Definition, NO_HARNESS};
+use super::report::{Error, reading, seconds, set, text};
 use crate::model::{Dialect, Reading, Values};
 
 /// In the help of those that know `--exact`.

@@ -6,84 +6,37 @@
 
 mod bencher;
 mod criterion;
+mod definition;
 mod divan;
 mod gungraun;
 mod json;
 mod libtest;
 mod pattern;
+mod report;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use memchr::memmem;
 
+pub use definition::{Harness, OutputPaths};
 pub(crate) use gungraun::advice;
+pub use report::Error;
+
+use definition::{Definition, Flag, NO_HARNESS};
+use report::{check_at_most, named, text};
 
 use crate::error::FileError;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::remove;
-use crate::model::run_length::RunLength;
-use crate::model::{Dialect, Reading, Values, unfit};
-
-/// How long a probe measures each benchmark.
-const PROBE: Duration = Duration::from_millis(1);
+use crate::model::{Dialect, Reading, RunLength};
 
 /// The argument that lists the benchmarks instead of running them.
 pub(crate) const LIST: &str = "--list";
 
-/// How long a capped run measures each benchmark: the minimum of Criterion's quick mode.
-const CAP: Duration = Duration::from_millis(100);
-
-/// The maximum size of a file written by a run, bytes.
-const LARGEST: u64 = 16 << 20;
-
 /// The maximum number of benchmarks in a run.
 const MOST_BENCHMARKS: usize = 10_000;
-
-/// The maximum number of metrics of a benchmark.
-const MOST_METRICS: usize = 1000;
-
-/// What is wrong with the output of a run.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// It can't be parsed, or has too much, or what is not valid.
-    #[error("{0}")]
-    Unreadable(String),
-    /// A file written by the run can't be read.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-/// How one harness is recognised, called and parsed; each file of this folder defines one.
-struct Definition {
-    dialect: Dialect,
-    /// Strings that all of its executables contain. Each is written with a bar,
-    /// which is not part of it, so that an executable with this table does not
-    /// contain the strings.
-    marks: &'static [&'static str],
-    /// Strings that only some versions contain.
-    words: &'static [&'static str],
-    /// The one of them that shows that a run can be limited to some benchmarks.
-    exact: Option<&'static str>,
-    /// Prepares the environment of a run, and returns the flags that every run gets.
-    set_up: fn(&Harness, &mut Command, &OutputPaths) -> Vec<Flag>,
-    /// The flags that set how long a run measures each benchmark; none if it has no
-    /// such flags. The number is the time of an iteration of the only benchmark, seconds, if known.
-    timed: fn(&Harness, RunLength, Option<f64>) -> Vec<Flag>,
-    /// The arguments that run only these benchmarks.
-    only: fn(&[&str]) -> Vec<OsString>,
-    /// The arguments that run the benchmarks that match the user's filter, or whose name
-    /// it is.
-    matching: fn(&str) -> Vec<OsString>,
-    /// Parses the output of a run.
-    read: fn(&OutputPaths) -> Result<Vec<Reading>, Error>,
-}
-
-/// A flag with its value.
-type Flag = (&'static str, Option<String>);
 
 static DEFINITIONS: [&Definition; 7] = [
     &PLAIN,
@@ -97,18 +50,6 @@ static DEFINITIONS: [&Definition; 7] = [
 
 /// The process itself is the measurement.
 static PLAIN: Definition = NO_HARNESS;
-
-const NO_HARNESS: Definition = Definition {
-    dialect: Dialect::Plain,
-    marks: &[],
-    words: &[],
-    exact: None,
-    set_up: |_, _, _| Vec::new(),
-    timed: |_, _, _| Vec::new(),
-    only: |_| Vec::new(),
-    matching: |_| Vec::new(),
-    read: |_| Ok(vec![Reading::of_program(Values::default())]),
-};
 
 impl Dialect {
     fn definition(self) -> &'static Definition {
@@ -158,26 +99,6 @@ fn has(executable: &[u8], word: &str) -> bool {
     memmem::find(executable, word.as_bytes()).is_some()
 }
 
-/// Where a run writes its results. Both sides use the same paths, so that they
-/// can't differ in that.
-#[derive(Clone, Debug)]
-pub struct OutputPaths {
-    /// The file for its standard output.
-    pub stdout: PathBuf,
-    /// The file (json) or folder (criterion) for its other output.
-    pub output: PathBuf,
-}
-
-/// A dialect, and which of its flags an executable supports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Harness {
-    pub(crate) dialect: Dialect,
-    /// Which of the dialect's optional strings it contains.
-    known: Vec<&'static str>,
-    /// Whether runs have enough samples for a percentile.
-    has_percentiles: bool,
-}
-
 impl Harness {
     /// The harness of this dialect with the flags that an executable supports. Without
     /// an executable, as for a script, none is assumed.
@@ -207,16 +128,6 @@ impl Harness {
         }
         let known = self.known.into_iter().filter(|word| other.known.contains(word)).collect();
         Harness { known, ..self }
-    }
-
-    fn knows(&self, word: &str) -> bool {
-        self.known.contains(&word)
-    }
-
-    /// Those flags of a table whose words it knows.
-    fn supported<const N: usize>(&self, table: [(&str, Flag); N]) -> Vec<Flag> {
-        let known = table.into_iter().filter(|(word, _)| self.knows(word));
-        known.map(|(_, flag)| flag).collect()
     }
 
     /// Prepares a command for this harness: the same settings on both sides, and a
@@ -362,11 +273,6 @@ pub(crate) fn names_any(executable: &Path, files: &[String]) -> bool {
     names.collect::<BTreeSet<_>>().into_iter().any(|name| has(&bytes, name))
 }
 
-/// A time as the value of a flag: seconds, without an exponent.
-fn seconds_of(time: Duration) -> Option<String> {
-    Some(time.as_secs_f64().to_string())
-}
-
 /// Harnesses that can't be used, and strings in their executables, with a bar in each. Tango
 /// measures two executables in one process, alternating between them; `cargo bench` only lists
 /// the benchmarks, and a single executable prints times with one decimal. Binggan and zenbench
@@ -386,92 +292,6 @@ pub(crate) fn unusable(executable: &[u8]) -> Option<&'static str> {
 /// The libraries of all harnesses.
 pub(crate) fn libraries() -> Vec<&'static str> {
     Dialect::ALL.into_iter().flat_map(Dialect::libraries).copied().collect()
-}
-
-/// What a run reports about a benchmark.
-fn reading(benchmark: impl Into<String>, values: Values) -> Reading {
-    Reading { benchmark: Some(benchmark.into()), values }
-}
-
-/// The text of a file; empty if there is no file.
-fn text(path: &Path) -> Result<String, Error> {
-    match bytes(path) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(Error::File(error)) if error.source.kind() == std::io::ErrorKind::NotFound => {
-            Ok(String::new())
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// The content of a file written by a run, which must be a regular file of limited size.
-fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
-    let failed = || FileError::new("read", path);
-    let about = std::fs::metadata(path).map_err(failed())?;
-    // Opening a pipe would block until its other end is opened.
-    if !about.is_file() {
-        return Err(failed()(std::io::Error::other("it is not a regular file")).into());
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed())?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed())?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(Error::Unreadable(format!("it has more than {} MiB", LARGEST >> 20)));
-    }
-    Ok(bytes)
-}
-
-/// Checks that a name can be used in tables and rows.
-fn named(what: &str, name: &str) -> Result<(), Error> {
-    match unfit(name) {
-        Some(why) => {
-            let start: String = name.chars().take(100).collect();
-            Err(Error::Unreadable(format!("the name `{start}` of a {what} is not valid: {why}")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Checks that there are at most `most`.
-fn check_at_most(count: usize, most: usize, what: &str) -> Result<(), Error> {
-    match count > most {
-        true => Err(Error::Unreadable(format!("it has more than {most} {what}"))),
-        false => Ok(()),
-    }
-}
-
-/// The error for a value that is something else.
-fn no_number(metric: &str, what: &str) -> Error {
-    Error::Unreadable(format!("the value of `{metric}` is {what}, not a finite number"))
-}
-
-/// Adds a metric's value.
-fn set(values: &mut Values, metric: &str, value: f64) -> Result<(), Error> {
-    named("metric", metric)?;
-    if !value.is_finite() {
-        return Err(no_number(metric, &value.to_string()));
-    }
-    if !values.set(metric, value) {
-        return Err(Error::Unreadable(format!("the metric `{metric}` appears twice")));
-    }
-    Ok(())
-}
-
-/// A time such as `1.2345 µs`, in seconds; `None` if the unit is not one of
-/// time.
-fn seconds(number: &str, unit: &str) -> Option<f64> {
-    let scale = match unit {
-        "ps" => 1e-12,
-        "ns" => 1e-9,
-        "µs" | "μs" | "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return None,
-    };
-    number.replace(',', "").parse::<f64>().ok().map(|number| number * scale)
 }
 
 #[cfg(test)]

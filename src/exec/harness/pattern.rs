@@ -1,8 +1,6 @@
 //! A filter of the user's in the languages of the harnesses: the benchmarks whose name it is
 //! or has in it, and where the harness takes regular expressions, those that it matches.
 
-use super::criterion::escape;
-
 /// A regular expression that finds a filter both as the text that it is and, if it can be
 /// one, as a regular expression.
 pub(super) fn either(filter: &str) -> String {
@@ -12,6 +10,25 @@ pub(super) fn either(filter: &str) -> String {
         true => format!("(?:{filter})|{literal}"),
         false => literal,
     }
+}
+
+/// The first of the characters that show control characters.
+pub(super) const PICTURES: u32 = 0x2400;
+
+/// A text as a regular expression that matches it alone, and what it shows: see [`PICTURES`].
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if let Some(control) = (c as u32).checked_sub(PICTURES).filter(|code| *code < 0x20) {
+            escaped += &format!(r"[\x{control:02X}{c}]");
+            continue;
+        }
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 /// Whether a text is a regular expression as far as its brackets show: where one is missing, or

@@ -10,7 +10,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{COUNTS, Refusal, no_count, unread};
+use super::refusal::{Refusal, no_count, unread};
+use super::source::{self, COUNTS};
 use crate::error::{Failure, Help};
 use crate::exec::harness::shows;
 use crate::exec::process::{Command, Sink};
@@ -64,11 +65,11 @@ impl Allocations {
         names: &[String],
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
-        let asked = super::asked(names, MetricSource::Allocations);
+        let asked = source::asked(names, MetricSource::Allocations);
         if asked.is_empty() {
             return Ok(None);
         }
-        let rustc = super::in_path("rustc", path);
+        let rustc = source::in_path("rustc", path);
         let (why, hint) = match rustc {
             Some(rustc) if cfg!(target_os = "linux") => {
                 return Ok(Some(Allocations { rustc, is_timed: false }));
@@ -217,7 +218,7 @@ impl CountFile {
 
 /// Reads the library's files in `folder` and removes them.
 pub(super) fn take(folder: &Path) -> Result<Vec<Vec<u8>>, Failure> {
-    super::take(folder, FILE)
+    source::take(folder, FILE)
 }
 
 /// What was counted.

@@ -10,7 +10,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{Refusal, no_count};
+use super::refusal::{Refusal, no_count};
+use super::source;
 use crate::error::Failure;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::replace;
@@ -45,7 +46,7 @@ impl Cachegrind {
         names: &[String],
         path: Option<&OsStr>,
     ) -> Result<Option<Self>, Vec<Refusal>> {
-        let metrics = super::asked(names, MetricSource::Cachegrind);
+        let metrics = source::asked(names, MetricSource::Cachegrind);
         if metrics.is_empty() {
             return Ok(None);
         }
@@ -82,7 +83,7 @@ impl Cachegrind {
 /// Reads valgrind's files in `folder` and removes them. They name the program and its arguments,
 /// which need not be Unicode.
 pub(super) fn take(folder: &Path) -> Result<Vec<String>, Failure> {
-    let files = super::take(folder, FILE)?.into_iter();
+    let files = source::take(folder, FILE)?.into_iter();
     Ok(files.map(|file| String::from_utf8_lossy(&file).into_owned()).collect())
 }
 
@@ -110,7 +111,7 @@ pub(super) fn wrap(
 }
 
 pub(super) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
-    super::in_path("valgrind", path)
+    source::in_path("valgrind", path)
 }
 
 pub(super) fn missing(metric: &'static str) -> Refusal {

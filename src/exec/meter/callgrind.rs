@@ -9,7 +9,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::cachegrind::{INSTRUCTIONS, find, missing, take, wrap};
-use super::{CallStack, Refusal, no_count};
+use super::call_stack::CallStack;
+use super::refusal::{Refusal, no_count};
 use crate::error::Failure;
 use crate::exec::process::Command;
 

@@ -9,7 +9,7 @@
 
 use std::io;
 
-use super::Refusal;
+use super::refusal::Refusal;
 use crate::error::{Failure, Help};
 use crate::exec::machine::{Machine, Processor};
 use crate::exec::process::counter::{

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::CountedCode;
+use super::callgrind::CountedCode;
+use super::source::in_path;
 use crate::exec::process::{Command, Sink};
 
 /// The command that prints the instructions of a function in the file `object` to `listing`;
@@ -14,7 +15,7 @@ pub(crate) fn disassembly(
     command: &Command,
     listing: PathBuf,
 ) -> Option<Command> {
-    let objdump = super::in_path("objdump", command.var("PATH"))?;
+    let objdump = in_path("objdump", command.var("PATH"))?;
     let mut argv = vec![objdump.into_os_string()];
     argv.extend(["--disassemble", "--no-show-raw-insn"].map(Into::into));
     // As most tools for Rust show them.

@@ -12,71 +12,35 @@
 
 mod allocations;
 mod cachegrind;
+mod call_stack;
 mod callgrind;
 mod counters;
 mod disassembly;
 mod perf;
+mod refusal;
 mod rusage;
 mod size;
+mod source;
 
 use std::ffi::OsStr;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use allocations::Allocations;
 use cachegrind::Cachegrind;
+pub(crate) use call_stack::CallStack;
 pub(crate) use callgrind::{Counted, CountedCode, Profiler};
 use counters::CounterMeter;
 pub(crate) use disassembly::{disassembly, instructions};
 pub(crate) use perf::{PerfSamples, Sampler};
+pub use refusal::Refusal;
 pub(crate) use size::{TEXT, functions as sizes_of_functions, is_size, program, size, sizes};
 
-use crate::error::{Advise, Failure, Help};
+use crate::error::Failure;
 use crate::exec::machine::Machine;
-use crate::exec::process::{Command, RunOutcome, look_up};
+use crate::exec::process::{Command, RunOutcome};
 use crate::model::{
     BenchmarkResult, KNOWN, KnownMetric, Metric, MetricResult, MetricSource, Values, Verdict,
 };
-
-/// Why a metric can't be measured on this machine.
-#[derive(Debug, thiserror::Error)]
-#[error("`{metric}` can't be measured: {why}")]
-pub struct Refusal {
-    pub(crate) metric: &'static str,
-    /// The reason, to follow a colon.
-    pub why: String,
-    /// What the user can do about it.
-    pub hint: Option<String>,
-    /// The system's error, if it is one.
-    pub(crate) source: Option<io::Error>,
-}
-
-impl Refusal {
-    fn new(metric: &'static str, why: &str, hint: Option<&str>) -> Self {
-        Refusal { metric, why: why.to_owned(), hint: hint.map(str::to_owned), source: None }
-    }
-}
-
-impl Advise for Refusal {
-    fn advice(&self) -> Option<Help> {
-        Help::of(self.hint.clone(), FILE_STEP)
-    }
-}
-
-/// What to do where a file can't be read.
-const FILE_STEP: &str = "check that the file can be read, or choose another `--metric`";
-
-/// The error that a file of a program, or with its counts, could not be read or written.
-fn unread(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
-    let what = format!("could not {what} `{}`", path.display());
-    move |source| Failure::new(what, FILE_STEP).caused_by(source)
-}
-
-/// The error that none of the files of valgrind, or of what counts allocations, could be read.
-fn no_count() -> Failure {
-    let hint = "perhaps the program was killed, or valgrind can't follow it";
-    Failure::with("the run left no count", Help::hint(hint))
-}
 
 /// With this many pairs, exact counts have an interval at the default confidence.
 const SHOWN_PAIRS: u64 = 8;
@@ -288,49 +252,6 @@ impl Meters {
             }
         }
     }
-}
-
-/// A function and its callers, as linkers name them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CallStack(String);
-
-impl CallStack {
-    /// What separates two names, as in callgrind's files.
-    const SEPARATOR: char = '\'';
-
-    /// The function, its caller, and so on.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        // Callgrind puts a number after the name of a function that calls itself.
-        self.0.split(CallStack::SEPARATOR).filter(|name| name.parse::<u32>().is_err())
-    }
-}
-
-/// What is done with files of counts.
-const COUNTS: &str = "read or write the counts in";
-
-/// Reads the files in `folder` whose names begin like this, and removes them.
-fn take(folder: &Path, prefix: &str) -> Result<Vec<Vec<u8>>, Failure> {
-    let io = |source| unread(COUNTS, folder)(source);
-    let mut contents = Vec::new();
-    for entry in fs_err::read_dir(folder).map_err(io)? {
-        let path = entry.map_err(io)?.path();
-        let name = path.file_name().unwrap_or_default();
-        if name.as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            contents.push(fs_err::read(&path).map_err(io)?);
-            fs_err::remove_file(&path).map_err(io)?;
-        }
-    }
-    Ok(contents)
-}
-
-/// A program that is found in a `PATH`.
-fn in_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
-    look_up(name.as_ref(), Some(path?), Path::new("")).ok()
-}
-
-/// The metrics of a source that are requested by name.
-fn asked(names: &[String], source: MetricSource) -> Vec<&'static KnownMetric> {
-    KnownMetric::from(source).filter(|known| names.iter().any(|name| name == known.name)).collect()
 }
 
 #[cfg(test)]

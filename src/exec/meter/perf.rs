@@ -24,8 +24,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::call_stack::CallStack;
 use super::counters::CounterMeter;
-use super::{CallStack, Refusal};
+use super::refusal::Refusal;
+use super::source::in_path;
 use crate::exec::machine::Machine;
 use crate::exec::process::Command;
 
@@ -70,7 +72,7 @@ impl Sampler {
     /// # Errors
     /// When there is no perf, or the system does not let it take samples.
     pub(crate) fn find(path: Option<&OsStr>, machine: &Machine) -> Result<Self, Refusal> {
-        let perf = super::in_path("perf", path).ok_or_else(missing)?;
+        let perf = in_path("perf", path).ok_or_else(missing)?;
         let mut refused = Err(missing());
         for (metric, event) in EVENTS {
             match CounterMeter::default().add(metric, machine) {

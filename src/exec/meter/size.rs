@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, Symbol, SymbolKind};
 
-use super::unread;
+use super::refusal::unread;
 use crate::error::{Failure, Help};
 use crate::exec::process::Command;
 use crate::model::{KnownMetric, Metric, MetricSource, Pair};

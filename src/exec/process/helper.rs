@@ -13,15 +13,18 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::command::{Command, Sink};
 use super::counter::{CounterEvent, OpenCounters};
+use super::exit::Exit;
+use super::interrupt::Interrupt;
 use super::launch::{ExecArgs, Launch};
+use super::outcome::{MOST_OUTPUT, RunError, RunOutcome};
 #[cfg(not(target_os = "linux"))]
 use super::plain::StdSpawner as Spawner;
 #[cfg(target_os = "linux")]
 use super::spawn::Spawner;
 use super::unix::{self, Child};
 use super::wire::{LaunchError, Message, Reply, receive, send};
-use super::{Command, Exit, Interrupt, LOOK_AT_OUTPUT, MOST_OUTPUT, RunError, RunOutcome, Sink};
 
 /// How much time a process group has between SIGTERM and SIGKILL, and how much later than the
 /// program this process may get the signal that all processes of a job get.
@@ -30,6 +33,10 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the helper may be late, before it is continued, then its program ended, and then
 /// itself: a program can stop its parent.
 const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How often to look how much a program has printed. Rarely, since each look
+/// takes processor time; a shorter run is not looked at.
+const LOOK_AT_OUTPUT: Duration = Duration::from_millis(250);
 
 /// The asking side of the helper process. Dropping it ends the helper and
 /// whatever it runs.

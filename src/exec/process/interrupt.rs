@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use super::{RunError, unix};
+use super::outcome::RunError;
+use super::unix;
 
 /// How often to look whether a pipe has a reader, which can't be waited for.
 const LOOK: Duration = Duration::from_millis(20);

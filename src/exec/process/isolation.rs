@@ -95,7 +95,7 @@ impl Isolation {
     #[cfg(not(target_os = "linux"))]
     fn try_here(&self) -> io::Result<()> {
         // Only root may be less nice than its parent.
-        let is_refused = self.nice < 0 && super::user_id() != 0;
+        let is_refused = self.nice < 0 && super::unix::user_id() != 0;
         match (self.fixed_addresses || !self.cpus.is_empty(), is_refused) {
             (true, _) => Err(io::Error::from_raw_os_error(libc::ENOTSUP)),
             (false, true) => Err(io::Error::from_raw_os_error(libc::EACCES)),
@@ -141,7 +141,8 @@ impl Isolation {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

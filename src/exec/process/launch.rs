@@ -7,8 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::{Deserialize, Serialize};
 
+use super::command::Command;
+use super::isolation::Isolation;
 use super::program::look_up;
-use super::{Command, Isolation};
 
 /// The arguments of `execve` and the working directory, as the system takes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,9 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
+use super::exit::{Exit, Usage};
 use super::launch::Launch;
 use super::unix::{self, Child, mask};
-use super::{Exit, Usage};
 
 pub(super) struct StdSpawner;
 

@@ -11,10 +11,11 @@ use std::time::Instant;
 
 use rustix::thread::CpuSet;
 
+use super::exit::{Exit, Usage};
+use super::isolation::Isolation;
 use super::launch::Launch;
 use super::stay::Stay;
 use super::unix::{self, Child, signals};
-use super::{Exit, Isolation, Usage};
 
 /// What every start of a program needs.
 pub(super) struct Spawner {

@@ -22,7 +22,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::Usage;
+use super::exit::Usage;
 
 /// The number of the field of `/proc/PID/stat` with the processor, of those after the name.
 const PROCESSOR: usize = 36;

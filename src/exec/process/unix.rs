@@ -14,7 +14,11 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
 };
 
-use super::{Exit, LEAST_SPACE, Usage};
+use super::exit::{Exit, Usage};
+
+/// The least number of free bytes of a file system that is not full: a write that hits
+/// a full disk may still leave a few.
+const LEAST_SPACE: u64 = 1 << 20;
 
 /// Forks the process. Returns the number of the child, and nothing in the child. Only the calling thread exists in the child, so call it
 /// while there is only one.

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::command::Command;
 use super::launch::ExecArgs;
-use super::{Command, RunOutcome};
+use super::outcome::RunOutcome;
 
 /// What the asking side sends.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

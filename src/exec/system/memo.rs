@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Place, digest, make_private_dir};
+use super::access::make_private_dir;
+use super::digest::digest;
+use super::place::Place;
 
 /// The maximum size of a value, bytes: what is larger can only be damaged.
 const MAX_BYTES: u64 = 1 << 30;

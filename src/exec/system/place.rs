@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::{mode, permissions};
+use super::access::{mode, permissions};
 
 /// How many links may lead to a file.
 const MOST_LINKS: usize = 40;

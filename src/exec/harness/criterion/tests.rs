@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::exec::harness::tests::{LONG, PLACE, assert_times, command};
 use crate::exec::harness::*;
 

@@ -1,5 +1,9 @@
+use std::time::Duration;
+
+use crate::exec::harness::report::reading;
 use crate::exec::harness::tests::{assert_times, command};
 use crate::exec::harness::*;
+use crate::model::Values;
 
 #[test]
 fn divan_takes_as_many_samples_as_there_are_in_the_time_of_the_samples_alone() {

@@ -1,4 +1,5 @@
 use crate::exec::harness::*;
+use crate::model::Values;
 
 #[test]
 fn json_is_of_metrics_or_of_benchmarks() {

@@ -19,7 +19,7 @@ use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
 use super::super::size::by_address;
 use super::PerfSamples;
-use crate::exec::meter::CallStack;
+use crate::exec::meter::call_stack::CallStack;
 
 /// What is known of no function.
 const UNKNOWN: &str = "[unknown]";

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::read_link;
+use std::fs::{File, read_link};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::paths::{ResolvedPath, resolve};
-use super::tracer::memory;
 
 /// A name in some system calls.
 pub(super) struct CalledName {
@@ -183,4 +182,8 @@ pub(super) fn text(thread: libc::pid_t, address: u64) -> io::Result<Vec<u8>> {
         }
     }
     Err(io::ErrorKind::InvalidData.into())
+}
+
+pub(super) fn memory(thread: libc::pid_t) -> io::Result<File> {
+    File::options().read(true).write(true).open(format!("/proc/{thread}/mem"))
 }

@@ -8,8 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use super::names::{CalledName, NameKind, UNSEEN, bytes, resolve_for, stopping_calls, text};
-use super::{Access, Breakpoints, Watched};
+use super::names::{
+    CalledName, NameKind, UNSEEN, bytes, memory, resolve_for, stopping_calls, text,
+};
+use super::watched::{Access, Breakpoints, Watched};
 
 /// The instruction that stops a program.
 const BREAKPOINT: u8 = 0xcc;
@@ -355,10 +357,6 @@ fn registers(thread: libc::pid_t) -> io::Result<libc::user_regs_struct> {
 
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-pub(super) fn memory(thread: libc::pid_t) -> io::Result<File> {
-    File::options().read(true).write(true).open(format!("/proc/{thread}/mem"))
 }
 
 /// The entry point of the loaded program, from the auxiliary vector.
