@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Estimator;
+use super::estimator::Estimator;
 
 /// Something about the noise that matters. Sizes are fractions: 0.02 is 2 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,10 +7,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{
-    Better, Dialect, Finding, Learnt, OverLayouts, Pair, PairsResult, Removed, Side, Summary,
-    Verdict, Waived, Waiver,
-};
+use super::dialect::Dialect;
+use super::gate::{Learnt, Waived, Waiver};
+use super::layouts::OverLayouts;
+use super::metric::Better;
+use super::noise::Finding;
+use super::outcome::result::{PairsResult, Removed, Summary};
+use super::outcome::verdict::Verdict;
+use super::side::{Pair, Side};
 
 /// A function that is not the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,40 +1,26 @@
 //! The result of a comparison or of an analysis of samples, in one model.
 //! Serialized, an [`Outcome`] is the object that `--format json` prints.
 
-mod result;
-mod verdict;
+pub(super) mod result;
+pub(super) mod verdict;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::time::Duration;
 
 pub use result::{
-    BenchmarkResult, FunctionCounts, MeanDifference, MetricResult, PairsResult, SameReason, Summary,
+    BenchmarkResult, FunctionCounts, MeanDifference, MetricResult, PairsResult, Removed,
+    SameReason, Summary,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 pub use verdict::{Doubt, Judgement, Method, Status, StoppedBy, Verdict};
 
-use crate::model::{
-    Estimator, Explanation, Layouts, Notice, Shard, ShardBy, Sides, Suite, SuiteGate,
-};
-
-/// What gates on the base but is not measured on the head.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Removed {
-    /// The benchmark.
-    pub benchmark: String,
-    /// Its metric; `None` if the whole benchmark was removed.
-    pub metric: Option<String>,
-}
-
-impl fmt::Display for Removed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.metric {
-            Some(metric) => write!(f, "`{metric}` of `{}`", self.benchmark),
-            None => write!(f, "`{}`", self.benchmark),
-        }
-    }
-}
+use super::estimator::Estimator;
+use super::explanation::Explanation;
+use super::layouts::Layouts;
+use super::notice::Notice;
+use super::revision::Sides;
+use super::shard::{Shard, ShardBy};
+use super::suite::{Suite, SuiteGate};
 
 /// The result of sampling all benchmarks.
 #[derive(Clone, Debug, Default, PartialEq)]

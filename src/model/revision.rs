@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Side;
+use super::side::Side;
 
 /// A commit, or the working tree on top of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

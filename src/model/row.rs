@@ -1,6 +1,6 @@
 //! What runs measure.
 
-use crate::model::Side;
+use super::side::Side;
 
 /// The values of one benchmark in one run, by metric, in the order in which they
 /// were measured.

@@ -6,8 +6,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::words::words;
-use crate::model::{Gate, Pair, Placing, SuiteGate};
+use super::gate::Gate;
+use super::layouts::Placing;
+use super::side::Pair;
+use super::suite::SuiteGate;
+use super::words::words;
 
 /// What is divided among several machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::words::words;
-use crate::model::{BenchmarkResult, MetricResult};
+use super::outcome::result::{BenchmarkResult, MetricResult};
+use super::words::words;
 
 /// The fewest benchmarks that have a number together, unless it was asked to gate.
 pub(crate) const LEAST_BENCHMARKS: usize = 3;

@@ -71,7 +71,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("error", 156),
     ("exec", 6_594),
     ("flows", 6_601),
-    ("model", 1_865),
+    ("model", 1_882),
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_321),

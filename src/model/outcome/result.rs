@@ -2,11 +2,16 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judgement, Method, Status, Verdict};
-use crate::model::{Better, Finding, Gate, Learnt, Metric, OverLayouts, Pair, Unit, Waived};
+use super::verdict::{Judgement, Method, Status, Verdict};
+use crate::model::gate::{Gate, Learnt, Waived};
+use crate::model::layouts::OverLayouts;
+use crate::model::metric::{Better, Metric, Unit};
+use crate::model::noise::Finding;
+use crate::model::side::Pair;
 
 /// The estimates from the pairs so far. Nothing in it is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -312,4 +317,62 @@ pub struct FunctionCounts {
     pub differ: usize,
     /// Those of them that the run entered, none of which differs.
     pub entered: usize,
+}
+
+impl Verdict {
+    /// The verdict on benchmarks, of which one may be
+    /// [likely slower](crate::model::Outcome::likely_slower). Those that were not measured for lack
+    /// of time leave it open.
+    pub(crate) fn of_benchmarks<'a>(
+        benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
+        likely_slower: Option<&str>,
+    ) -> Self {
+        let verdicts = benchmarks.into_iter().flat_map(|benchmark| {
+            let is_open = benchmark.status == Status::NotMeasured;
+            let open = is_open.then_some(Verdict::Inconclusive);
+            benchmark.metrics.iter().filter_map(|metric| metric.verdict).chain(open)
+        });
+        match likely_slower {
+            Some(_) => Verdict::Regression,
+            None => Verdict::overall(verdicts),
+        }
+    }
+}
+
+/// What gates on the base but is not measured on the head.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The benchmark.
+    pub benchmark: String,
+    /// Its metric; `None` if the whole benchmark was removed.
+    pub metric: Option<String>,
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.metric {
+            Some(metric) => write!(f, "`{metric}` of `{}`", self.benchmark),
+            None => write!(f, "`{}`", self.benchmark),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{Inconclusive, NoRegression, Regression};
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_leaves_a_pass_open_but_not_a_regression() {
+        let measured = |verdict| {
+            let metric = Metric::named("wall_time");
+            let metric = MetricResult::new(metric, Some(0.02), Summary::default(), Some(verdict));
+            let metrics = vec![metric];
+            BenchmarkResult { metrics, ..BenchmarkResult::new("parse", Status::Compared) }
+        };
+        for (verdict, expected) in [(NoRegression, Inconclusive), (Regression, Regression)] {
+            let all = [measured(verdict), BenchmarkResult::not_measured("print", 90.0)];
+            assert_eq!(Verdict::of_benchmarks(&all, None), expected);
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::BenchmarkResult;
 use crate::model::words::{display_serialized, words};
 
 display_serialized!(Verdict, StoppedBy, Status, Method, Judgement);
@@ -39,24 +38,6 @@ impl Verdict {
             }
         }
         overall
-    }
-
-    /// The verdict on benchmarks, of which one may be
-    /// [likely slower](super::Outcome::likely_slower). Those that were not measured for lack of
-    /// time leave it open.
-    pub(crate) fn of_benchmarks<'a>(
-        benchmarks: impl IntoIterator<Item = &'a BenchmarkResult>,
-        likely_slower: Option<&str>,
-    ) -> Self {
-        let verdicts = benchmarks.into_iter().flat_map(|benchmark| {
-            let is_open = benchmark.status == Status::NotMeasured;
-            let open = is_open.then_some(Verdict::Inconclusive);
-            benchmark.metrics.iter().filter_map(|metric| metric.verdict).chain(open)
-        });
-        match likely_slower {
-            Some(_) => Verdict::Regression,
-            None => Verdict::overall(verdicts),
-        }
     }
 }
 
@@ -158,7 +139,7 @@ mod tests {
 
     use super::Verdict::{Inconclusive, NoRegression, Regression};
     use super::*;
-    use crate::model::{Better, Metric, MetricResult, Summary};
+    use crate::model::Better;
 
     #[test]
     fn names_are_those_of_the_published_schema() {
@@ -202,20 +183,6 @@ mod tests {
         ];
         for (verdicts, expected) in table {
             assert_eq!(Verdict::overall(verdicts.clone()), expected, "{verdicts:?}");
-        }
-    }
-
-    #[test]
-    fn what_was_not_measured_leaves_a_pass_open_but_not_a_regression() {
-        let measured = |verdict| {
-            let metric = Metric::named("wall_time");
-            let metric = MetricResult::new(metric, Some(0.02), Summary::default(), Some(verdict));
-            let metrics = vec![metric];
-            BenchmarkResult { metrics, ..BenchmarkResult::new("parse", Status::Compared) }
-        };
-        for (verdict, expected) in [(NoRegression, Inconclusive), (Regression, Regression)] {
-            let all = [measured(verdict), BenchmarkResult::not_measured("print", 90.0)];
-            assert_eq!(Verdict::of_benchmarks(&all, None), expected);
         }
     }
 }
