@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_832),
     ("engine", 2_611),
     ("error", 156),
-    ("exec", 6_514),
+    ("exec", 6_534),
     ("flows", 6_601),
     ("model", 1_865),
     ("samples", 1_976),
