@@ -112,6 +112,14 @@ impl<'a> PrepareContext<'a> {
         Ok(Store::open(&self.cache.git(), &self.repo.inner)?)
     }
 
+    /// The toolchain that a flag names.
+    pub(super) fn named_toolchain(&self) -> Result<Option<String>, Error> {
+        Ok(match self.request.flags.clone().toolchain()? {
+            Toolchain::Named(name) => Some(name),
+            Toolchain::Of(_) | Toolchain::Each => None,
+        })
+    }
+
     /// Gets the workspace around a folder from cargo: the one of `toolchain`, or of the one that a
     /// flag names, since the folder's own may not be installed.
     pub(super) fn workspace(
@@ -119,10 +127,7 @@ impl<'a> PrepareContext<'a> {
         folder: &Path,
         toolchain: Option<&str>,
     ) -> Result<Workspace, Error> {
-        let named = match self.request.flags.clone().toolchain()? {
-            Toolchain::Named(name) => Some(name),
-            Toolchain::Of(_) | Toolchain::Each => None,
-        };
+        let named = self.named_toolchain()?;
         let toolchain = toolchain.or(named.as_deref());
         let command = self.tools.command("cargo", cargo::metadata_args(), folder, toolchain);
         Ok(Workspace::parse(&self.tools.output(command)?)?)

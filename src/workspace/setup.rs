@@ -50,7 +50,9 @@ pub(super) fn set_up(
         // For HEAD, the table in the working tree counts.
         None => (user.table(flags)?, None),
         Some(_) => {
-            let workspace = workspace_of(context, Side::Head, &folders.head, None)?;
+            // The head's own may not be installed.
+            let named = context.named_toolchain()?;
+            let workspace = workspace_of(context, Side::Head, &folders.head, named.as_deref())?;
             (settings::side_table(&workspace, &folders.head, flags)?.table, Some(workspace))
         }
     };

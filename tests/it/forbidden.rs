@@ -160,6 +160,7 @@ fn a_toolchain_that_is_not_installed_can_be_replaced() {
         |args: &str| repo.cbdr(&format!("compare main --dry-run {args}")).env("PATH", &path).run();
     compare("").code(101).says("hint: install it, or choose one that is installed: `--toolchain");
     compare("--toolchain another").code(0);
+    compare("--head feature --toolchain another").code(0);
 }
 
 #[test]

@@ -450,18 +450,42 @@ fn with_times(bench: &str, head: &str) -> Repo {
     repo
 }
 
+/// The same with the command line of libtest, whose list also has a benchmark that it ignores.
+fn listing_as_libtest(names: &[&str], all: &str) -> String {
+    let known = "let known = \"Exactly match filters rather than by substring\";";
+    let lines: Vec<&str> = LISTING.lines().collect();
+    let begin = lines.iter().position(|line| line.contains("let known")).unwrap();
+    let list =
+        "if args.iter().any(|arg| arg == \"--ignored\") { println!(\"left: benchmark\"); return; }
+        println!(\"left: benchmark\");";
+    let text = [&lines[..begin], &[known], &lines[begin + 1..]].concat().join("\n");
+    text.replace("names.iter().for_each", &format!("{list} names.iter().for_each"))
+        .replace("starts_with(\"^(\")", "starts_with(|one: char| one.is_alphabetic())")
+        .replace("&format!(\"(?:{name})\")", "name")
+        .replace(
+            "{name}  time:   [{time} {time} {time}]",
+            "test {name} ... bench: {time}/iter (+/- 0)",
+        )
+        .replace("NAMES", &format!("{names:?}"))
+        .replace("ALL", all)
+}
+
 #[test]
 fn where_all_benchmarks_together_take_too_long_they_are_listed() {
     let endless = "loop { std::thread::park(); }";
-    let repo = with_times(&listing(&["one", "two", "three"], endless), "13.000 ns");
-    let args = "compare main --time-limit 10s --layouts off --measure-all --warmup 2 --format json";
-    let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs"));
-    let object = compare().run().code(100).json();
-    // Not by both sides, and not in each unmeasured run.
-    assert_eq!(runs(&repo), ["all"]);
-    let expected = [("one", "no-regression"), ("three", "no-regression"), ("two", "regression")];
-    let expected = expected.map(|(name, verdict)| (name.to_owned(), compared(verdict)));
-    assert_eq!(verdicts(&object), BTreeMap::from(expected), "{object}");
+    for listing in [listing, listing_as_libtest] {
+        let repo = with_times(&listing(&["one", "two", "three"], endless), "13.000 ns");
+        let args =
+            "compare main --time-limit 10s --layouts off --measure-all --warmup 2 --format json";
+        let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs"));
+        let object = compare().run().code(100).json();
+        // Not by both sides, and not in each unmeasured run.
+        assert_eq!(runs(&repo), ["all"]);
+        let expected =
+            [("one", "no-regression"), ("three", "no-regression"), ("two", "regression")];
+        let expected = expected.map(|(name, verdict)| (name.to_owned(), compared(verdict)));
+        assert_eq!(verdicts(&object), BTreeMap::from(expected), "{object}");
+    }
 }
 
 #[test]

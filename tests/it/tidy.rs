@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_832),
+    ("bin", 9_877),
     ("engine", 2_613),
     ("error", 156),
-    ("exec", 6_594),
-    ("flows", 6_601),
+    ("exec", 6_614),
+    ("flows", 6_622),
     ("model", 1_882),
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_321),
-    ("workspace", 10_835),
+    ("workspace", 10_936),
 ];
 
 fn root() -> PathBuf {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::measurement::Execution;
 use super::side::SideProgram;
 use super::stop::Stop;
+use crate::exec::harness;
 use crate::exec::meter::Pass;
 use crate::model::{Reading, RunLength};
 
@@ -13,7 +14,7 @@ impl Execution<'_> {
     ///
     /// A run that takes longer than `patience` is stopped if the harness can list its benchmarks:
     /// then the first of them stands for all. In Criterion's benchmarks, the code can override
-    /// short times, so that hundreds of them take minutes. Once a run was stopped there is no
+    /// short times, and libtest has none, so that hundreds of them take minutes. Once a run was stopped there is no
     /// patience with others: those of the other side take as long.
     pub(crate) fn discover(
         &mut self,
@@ -77,7 +78,21 @@ impl Execution<'_> {
         if !self.can_list(program) {
             return Ok(None);
         }
-        program.select_list(program.all(filter));
+        let Some(mut names) = self.list_with(program, filter, &[])? else { return Ok(None) };
+        if program.harness.lists_ignored() {
+            let ignored = self.list_with(program, filter, &[harness::IGNORED])?;
+            names.retain(|name| ignored.iter().flatten().all(|ignored| ignored != name));
+        }
+        Ok(Some(names))
+    }
+
+    fn list_with(
+        &mut self,
+        program: &mut SideProgram,
+        filter: Option<&str>,
+        flags: &[&str],
+    ) -> Result<Option<Vec<String>>, Stop> {
+        program.select_list(flags, program.all(filter));
         self.run_process(Pass::Plain, program, None)?;
         program.listed().map_err(Stop::from)
     }

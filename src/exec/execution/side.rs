@@ -175,9 +175,10 @@ impl SideProgram {
         true
     }
 
-    /// Prepares the next run to list benchmarks.
-    pub(super) fn select_list(&mut self, arguments: Vec<OsString>) {
-        self.replace_arguments(vec![harness::LIST.into()], arguments);
+    /// Prepares the next run to list benchmarks, with these flags.
+    pub(super) fn select_list(&mut self, flags: &[&str], arguments: Vec<OsString>) {
+        let flags = [harness::LIST].iter().chain(flags).map(OsString::from);
+        self.replace_arguments(flags.collect(), arguments);
     }
 
     /// The names of the benchmarks that the latest run listed; `None` if one of them can't be

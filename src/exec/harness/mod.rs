@@ -35,6 +35,10 @@ use crate::model::{Dialect, Reading, RunLength};
 /// The argument that lists the benchmarks instead of running them.
 pub(crate) const LIST: &str = "--list";
 
+/// The argument that makes such a list one of what is not run by default, where
+/// [`Harness::lists_ignored`].
+pub(crate) const IGNORED: &str = "--ignored";
+
 /// The maximum number of benchmarks in a run.
 const MOST_BENCHMARKS: usize = 10_000;
 
@@ -202,7 +206,13 @@ impl Harness {
 
     /// Whether it lists its benchmarks, all of which measure the same.
     pub(crate) fn can_list(&self) -> bool {
-        self.dialect == Dialect::Criterion && self.can_select_benchmarks()
+        let lists = matches!(self.dialect, Dialect::Criterion | Dialect::Libtest);
+        lists && self.can_select_benchmarks()
+    }
+
+    /// Whether its list also contains what it does not run.
+    pub(crate) fn lists_ignored(&self) -> bool {
+        self.dialect == Dialect::Libtest
     }
 
     /// The names in the output of a run with [`LIST`]; `None` if not all of them are known.
