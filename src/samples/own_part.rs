@@ -1,4 +1,4 @@
-//! What one machine found of the benchmarks that it alone has measured.
+//! The results of benchmarks that one machine alone has measured.
 
 use std::collections::BTreeSet;
 

@@ -14,8 +14,8 @@ impl Execution<'_> {
     ///
     /// A run that takes longer than `patience` is stopped if the harness can list its benchmarks:
     /// then the first of them stands for all. In Criterion's benchmarks, the code can override
-    /// short times, and libtest has none, so that hundreds of them take minutes. Once a run was stopped there is no
-    /// patience with others: those of the other side take as long.
+    /// short times, and libtest has none, so that hundreds of them take minutes. Once a run was
+    /// stopped there is no patience with others: those of the other side take as long.
     pub(crate) fn discover(
         &mut self,
         program: &mut SideProgram,

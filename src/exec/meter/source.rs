@@ -1,5 +1,5 @@
-//! What the sources need alike: files of counts, programs in a `PATH`, and which of their metrics
-//! are requested.
+//! What several sources of metrics need: files of counts, programs in a `PATH`, and which of their
+//! metrics are requested.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

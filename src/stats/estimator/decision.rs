@@ -1,4 +1,4 @@
-//! The answer of a test, and what an estimator says towards it.
+//! The decision of a test, and what an estimator contributes to it.
 
 use crate::model::Better;
 use crate::stats::betting::BetGrowth;

@@ -1,4 +1,4 @@
-//! What determines the builds of both sides.
+//! The setups of both sides: what each of them builds with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
