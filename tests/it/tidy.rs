@@ -69,12 +69,12 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_877),
     ("engine", 2_613),
     ("error", 156),
-    ("exec", 6_614),
+    ("exec", 6_618),
     ("flows", 6_622),
     ("model", 1_882),
     ("samples", 1_987),
     ("settings", 1_833),
-    ("stats", 2_321),
+    ("stats", 2_326),
     ("workspace", 10_936),
 ];
 

@@ -15,19 +15,21 @@
 mod file;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod file {
-    pub(super) fn read(_: &std::path::Path) -> Option<super::PerfSamples> {
+    pub(super) fn read(_: &std::path::Path) -> Option<super::samples::PerfSamples> {
         None
     }
 }
 
-use std::collections::BTreeMap;
+mod samples;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::call_stack::CallStack;
 use super::counters::CounterMeter;
 use super::refusal::Refusal;
 use super::source::in_path;
+pub(crate) use samples::PerfSamples;
+
 use crate::exec::machine::Machine;
 use crate::exec::process::Command;
 
@@ -56,14 +58,6 @@ const OPTIONS: [&str; 5] =
 pub(crate) struct Sampler {
     perf: PathBuf,
     event: &'static str,
-}
-
-/// Samples of a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PerfSamples {
-    pub(crate) count: u64,
-    /// Their weights by call stacks. The unit is that of the event.
-    pub(crate) stacks: BTreeMap<CallStack, u64>,
 }
 
 impl Sampler {
@@ -107,20 +101,6 @@ impl PerfSamples {
         let samples = file::read(&data);
         let _ = std::fs::remove_file(data);
         samples
-    }
-
-    pub(crate) fn add(&mut self, others: PerfSamples) {
-        self.count += others.count;
-        for (stack, weight) in others.stacks {
-            *self.stacks.entry(stack).or_default() += weight;
-        }
-    }
-
-    /// The share of the time that the program spends in each call stack, 0 to 1.
-    pub(crate) fn shares(&self) -> impl Iterator<Item = (&CallStack, f64)> {
-        let all: u64 = self.stacks.values().sum();
-        let share = move |weight: u64| weight as f64 / all.max(1) as f64;
-        self.stacks.iter().map(move |(stack, weight)| (stack, share(*weight)))
     }
 }
 

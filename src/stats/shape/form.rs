@@ -11,8 +11,9 @@
 //! - Gupta 1967, *An asymptotically nonparametric test of symmetry*, Ann. Math. Stat.
 //!   38:849, for the variance of the skewness of noise that is not normal.
 
+use super::log_pair::CHANCE;
 use super::ranks::middle;
-use super::{CHANCE, Finding};
+use crate::model::Finding;
 use crate::stats::empirical::{sorted, typical_deviation};
 use crate::stats::quantile;
 

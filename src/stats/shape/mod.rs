@@ -12,10 +12,10 @@
 //!
 //! Each finding has a threshold of effect, so that many pairs do not find trifles, and one
 //! of significance, so that few pairs do not find accidents: its probability on noise
-//! without that trait is [`CHANCE`]. On normal noise of 20 to 500 pairs, fewer than 1
-//! comparison in 100 has any finding (simulated, see the tests). The tests are valid for
-//! one look at the end, which is how they are used. That a verdict ended the sampling
-//! makes little difference (also simulated).
+//! without that trait is [`CHANCE`](log_pair::CHANCE). On normal noise of 20 to 500 pairs,
+//! fewer than 1 comparison in 100 has any finding (simulated, see the tests). The tests are
+//! valid for one look at the end, which is how they are used. That a verdict ended the
+//! sampling makes little difference (also simulated).
 //!
 //! # Memory
 //!
@@ -24,16 +24,16 @@
 //! The pairs that are kept are in order, are spread evenly over the whole time, and still
 //! have their neighbours.
 
-use crate::model::{Finding, Kinds};
+use crate::model::Finding;
 
 mod form;
+mod log_pair;
 mod modes;
 mod order;
 mod ranks;
 mod steps;
 
-/// The probability of each finding if there is nothing to find (two-sided).
-pub(crate) const CHANCE: f64 = 0.001;
+use log_pair::LogPair;
 
 /// With fewer pairs there are no findings.
 pub(crate) const LEAST_PAIRS: usize = 12;
@@ -43,26 +43,6 @@ const MOST_PAIRS: usize = 4096;
 
 /// How many neighbours are kept or dropped together.
 const BLOCK: u64 = 16;
-
-/// The logarithms of a pair.
-#[derive(Clone, Copy, Debug)]
-struct LogPair {
-    /// The number of the pair in the order of all pairs.
-    number: u64,
-    base: f64,
-    head: f64,
-    base_first: bool,
-}
-
-impl LogPair {
-    fn difference(&self) -> f64 {
-        self.head - self.base
-    }
-
-    fn level(&self) -> f64 {
-        self.head.midpoint(self.base)
-    }
-}
 
 /// The pairs so far, or an even part of them.
 #[derive(Clone, Debug)]

@@ -14,8 +14,9 @@
 //!   difference between correlated proportions*, Psychometrika 12:153, for the
 //!   comparison of two counts, with its correction for continuity.
 
+use super::log_pair::CHANCE;
 use super::ranks::middle;
-use super::{CHANCE, Kinds};
+use crate::model::Kinds;
 use crate::stats::empirical::sorted;
 use crate::stats::quantile;
 

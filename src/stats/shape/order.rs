@@ -8,8 +8,9 @@
 //! - Wald and Wolfowitz 1943, *An exact test for randomness in the non-parametric
 //!   case based on serial correlation*, Ann. Math. Stat. 14:378; on ranks.
 
+use super::log_pair::{CHANCE, LogPair};
 use super::ranks::{median, ranks, shift};
-use super::{CHANCE, Finding, LogPair};
+use crate::model::Finding;
 use crate::stats::quantile;
 
 /// The least effect of the slot, and of the program that ran before.

@@ -1,7 +1,7 @@
 //! Simulated noise with each trait, and without any.
 
 use super::*;
-use crate::model::Estimator;
+use crate::model::{Estimator, Kinds};
 use crate::stats::tests::TestNoise;
 
 /// Which run is simulated.

@@ -18,7 +18,7 @@ use linux_perf_data::{PerfFileReader, PerfFileRecord};
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
 use super::super::size::by_address;
-use super::PerfSamples;
+use super::samples::PerfSamples;
 use crate::exec::meter::call_stack::CallStack;
 
 /// What is known of no function.
