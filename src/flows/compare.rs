@@ -257,7 +257,7 @@ fn planned(
     let benchmarks = session.programs.iter().map(|program| program.found.benchmarks.len()).sum();
     let longest = longest_run(settings.limits.time, benchmarks);
     if decides {
-        let left_out = unaffected::leave_out(session, longest)?;
+        let left_out = unaffected::leave_out(session, longest, builds.may_be_improved())?;
         let LeftOut { unaffected: benchmarks, of, has_same_code, .. } = left_out;
         if builds.are_replaced(&left_out, session.preparation) {
             session.reporter.event(Event::OtherBuilds(benchmarks, of));

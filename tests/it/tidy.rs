@@ -70,12 +70,12 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_613),
     ("error", 156),
     ("exec", 6_618),
-    ("flows", 6_622),
+    ("flows", 6_630),
     ("model", 1_882),
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_326),
-    ("workspace", 10_936),
+    ("workspace", 10_937),
 ];
 
 fn root() -> PathBuf {

@@ -67,8 +67,12 @@ pub(super) struct LeftOut {
 }
 
 /// Leaves out the unaffected benchmarks of all programs, until a part of the time limit is used
-/// up. What is traced runs for `length`.
-pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Result<LeftOut, Error> {
+/// up. What is traced runs for `length`. One codegen unit is advised only where it may help.
+pub(super) fn leave_out(
+    session: &mut Session<'_, '_>,
+    length: Duration,
+    may_advise_one: bool,
+) -> Result<LeftOut, Error> {
     let (preparation, request) = (session.preparation, &session.call.options.request);
     if preparation.about.must_run || request.measure_all {
         return Ok(LeftOut::default());
@@ -94,6 +98,7 @@ pub(super) fn leave_out(session: &mut Session<'_, '_>, length: Duration) -> Resu
         let is_same_code = traced.has_same_code();
         left_out.has_same_code &= is_same_code;
         left_out.has_units |= traced.has_units;
+        traced.has_units &= may_advise_one;
         let begin = Instant::now();
         // A program without a changed function is traced once on each side, which takes about as
         // long as a pair and saves all of its pairs: that is worth it even if the time is up.

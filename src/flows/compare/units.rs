@@ -84,6 +84,11 @@ impl Builds {
         are_others
     }
 
+    /// Whether one codegen unit may leave out more than these builds, as far as is known.
+    pub(super) fn may_be_improved(&self) -> bool {
+        !self.one_unit && self.with_profile == (0, 0)
+    }
+
     /// Whether others are to be compared instead, after what was left out of these.
     pub(super) fn are_replaced(&mut self, left: &LeftOut, preparation: &Preparation) -> bool {
         let (measured, all) = (left.of - left.unaffected, left.of);
@@ -120,4 +125,18 @@ impl Builds {
 /// The choice of earlier comparisons.
 fn known(preparation: &Preparation, parts: &[String]) -> Known {
     Known::new(&preparation.cache.file("codegen-units-v1"), parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_codegen_unit_is_advised_until_it_was_tried() {
+        let first = Builds::default();
+        let of_one = Builds { one_unit: true, ..Builds::default() };
+        let given_up = Builds { with_profile: (67, 67), with_one: 67, ..Builds::default() };
+        let improved = [first, of_one, given_up].map(|builds| builds.may_be_improved());
+        assert_eq!(improved, [true, false, false]);
+    }
 }

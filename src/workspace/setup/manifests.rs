@@ -37,7 +37,8 @@ pub(in crate::workspace) struct Manifests {
 
 impl Manifests {
     /// Reads those of both worktrees, but the head's only unless they are `known`. Those of the
-    /// base may be missing or invalid; then there is no baseline, which is not an error.
+    /// base may be missing or invalid, or name what its worktree lacks; then there is no baseline,
+    /// which is not an error.
     pub(super) fn read(
         context: &PrepareContext<'_>,
         known: Option<Workspace>,
@@ -60,10 +61,11 @@ impl Manifests {
             },
         };
         context.tools.interrupt.check()?;
-        if let Ok(base) = &base {
-            check_path_dependencies(context, Side::Base, base)?;
-        }
         check_path_dependencies(context, Side::Head, &head)?;
+        let base = base.and_then(|base| {
+            let checked = check_path_dependencies(context, Side::Base, &base);
+            checked.map(|()| base).map_err(|error| error.to_string())
+        });
         Ok(Manifests { head, base })
     }
 
