@@ -490,21 +490,25 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
 
 #[test]
 fn what_whole_seconds_leave_undecided_names_the_version_with_shorter_runs() {
-    // As before criterion 0.4; a run takes 30 ms here.
-    let sleep =
-        "std::thread::sleep(std::time::Duration::from_millis(30)); println!(\"{name}  time:";
+    // As before criterion 0.4. The head is 10 % slower and faster in turn.
+    let in_turn = r#"let time = if steady::TIME == "10.000 ns" { steady::TIME } else {
+            let path = std::env::var("RUNS").unwrap() + ".head";
+            let is_slow = std::fs::read(&path).is_ok_and(|latest| latest == b"fast");
+            std::fs::write(path, if is_slow { "slow" } else { "fast" }).unwrap();
+            if is_slow { "11.000 ns" } else { "9.000 ns" }
+        };
+        println!("{name}  time:"#;
     let bench = listing(&["one"], "").replace(", \"discard-baseline\"", "");
-    let repo = with_times(&bench.replace("println!(\"{name}  time:", sleep), "10.001 ns");
-    let compare = |limit: &str| {
-        let args = format!("compare main --layouts off --measure-all --format json {limit}");
+    let repo = with_times(&bench.replace("println!(\"{name}  time:", in_turn), "in turn");
+    let compare = |limits: &str| {
+        let args = format!("compare main --layouts off --measure-all --format json {limits}");
         repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(0)
     };
     let notice = "runs of `work` measure for whole seconds: with criterion 0.4 or later they take";
-    // Too few pairs for an all-clear.
-    let ran = compare("--time-limit 500ms");
+    let ran = compare("--time-limit 2s");
     assert_eq!(ran.json()["verdict"], "inconclusive");
     ran.says(notice);
-    let ran = compare("--time-limit 1m");
+    let ran = compare("--threshold 50%");
     assert_eq!(ran.json()["verdict"], "no-regression");
     ran.never_says(notice);
 }
