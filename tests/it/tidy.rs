@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_611),
     ("error", 156),
     ("exec", 6_534),
-    ("flows", 6_609),
+    ("flows", 6_625),
     ("model", 1_865),
     ("samples", 1_976),
     ("settings", 1_833),
