@@ -489,6 +489,26 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
 }
 
 #[test]
+fn guesses_that_were_too_low_do_not_choose_what_is_slow() {
+    // The first of the list is the only one that is fast.
+    let mut names = vec!["one".to_owned()];
+    names.extend((0..23).map(|number| format!("n{number}")));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let endless = "loop { std::thread::park(); }";
+    let sleep = "let length = if *name == \"one\" { 100 } else { 20_000 };
+        std::thread::sleep(std::time::Duration::from_millis(length));
+        let time =";
+    let bench = listing_as_libtest(&names, endless).replace("let time =", sleep);
+    let repo = with_times(&bench, "13.000 ns");
+    let args = "compare main --time-limit 10s --layouts off --measure-all --format json";
+    let ran = repo.cbdr(args).env("RUNS", repo.around().join("runs")).run().code(0);
+    let verdicts = verdicts(&ran.json());
+    assert_eq!(verdicts["one"], compared("no-regression"));
+    let is_left_out = |name: &&str| verdicts[*name].0 == "not-measured";
+    assert!(names[1..].iter().all(is_left_out), "{verdicts:?}");
+}
+
+#[test]
 fn what_whole_seconds_leave_undecided_names_the_version_with_shorter_runs() {
     // As before criterion 0.4. The head is 10 % slower and faster in turn.
     let in_turn = r#"let time = if steady::TIME == "10.000 ns" { steady::TIME } else {

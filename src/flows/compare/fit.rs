@@ -1,6 +1,7 @@
 //! What is measured if the time limit leaves no room for the least number of pairs of all
 //! benchmarks: the cheapest first, so that most are decided. The rest is reported by name.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -105,8 +106,10 @@ fn check_stored(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), St
 /// again, until it does: the first timing may have been slow by accident, with a cold
 /// cache or on a busy machine. The cheapest come first. No pair runs for longer than would fit.
 /// Once the groups that were run again need too long by themselves, only those run whose time is
-/// a guess: the others that are left would not be measured. Where pairs vary much, such as those of
-/// criterion's quick mode by a factor of ten, the shorter time is too short for most, and is corrected.
+/// a guess: the others that are left would not be measured. Guesses for which there was no time are
+/// raised as those that were tried had to be: else slow benchmarks would be chosen as cheap ones, and
+/// leave no time for those that are. Where pairs vary much, such as those of criterion's quick mode by
+/// a factor of ten, the shorter time is too short for most, and is corrected.
 fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop> {
     let groups = plan.groups.iter().enumerate();
     let least = groups.filter_map(|(number, one)| {
@@ -117,6 +120,9 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
     order.sort_by(|(.., one), (.., other)| one.total_cmp(other));
     let (limit, begin) = (plan.time_limit, Instant::now());
     let (mut confirmed, mut again) = (Duration::ZERO, Vec::new());
+    let mut untried: BTreeSet<usize> =
+        order.iter().map(|one| one.0).filter(|number| plan.groups[*number].is_guessed).collect();
+    let (mut guessed, mut guesses_took) = (0.0, 0.0);
     let count = order.len();
     for (done, (number, least, _)) in order.into_iter().enumerate() {
         if plan.least_time() <= limit || begin.elapsed() > limit.mul_f64(TIMING) {
@@ -136,13 +142,26 @@ fn time_again(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Stop
             None if group.is_guessed => before.max(most.as_secs_f64()),
             None => before,
         };
-        if !group.is_guessed {
+        if untried.remove(&number) {
+            guessed += before;
+            guesses_took += group.pair_seconds;
+        } else {
             let second = timed.unwrap_or(before.max(most.as_secs_f64()));
             again.push((number, group.pair_seconds, second));
         }
         if timed.is_some() {
             group.is_guessed = false;
             confirmed += Duration::from_secs_f64(group.pair_seconds * least);
+        }
+    }
+    if guessed > 0.0 && guesses_took > guessed {
+        let factor = guesses_took / guessed;
+        for number in untried {
+            // One of them is still tried if nothing else fits.
+            let least = plan.least_pairs_in(&plan.groups[number]).unwrap_or(1) as f64;
+            let most = 0.999 * limit.as_secs_f64() / least;
+            let seconds = &mut plan.groups[number].pair_seconds;
+            *seconds = seconds.max(most.min(*seconds * factor));
         }
     }
     let factor = usual_per_shorter(&again);
