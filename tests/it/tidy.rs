@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_877),
     ("engine", 2_613),
     ("error", 156),
-    ("exec", 6_618),
+    ("exec", 6_619),
     ("flows", 6_646),
     ("model", 1_882),
     ("samples", 1_987),

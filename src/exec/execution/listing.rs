@@ -69,7 +69,7 @@ impl Execution<'_> {
     }
 
     /// The names of the benchmarks that match the filter, as the harness lists them. `None` if it
-    /// can't, or does not name them all.
+    /// can't, or does not name them all; what knows no lists names none.
     pub(crate) fn list(
         &mut self,
         program: &mut SideProgram,
@@ -78,7 +78,8 @@ impl Execution<'_> {
         if !self.can_list(program) {
             return Ok(None);
         }
-        let Some(mut names) = self.list_with(program, filter, &[])? else { return Ok(None) };
+        let names = self.list_with(program, filter, &[])?;
+        let Some(mut names) = names.filter(|names| !names.is_empty()) else { return Ok(None) };
         if program.harness.lists_ignored() {
             let ignored = self.list_with(program, filter, &[harness::IGNORED])?;
             names.retain(|name| ignored.iter().flatten().all(|ignored| ignored != name));
