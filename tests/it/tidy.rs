@@ -123,6 +123,11 @@ fn layer(path: &str) -> &str {
     path.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
+/// Whether a file of `src` has tests alone.
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("tests.rs")
+}
+
 /// The lines of code of a file, without its tests.
 fn lines_of_code(text: &str) -> Vec<&str> {
     let mut lines = text.lines();
@@ -145,8 +150,7 @@ fn lines_of_code(text: &str) -> Vec<&str> {
 fn each_room_stays_within_its_budget_of_lines_of_code() {
     let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
     for (path, text) in sources("src") {
-        let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
-        if !is_test && path != "src/lib.rs" {
+        if !is_test(&path) && path != "src/lib.rs" {
             *rooms.entry(layer(&path).to_owned()).or_default() += lines_of_code(&text).len();
         }
     }
@@ -212,7 +216,6 @@ fn no_file_imports_from_a_layer_below_it() {
 /// The modules of a crate and the files that they are.
 fn modules(root: &str) -> BTreeMap<Vec<String>, (String, String)> {
     let is_of_crate = |path: &str| root != "src/" || !path.starts_with("src/bin/");
-    let is_test = |path: &str| path.contains("/tests/") || path.ends_with("tests.rs");
     let files = sources(root).into_iter().filter(|(path, _)| is_of_crate(path) && !is_test(path));
     let module = |path: &str| {
         let inside = path.strip_prefix(root).unwrap().trim_end_matches(".rs");
