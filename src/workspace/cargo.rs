@@ -191,7 +191,7 @@ impl TargetCall<'_> {
         args
     }
 
-    /// The arguments that run the one target, as a user would. `runner`, if given, is run
+    /// The arguments that run the targets, as a user would. `runner`, if given, is run
     /// instead, with the executable's path and arguments.
     pub(crate) fn run_args(&self, runner: Option<&[OsString]>) -> Vec<OsString> {
         let is_bench = self.kind == TargetKind::Bench;

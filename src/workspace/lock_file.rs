@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use toml_edit::{DocumentMut, Table};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
 /// Versions of libraries, by name. A package may be built with several versions of one.
 pub(crate) type Versions = BTreeMap<String, BTreeSet<String>>;
@@ -11,14 +11,8 @@ pub(crate) type Versions = BTreeMap<String, BTreeSet<String>>;
 /// The versions of those `libraries` that a package of the workspace needs, directly
 /// or indirectly. Empty if the file can't be read.
 pub(super) fn versions(lock: &Path, package: &str, libraries: &[&str]) -> Versions {
-    let text = std::fs::read_to_string(lock).unwrap_or_default();
-    let document = text.parse::<DocumentMut>().unwrap_or_default();
-    let mut found = Versions::new();
-    let all = document.get("package").and_then(|packages| packages.as_array_of_tables());
-    let Some(all) = all else { return found };
-    // A package of the workspace has no source.
-    let own =
-        |table: &&Table| word(table, "name") == Some(package) && !table.contains_key("source");
+    let (mut found, all) = (Versions::new(), packages(lock));
+    let own = |table: &&Table| word(table, "name") == Some(package) && !is_external(table);
     let mut open: Vec<&Table> = all.iter().filter(own).collect();
     let mut known = BTreeSet::new();
     while let Some(table) = open.pop() {
@@ -36,6 +30,27 @@ pub(super) fn versions(lock: &Path, package: &str, libraries: &[&str]) -> Versio
         open.extend(needs.flat_map(|need| all.iter().filter(move |other| names(need, other))));
     }
     found
+}
+
+/// The packages that are not of the workspace, each by its name, version and source. Empty if the
+/// file can't be read.
+pub(super) fn external(lock: &Path) -> BTreeSet<String> {
+    let text = |table: &Table| {
+        ["name", "version", "source"].map(|key| word(table, key).unwrap_or_default()).join(" ")
+    };
+    packages(lock).iter().filter(|table| is_external(table)).map(text).collect()
+}
+
+fn packages(lock: &Path) -> ArrayOfTables {
+    let text = std::fs::read_to_string(lock).unwrap_or_default();
+    let mut document = text.parse::<DocumentMut>().unwrap_or_default();
+    let all = document.remove("package").map(Item::into_array_of_tables);
+    all.and_then(Result::ok).unwrap_or_default()
+}
+
+/// A package of the workspace has no source.
+fn is_external(table: &Table) -> bool {
+    table.contains_key("source")
 }
 
 /// Whether a dependency is this package: `NAME`, `NAME VERSION` or `NAME VERSION (SOURCE)`,
@@ -116,13 +131,25 @@ dependencies = ["helper"]
     }
 
     #[test]
+    fn what_is_not_of_the_workspace_is_external() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("Cargo.lock");
+        std::fs::write(&lock, LOCK).unwrap();
+        let of = |package: &str| format!("{package} registry+https://example.org/index");
+        let expected = ["criterion 0.5.1", "criterion 0.7.0", "divan 0.1.21", "itoa 1.0.0"];
+        assert_eq!(external(&lock), expected.map(of).into());
+    }
+
+    #[test]
     fn of_a_lock_file_that_cannot_be_read_nothing_is_known() {
         assert_eq!(versions(Path::new("/nonexistent"), "one", &["criterion"]), Versions::new());
+        assert_eq!(external(Path::new("/nonexistent")), BTreeSet::new());
         let folder = tempfile::tempdir().unwrap();
         let lock = folder.path().join("Cargo.lock");
         for text in ["", "<<<<<<< HEAD", "package = 1", "[[package]]\nname = 1\n"] {
             std::fs::write(&lock, text).unwrap();
             assert_eq!(versions(&lock, "one", &["criterion"]), Versions::new());
+            assert_eq!(external(&lock), BTreeSet::new());
         }
     }
 }

@@ -2,7 +2,7 @@
 //! kept, so that cargo need not rebuild what has not changed, and removed if
 //! cargo could not detect that something has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -36,6 +36,8 @@ pub(super) struct TargetRecord {
     toolchain: String,
     /// When the latest build in it ended.
     pub(super) built: Option<SystemTime>,
+    /// The packages of other repositories that the workspace then needed.
+    pub(super) libraries: BTreeSet<String>,
     /// What that build has read.
     pub(super) inputs: Inputs,
     /// The digests of its executables, by target.
@@ -80,6 +82,10 @@ pub(super) struct TargetFolder<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) side: Side,
     pub(super) spec: &'a str,
+    /// The packages of other repositories that the workspace needs.
+    pub(super) libraries: &'a BTreeSet<String>,
+    /// How many packages the workspace has.
+    pub(super) members: usize,
 }
 
 impl TargetFolder<'_> {
@@ -91,10 +97,22 @@ impl TargetFolder<'_> {
     /// again, as a copy of the other side's if possible, so that dependencies are
     /// compiled once for both. Returns its record, which is empty for an empty
     /// folder.
+    ///
+    /// In a copy, the packages of the workspace are compiled again. A folder is given up for one
+    /// if that is less than what it lacks.
     pub(super) fn get_ready(&self, toolchain: &str) -> Result<TargetRecord, Error> {
         if self.path().exists()
             && let Some(record) = self.fit_record(self.side, toolchain)?
         {
+            let lacking: BTreeSet<_> = self.libraries.difference(&record.libraries).collect();
+            let has_more = |other: &TargetRecord| {
+                other.libraries.iter().filter(|one| lacking.contains(one)).count() > self.members
+            };
+            if lacking.len() > self.members
+                && let Some(other) = self.fit_record(self.side.other(), toolchain)?.filter(has_more)
+            {
+                return self.make(toolchain, Some(other));
+            }
             if record.wrote_elsewhere {
                 // Makes cargo run the build scripts of these sources again.
                 self.touch_sources(SystemTime::now())?;
@@ -154,10 +172,10 @@ impl TargetFolder<'_> {
         remove(&new)?;
         fs_err::create_dir_all(&new).map_err(Error::io("create", &new))?;
         let mut record = TargetRecord { start: FolderStart::Empty, ..TargetRecord::default() };
-        if let Some(TargetRecord { start, built, inputs, .. }) = other
+        if let Some(TargetRecord { start, built, libraries, inputs, .. }) = other
             && self.copy_other(&new)?
         {
-            record = TargetRecord { start, built, inputs, ..record };
+            record = TargetRecord { start, built, libraries, inputs, ..record };
         }
         (record.folder, record.toolchain) = (path.clone(), toolchain.to_owned());
         // The record comes first, since a folder without one is removed.

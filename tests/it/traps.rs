@@ -238,10 +238,14 @@ fn manifest(repo: &Repo) -> String {
 /// Lays a package `dep` of that version where cargo takes it for crates.io's;
 /// the folder around the repository says so.
 fn vendor(repo: &Repo, version: &str) {
-    let folder = repo.around().join("vendor").join(format!("dep-{version}"));
+    vendor_package(repo, "dep", version);
+}
+
+fn vendor_package(repo: &Repo, name: &str, version: &str) {
+    let folder = repo.around().join("vendor").join(format!("{name}-{version}"));
     std::fs::create_dir_all(folder.join("src")).unwrap();
     let manifest =
-        format!("[package]\nname = \"dep\"\nversion = \"{version}\"\nedition = \"2021\"\n");
+        format!("[package]\nname = \"{name}\"\nversion = \"{version}\"\nedition = \"2021\"\n");
     std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     std::fs::write(folder.join("src/lib.rs"), "").unwrap();
     std::fs::write(folder.join(".cargo-checksum.json"), "{\"files\":{}}").unwrap();
@@ -349,6 +353,38 @@ fn the_users_ignored_lock_file_holds_for_both_sides() {
     let both = compare(&repo, "main");
     both.ran.says("Building base").says("Building head");
     assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
+}
+
+#[test]
+fn dependencies_that_both_sides_update_are_compiled_once_although_each_has_a_folder() {
+    let repo = without_lock();
+    vendor_package(&repo, "more", "1.0.0");
+    repo.write("Cargo.toml", &(manifest(&repo) + "more = \"1\"\n"));
+    repo.commit("need more");
+    repo.git(&["branch", "--force", "main"]);
+    becomes(&repo, "B", "C");
+    let cargo = |word: &str| {
+        let mut cargo = Command::new("cargo");
+        cargo.args([word, "--quiet"]).current_dir(repo.path());
+        assert!(cargo.status().unwrap().success());
+    };
+    cargo("generate-lockfile");
+    let both = compare(&repo, "main");
+    (both.base.assert_library_is("B"), both.head.assert_library_is("C"));
+    ["dep", "more"].map(|name| vendor_package(&repo, name, "1.1.0"));
+    cargo("update");
+    let both = compare(&repo, "main");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
+    (both.base.assert_library_is("B"), both.head.assert_library_is("C"));
+    let count = |word| both.ran.stderr.matches(word).count();
+    let counts = ["dep v1.1.0", "more v1.1.0", "witness v0.1.0"].map(count);
+    assert_eq!(counts, [1, 1, 2], "{}", both.ran.stderr);
+    // One library alone is compiled where it is lacking: that is less than the package itself.
+    vendor(&repo, "1.2.0");
+    cargo("update");
+    let both = compare(&repo, "main");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.2.0", "1.2.0"));
+    assert_eq!(both.ran.stderr.matches("Compiling dep v1.2.0").count(), 2);
 }
 
 #[test]

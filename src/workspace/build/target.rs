@@ -12,7 +12,7 @@ use crate::engine::event::Event;
 use crate::error::Error;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::{digest, digest_file, mode, permissions};
-use crate::model::target::BuildOptions;
+use crate::model::target::{BuildOptions, TargetKind};
 use crate::workspace::cache::artifact::{self, Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::cargo::{self, BuildMessages, Built, Invocation, Linker, TargetCall};
 use crate::workspace::checkout::Worktree;
@@ -25,6 +25,7 @@ use crate::workspace::folder_record::{Outline, outline};
 use crate::workspace::inputs::configuration::Configuration;
 use crate::workspace::inputs::toolchain::ToolchainFingerprint;
 use crate::workspace::inputs::traces::{BuildSite, Traces};
+use crate::workspace::lock_file;
 use crate::workspace::relink::linker::{LinkerChoice, STRIP_VARIABLE};
 use crate::workspace::relink::record;
 use crate::workspace::setup::sides::SideSetup;
@@ -118,7 +119,16 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     fn build(&mut self) -> Result<Contents, FailedBuild> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
         let (side, spec) = (self.setup.side(), spec(self.options));
-        let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
+        let libraries = lock_file::external(&self.setup.root().join("Cargo.lock"));
+        let members = self.setup.workspace.as_ref().map_or(0, |workspace| workspace.packages.len());
+        let folder = TargetFolder {
+            cache: &cache,
+            interrupt,
+            side,
+            spec: &spec,
+            libraries: &libraries,
+            members,
+        };
         let mut record = folder.get_ready(&self.toolchain)?;
         cache.link_target(side, &spec, &folder.path())?;
         folder.forget_files()?;
@@ -131,7 +141,10 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         record.built = Some(SystemTime::now());
         match &built {
-            Ok(contents) => record.inputs = contents.inputs.clone(),
+            Ok(contents) => {
+                record.inputs = contents.inputs.clone();
+                record.libraries = libraries.clone();
+            }
             // What was built all the same is known to the next build, and so is from what.
             Err(failed) => {
                 record.inputs.add_files_of(self.traces(&[], began)?.inputs([]));
@@ -164,8 +177,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         // A failed build may have ended before the script that wrote in an earlier one.
         record.wrote_elsewhere = has_written || (built.is_err() && record.wrote_elsewhere);
         let built = built?;
+        let invocations = self.invocations(&built)?;
         let (mut contents, mut files) = (Contents::default(), BTreeSet::new());
-        for (wanted, one) in self.wanted.iter().zip(&built) {
+        for ((wanted, one), invocation) in self.wanted.iter().zip(&built).zip(invocations) {
             let (name, digest) = (self.recorded_name(wanted), digest_of(one)?);
             let is_other = record.executables.get(&name).is_some_and(|known| *known != digest);
             // Cargo considers it up to date, but it is not the one that cargo made.
@@ -177,7 +191,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
                 target: wanted.label(self.setup),
                 path: one.executable.strip_prefix(&self.into).unwrap_or(&one.executable).to_owned(),
                 link: self.linker(&wanted.folder).and_then(|_| record::find(&self.into, &digest)),
-                invocation: self.invocation(wanted, &one.executable)?,
+                invocation,
             });
             record.executables.insert(name, digest);
             files.extend(one.files.iter().cloned());
@@ -220,14 +234,18 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
 
     fn build_all(&mut self, record: &mut TargetRecord) -> Result<Vec<Built>, FailedBuild> {
         let mut all = Vec::new();
-        // In one call, cargo builds several targets at the same time.
-        let are_of_one_call = |one: &PackageTarget, other: &PackageTarget| {
-            one.folder == other.folder && one.target.kind == other.target.kind
-        };
-        for targets in self.wanted.chunk_by(are_of_one_call) {
+        for targets in self.calls() {
             all.extend(self.build_together(targets, record)?);
         }
         Ok(all)
+    }
+
+    /// The targets, those together that one call of cargo can build, or run: several at the same
+    /// time.
+    fn calls(&self) -> impl Iterator<Item = &'a [PackageTarget]> + use<'a> {
+        self.wanted.chunk_by(|one, other| {
+            one.folder == other.folder && one.target.kind == other.target.kind
+        })
     }
 
     /// Lets cargo build targets of one kind of one package, of which there is at least one.
@@ -366,32 +384,60 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         command
     }
 
-    /// Finds out how cargo runs the executable: with this program as the
-    /// runner, which records its arguments and environment. If the user has
-    /// configured a runner, cargo does not call ours; then cargo's log is parsed, and the
-    /// runner finds an executable that can't be executed.
-    fn invocation(&self, wanted: &PackageTarget, executable: &Path) -> Result<Invocation, Error> {
-        let folder = &wanted.folder;
-        let call = self.call(std::slice::from_ref(wanted));
+    /// Finds out how cargo runs what was built, in the order of the targets.
+    fn invocations(&self, built: &[Built]) -> Result<Vec<Invocation>, Error> {
+        let (mut all, mut built) = (Vec::new(), built.iter());
+        for targets in self.calls() {
+            // `cargo run` runs one program.
+            let at_once =
+                if targets[0].target.kind == TargetKind::Bench { targets.len() } else { 1 };
+            for targets in targets.chunks(at_once) {
+                let executables: Vec<_> =
+                    built.by_ref().take(targets.len()).map(|built| &*built.executable).collect();
+                all.extend(self.invocations_of_call(targets, &executables)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Finds out how cargo runs targets in one call: with this program as the runner, which
+    /// records its arguments and environment.
+    fn invocations_of_call(
+        &self,
+        targets: &[PackageTarget],
+        executables: &[&Path],
+    ) -> Result<Vec<Invocation>, Error> {
         let tools = &self.context.tools;
-        let file = tools.scratch.path().join("invocation.json");
+        let file = tools.scratch.path().join("invocations");
         remove(&file)?;
         let mut runner = self.context.request.capture.clone();
         runner.push(file.clone().into());
-        let run = |args| {
-            let command = self.cargo(args, folder);
-            while_not_executable(executable, || tools.capture(command))
+        let command = self.cargo(self.call(targets).run_args(Some(&runner)), &targets[0].folder);
+        let env = command.env.clone();
+        let ran = while_not_executable(executables, || tools.capture(command))?;
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            let targets = targets.iter().zip(executables);
+            return targets
+                .map(|(one, executable)| self.logged_invocation(one, executable))
+                .collect();
         };
-        let ran = run(call.run_args(Some(&runner)))?;
-        if let Ok(text) = std::fs::read_to_string(&file) {
-            let env = self.cargo(Vec::new(), folder).env;
-            let found = cargo::recorded_invocation(&text, executable, &env);
-            return found.ok_or_else(|| ran.failed().into());
-        }
-        let mut args = call.run_args(None);
+        let recorded = |path: &&Path| cargo::recorded_invocation(&text, path, &env);
+        let all = executables.iter().map(recorded).collect::<Option<_>>();
+        all.ok_or_else(|| ran.failed().into())
+    }
+
+    /// Finds the invocation of an executable in cargo's log. If the user has configured a runner,
+    /// cargo does not call ours, and the runner finds an executable that can't be executed.
+    fn logged_invocation(
+        &self,
+        target: &PackageTarget,
+        executable: &Path,
+    ) -> Result<Invocation, Error> {
+        let mut args = self.call(std::slice::from_ref(target)).run_args(None);
         args.insert(1, "-vv".into());
         let before = self.outline()?;
-        let ran = run(args)?;
+        let command = self.cargo(args, &target.folder);
+        let ran = while_not_executable(&[executable], || self.context.tools.capture(command))?;
         // The runs of both sides find the same.
         for path in self.outline()?.keys().filter(|path| !before.contains_key(*path)) {
             remove(&self.setup.worktree.path.join(path))?;
@@ -401,19 +447,22 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     }
 }
 
-/// Calls cargo while nobody may execute a file: a benchmark that a runner starts would not find
-/// its settings and what `setup` prepares.
+/// Calls cargo while nobody may execute these files: a benchmark that a runner starts would not
+/// find its settings and what `setup` prepares.
 fn while_not_executable<T>(
-    path: &Path,
+    paths: &[&Path],
     call: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let mode = mode(&path.metadata().map_err(Error::io("read", path))?);
-    let set =
-        |mode| fs_err::set_permissions(path, permissions(mode)).map_err(Error::io("change", path));
-    set(mode & !0o111)?;
+    let set = |path, mode| {
+        fs_err::set_permissions(path, permissions(mode)).map_err(Error::io("change", path))
+    };
+    let mode = |path: &Path| Ok(mode(&path.metadata().map_err(Error::io("read", path))?));
+    let modes: Vec<u32> = paths.iter().map(|path| mode(path)).collect::<Result<_, Error>>()?;
+    let each = || paths.iter().zip(&modes);
+    each().try_for_each(|(path, mode)| set(path, mode & !0o111))?;
     let result = call();
     // Whoever may read it may execute it, also if an earlier call was killed before this.
-    set(mode | (mode & 0o444) >> 2)?;
+    each().try_for_each(|(path, mode)| set(path, mode | (mode & 0o444) >> 2))?;
     result
 }
 

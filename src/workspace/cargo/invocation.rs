@@ -1,6 +1,8 @@
 //! How cargo runs an executable: with which arguments and in which environment.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
 use crate::workspace::environment::{Environment, var};
@@ -45,18 +47,18 @@ fn is_assignment(word: &str) -> bool {
 /// What the recording runner was called with: its arguments, and its environment.
 type RecordedCall = (Vec<String>, Vec<(String, String)>);
 
-/// Finds the invocation of `executable` in what the recording runner has written, which was called
-/// by a cargo whose own environment was `env`.
+/// Finds the invocation of `executable` in the lines that the recording runner has written, which
+/// was called by a cargo whose own environment was `env`.
 pub(crate) fn recorded_invocation(
     text: &str,
     executable: &Path,
     env: &Environment,
 ) -> Option<Invocation> {
-    let (argv, of_run): RecordedCall = serde_json::from_str(text).ok()?;
-    let (program, after) = argv.split_first()?;
-    if Path::new(program) != executable {
-        return None;
-    }
+    let (after, of_run) = text.lines().find_map(|line| {
+        let (argv, of_run): RecordedCall = serde_json::from_str(line).ok()?;
+        let (program, after) = argv.split_first()?;
+        (Path::new(program) == executable).then(|| (after.to_vec(), of_run))
+    })?;
     // For cargo, rustup prepends its own folder to a PATH that lacks it. If
     // that were kept, runs would use the PATH at the time of the build.
     let inherited = |(name, value): &(String, String)| {
@@ -65,10 +67,10 @@ pub(crate) fn recorded_invocation(
         had.is_some_and(|had| *value == had || (name == "PATH" && value.ends_with(&*had)))
     };
     let env = of_run.into_iter().filter(|pair| !inherited(pair)).collect();
-    Some(Invocation { before: Vec::new(), after: after.to_vec(), env })
+    Some(Invocation { before: Vec::new(), after, env })
 }
 
-/// The recording runner: writes its arguments and environment into the file that its first
+/// The recording runner: adds a line with its arguments and environment to the file that its first
 /// argument names.
 ///
 /// # Errors
@@ -81,5 +83,7 @@ pub fn record_invocation(
     let text = |word: OsString| word.to_string_lossy().into_owned();
     let env = vars.map(|(name, value)| (text(name), text(value))).collect();
     let call: RecordedCall = (args.map(text).collect(), env);
-    std::fs::write(note, serde_json::to_vec(&call)?)
+    let mut line = serde_json::to_vec(&call)?;
+    line.push(b'\n');
+    OpenOptions::new().create(true).append(true).open(note)?.write_all(&line)
 }

@@ -59,12 +59,15 @@ fn what_cargo_inherits_is_not_a_variable_of_the_run_whatever_its_bytes() {
     let odd = crate::exec::system::from_git(b"x\xff").into_os_string();
     let env = vec![("ODD".into(), odd)];
     let note = tempfile::NamedTempFile::new().unwrap();
-    let args = [note.path().into(), "/t/b".into(), "--bench".into()];
-    record_invocation(args.into_iter(), env.clone().into_iter()).unwrap();
+    for program in ["/t/a", "/t/b"] {
+        let args = [note.path().into(), program.into(), format!("--{program}").into()];
+        record_invocation(args.into_iter(), env.clone().into_iter()).unwrap();
+    }
     let text = std::fs::read_to_string(note.path()).unwrap();
     let invocation = recorded_invocation(&text, Path::new("/t/b"), &env).unwrap();
     assert_eq!(invocation.env, []);
-    assert_eq!(invocation.after, ["--bench"]);
+    assert_eq!(invocation.after, ["--/t/b"]);
+    assert_eq!(recorded_invocation(&text, Path::new("/t/c"), &env), None);
 }
 
 #[test]
