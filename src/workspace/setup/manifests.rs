@@ -78,7 +78,10 @@ impl Manifests {
 
     /// The names of the base's packages of which the head has none, by the names that packages
     /// in the same folders have on the head.
-    pub(super) fn renamed(&self, cache: &RepositoryCache) -> BTreeMap<String, String> {
+    pub(in crate::workspace) fn renamed(
+        &self,
+        cache: &RepositoryCache,
+    ) -> BTreeMap<String, String> {
         let trees = Pair::both(|side| cache.worktree(side));
         let Ok(base) = &self.base else { return BTreeMap::new() };
         let new = self.head.packages.iter().filter(|head| base.package(&head.name).is_none());
@@ -119,17 +122,18 @@ impl Manifests {
         names
     }
 
-    /// The package of a benchmark on a side.
+    /// The package of a benchmark on a side; some of the base's are `renamed` on the head.
     pub(in crate::workspace) fn package(
         &self,
         side: Side,
         benchmark: &Benchmark,
+        renamed: &BTreeMap<String, String>,
     ) -> Option<&Package> {
-        let workspace = match side {
-            Side::Base => self.base.as_ref().ok()?,
-            Side::Head => &self.head,
-        };
-        workspace.package(&benchmark.package)
+        let name = &benchmark.package;
+        match side {
+            Side::Base => self.base.as_ref().ok()?.package(renamed.get(name).unwrap_or(name)),
+            Side::Head => self.head.package(name),
+        }
     }
 
     /// The settings, from the tables of both worktrees and the flags.
