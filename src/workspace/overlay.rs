@@ -1,7 +1,7 @@
 //! The benchmark's own sources: whether they differ between the sides, and
 //! copying one side's over the other's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::context::PrepareContext;
@@ -14,7 +14,7 @@ use crate::model::{BenchmarkNotice, Notice, Package, Pair, Side, Target};
 use crate::settings;
 use crate::settings::options::{Benchmark, Subject};
 
-/// SourceFiles by their paths from the root of a worktree.
+/// The files of a source by their paths within it: a single file's is empty.
 type SourceFiles = BTreeMap<PathBuf, Vec<u8>>;
 
 /// The source of a target: its file, or the folder whose `main.rs` it is, if the
@@ -40,20 +40,6 @@ fn source_to_overlay(package: &Package, target: &Target) -> Option<PathBuf> {
     }
 }
 
-/// The path of a benchmark's target on a side, by one of these functions, relative to the root
-/// of the worktree.
-fn inside(
-    context: &PrepareContext<'_>,
-    side: Side,
-    benchmark: &Benchmark,
-    package: &Package,
-    path: impl Fn(&Package, &Target) -> Option<PathBuf>,
-) -> Option<PathBuf> {
-    let Subject::Target(target, _) = &benchmark.subject else { return None };
-    let path = path(package, target)?;
-    Some(path.strip_prefix(context.cache.worktree(side)).ok()?.to_owned())
-}
-
 /// The side whose benchmark sources both sides get, if one is named.
 pub(super) fn bench_from(benchmarks: &[Benchmark]) -> Result<Option<Side>, Error> {
     let mut asked = benchmarks.iter().map(|benchmark| benchmark.measuring.bench_from);
@@ -73,31 +59,65 @@ pub(super) fn lay_over(
     benchmarks: &[Benchmark],
     manifests: &Manifests,
 ) -> Result<String, Error> {
-    let (tree, other) = (context.cache.worktree(from), context.cache.worktree(from.other()));
     if benchmarks.iter().any(|of| matches!(of.subject, Subject::Command { .. })) {
         let why = "the benchmark sources of a command are not known".to_owned();
         let value = from.name().to_owned();
         return Err(settings::Error::Bad { what: "bench-from", value, why }.into());
     }
-    let path = |benchmark: &Benchmark| {
-        let package = manifests.package(from, benchmark)?;
-        inside(context, from, benchmark, package, source_to_overlay)
-    };
-    let paths: BTreeSet<PathBuf> = benchmarks.iter().filter_map(path).collect();
-    let (mut files, mut replaced) = (SourceFiles::new(), SourceFiles::new());
-    for path in &paths {
-        files.extend(read(&tree, path)?);
-        replaced.extend(read(&other, path)?);
+    let trees = Pair::both(|side| context.cache.worktree(side));
+    let (mut folders, mut differing, mut contents) = (Vec::new(), None, String::new());
+    for (source, copy) in &copies(context, from, benchmarks, manifests) {
+        let (files, replaced) = (read(source)?, read(copy)?);
+        for stray in replaced.keys().filter(|path| !files.contains_key(*path)) {
+            remove(&join(copy, stray))?;
+        }
+        write(&trees[from.other()], copy, &files, &replaced)?;
+        let inside = |path: &Path, side| path.strip_prefix(&trees[side]).unwrap_or(path).to_owned();
+        folders.push(inside(source, from).display().to_string());
+        let found = self::differing(&files, &replaced).map(|path| join(copy, path));
+        let found = found.map(|path| inside(&path, from.other()).display().to_string());
+        differing = differing.or(found);
+        for (path, bytes) in &files {
+            let path = join(&inside(copy, from.other()), path);
+            contents.push_str(&format!("{path:?} {}\n", digest(bytes)));
+        }
     }
-    for stray in replaced.keys().filter(|path| !files.contains_key(*path)) {
-        remove(&other.join(stray))?;
-    }
-    write(&other, &files, &replaced)?;
-    let folders = paths.iter().map(|path| path.display().to_string()).collect();
-    let differing = differing(&files, &replaced).map(|path| path.display().to_string());
     context.notice(Notice::BenchFrom { side: from, folders, differing });
-    let line = |(path, bytes): (&PathBuf, &Vec<u8>)| format!("{path:?} {}\n", digest(bytes));
-    Ok(digest(files.iter().map(line).collect::<String>().as_bytes()))
+    Ok(digest(contents.as_bytes()))
+}
+
+/// What is copied from the side `from`, and where to: to the other side's package of that name,
+/// which may be elsewhere, and to the files in which it has the targets.
+fn copies(
+    context: &PrepareContext<'_>,
+    from: Side,
+    benchmarks: &[Benchmark],
+    manifests: &Manifests,
+) -> Vec<(PathBuf, PathBuf)> {
+    let renamed = manifests.renamed(&context.cache);
+    let (mut folders, mut targets) = (BTreeMap::new(), BTreeMap::new());
+    for benchmark in benchmarks {
+        let Subject::Target(target, _) = &benchmark.subject else { continue };
+        let packages = Pair::both(|side| manifests.package(side, benchmark, &renamed));
+        let Some(own) = packages[from] else { continue };
+        let other = packages[from.other()];
+        let there = |path: &Path| match other {
+            Some(other) => other.folder.join(path.strip_prefix(&own.folder).unwrap_or(path)),
+            None => {
+                let [tree, other] = [from, from.other()].map(|side| context.cache.worktree(side));
+                other.join(path.strip_prefix(tree).unwrap_or(path))
+            }
+        };
+        folders.extend(source_to_overlay(own, target).map(|path| (path.clone(), there(&path))));
+        let other = other.and_then(|other| own_source(other, target));
+        if let Some((own, other)) = own_source(own, target).zip(other)
+            && other != there(&own)
+            && own.is_dir() == other.is_dir()
+        {
+            targets.insert(own, other);
+        }
+    }
+    folders.into_iter().chain(targets).collect()
 }
 
 /// Adds notices about benchmarks whose own source differs between the sides.
@@ -106,19 +126,24 @@ pub(super) fn tell_changed_sources(
     setup: &Setup,
 ) -> Result<(), Error> {
     for benchmark in &setup.settings.benchmarks {
-        let files = Pair::try_both(|side| {
-            let package = setup.sides()[side].package(&benchmark.package).ok();
-            let source =
-                package.and_then(|package| inside(context, side, benchmark, package, own_source));
-            source.map(|source| read(&context.cache.worktree(side), &source)).transpose()
-        })?;
-        let Pair { base: Some(base), head: Some(head) } = files else { continue };
-        if let Some(path) = differing(&head, &base) {
-            let notice = BenchmarkNotice::BenchChanged { path: path.display().to_string() };
-            context.notice(notice.about(&benchmark.name));
+        let Subject::Target(target, _) = &benchmark.subject else { continue };
+        let sources = Pair::both(|side| {
+            let package = setup.sides()[side].package(&benchmark.package).ok()?;
+            own_source(package, target)
+        });
+        let Pair { base: Some(base), head: Some(head) } = sources else { continue };
+        if let Some(path) = differing(&read(&head)?, &read(&base)?) {
+            let path = setup.head.inside(&join(&head, path)).display().to_string();
+            context.notice(BenchmarkNotice::BenchChanged { path }.about(&benchmark.name));
         }
     }
     Ok(())
+}
+
+/// A file of a source.
+fn join(source: &Path, inside: &Path) -> PathBuf {
+    // Joining nothing would append a slash.
+    source.iter().chain(inside).collect()
 }
 
 /// A file that differs between the two, if any.
@@ -128,16 +153,15 @@ fn differing<'a>(one: &'a SourceFiles, other: &'a SourceFiles) -> Option<&'a Pat
     differs.map(|(path, _)| path).or(gone)
 }
 
-/// Reads the file or folder `inside` of a worktree, if it exists.
-fn read(tree: &Path, inside: &Path) -> Result<SourceFiles, Error> {
-    let path = tree.join(inside);
-    let mut paths = vec![inside.to_owned()];
-    if path.is_dir() && !path.is_symlink() {
-        paths.extend(walk(&path, |_| false)?.into_iter().map(|(path, _)| inside.join(path)));
+/// Reads a file, or all of those in a folder, if it exists.
+fn read(source: &Path) -> Result<SourceFiles, Error> {
+    let mut paths = vec![PathBuf::new()];
+    if source.is_dir() && !source.is_symlink() {
+        paths.extend(walk(source, |_| false)?.into_iter().map(|(path, _)| path));
     }
     let mut files = SourceFiles::new();
     for inside in paths {
-        let path = tree.join(&inside);
+        let path = join(source, &inside);
         if path.is_file() {
             let bytes = fs_err::read(&path).map_err(Error::io("read", &path))?;
             files.insert(inside, bytes);
@@ -146,13 +170,18 @@ fn read(tree: &Path, inside: &Path) -> Result<SourceFiles, Error> {
     Ok(files)
 }
 
-/// Writes those of `files` that are not already in the tree, according to `there`.
-fn write(tree: &Path, files: &SourceFiles, there: &SourceFiles) -> Result<(), Error> {
+/// Writes those of `files` to `source` in the tree that are not already `there`.
+fn write(
+    tree: &Path,
+    source: &Path,
+    files: &SourceFiles,
+    there: &SourceFiles,
+) -> Result<(), Error> {
     for (inside, bytes) in files {
         if there.get(inside) == Some(bytes) {
             continue;
         }
-        let path = tree.join(inside);
+        let path = join(source, inside);
         // A link may point outside of the worktree.
         let folders = path.ancestors().take_while(|folder| *folder != tree);
         for link in folders.filter(|folder| folder.is_symlink()) {

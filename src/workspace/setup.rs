@@ -61,8 +61,8 @@ pub(super) fn set_up(
     let known = known.filter(|_| matches!(asked, Toolchain::Each | Toolchain::Of(Side::Head)));
     let has_base = base.is_some();
     let toolchains = toolchains(context, asked, &folders, has_base)?;
-    let places = Places { inside: &user.inside, folders, toolchains, has_base };
-    let mut manifests = Manifests::read(context, known, &places)?;
+    let mut places = Places { inside: &user.inside, folders, toolchains, has_base };
+    let mut manifests = Manifests::read(context, known, &mut places)?;
     let Resolved { mut settings, removed, gated, notices } =
         manifests.resolve(context, &places, head_table.clone())?;
     notices.into_iter().for_each(|notice| context.notice(notice));
@@ -71,7 +71,7 @@ pub(super) fn set_up(
     if has_base && let Some(from) = overlay::bench_from(&settings.benchmarks)? {
         let contents = overlay::lay_over(context, from, &settings.benchmarks, &manifests)?;
         overlaid = Some((from.other(), contents));
-        manifests = Manifests::read(context, None, &places)?;
+        manifests = Manifests::read(context, None, &mut places)?;
         // The notices about differences are from before both sides had the sources of one.
         settings = manifests.resolve(context, &places, head_table)?.settings;
     }

@@ -143,6 +143,25 @@ fn a_hook_that_was_there_is_kept_called_and_put_back() {
 }
 
 #[test]
+fn a_hook_that_runs_the_script_of_its_own_name_is_left_alone() {
+    let repo = with_remote();
+    repo.write(".git/hooks/pre-push", "#!/bin/sh\n\"./ci/$(basename \"$0\")\" \"$@\"\n");
+    repo.write(".husky/_/h", "n=$(basename \"$0\")\n");
+    repo.write(".husky/_/pre-push", "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"");
+    for (folder, says) in [
+        (".git/hooks", "pre-push` may depend on its name"),
+        (".husky/_", "add the line `cargo-cbdr hook run` to"),
+    ] {
+        repo.git(&["config", "core.hooksPath", folder]);
+        let hook = repo.path().join(folder).join("pre-push");
+        let theirs = std::fs::read_to_string(&hook).unwrap();
+        repo.cbdr(INSTALL).run().code(101).says(says);
+        assert_eq!(std::fs::read_to_string(&hook).unwrap(), theirs);
+        assert!(!hook.with_file_name("pre-push.before-cbdr").exists());
+    }
+}
+
+#[test]
 fn lines_of_the_users_own_outlive_ours() {
     let repo = with_remote();
     let hook = repo.path().join(".git/hooks/pre-push");

@@ -1,6 +1,7 @@
 //! Both sides do the same work, or there is a warning.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::support::{ONE_PAIR, Repo};
 
@@ -31,10 +32,16 @@ fn repo() -> Repo {
 /// What the runs of a comparison were made of.
 #[track_caller]
 fn made(repo: &Repo, args: &str) -> (BTreeSet<String>, String) {
+    made_in(repo, repo.path(), args)
+}
+
+/// The same, where the comparison is called in a folder of the repository.
+#[track_caller]
+fn made_in(repo: &Repo, folder: &Path, args: &str) -> (BTreeSet<String>, String) {
     let log = repo.around().join("made");
     let _ = std::fs::remove_file(&log);
     let args = format!("compare main {ONE_PAIR} --layouts off {args}");
-    let ran = repo.cbdr(&args).env("MADE", &log).run().code(0);
+    let ran = repo.cbdr(&args).folder(folder).env("MADE", &log).run().code(0);
     let made = std::fs::read_to_string(&log).unwrap();
     (made.lines().map(str::to_owned).collect(), ran.stderr)
 }
@@ -62,6 +69,42 @@ fn a_changed_benchmark_is_said_and_one_sides_sources_can_be_laid_over_both() {
     }
     // Nothing of it stays in the worktrees or the cache.
     each();
+}
+
+#[test]
+fn one_sides_sources_are_laid_where_the_other_has_its_package_and_its_target() {
+    let moved = |repo: &Repo| {
+        std::fs::create_dir_all(repo.path().join("crates/steady")).unwrap();
+        for name in ["Cargo.toml", "src", "benches"] {
+            repo.git(&["mv", name, "crates/steady/"]);
+        }
+        repo.write("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\nresolver = \"2\"\n");
+        "crates/steady"
+    };
+    let renamed = |repo: &Repo| {
+        repo.git(&["mv", "benches/work.rs", "benches/other.rs"]);
+        repo.replace(
+            "Cargo.toml",
+            "name = \"work\"",
+            "name = \"work\"\npath = \"benches/other.rs\"",
+        );
+        repo.replace("Cargo.toml", "name = \"steady\"", "name = \"calm\"");
+        let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+        repo.write("Cargo.toml", &format!("{manifest}\n[lib]\nname = \"steady\"\n"));
+        ""
+    };
+    let changes: [&dyn Fn(&Repo) -> &'static str; 2] = [&moved, &renamed];
+    for change in changes {
+        let repo = repo();
+        let folder = repo.path().join(change(&repo));
+        repo.commit("elsewhere");
+        for (side, word) in [("head", "new"), ("base", "old")] {
+            let (lines, said) = made_in(&repo, &folder, &format!("--bench-from {side}"));
+            let [base, head] = ["base", "head"].map(|lib| format!("{lib} {word} {word}"));
+            assert_eq!(lines, BTreeSet::from([base, head]), "from {side}: {said}");
+            assert!(!said.contains("the benchmark code of"), "{said}");
+        }
+    }
 }
 
 #[test]

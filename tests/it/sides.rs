@@ -150,6 +150,18 @@ fn a_package_that_the_base_lacks_is_no_baseline_and_one_not_committed_an_error()
 }
 
 #[test]
+fn a_package_that_was_moved_is_found_by_its_name_from_its_new_folder() {
+    let repo = Repo::new("members");
+    repo.branch("feature");
+    repo.git(&["mv", "one", "first"]);
+    repo.replace("Cargo.toml", "\"one\"", "\"first\"");
+    repo.commit("another folder");
+    let args = "main --always-run";
+    let ran = quick(&repo, args).folder(&repo.path().join("first/src")).run().code(0);
+    assert_eq!(ran.never_says("no baseline").json()["benchmarks"][0]["pairs"], 6);
+}
+
+#[test]
 fn a_folder_in_a_package_need_not_be_in_a_commit() {
     let repo = Repo::new("members");
     repo.branch("feature");

@@ -66,7 +66,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_879),
+    ("bin", 9_900),
     ("engine", 2_613),
     ("error", 156),
     ("exec", 6_619),
@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_326),
-    ("workspace", 11_006),
+    ("workspace", 11_054),
 ];
 
 fn root() -> PathBuf {

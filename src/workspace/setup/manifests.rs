@@ -42,18 +42,25 @@ impl Manifests {
     pub(super) fn read(
         context: &PrepareContext<'_>,
         known: Option<Workspace>,
-        Places { inside, folders, toolchains, has_base }: &Places<'_>,
+        Places { inside, folders, toolchains, has_base }: &mut Places<'_>,
     ) -> Result<Self, Error> {
-        let of =
-            |side: Side| workspace_of(context, side, &folders[side], toolchains[side].as_deref());
-        let head = known.map_or_else(|| of(Side::Head), Ok)?;
+        let of = |side: Side, folder: &Path| {
+            workspace_of(context, side, folder, toolchains[side].as_deref())
+        };
+        let head = known.map_or_else(|| of(Side::Head, &folders.head), Ok)?;
+        if *has_base && !folders.base.is_dir() {
+            let tree = context.cache.worktree(Side::Base);
+            let read = |outer: &Path| of(Side::Base, outer).ok();
+            let moved = folder_before_move(&head, folders, &tree, read);
+            folders.base = moved.unwrap_or_else(|| folders.base.clone());
+        }
         let base = match *has_base {
             false => Err(String::new()),
             true if !folders.base.is_dir() => {
                 let folder = inside.display().to_string();
                 Err(WorkspaceError::NotCommitted { side: Side::Base, folder }.to_string())
             }
-            true => match of(Side::Base) {
+            true => match of(Side::Base, &folders.base) {
                 Err(error) if matches!(error.as_kind(), Some(WorkspaceError::Manifests { .. })) => {
                     Err(why(&error))
                 }
@@ -71,7 +78,10 @@ impl Manifests {
 
     /// The names of the base's packages of which the head has none, by the names that packages
     /// in the same folders have on the head.
-    pub(super) fn renamed(&self, cache: &RepositoryCache) -> BTreeMap<String, String> {
+    pub(in crate::workspace) fn renamed(
+        &self,
+        cache: &RepositoryCache,
+    ) -> BTreeMap<String, String> {
         let trees = Pair::both(|side| cache.worktree(side));
         let Ok(base) = &self.base else { return BTreeMap::new() };
         let new = self.head.packages.iter().filter(|head| base.package(&head.name).is_none());
@@ -112,17 +122,18 @@ impl Manifests {
         names
     }
 
-    /// The package of a benchmark on a side.
+    /// The package of a benchmark on a side; some of the base's are `renamed` on the head.
     pub(in crate::workspace) fn package(
         &self,
         side: Side,
         benchmark: &Benchmark,
+        renamed: &BTreeMap<String, String>,
     ) -> Option<&Package> {
-        let workspace = match side {
-            Side::Base => self.base.as_ref().ok()?,
-            Side::Head => &self.head,
-        };
-        workspace.package(&benchmark.package)
+        let name = &benchmark.package;
+        match side {
+            Side::Base => self.base.as_ref().ok()?.package(renamed.get(name).unwrap_or(name)),
+            Side::Head => self.head.package(name),
+        }
     }
 
     /// The settings, from the tables of both worktrees and the flags.
@@ -149,6 +160,20 @@ impl Manifests {
         resolved.notices.extend(unread);
         Ok(resolved)
     }
+}
+
+/// The base's folder of the package that has the same name as that in the head's folder, where
+/// the base has no folder at that path. Its workspace is `read` from the next folder around it.
+fn folder_before_move(
+    head: &Workspace,
+    folders: &Pair<PathBuf>,
+    tree: &Path,
+    read: impl FnOnce(&Path) -> Option<Workspace>,
+) -> Option<PathBuf> {
+    let name = &head.package_around(&folders.head)?.name;
+    let mut outer = folders.base.ancestors().take_while(|folder| folder.starts_with(tree));
+    let outer = outer.find(|folder| folder.join("Cargo.toml").is_file())?;
+    Some(read(outer)?.package(name)?.folder.clone())
 }
 
 fn why(error: &Error) -> String {

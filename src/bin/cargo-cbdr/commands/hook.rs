@@ -66,6 +66,7 @@ fn install(args: &HookArgs) -> CommandResult {
     let (hook, kept) = (folder.join(HOOK), folder.join(KEPT));
     let (hook_name, kept_name) = (text::path(&hook), text::path(&kept));
     let existing = ExistingHook::read(&hook)?;
+    check_dispatcher(&folder, &hook, &existing)?;
     let inside = current_folder()?.canonicalize()?;
     let inside = inside.strip_prefix(repo.root().canonicalize()?).unwrap_or(Path::new(""));
     let part = part(inside, limit.as_ref(), &args.args)?;
@@ -182,6 +183,29 @@ impl ExistingHook {
              clear which lines are yours: remove those of `cargo cbdr` by hand",
             hook.display()
         ))
+    }
+}
+
+/// Refuses hooks that run another script, the one of their own name: under ours, they would find
+/// none and do nothing.
+fn check_dispatcher(folder: &Path, hook: &Path, existing: &ExistingHook) -> Result<(), Failure> {
+    if folder.ends_with("_") && folder.join("h").is_file() {
+        return Failure::refused(format!(
+            "husky writes the files in {} anew at each installation: add the line `cargo-cbdr hook \
+             run` to {} instead",
+            text::path(folder),
+            text::path(&folder.with_file_name(HOOK))
+        ));
+    }
+    let is_other = matches!(existing, ExistingHook::Other);
+    let written = is_other.then(|| fs_err::read(hook).unwrap_or_default()).unwrap_or_default();
+    match String::from_utf8_lossy(&written).contains("basename") {
+        true => Failure::refused(format!(
+            "the existing hook {} may depend on its name, under which it could not be kept: call \
+             `cargo-cbdr hook run` from there instead",
+            text::path(hook)
+        )),
+        false => Ok(()),
     }
 }
 
