@@ -9,13 +9,15 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{read_record, remove, walk, write_record};
+use super::files::{is_incremental, read_record, remove, walk, write_record};
 use super::folder_record::{RecordedFolder, Strangers};
 use super::inputs::Inputs;
+use super::inputs::traces::read_files;
 use super::relink::record::FOLDER as LINKS;
 use crate::error::{Error, FileError};
 use crate::exec::process::Interrupt;
 use crate::exec::system::{link, set_modified};
+use crate::model::revision::Revision;
 use crate::model::side::Side;
 use crate::workspace::cache::RepositoryCache;
 use crate::workspace::git::times::change_times;
@@ -40,6 +42,10 @@ pub(super) struct TargetRecord {
     pub(super) libraries: BTreeSet<String>,
     /// What that build has read.
     pub(super) inputs: Inputs,
+    /// The worktree's content in that build; empty if the build did not end.
+    pub(super) identity: String,
+    /// The revision of which that is.
+    pub(super) revision: Option<Revision>,
     /// The digests of its executables, by target.
     pub(super) executables: BTreeMap<String, String>,
     /// Whether a build script wrote into the worktree. The next comparison
@@ -82,10 +88,22 @@ pub(super) struct TargetFolder<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) side: Side,
     pub(super) spec: &'a str,
+}
+
+/// What a folder is about to be used for.
+pub(super) struct FolderUse<'a> {
+    pub(super) toolchain: &'a str,
     /// The packages of other repositories that the workspace needs.
     pub(super) libraries: &'a BTreeSet<String>,
     /// How many packages the workspace has.
     pub(super) members: usize,
+    /// Its root.
+    pub(super) root: &'a Path,
+    /// The content of the worktree.
+    pub(super) identity: &'a str,
+    /// The files, by their paths in the worktree, that have changed since a revision; `None` if
+    /// that is not known any more.
+    pub(super) changed_since: &'a dyn Fn(&Revision) -> Option<Vec<String>>,
 }
 
 impl TargetFolder<'_> {
@@ -100,27 +118,48 @@ impl TargetFolder<'_> {
     ///
     /// In a copy, the packages of the workspace are compiled again. A folder is given up for one
     /// if that is less than what it lacks.
-    pub(super) fn get_ready(&self, toolchain: &str) -> Result<TargetRecord, Error> {
+    pub(super) fn get_ready(&self, for_use: &FolderUse<'_>) -> Result<TargetRecord, Error> {
+        let FolderUse { toolchain, libraries, members, identity, .. } = *for_use;
         if self.path().exists()
-            && let Some(record) = self.fit_record(self.side, toolchain)?
+            && let Some(mut record) = self.fit_record(self.side, toolchain)?
         {
-            let lacking: BTreeSet<_> = self.libraries.difference(&record.libraries).collect();
+            let lacking: BTreeSet<_> = libraries.difference(&record.libraries).collect();
             let has_more = |other: &TargetRecord| {
-                other.libraries.iter().filter(|one| lacking.contains(one)).count() > self.members
+                other.libraries.iter().filter(|one| lacking.contains(one)).count() > members
             };
-            if lacking.len() > self.members
+            if lacking.len() > members
                 && let Some(other) = self.fit_record(self.side.other(), toolchain)?.filter(has_more)
             {
                 return self.make(toolchain, Some(other));
             }
-            if record.wrote_elsewhere {
-                // Makes cargo run the build scripts of these sources again.
-                self.touch_sources(SystemTime::now())?;
+            if record.identity != identity || record.wrote_elsewhere {
+                self.touch_readers(&record, for_use)?;
             }
+            // If this build is killed, it is not known for which content scripts have run.
+            (record.identity, record.revision) = (String::new(), None);
+            self.write(&record)?;
             return Ok(record);
         }
         let other = self.fit_record(self.side.other(), toolchain)?;
         self.make(toolchain, other)
+    }
+
+    /// Makes cargo build again what may have read a file that has changed since the record without
+    /// declaring it: build scripts, and what expands macros, which may be anything.
+    fn touch_readers(&self, record: &TargetRecord, for_use: &FolderUse<'_>) -> Result<(), Error> {
+        let FolderUse { root, changed_since, .. } = *for_use;
+        let read = read_files(&self.path())?;
+        let tree = self.cache.worktree(self.side);
+        let declared: BTreeSet<_> = read.all.iter().map(|path| root.join(path)).collect();
+        let is_declared = |path: &String| declared.contains(&tree.join(path));
+        let changed = record.revision.as_ref().and_then(changed_since);
+        let is_harmless = changed.is_some_and(|changed| {
+            changed.iter().all(|path| is_declared(path) || !is_read_by_macros(Path::new(path)))
+        });
+        let is_script = |path: &Path| read.of_scripts.iter().any(|script| path.ends_with(script));
+        self.touch_sources(SystemTime::now(), |path| {
+            record.wrote_elsewhere || !is_harmless || is_script(path)
+        })
     }
 
     /// Creates the folder again, empty.
@@ -236,17 +275,17 @@ impl TargetFolder<'_> {
                 link(&target, &to).map_err(Error::io("create", &to))?;
             }
         }
-        self.touch_sources(time_after(latest))?;
+        self.touch_sources(time_after(latest), |_| true)?;
         Ok(true)
     }
 
-    /// Sets the time of every file of the worktree to `now`.
-    fn touch_sources(&self, now: SystemTime) -> Result<(), Error> {
+    /// Sets the time of those files of the worktree to `now`.
+    fn touch_sources(&self, now: SystemTime, is_one: impl Fn(&Path) -> bool) -> Result<(), Error> {
         let tree = self.cache.worktree(self.side);
         change_times(&tree, || {
             for (path, about) in walk(&tree, |path| path.ends_with(".git"))? {
                 let path = tree.join(path);
-                if about.is_file() {
+                if about.is_file() && is_one(&path) {
                     set_modified(&path, now).map_err(Error::io("touch", &path))?;
                 }
             }
@@ -297,15 +336,52 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
     Ok(())
 }
 
-/// Whether a path in a target folder is that of the compiler's incremental state, which checks
-/// itself. In `build`, packages may have that name.
-pub(super) fn is_incremental(path: &Path) -> bool {
-    path.ends_with("incremental") && path.iter().all(|part| part != "build")
+/// Whether a macro may read a file of this path without declaring it. No macro is expected to read
+/// a text about the repository, such as `README.md` or `LICENSE-MIT`, what is for continuous
+/// integration, or the sources of targets that are not built. What cargo reads, it reads again.
+fn is_read_by_macros(path: &Path) -> bool {
+    let has = |names: &[&str]| path.iter().any(|part| names.iter().any(|name| part == *name));
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let is_text = path.extension().is_none_or(|extension| extension == "md")
+        && !stem.contains(char::is_lowercase);
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    let is_of_other_targets = is_rust && has(&["benches", "examples", "tests"]);
+    !is_text && !is_of_other_targets && !has(&[".github", "Cargo.lock", "Cargo.toml"])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_macro_reads_is_what_is_about_the_repository_or_of_other_targets() {
+        let not_read = [
+            "README.md",
+            "docs/CHANGELOG.md",
+            "LICENSE-MIT",
+            "LICENSE",
+            ".github/workflows/ci.yml",
+            "Cargo.toml",
+            "member/Cargo.lock",
+            "tests/it/main.rs",
+            "member/benches/work.rs",
+        ];
+        for path in not_read {
+            assert!(!is_read_by_macros(Path::new(path)), "{path}");
+        }
+        let read = [
+            "docs/guide.md",
+            "README.tpl",
+            "src/new.rs",
+            "data",
+            ".sqlx/query-1.json",
+            "tests/data.json",
+            "templates/page.html",
+        ];
+        for path in read {
+            assert!(is_read_by_macros(Path::new(path)), "{path}");
+        }
+    }
 
     #[test]
     fn a_folder_is_to_blame_until_that_is_excluded() {

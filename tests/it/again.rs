@@ -644,18 +644,36 @@ fn with_old_patch(world: &mut World) {
     world.write("dep/Cargo.toml", "[package]\nname = \"dep\"\nversion = \"0.1.0\"\n");
     world.write("dep/src/lib.rs", "pub const N: &str = \"1\";\n");
     world.age("dep/src/lib.rs", 3600);
-    let path = world.path("dep").display().to_string();
-    let manifest = std::fs::read_to_string(world.repo.path().join("Cargo.toml")).unwrap();
-    let dependency = format!("[dependencies]\ndep = {{ path = \"{path}\" }}\n\n[features]\n");
-    world.repo.write("Cargo.toml", &manifest.replace("[features]\n", &dependency));
+    depend(world, &format!("dep = {{ path = \"{}\" }}", world.path("dep").display()));
     world.repo.replace("src/lib.rs", "/// Who", "pub use dep::N;\n/// Who");
+    world.repo.replace("benches/look.rs", "inputs::WHO,", "inputs::WHO, inputs::N,");
+    world.repo.commit("depend");
+}
+
+/// Makes the head depend on a macro of the repository, which reads a file that it does not declare.
+fn with_macro(world: &mut World) {
+    let manifest = "[package]\nname = \"said\"\nversion = \"0.1.0\"\n\n[lib]\nproc-macro = true\n";
+    world.repo.write("said/Cargo.toml", manifest);
+    let source = "use proc_macro::{Literal, TokenStream, TokenTree};\n\
+        #[proc_macro]\npub fn said(_: TokenStream) -> TokenStream {\n    \
+        let folder = std::env::var(\"CARGO_MANIFEST_DIR\").unwrap();\n    \
+        let text = std::fs::read_to_string(folder + \"/data/said.txt\").unwrap();\n    \
+        TokenTree::from(Literal::string(&text)).into()\n}\n";
+    world.repo.write("said/src/lib.rs", &format!("extern crate proc_macro;\n{source}"));
+    world.repo.write("data/said.txt", "said by A\n");
+    depend(world, "said = { path = \"said\" }");
+    world.commit("benches/look.rs", "inputs::WHO,", "inputs::WHO, said::said!(),");
+}
+
+/// Adds a dependency to the head's manifest and lock file.
+fn depend(world: &World, dependency: &str) {
+    let table = format!("[dependencies]\n{dependency}\n\n[features]\n");
+    world.repo.replace("Cargo.toml", "[features]\n", &table);
     let cargo = std::process::Command::new("cargo")
         .args(["generate-lockfile", "--offline"])
         .current_dir(world.repo.path())
         .status();
     assert!(cargo.unwrap().success());
-    world.repo.replace("benches/look.rs", "inputs::WHO,", "inputs::WHO, inputs::N,");
-    world.repo.commit("depend");
 }
 
 #[test]
@@ -776,6 +794,18 @@ fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_the_commits()
                     "read_to_string(\"told.txt/deep\")",
                 );
             },
+            Fresh,
+        ),
+        (
+            "a file that the build script does not declare",
+            |w| w.commit("build.rs", "cargo:rerun-if-changed=told.txt\n", ""),
+            |w| w.commit("told.txt", "told by A", "told by other"),
+            Fresh,
+        ),
+        (
+            "a file that a macro does not declare",
+            with_macro,
+            |w| w.commit("data/said.txt", "said by A", "said by B"),
             Fresh,
         ),
         (

@@ -70,12 +70,12 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_613),
     ("error", 156),
     ("exec", 6_619),
-    ("flows", 6_646),
+    ("flows", 6_649),
     ("model", 1_882),
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_326),
-    ("workspace", 11_054),
+    ("workspace", 11_158),
 ];
 
 fn root() -> PathBuf {

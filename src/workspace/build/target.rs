@@ -29,7 +29,7 @@ use crate::workspace::lock_file;
 use crate::workspace::relink::linker::{LinkerChoice, STRIP_VARIABLE};
 use crate::workspace::relink::record;
 use crate::workspace::setup::sides::SideSetup;
-use crate::workspace::target_folder::{FolderStart, TargetFolder, TargetRecord};
+use crate::workspace::target_folder::{FolderStart, FolderUse, TargetFolder, TargetRecord};
 use crate::workspace::tools::check_whole;
 
 pub(super) struct TargetBuild<'a, 'b> {
@@ -119,17 +119,19 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
     fn build(&mut self) -> Result<Contents, FailedBuild> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
         let (side, spec) = (self.setup.side(), spec(self.options));
+        let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
         let libraries = lock_file::external(&self.setup.root().join("Cargo.lock"));
-        let members = self.setup.workspace.as_ref().map_or(0, |workspace| workspace.packages.len());
-        let folder = TargetFolder {
-            cache: &cache,
-            interrupt,
-            side,
-            spec: &spec,
+        let store = self.context.store()?;
+        let SideSetup { worktree, identity, workspace, .. } = self.setup;
+        let revision = &worktree.revision;
+        let mut record = folder.get_ready(&FolderUse {
+            toolchain: &self.toolchain,
             libraries: &libraries,
-            members,
-        };
-        let mut record = folder.get_ready(&self.toolchain)?;
+            members: workspace.as_ref().map_or(0, |workspace| workspace.packages.len()),
+            root: self.setup.root(),
+            identity,
+            changed_since: &|old| store.changed_paths(old, revision).ok(),
+        })?;
         cache.link_target(side, &spec, &folder.path())?;
         folder.forget_files()?;
         let began = SystemTime::now();
@@ -140,6 +142,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             built = self.attempt(&mut record);
         }
         record.built = Some(SystemTime::now());
+        record.identity.clone_from(identity);
+        record.revision = Some(revision.clone());
         match &built {
             Ok(contents) => {
                 record.inputs = contents.inputs.clone();

@@ -2,6 +2,7 @@
 //! dep-info, the output of build scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,8 +11,7 @@ use super::{FileRole, Inputs};
 use crate::error::Error;
 use crate::workspace::cargo::{BuildScript, Built};
 use crate::workspace::environment::Environment;
-use crate::workspace::files::walk;
-use crate::workspace::target_folder::is_incremental;
+use crate::workspace::files::{is_incremental, walk};
 
 /// The variable by which cargo passes a folder for its files to a bench target.
 const SCRATCH: &str = "CARGO_TARGET_TMPDIR";
@@ -161,6 +161,36 @@ impl<'a> Traces<'a> {
         let mut inside = std::iter::once(&self.site.side).chain(&self.registries);
         !inside.any(|folder| path.starts_with(folder))
     }
+}
+
+/// The files that compilers have read for what is in a target folder.
+#[derive(Default)]
+pub(crate) struct ReadFiles {
+    /// All of them; those in the workspace are relative to its root.
+    pub(crate) all: BTreeSet<PathBuf>,
+    /// The sources of build scripts, as the ends of their paths.
+    pub(crate) of_scripts: BTreeSet<PathBuf>,
+}
+
+/// Finds them in the dep-info of a target folder.
+pub(crate) fn read_files(live: &Path) -> Result<ReadFiles, Error> {
+    let mut read = ReadFiles::default();
+    for (path, _) in walk(live, is_incremental)? {
+        let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+        if !name.ends_with(b".d") {
+            continue;
+        }
+        let path = live.join(&path);
+        let text = fs_err::read(&path).map_err(Error::io("read", &path))?;
+        let paths = Tracked::of_dep_info(&String::from_utf8_lossy(&text)).paths;
+        // The name of the crate is cargo's.
+        if name.starts_with(b"build_script_") {
+            let end = |path: &PathBuf| path.iter().skip_while(|part| *part == "..").collect();
+            read.of_scripts.extend(paths.iter().map(end));
+        }
+        read.all.extend(paths);
+    }
+    Ok(read)
 }
 
 /// Environment variables and files that a build has read, as recorded by its
