@@ -99,8 +99,14 @@ pub(super) fn is_damage(kind: ErrorKind) -> bool {
     )
 }
 
+/// Whether a path in a target folder is that of the compiler's incremental state, which checks
+/// itself. In `build`, packages may have that name.
+pub(super) fn is_incremental(path: &Path) -> bool {
+    path.ends_with("incremental") && path.iter().all(|part| part != "build")
+}
+
 /// The number of the format of all records; incremented when one of them changes.
-const FORMAT: &str = "2";
+const FORMAT: &str = "3";
 
 /// Reads a record. `None` if there is none, or none that was written completely
 /// by this version, or a damaged one.

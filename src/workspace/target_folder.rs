@@ -2,16 +2,17 @@
 //! kept, so that cargo need not rebuild what has not changed, and removed if
 //! cargo could not detect that something has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{read_record, remove, walk, write_record};
+use super::files::{is_incremental, read_record, remove, walk, write_record};
 use super::folder_record::{RecordedFolder, Strangers};
 use super::inputs::Inputs;
+use super::inputs::traces::script_sources;
 use super::relink::record::FOLDER as LINKS;
 use crate::error::{Error, FileError};
 use crate::exec::process::Interrupt;
@@ -38,6 +39,8 @@ pub(super) struct TargetRecord {
     pub(super) built: Option<SystemTime>,
     /// What that build has read.
     pub(super) inputs: Inputs,
+    /// The worktree's content in that build; empty if the build did not end.
+    pub(super) identity: String,
     /// The digests of its executables, by target.
     pub(super) executables: BTreeMap<String, String>,
     /// Whether a build script wrote into the worktree. The next comparison
@@ -90,15 +93,28 @@ impl TargetFolder<'_> {
     /// Prepares the folder for a build on `toolchain`: keeps it, or creates it
     /// again, as a copy of the other side's if possible, so that dependencies are
     /// compiled once for both. Returns its record, which is empty for an empty
-    /// folder.
-    pub(super) fn get_ready(&self, toolchain: &str) -> Result<TargetRecord, Error> {
+    /// folder. The worktree holds the content `identity`, and a workspace at `root`.
+    pub(super) fn get_ready(
+        &self,
+        toolchain: &str,
+        identity: &str,
+        root: &Path,
+    ) -> Result<TargetRecord, Error> {
         if self.path().exists()
-            && let Some(record) = self.fit_record(self.side, toolchain)?
+            && let Some(mut record) = self.fit_record(self.side, toolchain)?
         {
+            // Makes cargo run build scripts again.
             if record.wrote_elsewhere {
-                // Makes cargo run the build scripts of these sources again.
-                self.touch_sources(SystemTime::now())?;
+                self.touch_sources(SystemTime::now(), |_| true)?;
+            } else if record.identity != identity {
+                // They may read files of the commit that they do not declare.
+                let scripts = script_sources(&self.path())?;
+                let scripts: BTreeSet<_> = scripts.iter().map(|path| root.join(path)).collect();
+                self.touch_sources(SystemTime::now(), |path| scripts.contains(path))?;
             }
+            // If this build is killed, it is not known for which content scripts have run.
+            record.identity.clear();
+            self.write(&record)?;
             return Ok(record);
         }
         let other = self.fit_record(self.side.other(), toolchain)?;
@@ -218,17 +234,17 @@ impl TargetFolder<'_> {
                 link(&target, &to).map_err(Error::io("create", &to))?;
             }
         }
-        self.touch_sources(time_after(latest))?;
+        self.touch_sources(time_after(latest), |_| true)?;
         Ok(true)
     }
 
-    /// Sets the time of every file of the worktree to `now`.
-    fn touch_sources(&self, now: SystemTime) -> Result<(), Error> {
+    /// Sets the time of those files of the worktree to `now`.
+    fn touch_sources(&self, now: SystemTime, is_one: impl Fn(&Path) -> bool) -> Result<(), Error> {
         let tree = self.cache.worktree(self.side);
         change_times(&tree, || {
             for (path, about) in walk(&tree, |path| path.ends_with(".git"))? {
                 let path = tree.join(path);
-                if about.is_file() {
+                if about.is_file() && is_one(&path) {
                     set_modified(&path, now).map_err(Error::io("touch", &path))?;
                 }
             }
@@ -277,12 +293,6 @@ pub(super) fn remove_later(side_folder: &Path, now: SystemTime) -> Result<(), Er
         }
     }
     Ok(())
-}
-
-/// Whether a path in a target folder is that of the compiler's incremental state, which checks
-/// itself. In `build`, packages may have that name.
-pub(super) fn is_incremental(path: &Path) -> bool {
-    path.ends_with("incremental") && path.iter().all(|part| part != "build")
 }
 
 #[cfg(test)]

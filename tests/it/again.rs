@@ -779,6 +779,12 @@ fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_the_commits()
             Fresh,
         ),
         (
+            "a file that the build script does not declare",
+            |w| w.commit("build.rs", "cargo:rerun-if-changed=told.txt\n", ""),
+            |w| w.commit("told.txt", "told by A", "told by other"),
+            Fresh,
+        ),
+        (
             "a file of git-lfs that is fetched later",
             with_large_file,
             |w| {

@@ -119,7 +119,8 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         let (cache, interrupt) = (self.context.cache.clone(), self.context.tools.interrupt);
         let (side, spec) = (self.setup.side(), spec(self.options));
         let folder = TargetFolder { cache: &cache, interrupt, side, spec: &spec };
-        let mut record = folder.get_ready(&self.toolchain)?;
+        let (identity, root) = (&self.setup.identity, self.setup.root());
+        let mut record = folder.get_ready(&self.toolchain, identity, root)?;
         cache.link_target(side, &spec, &folder.path())?;
         folder.forget_files()?;
         let began = SystemTime::now();
@@ -130,6 +131,7 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
             built = self.attempt(&mut record);
         }
         record.built = Some(SystemTime::now());
+        record.identity.clone_from(identity);
         match &built {
             Ok(contents) => record.inputs = contents.inputs.clone(),
             // What was built all the same is known to the next build, and so is from what.

@@ -2,6 +2,7 @@
 //! dep-info, the output of build scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,8 +11,7 @@ use super::{FileRole, Inputs};
 use crate::error::Error;
 use crate::workspace::cargo::{BuildScript, Built};
 use crate::workspace::environment::Environment;
-use crate::workspace::files::walk;
-use crate::workspace::target_folder::is_incremental;
+use crate::workspace::files::{is_incremental, walk};
 
 /// The variable by which cargo passes a folder for its files to a bench target.
 const SCRATCH: &str = "CARGO_TARGET_TMPDIR";
@@ -161,6 +161,21 @@ impl<'a> Traces<'a> {
         let mut inside = std::iter::once(&self.site.side).chain(&self.registries);
         !inside.any(|folder| path.starts_with(folder))
     }
+}
+
+/// The sources of all build scripts in a target folder. Those in the workspace are relative to it.
+pub(crate) fn script_sources(live: &Path) -> Result<BTreeSet<PathBuf>, Error> {
+    let mut sources = BTreeSet::new();
+    for (path, _) in walk(live, is_incremental)? {
+        // The name of the crate is cargo's.
+        let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+        if name.starts_with(b"build_script_") && name.ends_with(b".d") {
+            let path = live.join(path);
+            let text = fs_err::read(&path).map_err(Error::io("read", &path))?;
+            sources.extend(Tracked::of_dep_info(&String::from_utf8_lossy(&text)).paths);
+        }
+    }
+    Ok(sources)
 }
 
 /// Environment variables and files that a build has read, as recorded by its
