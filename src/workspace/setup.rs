@@ -21,7 +21,7 @@ use crate::settings::policy::{Resolved, required_notices};
 use crate::settings::values::Toolchain;
 use crate::workspace::cargo::Workspace;
 use crate::workspace::error::WorkspaceError;
-use lock_files::{lock_file, provide_lock_files};
+use lock_files::{Resolver, lock_file, provide_lock_files};
 use manifests::{Manifests, Places, workspace_of};
 use sides::{Setup, SideSetup};
 use toolchains::{toolchains, versions};
@@ -82,7 +82,11 @@ pub(super) fn set_up(
     let configs = outer_configs(context.repo.root(), context.cache.path(), &context.tools.env);
     let user_root = &user.workspace.root;
     let toolchains = places.toolchains;
-    provide_lock_files(context, &manifests, user_root, &configs, &toolchains.head)?;
+    let base_identity = base.as_ref().map(Worktree::identity).unwrap_or_default();
+    let identities = &Pair { base: base_identity, head: head.identity() };
+    let toolchain = toolchains.head.as_deref();
+    let resolver = Resolver { configs: &configs, toolchain, identities };
+    provide_lock_files(context, &manifests, user_root, resolver)?;
     let renamed = manifests.renamed(&context.cache);
     // A toolchain that is named is the same in both worktrees.
     let is_one = toolchains.head.is_some() && toolchains.base == toolchains.head;

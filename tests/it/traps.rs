@@ -321,6 +321,23 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
 }
 
 #[test]
+fn a_lock_file_of_an_older_commit_is_completed_once_for_both_sides() {
+    let repo = without_lock();
+    compare(&repo, "main");
+    vendor(&repo, "1.1.0");
+    repo.git(&["checkout", "--quiet", "-B", "main"]);
+    repo.replace("Cargo.toml", "dep = \"1\"", "dep = \"1.1\"");
+    repo.commit("require a newer version");
+    repo.git(&["checkout", "--quiet", "-B", "feature"]);
+    for (old, new, available) in [("B", "C", "1.1.0"), ("C", "D", "1.2.0")] {
+        vendor(&repo, available);
+        becomes(&repo, old, new);
+        let both = compare(&repo, "main");
+        assert_eq!((version(&both.base), version(&both.head)), ("1.1.0", "1.1.0"));
+    }
+}
+
+#[test]
 fn a_version_that_the_head_alone_requires_is_on_the_head_alone() {
     let repo = without_lock();
     vendor(&repo, "1.1.0");

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::manifests::Manifests;
 use super::toolchains::versions;
 use crate::error::{Error, FileError};
@@ -14,6 +16,25 @@ use crate::workspace::environment::of_resolver;
 use crate::workspace::files::{read_record, remove, unless_damaged, write_record};
 use crate::workspace::inputs::configuration::Configuration;
 
+/// A lock file for workspaces whose commits have none.
+#[derive(Serialize, Deserialize)]
+struct ProvidedLock {
+    /// The digest of the lock file from which it was made; empty if it was resolved.
+    source: String,
+    /// The worktree's content whose manifests it fits.
+    identity: String,
+    content: String,
+}
+
+/// How cargo is called to resolve.
+#[derive(Clone, Copy)]
+pub(super) struct Resolver<'a> {
+    pub(super) configs: &'a [PathBuf],
+    pub(super) toolchain: Option<&'a str>,
+    /// The contents of the worktrees.
+    pub(super) identities: &'a Pair<String>,
+}
+
 /// Provides a `Cargo.lock` for each workspace whose commit has none, so that both sides
 /// have the same dependencies unless their commits differ in them: the user's, else the
 /// other side's, else the one that was resolved for this repository before, else a new one of the base.
@@ -21,8 +42,7 @@ pub(super) fn provide_lock_files(
     context: &mut PrepareContext<'_>,
     manifests: &Manifests,
     user_root: &Path,
-    configs: &[PathBuf],
-    toolchain: &Option<String>,
+    resolver: Resolver<'_>,
 ) -> Result<(), Error> {
     let head = &manifests.head.root;
     let base = manifests.base.as_ref().ok().map(|workspace| &workspace.root);
@@ -33,31 +53,36 @@ pub(super) fn provide_lock_files(
         let Some(root) = roots[side] else { continue };
         locks[side] = lock_file(root)?;
         if locks[side].is_none() {
-            lacking.push(root.join("Cargo.lock"));
+            lacking.push((side, &**root));
         }
     }
-    if !lacking.is_empty() {
-        for path in lacking.iter().filter(|path| path.is_symlink()) {
+    let Some(first) = lacking.first() else { return Ok(()) };
+    for (_, root) in &lacking {
+        let path = root.join("Cargo.lock");
+        if path.is_symlink() {
             // A dangling link must not lead out of the worktree.
-            remove(path)?;
+            remove(&path)?;
         }
-        let content = match lock_file(user_root)?.or(locks.head).or(locks.base) {
-            Some(content) => content,
-            None => newly_resolved(context, roots, configs, toolchain.as_deref())?.into_bytes(),
-        };
-        for path in &lacking {
-            fs_err::write(path, &content).map_err(Error::io("write", path))?;
-        }
-        if let Ok(base) = &manifests.base {
-            let required = Pair { base, head: &manifests.head }.map(required_versions);
-            if required.base != required.head {
-                let roots = lacking.iter().filter_map(|path| path.parent());
-                fit_lock_files(context, roots, configs, toolchain.as_deref())?;
-                let libraries = required_differently(&required);
-                if !libraries.is_empty() {
-                    context.notice(Notice::OneLock { libraries });
-                }
+    }
+    let lent = lock_file(user_root)?.or(locks.head).or(locks.base);
+    let content = match &lent {
+        Some(_) => fitting_lock(context, *first, lent.as_deref(), resolver)?,
+        None => newly_resolved(context, roots, resolver)?,
+    };
+    for (_, root) in &lacking {
+        let path = root.join("Cargo.lock");
+        fs_err::write(&path, &content).map_err(Error::io("write", &path))?;
+    }
+    if let Ok(base) = &manifests.base {
+        let required = Pair { base, head: &manifests.head }.map(required_versions);
+        if manifest_texts(base) != manifest_texts(&manifests.head) {
+            for (_, root) in &lacking {
+                fit_lock_file(context, root, resolver)?;
             }
+        }
+        let libraries = required_differently(&required);
+        if !libraries.is_empty() {
+            context.notice(Notice::OneLock { libraries });
         }
     }
     Ok(())
@@ -69,32 +94,38 @@ pub(super) fn provide_lock_files(
 fn newly_resolved(
     context: &PrepareContext<'_>,
     roots: Pair<Option<&PathBuf>>,
-    configs: &[PathBuf],
-    toolchain: Option<&str>,
+    resolver: Resolver<'_>,
 ) -> Result<String, Error> {
-    let of = |side| {
-        roots[side].map(|root| resolved_lock_file(context, (side, root), configs, toolchain))
-    };
+    let of = |side| roots[side].map(|root| fitting_lock(context, (side, root), None, resolver));
     let of_head = || of(Side::Head).transpose().map(Option::unwrap_or_default);
     of(Side::Base).and_then(Result::ok).map_or_else(of_head, Ok)
 }
 
-/// Lets cargo change in the lock files of these workspaces what does not fit their manifests. It
-/// would do so when it builds, but what is built already needs no cargo, and its runs may read the
-/// file. What fails here is reported by the build.
-fn fit_lock_files<'r>(
+/// Lets cargo change in the lock file of a workspace what does not fit its manifests, and returns
+/// whether it could. It would do so when it builds, but what is built already needs no cargo, its
+/// runs may read the file, and the other side may be built when there are other versions. What
+/// fails here is reported by the build.
+fn fit_lock_file(
     context: &PrepareContext<'_>,
-    roots: impl Iterator<Item = &'r Path>,
-    configs: &[PathBuf],
-    toolchain: Option<&str>,
-) -> Result<(), Error> {
-    let tools = &context.tools;
-    for root in roots {
-        let args = cargo::fit_lock_args(configs);
-        let _ = tools.output(tools.command("cargo", args, root, toolchain));
-        tools.interrupt.check()?;
-    }
-    Ok(())
+    root: &Path,
+    resolver: Resolver<'_>,
+) -> Result<bool, Error> {
+    let (tools, args) = (&context.tools, cargo::fit_lock_args(resolver.configs));
+    // One that fits stays as it is, with its comments.
+    let unchanged: Vec<_> = args.iter().cloned().chain(["--locked".into()]).collect();
+    let fits = [unchanged, args]
+        .into_iter()
+        .any(|args| tools.output(tools.command("cargo", args, root, resolver.toolchain)).is_ok());
+    tools.interrupt.check()?;
+    Ok(fits)
+}
+
+/// What determines the dependencies of a workspace, by path.
+fn manifest_texts(workspace: &Workspace) -> BTreeMap<&Path, Option<String>> {
+    let root = &workspace.root;
+    let folders = workspace.packages.iter().map(|package| &package.folder).chain([root]);
+    let text = |folder: &PathBuf| std::fs::read_to_string(folder.join("Cargo.toml")).ok();
+    folders.map(|of| (of.strip_prefix(root).unwrap_or(of), text(of))).collect()
 }
 
 /// The libraries that a workspace needs, with the versions that its packages require.
@@ -120,31 +151,50 @@ pub(super) fn lock_file(root: &Path) -> Result<Option<Vec<u8>>, FileError> {
     unless_damaged(std::fs::read(&path), &path)
 }
 
-/// The lock file that was resolved before for the workspace of a side at `root`, else a new one.
-fn resolved_lock_file(
+/// The lock file that was made before for the workspace of a side at `root`, from the lock file
+/// `lent` if there is one, or else a new one. What does not fit, since it was made for another
+/// commit, is changed.
+fn fitting_lock(
     context: &PrepareContext<'_>,
     (side, root): (Side, &Path),
-    configs: &[PathBuf],
-    toolchain: Option<&str>,
+    lent: Option<&[u8]>,
+    resolver: Resolver<'_>,
 ) -> Result<String, Error> {
+    let Resolver { configs, toolchain, identities } = resolver;
     let tree = context.cache.worktree(side);
     let (tools, inside) = (&context.tools, root.strip_prefix(tree).unwrap_or(Path::new("")));
     // What chooses other versions: these settings, and a compiler that some do not support.
     let configuration = Configuration::read([root], configs, &tools.env)?.text();
     let versions = versions(context, root, toolchain)?;
-    let resolver = of_resolver(&tools.env);
-    let name =
-        &digest(format!("{inside:?} {resolver} {configuration} {versions:?}").as_bytes())[..8];
+    let env = of_resolver(&tools.env);
+    let name = &digest(format!("{inside:?} {env} {configuration} {versions:?}").as_bytes())[..8];
+    let kind = if lent.is_some() { "fitted" } else { "resolved" };
     // A record, since cargo would complete half a lock file with the newest versions.
-    let stored = context.cache.file(&format!("resolved-{name}"));
-    if let Some(known) = read_record(&stored)? {
-        return Ok(known);
-    }
-    tools.output(tools.command("cargo", cargo::lock_args(configs), root, toolchain))?;
+    let stored = context.cache.file(&format!("{kind}-{name}"));
+    let (source, identity) = (lent.map(digest).unwrap_or_default(), identities[side].clone());
+    let known = read_record::<ProvidedLock>(&stored)?.filter(|known| known.source == source);
     let made = root.join("Cargo.lock");
+    let begin = match known {
+        Some(known) if known.identity == identity => return Ok(known.content),
+        Some(known) => Some(known.content.into_bytes()),
+        None => lent.map(<[u8]>::to_vec),
+    };
+    let fits = match begin {
+        Some(begin) => {
+            fs_err::write(&made, begin).map_err(Error::io("write", &made))?;
+            fit_lock_file(context, root, resolver)?
+        }
+        None => {
+            tools.output(tools.command("cargo", cargo::lock_args(configs), root, toolchain))?;
+            true
+        }
+    };
     let content = fs_err::read_to_string(&made).map_err(Error::io("read", &made))?;
-    write_record(&stored, &content)?;
-    Ok(content)
+    let provided = ProvidedLock { source, identity, content };
+    if fits {
+        write_record(&stored, &provided)?;
+    }
+    Ok(provided.content)
 }
 
 #[cfg(test)]
