@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_613),
     ("error", 156),
     ("exec", 6_619),
-    ("flows", 6_646),
+    ("flows", 6_649),
     ("model", 1_882),
     ("samples", 1_987),
     ("settings", 1_833),
