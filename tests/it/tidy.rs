@@ -66,12 +66,12 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_910),
+    ("bin", 9_920),
     ("engine", 2_613),
     ("error", 156),
     ("exec", 6_619),
     ("flows", 6_646),
-    ("model", 1_882),
+    ("model", 1_887),
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_326),
