@@ -78,10 +78,7 @@ fn placement(result: &MetricResult) -> Option<Remark> {
 
 fn waived(result: &MetricResult) -> Option<Remark> {
     let waiver = result.waiver.clone()?;
-    let change = result.summary.change;
-    let worse = change.map(|change| result.better.worse(change));
-    // From zero to something has no change, but is one.
-    let needed = worse.is_none_or(|worse| worse > waiver.threshold);
+    let (change, needed) = (result.summary.change, result.needs_waiver());
     Some(Remark::Waived { change, needed, waiver, better: result.better })
 }
 

@@ -58,7 +58,8 @@ pub struct Companion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SeededShard {
     #[serde(flatten)]
-    pub(crate) shard: Shard,
+    /// Which part it is.
+    pub shard: Shard,
     pub(crate) seed: u64,
 }
 

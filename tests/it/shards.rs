@@ -96,6 +96,8 @@ fn several_machines_come_to_one_verdict() {
     let junit = machines.combine(files, "--format junit").code(100).stdout;
     assert!(junit.contains(" type=\"regression\">"), "{junit}");
 
+    let alone = machines.repo.cbdr("analyze 1.csv --threshold 90%").folder(&machines.repo.around());
+    alone.run().code(0).says("warning: `1.csv` is shard 1/3 of a comparison, and this result is");
     machines.combine("1.csv 3.csv", "").code(101).says("shard 2 of 3 is missing");
     let fewer = machines.combine("1.csv 3.csv", "--allow-missing").code(100);
     fewer.says("shard 2 is missing from the verdict");

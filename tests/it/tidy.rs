@@ -66,12 +66,12 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_900),
-    ("engine", 2_613),
+    ("bin", 9_922),
+    ("engine", 2_611),
     ("error", 156),
     ("exec", 6_619),
     ("flows", 6_649),
-    ("model", 1_882),
+    ("model", 1_887),
     ("samples", 1_987),
     ("settings", 1_833),
     ("stats", 2_326),

@@ -190,6 +190,14 @@ impl MetricResult {
         self.metric().depends_on_placement()
     }
 
+    /// Whether the change is beyond the threshold that it would have without its waiver.
+    pub fn needs_waiver(&self) -> bool {
+        let worse = self.summary.change.map(|change| self.better.worse(change));
+        // From zero to something has no change, but is one.
+        let is_beyond = |waiver: &Waived| worse.is_none_or(|worse| worse > waiver.threshold);
+        self.waiver.as_ref().is_some_and(is_beyond)
+    }
+
     /// Whether it gates, and both sides measure it.
     pub(crate) fn decides(&self) -> bool {
         self.gates && self.status == Status::Compared

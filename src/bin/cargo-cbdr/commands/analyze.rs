@@ -10,7 +10,7 @@ use cargo_cbdr::engine::event::Event;
 use cargo_cbdr::exec::process::{Interrupt, standard_input};
 use cargo_cbdr::model::{Estimator, Notice, Outcome, StoppedBy};
 use cargo_cbdr::samples::{
-    self, Analysis, Companion, Described, Flow, NoShard, Recording, ShardPart, Spec,
+    self, Analysis, Companion, Described, Flow, NoShard, Recording, SeededShard, ShardPart, Spec,
 };
 use cargo_cbdr::settings::table::Table;
 use cargo_cbdr::settings::values::Threshold;
@@ -56,6 +56,9 @@ pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -
         }
         result => result?,
     };
+    if !args.combine {
+        outcome.notices.extend(args.samples.files.iter().filter_map(|path| part_only(path)));
+    }
     // The summary itself states how often it may be looked at.
     let notices = outcome.notices.iter().filter(|notice| **notice != Notice::OneLook);
     notices.for_each(|notice| ui.show(&Event::Notice(notice)));
@@ -69,6 +72,17 @@ pub(crate) fn run(args: &Analyze, called: &CommandLine, interrupt: &Interrupt) -
         (StoppedBy::Interrupt, Some(signal)) => Ok(ExitKind::Signal(signal)),
         _ => Ok(ExitKind::of(&outcome)),
     }
+}
+
+/// The notice that a file has a part of a comparison, if it has.
+fn part_only(path: &Path) -> Option<Notice> {
+    let name = text::path(path);
+    let (_, SeededShard { shard, .. }) = Companion::of_shard(path, &name).ok()?;
+    let text = format!(
+        "{name} is shard {shard} of a comparison, and this result is about its rows alone; \
+         `--combine` with all shards gives the verdict"
+    );
+    Some(Notice::OfShards { text })
 }
 
 pub(super) struct Input {

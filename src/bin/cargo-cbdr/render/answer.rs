@@ -98,6 +98,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         Some(Verdict::DifferentOutput) => different_output(outcome),
         None => no_verdict(outcome),
     };
+    answer.besides.extend(waived(outcome));
     answer.besides.extend(consequence(outcome));
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);
@@ -110,6 +111,15 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
     }
     answer.besides.extend(outcome.notices.iter().filter_map(not_used));
     answer
+}
+
+/// The changes that pass because of a waiver alone.
+fn waived(outcome: &Outcome) -> Option<String> {
+    let passes = |metric: &MetricResult| metric.verdict == Some(Verdict::NoRegression);
+    let gates = outcome.gates().filter(|(_, metric)| passes(metric) && metric.needs_waiver());
+    let gates: Vec<_> = gates.collect();
+    let names = named(outcome, &gates, are_times(&gates), |metric| metric.summary.change);
+    (!gates.is_empty()).then(|| format!("accepted by a waiver: {names}"))
 }
 
 /// What a side's configuration of cargo says about runs, if the other's holds for both.
@@ -239,9 +249,7 @@ fn no_regression(outcome: &Outcome) -> Answer {
         }
         ([only], 0) => only_pass(outcome, *only),
         (several, unaffected) => {
-            let (all, each) = asked(outcome);
-            let all = text::count(all as u64, each);
-            let sentence = format!("no regression in {all}{}", of_one(outcome));
+            let sentence = format!("no regression in {}", all_asked(outcome));
             let run = if unaffected == 1 { "runs" } else { "run" };
             let benchmarks = text::count(unaffected as u64, "benchmark");
             let unaffected =
@@ -274,8 +282,7 @@ fn inconclusive(outcome: &Outcome) -> Answer {
         ([], Some(suite)) => only_open(outcome, suite),
         ([only], _) if outcome.gates().count() == 1 => only_open(outcome, *only),
         (several, _) => {
-            let (all, each) = asked(outcome);
-            let all = format!("{}{}", text::count(all as u64, each), of_one(outcome));
+            let all = all_asked(outcome);
             let suite = deciding_suite(outcome).map(|(of, _)| format!(", and {}", line(&of.name)));
             let suite = suite.collect::<String>();
             let sentence = format!("{UNDECIDED}: {} of {all}{suite}", several.len());
@@ -502,6 +509,13 @@ fn asked(outcome: &Outcome) -> (usize, &'static str) {
         true => (gates.len() + unaffected(outcome), "benchmark"),
         false => (gates.len(), "metric"),
     }
+}
+
+/// Those, counted: `2 benchmarks`, or `2 metrics of parse`.
+fn all_asked(outcome: &Outcome) -> String {
+    let (all, each) = asked(outcome);
+    let of = if each == "metric" { of_one(outcome) } else { String::new() };
+    format!("{}{of}", text::count(all as u64, each))
 }
 
 /// Whether each of these is a time, and the only gating metric of its benchmark.

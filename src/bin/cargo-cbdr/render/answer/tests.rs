@@ -131,6 +131,28 @@ fn a_pass_counts_all_benchmarks_and_names_the_faster_ones() {
 }
 
 #[test]
+fn what_was_measured_does_not_name_what_was_not() {
+    let mut one = outcome(GOOD, vec![("a", time(0.0, GOOD))]);
+    one.benchmarks.push(BenchmarkResult::new("b", Status::Unaffected));
+    let expected = "no regression in 2 benchmarks (1 benchmark runs no code that changed)";
+    assert_eq!(said(&one), expected);
+}
+
+#[test]
+fn a_change_that_only_a_waiver_accepts_stands_on_the_line() {
+    let with = |threshold: f64| -> MetricResult {
+        let mut object = serde_json::to_value(time(0.3, GOOD)).unwrap();
+        object["waiver"] = json!({
+            "threshold": threshold, "ceiling": 0.4, "reason": "a table",
+            "expires": "2999-12-31", "issue": null,
+        });
+        serde_json::from_value(object).unwrap()
+    };
+    let both = outcome(GOOD, vec![("a", with(0.02)), ("b", with(0.35))]);
+    assert_eq!(said(&both), "no regression in 2 benchmarks; accepted by a waiver: a +30.0%");
+}
+
+#[test]
 fn what_is_undecided_is_bounded_or_counted() {
     let mut one = outcome(OPEN, vec![("spin", time(0.015, OPEN))]);
     one.stopped_by = StoppedBy::MaxPairs;
