@@ -772,6 +772,10 @@ fn a_comparison_or_a_recording_is_as_a_fresh_one_after_a_change_of_the_commits()
             Same,
         ),
     ]);
+}
+
+#[test]
+fn a_recording_is_as_a_fresh_one_after_a_change_of_files_of_the_commit() {
     check_recordings(&[
         (
             "attributes of a file that is as it was",

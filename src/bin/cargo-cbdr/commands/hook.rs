@@ -197,9 +197,9 @@ fn check_dispatcher(folder: &Path, hook: &Path, existing: &ExistingHook) -> Resu
             text::path(&folder.with_file_name(HOOK))
         ));
     }
-    let is_other = matches!(existing, ExistingHook::Other);
-    let written = is_other.then(|| fs_err::read(hook).unwrap_or_default()).unwrap_or_default();
-    match String::from_utf8_lossy(&written).contains("basename") {
+    let may_depend = matches!(existing, ExistingHook::Other)
+        && fs_err::read(hook).is_ok_and(|text| String::from_utf8_lossy(&text).contains("basename"));
+    match may_depend {
         true => Failure::refused(format!(
             "the existing hook {} may depend on its name, under which it could not be kept: call \
              `cargo-cbdr hook run` from there instead",
