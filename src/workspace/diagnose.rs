@@ -63,9 +63,10 @@ const FILE_ERRORS: [&str; 3] = ["2", "20", "21"];
 /// The codes of rustc's errors about files that an earlier run of it wrote.
 const DAMAGE: [&str; 7] = ["E0460", "E0461", "E0462", "E0464", "E0514", "E0519", "E0786"];
 
-/// The code of "can't find crate", and the continuation if that is a dependency of a
-/// crate that was compiled before.
-const MISSING_CRATE: (&str, &str) = ("E0463", "which `");
+/// The code of "can't find crate", and the continuations if that is a dependency of a crate that
+/// was compiled before, or a library of a target that is not installed. (Of the latter, the
+/// place is the beginning of the first file.)
+const MISSING_CRATE: (&str, [&str; 3]) = ("E0463", ["which `", "for `std`", "for `core`"]);
 
 /// Cargo's errors about manifests that are invalid or lack what was requested:
 /// the beginning of the line, and what it contains.
@@ -185,7 +186,7 @@ fn of_output(errors: &[CompilerError], stderr: &str, tree: &Path) -> Blame {
             MANIFESTS.iter().any(|(begin, then)| line.starts_with(begin) && line.contains(then));
         // An error that begins with a path comes from the dynamic linker, about a macro's library.
         let is_damage = DAMAGE.contains(&code)
-            || (code == MISSING_CRATE.0 && line.contains(MISSING_CRATE.1))
+            || (code == MISSING_CRATE.0 && MISSING_CRATE.1.iter().any(|of| line.contains(of)))
             || line.starts_with("error: /");
         if is_damage {
             return Blame::Machine(plain(line));
@@ -337,7 +338,8 @@ mod tests {
             (None, "the compiler panicked", true),
             (Some("E0786"), "found invalid metadata files for crate `a`", true),
             (Some("E0463"), "can't find crate for `b` which `a` depends on", true),
-            (Some("E0463"), "can't find crate for `std`", false),
+            (Some("E0463"), "can't find crate for `std`", true),
+            (Some("E0463"), "can't find crate for `core`", true),
         ] {
             let both = mismatched.clone() + &message(code, other, has_span);
             assert_eq!(messages(&both), machine(other));
