@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use git2::{
-    ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, Oid,
-    Repository, Status, StatusOptions,
+    ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime, ObjectType,
+    Odb, Oid, Repository, Status, StatusOptions,
 };
 
 use super::base::head_commit;
@@ -166,7 +166,15 @@ pub(crate) fn take(repo: &Repo, store: &Store) -> Result<String, Error> {
     let objects = store.repository().odb().map_err(failed())?;
     // Of submodules that HEAD does not have, the user's index knows.
     let user = self::index(repo)?;
-    for path in changes(repo)? {
+    // A file that git is told to take for unchanged is what a build reads all the same.
+    let is_hidden = |entry: &IndexEntry| {
+        entry.flags & IndexEntryFlag::VALID.bits() != 0
+            || entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
+    };
+    let hidden = user.iter().flat_map(Index::iter).filter(is_hidden);
+    let hidden = hidden.filter(|entry| !is_submodule(entry)).map(|entry| from_git(&entry.path));
+    let is_there = |path: &PathBuf| repo.root.join(path).symlink_metadata().is_ok();
+    for path in changes(repo)?.into_iter().chain(hidden.filter(is_there)) {
         let added = user.as_ref().and_then(|user| user.get_path(&path, 0)).filter(is_submodule);
         stage(repo, &mut index, &path, added, store)?;
     }

@@ -43,6 +43,28 @@ fn a_clean_tree_is_that_of_head() {
 }
 
 #[test]
+fn what_git_takes_for_unchanged_is_what_it_is() {
+    let expected = |change: &dyn Fn(&Scratch)| {
+        let scratch = scratch();
+        change(&scratch);
+        committed(&scratch)
+    };
+    let changed = expected(&|scratch| scratch.write("plain", "changed"));
+    let before = expected(&|_| {});
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let scratch = scratch();
+        let mut command = std::process::Command::new("git");
+        command.args(["update-index", flag, "plain", "folder/a"]).current_dir(scratch.path());
+        assert!(command.status().unwrap().success());
+        // As a sparse checkout leaves it.
+        std::fs::remove_file(scratch.path().join("folder/a")).unwrap();
+        assert_eq!(snapshot(&scratch), before);
+        scratch.write("plain", "changed");
+        assert_eq!(snapshot(&scratch), changed);
+    }
+}
+
+#[test]
 fn a_dirty_tree_is_what_would_be_committed() {
     let scratch = scratch();
     let before = scratch.open().at(None).unwrap().tree;
