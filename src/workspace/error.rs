@@ -26,6 +26,13 @@ pub(super) const UNSTABLE: &str = "E0554";
 pub(super) const NIGHTLY: &str = "the source has `#![feature(…)]`: `--toolchain nightly` builds both \
     sides with a nightly compiler, if rustup has one; `--bench` selects another target";
 
+/// What rustc says of a file that a source includes but that is not there.
+const NO_FILE: [&str; 2] = ["couldn't read `", "No such file"];
+
+/// What to do about such a file.
+const COMMIT_FILE: &str = "a worktree contains only what is committed: commit that file, or let a \
+    build script make it (with `--dirty`, files that git ignores are missing as well)";
+
 impl WorkspaceError {
     /// The error of a build that failed, with the reason that a tool printed, if it did.
     pub(crate) fn unbuilt(side: Side, command: String, exit: Exit, why: String) -> Self {
@@ -41,6 +48,11 @@ impl Advise for WorkspaceError {
                 INSTALL_TOOLCHAIN
             }
             Self::Build { source: Some(why), .. } if why.to_string().contains(UNSTABLE) => NIGHTLY,
+            Self::Build { source: Some(why), .. }
+                if NO_FILE.iter().all(|words| why.to_string().contains(words)) =>
+            {
+                COMMIT_FILE
+            }
             Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
             }
@@ -99,6 +111,14 @@ mod tests {
             let error = WorkspaceError::unbuilt(side, "cargo".to_owned(), Exit::Code(1), why);
             assert_eq!(error.advice(), Help::next_step(INSTALL_TOOLCHAIN));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_only_in_the_users_folder_is_the_advice() {
+        let why = "couldn't read `src/../x`: No such file or directory (os error 2)".to_owned();
+        let (side, exit, command) = (Side::Head, Exit::Code(101), String::new());
+        let error = WorkspaceError::Build { side, command, exit, source: Some(why.into()) };
+        assert_eq!(error.advice(), Help::next_step(COMMIT_FILE));
     }
 
     #[test]
