@@ -190,7 +190,7 @@ fn a_build_that_is_not_what_its_manifest_should_say_is_built_again() {
             let mut manifest: serde_json::Value = serde_json::from_str(text).unwrap();
             change(&mut manifest);
             // Not damaged, but written by somebody who knows the format.
-            let keyed = format!("{}\n2\n{manifest}", env!("CARGO_PKG_VERSION"));
+            let keyed = format!("{}\n3\n{manifest}", env!("CARGO_PKG_VERSION"));
             let sha256 = cargo_cbdr::exec::system::digest(keyed.as_bytes());
             std::fs::write(path, format!("{sha256}\n{manifest}")).unwrap();
         }
