@@ -21,9 +21,9 @@ pub enum Error {
     /// A value can't be parsed.
     #[error("invalid {what} `{value}`: {why}")]
     Bad { what: &'static str, value: String, why: String },
-    /// Fewer pairs are allowed than any verdict needs.
-    #[error("invalid max-pairs `{most}`: no verdict is possible with fewer than {least} pairs")]
-    TooFewPairs { most: u64, least: u64 },
+    /// Fewer pairs or layouts are allowed by this key than any verdict needs.
+    #[error("invalid {key} `{most}`: no verdict is possible with fewer than {least} {}", unit(key))]
+    TooFew { key: &'static str, most: u64, least: u64 },
     /// It is not clear what to run.
     #[error("no benchmark is chosen: {found}")]
     Undecided { found: String, hint: String },
@@ -47,7 +47,7 @@ impl Error {
     /// The same error, attributed to a side.
     pub(crate) fn of(self, side: Side) -> Self {
         match self {
-            error @ (Error::Bad { .. } | Error::TooFewPairs { .. }) => {
+            error @ (Error::Bad { .. } | Error::TooFew { .. }) => {
                 Error::OfSide { side, error: Box::new(error) }
             }
             // The head's are in the file that the user has before them.
@@ -64,14 +64,17 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::BadType { .. } | Error::Bad { .. } => None,
-            Error::TooFewPairs { least, .. } => Some(format!(
-                "raise `max-pairs` to at least {least}, or use `--time-limit` or `cargo cbdr \
-                 sample` to measure fewer pairs"
+            Error::TooFew { key: "layouts", least, .. } => {
+                Some(format!("raise `layouts` to at least {least}, or use `--layouts auto`"))
+            }
+            Error::TooFew { key, least, .. } => Some(format!(
+                "raise `{key}` to at least {least}, or use `--time-limit` or `cargo cbdr sample` \
+                 to measure fewer pairs"
             )),
             Error::TwoTargets(_) => Some("keep one of them".to_owned()),
             Error::Unknown { hint, .. } | Error::Undecided { hint, .. } => Some(hint.clone()),
             Error::OfSide { side: Side::Base, error }
-                if !matches!(**error, Error::TooFewPairs { .. }) =>
+                if !matches!(**error, Error::TooFew { .. }) =>
             {
                 Some("fix it there, or use the head's table with `--policy-from head`".to_owned())
             }
@@ -81,6 +84,11 @@ impl Error {
             }
         }
     }
+}
+
+/// What a key counts.
+fn unit(key: &str) -> &str {
+    key.strip_prefix("max-").unwrap_or(key)
 }
 
 impl Advise for Error {

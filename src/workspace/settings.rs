@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::request::Request;
 use crate::error::Error;
 use crate::exec::meter::is_size;
+use crate::model::Layouts;
 use crate::model::outcome::Policy;
 use crate::model::side::Side;
 use crate::settings;
@@ -49,23 +50,25 @@ pub(super) fn of_table(
     Ok(settings)
 }
 
-/// Checks that a request allows the pairs that the verdict of one benchmark needs.
+/// Checks that a request allows the pairs and layouts that the verdict of one benchmark needs.
 ///
 /// # Errors
 /// If it does not: a flag is an error of the command line, a key one of its table.
 pub(super) fn check_pairs(request: &Request, settings: &Settings) -> Result<(), Error> {
-    let Policy { confidence, estimator, .. } = settings.policy;
+    let Policy { confidence, estimator, layouts, .. } = settings.policy;
     let least = estimator.least_pairs(Levels::new(confidence, 1));
     let gates = settings.benchmarks.iter().flat_map(|one| &one.gates);
     // Sizes are known without any pair.
     let has_size = gates.into_iter().any(|gate| is_size(&gate.metric));
-    let Some((most, least)) = settings.limits.pairs.zip(least) else { return Ok(()) };
-    if most >= least || has_size || !request.decides {
-        return Ok(());
-    }
-    let error = settings::Error::TooFewPairs { most, least };
+    let Some(least) = least.filter(|_| request.decides && !has_size) else { return Ok(()) };
+    let layouts = if let Layouts::Number(number) = layouts { Some(number.into()) } else { None };
+    let limits = [("max-pairs", settings.limits.pairs), ("layouts", layouts)];
+    let is_too_low = |most: Option<u64>| most.filter(|most| *most < least);
+    let too_low = limits.into_iter().find_map(|(key, most)| Some((key, is_too_low(most)?)));
+    let Some((key, most)) = too_low else { return Ok(()) };
+    let error = settings::Error::TooFew { key, most, least };
     let mut all = settings.table.common_settings().into_iter();
-    match all.find(|one| one.key == "max-pairs").and_then(|one| one.side) {
+    match all.find(|one| one.key == key).and_then(|one| one.side) {
         Some(side) => Err(error.of(side).into()),
         None => Err(error.into()),
     }

@@ -663,7 +663,7 @@ fn a_command_line_that_cannot_be_understood_ends_with_2() {
 }
 
 #[test]
-fn fewer_pairs_than_any_verdict_needs_are_an_error_except_where_they_are_added_up() {
+fn fewer_pairs_or_layouts_than_any_verdict_needs_are_an_error_except_where_they_are_added_up() {
     let repo = Repo::new("steady");
     repo.branch("feature");
     add(&repo, "words.md");
@@ -671,6 +671,8 @@ fn fewer_pairs_than_any_verdict_needs_are_an_error_except_where_they_are_added_u
     let says = "invalid max-pairs `5`: no verdict is possible with fewer than 6 pairs";
     call("--max-pairs 5").run().code(2).says(says).never_says("in the configuration");
     call("--max-pairs 5 --estimator median").run().code(2).says(says);
+    let says = "invalid layouts `5`: no verdict is possible with fewer than 6 layouts";
+    call("--layouts 5").run().code(2).says(says).says("hint: raise `layouts` to at least 6");
     // Those of the shards are added up, and sizes need none.
     call("--max-pairs 1 --shard 1/2 --samples 1.csv").run().code(0);
     let sizes = "compare main --max-pairs 1 --metric executable_bytes --always-run";

@@ -73,9 +73,9 @@ const BUDGETS: [(&str, usize); 10] = [
     ("flows", 6_649),
     ("model", 1_887),
     ("samples", 1_987),
-    ("settings", 1_833),
+    ("settings", 1_839),
     ("stats", 2_326),
-    ("workspace", 11_173),
+    ("workspace", 11_176),
 ];
 
 fn root() -> PathBuf {

@@ -22,7 +22,7 @@ use anstyle::Style;
 use cargo_cbdr::engine::{Event, Experiment};
 use cargo_cbdr::error::shortage;
 use cargo_cbdr::model::{Evidence, Layouts, Notice, Outcome, Weight};
-use cargo_cbdr::settings::Error::{Bad, TooFewPairs};
+use cargo_cbdr::settings::Error::{Bad, TooFew};
 
 use crate::cli::ProgressForm;
 use crate::exit::ExitKind;
@@ -42,7 +42,7 @@ pub(crate) fn failure(failure: &Failure) -> ExitKind {
     let (exit, stderr, hint) = match failure {
         Failure::Library(error) => {
             // Of a table, it would be the error of a side.
-            let is_usage = matches!(error.as_kind(), Some(Bad { .. } | TooFewPairs { .. }));
+            let is_usage = matches!(error.as_kind(), Some(Bad { .. } | TooFew { .. }));
             let exit = if is_usage { ExitKind::Usage } else { ExitKind::Failed };
             (exit, error.child_output(), error.hint())
         }
