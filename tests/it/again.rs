@@ -802,7 +802,13 @@ fn a_recording_is_as_a_fresh_one_after_a_change_of_files_of_the_commit() {
         ),
         (
             "a file that the build script does not declare",
-            |w| w.commit("build.rs", "cargo:rerun-if-changed=told.txt\n", ""),
+            |w| {
+                w.commit("build.rs", "cargo:rerun-if-changed=told.txt\n", "");
+                // A folder that is called as dep-info is.
+                let folder = "let folder = Path::new(&out);";
+                let more = "\n    std::fs::create_dir_all(folder.join(\"conf.d\")).unwrap();";
+                w.commit("build.rs", folder, &format!("{folder}{more}"));
+            },
             |w| w.commit("told.txt", "told by A", "told by other"),
             Fresh,
         ),

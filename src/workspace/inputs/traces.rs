@@ -2,7 +2,6 @@
 //! dep-info, the output of build scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -57,13 +56,7 @@ impl<'a> Traces<'a> {
     /// When the folder can't be read.
     pub(crate) fn read(site: BuildSite<'a>, live: &Path) -> Result<Self, Error> {
         let mut compiled = Tracked::default();
-        for (path, about) in walk(live, is_incremental)? {
-            if about.is_dir() || path.extension().is_none_or(|extension| extension != "d") {
-                continue;
-            }
-            let path = live.join(path);
-            let text = fs_err::read(&path).map_err(Error::io("read", &path))?;
-            let tracked = Tracked::of_dep_info(&String::from_utf8_lossy(&text));
+        for (_, tracked) in dep_info(live)? {
             compiled.paths.extend(tracked.paths);
             for (name, value) in tracked.variables {
                 let known = compiled.variables.entry(name).or_default();
@@ -175,22 +168,30 @@ pub(crate) struct ReadFiles {
 /// Finds them in the dep-info of a target folder.
 pub(crate) fn read_files(live: &Path) -> Result<ReadFiles, Error> {
     let mut read = ReadFiles::default();
-    for (path, _) in walk(live, is_incremental)? {
-        let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-        if !name.ends_with(b".d") {
-            continue;
-        }
-        let path = live.join(&path);
-        let text = fs_err::read(&path).map_err(Error::io("read", &path))?;
-        let paths = Tracked::of_dep_info(&String::from_utf8_lossy(&text)).paths;
+    for (path, Tracked { paths, .. }) in dep_info(live)? {
         // The name of the crate is cargo's.
-        if name.starts_with(b"build_script_") {
+        let name = path.file_name().unwrap_or_default();
+        if name.as_encoded_bytes().starts_with(b"build_script_") {
             let end = |path: &PathBuf| path.iter().skip_while(|part| *part == "..").collect();
             read.of_scripts.extend(paths.iter().map(end));
         }
         read.all.extend(paths);
     }
     Ok(read)
+}
+
+/// What the compilers have recorded in each dep-info file of a target folder.
+fn dep_info(live: &Path) -> Result<Vec<(PathBuf, Tracked)>, Error> {
+    let mut found = Vec::new();
+    for (path, about) in walk(live, is_incremental)? {
+        if about.is_dir() || path.extension().is_none_or(|extension| extension != "d") {
+            continue;
+        }
+        let path = live.join(path);
+        let text = fs_err::read(&path).map_err(Error::io("read", &path))?;
+        found.push((path, Tracked::of_dep_info(&String::from_utf8_lossy(&text))));
+    }
+    Ok(found)
 }
 
 /// Environment variables and files that a build has read, as recorded by its
