@@ -296,9 +296,13 @@ impl Repo {
         std::fs::write(full, text.replace(old, new)).unwrap();
     }
 
-    /// Commits everything; returns the commit.
+    /// Commits everything; returns the commit. Only git itself runs the filters that attributes
+    /// name.
     #[track_caller]
     pub(crate) fn commit(&self, message: &str) -> String {
+        if !self.path.join(".gitattributes").exists() {
+            return commit(&self.path, message).unwrap();
+        }
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
         self.head()
@@ -378,6 +382,24 @@ pub(crate) fn cached(cache: &Path) -> Vec<PathBuf> {
         path.file_name().unwrap().as_encoded_bytes().starts_with(b"repositories-v")
     };
     entries(cache).into_iter().filter(is_bucket).flat_map(|bucket| entries(&bucket)).collect()
+}
+
+/// Commits everything in a repository as git would, with the author and the time of
+/// [`git_command`], but without processes.
+fn commit(folder: &Path, message: &str) -> Result<String, git2::Error> {
+    let repository = git2::Repository::open(folder)?;
+    let mut index = repository.index()?;
+    index.update_all(["*"], None)?;
+    index.add_all(["*"], git2::IndexAddOption::DEFAULT, None)?;
+    index.write()?;
+    let tree = repository.find_tree(index.write_tree()?)?;
+    // 2026-01-01T00:00:00Z.
+    let author = git2::Signature::new("A", "a@localhost", &git2::Time::new(1_767_225_600, 0))?;
+    let parent = repository.head().ok().map(|head| head.peel_to_commit()).transpose()?;
+    let parents = Vec::from_iter(&parent);
+    let message = format!("{message}\n");
+    let new = repository.commit(Some("HEAD"), &author, &author, &message, &tree, &parents)?;
+    Ok(new.to_string())
 }
 
 /// Runs git in a folder, regardless of the machine's configuration.
