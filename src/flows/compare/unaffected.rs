@@ -30,6 +30,9 @@ use crate::workspace::{Moves, functions};
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
 const PART: f64 = 0.1;
 
+/// Why a program is measured that there was no time to trace.
+const NO_TIME: &str = "there was no time left for tracing";
+
 /// What to do about a function that differs without an edit, in a crate of several codegen units.
 const UNITS: &str = "; if its source is the same, `--codegen-units 1` may keep it unchanged";
 
@@ -279,7 +282,10 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let Err(unknown) = self.skip_what_all_enter() else {
             return self.look_at_each(reporter);
         };
-        let why = format!("before the first of them, {}", unknown.reason()?);
+        let why = match unknown.reason()? {
+            why if why == NO_TIME => why,
+            why => format!("before the first of them, {why}"),
+        };
         report_all(&self.program.found, &why, reporter);
         Ok(())
     }
@@ -498,7 +504,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             both[side] = match watched {
                 Some(watched) => watched,
                 None if Instant::now() >= self.deadline => {
-                    return Err("there was no time left for tracing".into());
+                    return Err(NO_TIME.into());
                 }
                 None => return Err("it can't be traced".into()),
             };
