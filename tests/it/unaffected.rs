@@ -882,3 +882,38 @@ fn what_executes_itself_again_is_measured() {
     repo.write("src/lib.rs", &format!("{LIBRARY}{plain}").replace('9', "13"));
     assert_eq!(statuses(&compare(&repo, ONE_PAIR)), BOTH);
 }
+
+/// Libtest executes benchmarks once where `--bench` is missing, which shows as much as seconds of
+/// repetition if no code differs, and mostly what a benchmark enters.
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
+    let plain = "#[inline(never)] pub fn two(x: u64) -> u64 { x.wrapping_mul(9) }";
+    let repo = repo(plain, plain);
+    let as_libtest = |repeat: &str| {
+        let known = "if names.len() > 9 { println!(\"Run benchmarks instead of tests\"); }";
+        let bench =
+            bench("(\"two\", steady::two)").replacen("let all", &format!("{known} let all"), 1);
+        let repeat = format!("if std::env::args().any(|arg| arg == \"--bench\") {{ {repeat} }}\n");
+        bench.replacen("println!(\"test", &format!("{repeat}println!(\"test"), 1)
+    };
+    // That repeats benchmarks can't be seen.
+    repo.write("benches/work.rs", &as_libtest("std::process::exit(3);"));
+    repo.commit("libtest");
+    repo.write("notes.txt", "A file that nobody opens.");
+    let call = "compare HEAD~1 --exact-base --harness libtest --layouts off --format json";
+    repo.commit("notes");
+    assert_eq!(repo.cbdr(call).run().code(0).json()["verdict"], "identical");
+    // A tenth of the limit is too short for a run of one that repeats. What differs is never called.
+    let sleep = "std::thread::sleep(std::time::Duration::from_millis(250));";
+    let rare = "if names.len() > 9 { steady::rare(3); }";
+    let bench = as_libtest(sleep).replacen("let all", &format!("{rare} let all"), 1);
+    repo.write("benches/work.rs", &bench);
+    let rare = plain.replace("two", "rare").replace('9', "21");
+    repo.write("src/lib.rs", &format!("{LIBRARY}{plain}{rare}"));
+    repo.commit("slow");
+    repo.replace("src/lib.rs", "(21)", "(13)");
+    repo.commit("head");
+    let call = format!("{call} --time-limit 2s --warmup 0");
+    assert_eq!(statuses(&repo.cbdr(&call).run().code(0).json()), NONE);
+}

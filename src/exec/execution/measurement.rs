@@ -259,7 +259,7 @@ impl<'a> Execution<'a> {
         for reading in measured {
             let is_runnable = match &reading.benchmark {
                 None => true,
-                Some(_) if !program.can_run_once() => false,
+                Some(_) if !program.times_once() => false,
                 Some(name) => program.only(&[name]).is_some_and(|only| program.select_once(only)),
             };
             if is_runnable && !self.meters.has_all(pass, &reading.values) {

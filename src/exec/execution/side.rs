@@ -32,6 +32,8 @@ pub(crate) struct SideProgram {
     pub(crate) hooks: RunHooks,
     /// The number of words in the command without those that select benchmarks.
     pub(super) words: usize,
+    /// The word after these with which it repeats benchmarks that it else executes once.
+    repeating: Option<OsString>,
     /// A name for what is run.
     pub(crate) identity: String,
     /// The side's own folder in the cache, whose name may appear in its output.
@@ -107,10 +109,13 @@ impl SideProgram {
         }
         let placement =
             executable.and_then(|path| Placement::of(&command.argv, path, program.relink.clone()));
+        let last = command.argv.last().cloned();
+        let repeating = last.filter(|word| harness.repeating().is_some_and(|flag| word == flag));
         Ok(SideProgram {
             side,
             placement,
-            words: command.argv.len(),
+            words: command.argv.len() - usize::from(repeating.is_some()),
+            repeating,
             executable: executable.map_or_else(|| meter::program(&program.command), Path::to_owned),
             command,
             harness,
@@ -164,14 +169,16 @@ impl SideProgram {
     /// Replaces the words after those that are the same in each run.
     fn replace_arguments(&mut self, flags: Vec<OsString>, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
+        self.command.argv.extend(self.repeating.clone());
         self.command.argv.extend(flags.into_iter().chain(arguments));
     }
 
     /// Prepares the next run to execute each benchmark once. Returns whether the harness can do
     /// that.
     pub(crate) fn select_once(&mut self, arguments: Vec<OsString>) -> bool {
-        let Some(once) = self.harness.once() else { return false };
-        self.replace_arguments(once, arguments);
+        let Some(once) = self.once() else { return false };
+        self.command.argv.truncate(self.words);
+        self.command.argv.extend(once.into_iter().chain(arguments));
         true
     }
 
@@ -190,13 +197,26 @@ impl SideProgram {
 
     /// Whether it can execute benchmarks once that it otherwise repeats.
     pub(crate) fn can_run_once(&self) -> bool {
-        self.harness.dialect.filters() && self.harness.once().is_some()
+        self.harness.dialect.filters() && self.once().is_some()
+    }
+
+    /// The arguments with which it executes each benchmark once.
+    pub(crate) fn once(&self) -> Option<Vec<OsString>> {
+        let is_libtest = self.harness.dialect == Dialect::Libtest;
+        self.harness.once().filter(|_| !is_libtest || self.repeating.is_some())
+    }
+
+    /// Whether such a run times what it executes, so that it can be told from the rest of the
+    /// process.
+    pub(super) fn times_once(&self) -> bool {
+        self.can_run_once() && self.harness.dialect != Dialect::Libtest
     }
 
     /// The command without the words that select benchmarks.
     pub(crate) fn command_shown(&self) -> String {
         let mut command = self.command.clone();
         command.argv.truncate(self.words);
+        command.argv.extend(self.repeating.clone());
         command.shown()
     }
 

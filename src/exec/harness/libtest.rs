@@ -13,10 +13,13 @@ use crate::model::{Dialect, Reading, Values};
 /// In the help of those that know `--exact`.
 const EXACT: &str = "Exactly match filters";
 
+/// In the help of those that execute benchmarks once, as tests, where `--bench` is missing.
+pub(super) const BENCH_HELP: &str = "Run benchmarks instead of tests";
+
 pub(super) static LIBTEST: Definition = Definition {
     dialect: Dialect::Libtest,
     marks: &["Exactly match filters |rather than by substring"],
-    words: &[EXACT],
+    words: &[EXACT, BENCH_HELP],
     exact: Some(EXACT),
     only,
     matching: |filter| vec![filter.into()],

@@ -200,8 +200,16 @@ impl Harness {
         match self.dialect {
             Dialect::Criterion | Dialect::Divan => Some(vec!["--test".into()]),
             Dialect::Plain | Dialect::Json => Some(Vec::new()),
+            Dialect::Libtest if self.knows(libtest::BENCH_HELP) => {
+                Some(vec!["--test-threads=1".into()])
+            }
             Dialect::Gungraun | Dialect::Bencher | Dialect::Libtest => None,
         }
+    }
+
+    /// The last word of a command without which it executes each benchmark once.
+    pub(crate) fn repeating(&self) -> Option<&'static str> {
+        (self.dialect == Dialect::Libtest && self.once().is_some()).then_some("--bench")
     }
 
     /// Whether it lists its benchmarks, all of which measure the same.

@@ -147,7 +147,7 @@ impl CostSearch<'_, '_> {
     fn count_instructions(&mut self) -> Result<FoundCosts, Unknown> {
         let path = self.program.sides.head.path_variable();
         let profiler = Profiler::find(path.as_deref())?;
-        if !self.program.both_sides(|side| side.harness.once().is_some()) {
+        if !self.program.both_sides(|side| side.once().is_some()) {
             return Err("its harness can't execute it just once".into());
         }
         let (benchmark, evidence) = (&self.result.name, Evidence::Instructions);

@@ -385,7 +385,14 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             left.retain(|(name, _)| found.unaffected.contains_key(name));
         }
         found.unaffected.clear();
-        let size = if can_run_once { PART_SIZE } else { 1 };
+        // Of what repeats benchmarks for seconds, each counts.
+        let is_short = can_run_once && self.program.both_sides(SideProgram::takes_time);
+        let size = if is_short { PART_SIZE } else { 1 };
+        if can_run_once && !left.is_empty() {
+            // Probably, the first of them is unaffected, and then saves more than that.
+            let pairs = saved.mul_f64(MOST_PAIRS / SAVED_PAIRS);
+            self.deadline = self.deadline.max(Instant::now() + pairs);
+        }
         let parts: Vec<_> = left.chunks(size).map(<[_]>::to_vec).collect();
         // Neighbours often enter the same functions: with too little time, see some of each kind.
         let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
