@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_923),
     ("engine", 2_611),
     ("error", 156),
-    ("exec", 6_619),
+    ("exec", 6_623),
     ("flows", 6_649),
     ("model", 1_887),
     ("samples", 1_987),
