@@ -44,6 +44,10 @@ impl Advise for ExecError {
                 "run it at that commit, by `cargo bench` or by hand: a benchmark has to exit with \
                  code 0",
             ),
+            Self::Output { harness: "json", .. } => Help::hint(
+                "print one JSON object and nothing else, or write it to the file that the variable \
+                 `CBDR_OUTPUT` names; `--harness plain` measures the process",
+            ),
             Self::Output { .. } => Help::hint(
                 "set `--harness` to the format that the benchmark prints; `plain` measures the \
                  process",

@@ -198,6 +198,17 @@ fn rows_that_do_not_pair_are_welchs() {
 }
 
 #[test]
+fn no_metric_replaces_the_usual_one_if_that_has_a_threshold() {
+    let only = "benchmark,time\nbase,1\nhead,1\n";
+    fed(only, "--threshold wall_time=2%").code(101).says("there is no column `wall_time`");
+    // Without a threshold of its own for another metric, the median would decide: it is the same.
+    let both = pairs(60, 1.1).replace(",wall_time,max_rss", ",wall_time,median_time");
+    let object = fed(&both, "--threshold wall_time=2% --format json").code(100).json();
+    assert_eq!(metric(&object, "wall_time")["verdict"], "regression");
+    assert_eq!(metric(&object, "median_time")["gates"], false);
+}
+
+#[test]
 fn geometric_means_are_of_the_values_and_agree_with_r() {
     let rows = "benchmark,t\na,1\nb,2\nb,16\na,4\n";
     let object = fed(rows, "--estimator geometric-mean --format json").code(0).json();

@@ -706,7 +706,8 @@ fn output_that_is_no_report_is_a_clear_error() {
         .code(101)
         .says("error: can't read what the base of `sh` reports as json: `sh bench.sh`");
     let ran = ran.says("Caused by:\n  the value of `a` is a string, not a finite number\n");
-    ran.says("It printed:\n  {\"a\": \"fast\"}\n");
+    let ran = ran.says("It printed:\n  {\"a\": \"fast\"}\n");
+    ran.says("hint: print one JSON object and nothing else, or write it to the file that");
     let (_, ran) = script(
         "echo '{\"a\": 1, \"b\": 1}'",
         "echo '{\"a\": 1, \"b\": 1}' # ",

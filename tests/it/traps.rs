@@ -322,6 +322,11 @@ fn without_a_lock_file_one_is_resolved_for_both_sides_and_kept_and_dependencies_
     let resolver = "CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS";
     let both = measure(&repo, repo.cbdr("compare main").env(resolver, "fallback"));
     assert_eq!((version(&both.base), version(&both.head)), ("1.2.0", "1.2.0"));
+    // As in a cache that was emptied.
+    vendor(&repo, "1.3.0");
+    repo.cbdr("cache clean").run().code(0);
+    let both = compare(&repo, "main");
+    assert_eq!((version(&both.base), version(&both.head)), ("1.3.0", "1.3.0"));
 }
 
 #[test]

@@ -14,6 +14,11 @@ use crate::workspace::files::remove;
 /// What can be recreated of a repository's part.
 const PARTS: [&str; 5] = ["builds", "base", "head", "git", "linker"];
 
+/// How the files begin whose content was found out, such as the versions in a lock file, and would
+/// be found out anew. Samples and the state of a search can't be, and stay.
+const FOUND_OUT: [&str; 5] =
+    ["resolved-", "fitted-", "repetitions-", "codegen-units-", "run-lengths-"];
+
 /// How long an artifact that nobody used is kept.
 const MAX_AGE: Duration = Duration::from_secs(30 * DAY);
 /// How many bytes of artifacts are kept for one repository.
@@ -119,7 +124,7 @@ impl RepositoryCache {
         })
     }
 
-    /// Removes everything that can be recreated, unless it is in use. The lock file
+    /// Removes everything that can be recreated, unless it is in use. The lock of the folder
     /// stays, since others may wait for this file.
     ///
     /// # Errors
@@ -129,11 +134,15 @@ impl RepositoryCache {
         let Some(_lock) = self.try_lock(&about)? else {
             return Ok(Cleaned::InUse(self.lock_holder()));
         };
+        let entries = std::fs::read_dir(&self.path).map_err(Error::io("read", &self.path))?;
         let mut bytes = 0;
-        for part in PARTS {
-            let path = self.path.join(part);
-            bytes += size(&path);
-            remove(&path)?;
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if PARTS.contains(&&*name) || FOUND_OUT.iter().any(|begin| name.starts_with(begin)) {
+                let file = entry.metadata().ok().filter(std::fs::Metadata::is_file);
+                bytes += file.map_or_else(|| size(&entry.path()), |file| file.len());
+                remove(&entry.path())?;
+            }
         }
         Ok(Cleaned::Freed(bytes))
     }

@@ -142,6 +142,8 @@ pub(super) fn spec(args: &SampleArgs, rule: DecisionRule, fails: &Table) -> Resu
         ..fails.clone()
     };
     table.set_thresholds(&args.threshold);
+    // A threshold of its own names a metric, too.
+    let own = table.thresholds.as_ref().map(|own| own.keys().cloned().collect());
     let (policy, _) = options::limits(&table)?;
     let gates = (judges || has_threshold).then(|| options::gates(&table)).transpose()?;
     if gates.iter().flatten().any(|gate| gate.learnt.is_some()) {
@@ -162,7 +164,7 @@ pub(super) fn spec(args: &SampleArgs, rule: DecisionRule, fails: &Table) -> Resu
     Ok(Spec {
         judges,
         gates,
-        named: args.metric.clone().unwrap_or_default(),
+        named: table.metrics.or(own).unwrap_or_default(),
         policy,
         chosen: args.estimator.is_some(),
         base: args.base.clone(),
