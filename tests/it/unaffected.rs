@@ -884,7 +884,7 @@ fn what_executes_itself_again_is_measured() {
 }
 
 /// Libtest executes benchmarks once where `--bench` is missing, which shows as much as seconds of
-/// repetition if no code differs, and mostly what a benchmark enters.
+/// repetition if no code differs, and mostly what a benchmark enters. Tests are not executed.
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
@@ -894,7 +894,17 @@ fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
         let known = "if names.len() > 9 { println!(\"Run benchmarks instead of tests\"); }";
         let bench =
             bench("(\"two\", steady::two)").replacen("let all", &format!("{known} let all"), 1);
-        let repeat = format!("if std::env::args().any(|arg| arg == \"--bench\") {{ {repeat} }}\n");
+        let has = |word: &str| format!("if std::env::args().any(|arg| arg == \"{word}\")");
+        let list = format!(
+            "{} {{ return; }} {} {{ println!(\"three: test\"); {} return; }}",
+            has("--ignored"),
+            has("--list"),
+            "println!(\"one: bench\\ntwo: bench\");",
+        );
+        let repeats = has("--bench");
+        let test = format!("{repeats} {{}} else if names.is_empty() {{ std::process::exit(4); }}");
+        let bench = bench.replacen("let all", &format!("{list} {test} let all"), 1);
+        let repeat = format!("{} {{ {repeat} }}\n", has("--bench"));
         bench.replacen("println!(\"test", &format!("{repeat}println!(\"test"), 1)
     };
     // That repeats benchmarks can't be seen.

@@ -202,14 +202,18 @@ impl SideProgram {
 
     /// The arguments with which it executes each benchmark once.
     pub(crate) fn once(&self) -> Option<Vec<OsString>> {
-        let is_libtest = self.harness.dialect == Dialect::Libtest;
-        self.harness.once().filter(|_| !is_libtest || self.repeating.is_some())
+        self.harness.once().filter(|_| !self.executes_tests() || self.repeating.is_some())
+    }
+
+    /// Whether such a run executes tests as well, unless it is told what to execute.
+    pub(crate) fn executes_tests(&self) -> bool {
+        self.harness.dialect == Dialect::Libtest
     }
 
     /// Whether such a run times what it executes, so that it can be told from the rest of the
     /// process.
     pub(super) fn times_once(&self) -> bool {
-        self.can_run_once() && self.harness.dialect != Dialect::Libtest
+        self.can_run_once() && !self.executes_tests()
     }
 
     /// The command without the words that select benchmarks.

@@ -438,6 +438,12 @@ impl<'a> ComparedProgram<'a> {
         length: Option<Duration>,
         deadline: Instant,
     ) -> Result<Option<Watched>, Stop> {
+        if length.is_none() && benchmarks.is_empty() && self.sides[side].executes_tests() {
+            let listed = self.execution.list(&mut self.sides[side], self.part.filter())?;
+            let Some(names) = listed else { return Ok(None) };
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            return self.watch(side, &names, watching, length, deadline);
+        }
         let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
         let length = length.map(|length| self.unless_as_coded(RunLength::Traced(length)));
         let program = &mut self.sides[side];
