@@ -65,6 +65,8 @@ pub enum Notice {
     CompilerDiffers { keys: Vec<DifferentKey> },
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
+    /// The working tree has files of cargo's configuration that are not committed.
+    UncommittedConfiguration { files: Vec<String> },
     /// The sides require different versions of these libraries, but start from the same `Cargo.lock`.
     OneLock { libraries: Vec<String> },
     /// Both sides were built with the benchmark sources of one.
@@ -254,6 +256,7 @@ impl Notice {
                 | Notice::BuildDiffers { .. }
                 | Notice::CompilerDiffers { .. }
                 | Notice::Alias
+                | Notice::UncommittedConfiguration { .. }
                 | Notice::ConfiguredBase { .. }
                 | Notice::NewWaiver { .. }
                 | Notice::OfShards { .. }

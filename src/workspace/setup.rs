@@ -42,8 +42,14 @@ pub(super) fn set_up(
         return Err(WorkspaceError::NotCommitted { side: Side::Head, folder }.into());
     }
     // The action, the hook and others call the program in the user's tree.
-    if Configuration::read([&*user.folder], &[], &context.tools.env)?.has_alias {
+    let own = Configuration::read([&*user.folder], &[], &context.tools.env)?;
+    if own.has_alias {
         context.notice(Notice::Alias);
+    }
+    if context.request.head.is_none() {
+        let tree = context.cache.worktree(Side::Head);
+        let files = own.missing_in(&tree, context.repo.root());
+        (!files.is_empty()).then(|| context.notice(Notice::UncommittedConfiguration { files }));
     }
     let flags = &context.request.flags;
     let (head_table, known) = match context.request.head {

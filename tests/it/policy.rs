@@ -623,6 +623,26 @@ fn a_target_that_is_renamed_removed_or_in_a_renamed_package_is_no_new_one() {
 }
 
 #[test]
+fn a_configuration_of_cargo_that_is_not_committed_is_said() {
+    let keys = table("command = \"true\"");
+    let repo = branch(&keys, &keys);
+    repo.write(".gitignore", "target\nmore.toml\n.cargo\n");
+    repo.commit("ignored");
+    // One says nothing about builds, and one is committed.
+    repo.write("src/.cargo/config.toml", "build.rustflags = ['--cfg=slow']\n");
+    repo.write(".cargo/config.toml", "include = ['../more.toml']\nnet.offline = true\n");
+    let notice = "is not committed, so neither side is built with";
+    assert!(!compare(&repo, "").stderr.contains(notice));
+    repo.write("more.toml", "build.rustflags = ['--cfg=slow']\n");
+    said(&repo, &[&format!("`more.toml` {notice}")], &[], [0, 0]);
+    repo.write(".cargo/config.toml", "build.rustflags = ['--cfg=slow']\n");
+    said(&repo, &[&format!("`.cargo/config.toml` {notice}")], &[], [0, 0]);
+    repo.git(&["add", "--force", ".cargo"]);
+    repo.git(&["commit", "--quiet", "--message", "committed"]);
+    assert!(!compare(&repo, "").stderr.contains(notice));
+}
+
+#[test]
 fn an_alias_that_cargo_would_run_instead_is_said() {
     let keys = table("command = \"true\"");
     let repo = branch(&keys, &keys);

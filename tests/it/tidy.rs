@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_923),
+    ("bin", 9_929),
     ("engine", 2_611),
     ("error", 156),
     ("exec", 6_646),
     ("flows", 6_664),
-    ("model", 1_887),
+    ("model", 1_889),
     ("samples", 1_987),
     ("settings", 1_839),
     ("stats", 2_326),
-    ("workspace", 11_181),
+    ("workspace", 11_211),
 ];
 
 fn root() -> PathBuf {

@@ -14,6 +14,19 @@ use crate::workspace::environment::{Environment, var};
 const BUILD_FOLDERS: [(&str, &str); 2] =
     [("build-dir", "CARGO_BUILD_BUILD_DIR"), ("target-dir", "CARGO_BUILD_TARGET_DIR")];
 
+/// The keys that decide neither what is built nor how it is run; an included file counts by itself.
+const OF_CALLS: [&str; 9] = [
+    "alias",
+    "cargo-new",
+    "doc",
+    "future-incompat-report",
+    "http",
+    "include",
+    "install",
+    "net",
+    "term",
+];
+
 /// All configuration files that cargo reads in some folders, and what they name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Configuration {
@@ -115,6 +128,22 @@ impl Configuration {
             }
         }
         includes
+    }
+
+    /// The files in the folder `root` that are not in `tree`, another one of the same repository,
+    /// and that say more than how cargo is called or shows its work: paths relative to it.
+    pub(crate) fn missing_in(&self, tree: &Path, root: &Path) -> Vec<String> {
+        let decides = |text: &str| {
+            let document = text.parse::<DocumentMut>().unwrap_or_default();
+            document.iter().any(|(key, _)| !OF_CALLS.contains(&key))
+        };
+        let missing = self.files.iter().filter_map(|(path, text)| {
+            let path = joined(Path::new(""), &path.to_string_lossy());
+            let inside = path.strip_prefix(root).ok()?;
+            let is_missing = text.as_deref().is_some_and(decides) && !tree.join(inside).exists();
+            is_missing.then(|| inside.display().to_string())
+        });
+        missing.collect()
     }
 
     /// A text that changes when a file does.

@@ -72,6 +72,12 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              program: call `cargo-cbdr`"
                 .to_owned()
         }
+        Notice::UncommittedConfiguration { files } => format!(
+            "{} {} not committed, so neither side is built with that configuration of cargo; commit \
+             it, or move it to a folder around the repository",
+            code_list(files),
+            is_or_are(files.len())
+        ),
         Notice::OneLock { libraries } => format!(
             "the sides require different versions of {}; not both commits have a `Cargo.lock`, so \
              both start from the same one, and a side is built with another version only if the \
