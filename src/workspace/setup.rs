@@ -41,16 +41,7 @@ pub(super) fn set_up(
         let folder = user.inside.display().to_string();
         return Err(WorkspaceError::NotCommitted { side: Side::Head, folder }.into());
     }
-    // The action, the hook and others call the program in the user's tree.
-    let own = Configuration::read([&*user.folder], &[], &context.tools.env)?;
-    if own.has_alias {
-        context.notice(Notice::Alias);
-    }
-    if context.request.head.is_none() {
-        let tree = context.cache.worktree(Side::Head);
-        let files = own.missing_in(&tree, context.repo.root());
-        (!files.is_empty()).then(|| context.notice(Notice::UncommittedConfiguration { files }));
-    }
+    tell_configuration(context, user)?;
     let flags = &context.request.flags;
     let (head_table, known) = match context.request.head {
         // For HEAD, the table in the working tree counts.
@@ -145,4 +136,19 @@ pub(super) fn set_up(
     setup.tell_compiler(context);
     overlay::tell_changed_sources(context, &setup)?;
     Ok(setup)
+}
+
+/// Tells what the user's tree has of cargo's configuration that does not do what it seems to.
+fn tell_configuration(context: &mut PrepareContext<'_>, user: &UserTree) -> Result<(), Error> {
+    // The action, the hook and others call the program in the user's tree.
+    let own = Configuration::read([&*user.folder], &[], &context.tools.env)?;
+    if own.has_alias {
+        context.notice(Notice::Alias);
+    }
+    if context.request.head.is_none() {
+        let tree = context.cache.worktree(Side::Head);
+        let files = own.missing_in(&tree, context.repo.root());
+        (!files.is_empty()).then(|| context.notice(Notice::UncommittedConfiguration { files }));
+    }
+    Ok(())
 }
