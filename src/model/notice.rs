@@ -399,9 +399,9 @@ pub enum BenchmarkNotice {
         /// File and line of each such setting.
         places: Vec<String>,
     },
-    /// Runs measure for whole seconds, and the time limit left something undecided.
-    WholeSeconds {
-        /// The first version of the harness whose runs can be much shorter.
+    /// Runs repeat a benchmark for seconds, and the time limit left something undecided.
+    LongRuns {
+        /// The first version of a harness whose runs can be much shorter.
         shorter_since: String,
     },
     /// The harness prints too few digits to show small changes.

@@ -525,7 +525,8 @@ fn what_whole_seconds_leave_undecided_names_the_version_with_shorter_runs() {
         let args = format!("compare main --layouts off --measure-all --format json {limits}");
         repo.cbdr(&args).env("RUNS", repo.around().join("runs")).run().code(0)
     };
-    let notice = "runs of `work` measure for whole seconds: with criterion 0.4 or later they take";
+    let notice =
+        "each run of `work` repeats a benchmark for up to several seconds: with criterion 0.4 or";
     let ran = compare("--time-limit 2s");
     assert_eq!(ran.json()["verdict"], "inconclusive");
     ran.says(notice);

@@ -171,11 +171,15 @@ impl Harness {
         is_chosen.then(|| divan::iteration(self, readings))?
     }
 
-    /// The first version of its library with which runs can be much shorter, if this one is
-    /// older.
+    /// The first version of a library with which runs can be much shorter, if its own repeats each
+    /// benchmark for seconds.
     pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {
-        let is_old = self.dialect == Dialect::Criterion && criterion::takes_seconds(self);
-        (is_old && self.can_select_benchmarks()).then_some("criterion 0.4")
+        let takes_seconds = match self.dialect {
+            Dialect::Criterion => criterion::takes_seconds(self),
+            Dialect::Bencher | Dialect::Libtest => true,
+            Dialect::Divan | Dialect::Gungraun | Dialect::Json | Dialect::Plain => false,
+        };
+        (takes_seconds && self.can_select_benchmarks()).then_some("criterion 0.4")
     }
 
     /// Whether a run can be limited to some benchmarks.

@@ -209,7 +209,7 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
         let is_left_out = !program.found.not_measured.is_empty();
         let version = program.sides.head.harness.version_with_short_runs();
         if let Some(version) = version.filter(|_| is_short_of_time || is_left_out) {
-            let notice = BenchmarkNotice::WholeSeconds { shorter_since: version.to_owned() };
+            let notice = BenchmarkNotice::LongRuns { shorter_since: version.to_owned() };
             session.reporter.notice(notice.about(&program.name()));
         }
     }

@@ -271,9 +271,9 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
             of.alone(format!(" ({})", text::seconds(*pair_seconds))),
             of.alone(format!(" ({})", places.join(", ")))
         ),
-        BenchmarkNotice::WholeSeconds { shorter_since } => format!(
-            "runs of {of} measure for whole seconds: with {shorter_since} or later they take \
-             milliseconds, and verdicts a fraction of the time"
+        BenchmarkNotice::LongRuns { shorter_since } => format!(
+            "each run of {of} repeats a benchmark for up to several seconds: with {shorter_since} or \
+             later it takes milliseconds, and a verdict a fraction of the time"
         ),
         BenchmarkNotice::Coarse { value, step, dialect } => {
             let part = format!("one is {} of its time", text::size(*step));

@@ -112,7 +112,7 @@ fn criterions_benchmarks_of_one_name_are_numbered_and_selected_together() {
 }
 
 #[test]
-fn an_old_criterion_has_a_version_with_shorter_runs() {
+fn for_what_repeats_benchmarks_for_seconds_there_is_a_version_with_shorter_runs() {
     let version = |dialect, known: &str| {
         Harness::new(dialect, Some(known.as_bytes())).version_with_short_runs()
     };
@@ -121,6 +121,7 @@ fn an_old_criterion_has_a_version_with_shorter_runs() {
     // A script, of which nothing is known.
     assert_eq!(version(Dialect::Criterion, ""), None);
     assert_eq!(version(Dialect::Divan, ""), None);
+    assert_eq!(version(Dialect::Libtest, "Exactly match filters"), Some("criterion 0.4"));
 }
 
 const KNOWN: &str = "noplot nresamples sample-size measurement-time warm-up-time discard-baseline";
