@@ -148,8 +148,8 @@ impl Watching {
             watched.unseen.get_or_insert_with(|| "it enters nothing of its own".to_owned());
         }
         watched.entered.extend(&self.entered_before);
-        if !watched.executed.is_empty() {
-            // The search for programs was not traced.
+        if !watched.executed.is_empty() || watched.has_claimed {
+            // The search for programs was not traced, and what others hold is not known.
             return Some(watched);
         }
         let has_none = |path: &&PathBuf| {
