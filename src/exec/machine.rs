@@ -247,7 +247,7 @@ pub(crate) fn processor_features() -> std::io::Result<String> {
 /// What a program may depend on besides its files and its environment: the processor's
 /// features, and what the system grants this process and thus its children.
 pub(crate) fn granted() -> String {
-    const OF_PROCESS: &str = "Uid Gid Umask CapEff NoNewPrivs Seccomp THP_enabled \
+    const OF_PROCESS: &str = "Uid Gid Groups Umask CapEff NoNewPrivs Seccomp THP_enabled \
         Cpus_allowed_list Mems_allowed_list";
     let files = SystemFiles(Path::new("/"));
     let features = processor_features().unwrap_or_default();
@@ -256,7 +256,20 @@ pub(crate) fn granted() -> String {
     let of_process = OF_PROCESS.split(' ').map(|name| files.field("proc/self/status", name));
     let of_process: Vec<_> = of_process.collect();
     let pages = files.text("sys/kernel/mm/transparent_hugepage/enabled");
-    format!("{features}\n{threads:?}\n{limits}\n{of_process:?}\n{pages:?}")
+    let personality = files.text("proc/self/personality");
+    let stat = files.text("proc/self/stat").unwrap_or_default();
+    let priority = scheduling(&stat);
+    format!(
+        "{features}\n{threads:?}\n{limits}\n{of_process:?}\n{pages:?}\n{personality:?}\n{priority:?}"
+    )
+}
+
+/// How a process with this text in `/proc/PID/stat` is scheduled: its niceness, real-time priority
+/// and policy.
+fn scheduling(stat: &str) -> [Option<&str>; 3] {
+    // Its name may have spaces in it.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    [17, 38, 39].map(|place| fields.split_whitespace().nth(place - 1))
 }
 
 /// A text that distinguishes this machine from others: its architecture, the
@@ -283,6 +296,14 @@ mod tests {
 
     fn read(files: &[(&str, &str)]) -> Machine {
         Machine::read(made(files).path())
+    }
+
+    #[test]
+    fn a_process_has_a_niceness_and_a_policy() {
+        let numbers: Vec<String> = (4..53).map(|field| field.to_string()).collect();
+        let stat = format!("1 (a ) b) S {}", numbers.join(" "));
+        assert_eq!(scheduling(&stat), [Some("19"), Some("40"), Some("41")]);
+        assert_eq!(scheduling(""), [None; 3]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_929),
     ("engine", 2_611),
     ("error", 156),
-    ("exec", 6_650),
+    ("exec", 6_679),
     ("flows", 6_664),
     ("model", 1_889),
     ("samples", 1_987),

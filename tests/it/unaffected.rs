@@ -674,6 +674,63 @@ fn what_was_seen_before_counts_while_all_is_as_it_was() {
     assert_eq!(compare("--prepare true", false), BOTH);
 }
 
+/// A second benchmark that runs what differs, if the system grants something else to its process:
+/// what that is, a file says.
+const GRANTED: &str = r#"
+#[inline(never)] pub fn rare(x: u64) -> u64 { std::hint::black_box(x).wrapping_mul(13) }
+#[inline(never)] pub fn two(x: u64) -> u64 {
+    unsafe extern "C" { safe fn sched_getscheduler(process: i32) -> i32; }
+    let is_other = match &*std::fs::read_to_string("FILE").unwrap() {
+        "policy" => sched_getscheduler(0) == 3,
+        "memory" => std::fs::read_to_string("/proc/self/oom_score_adj").unwrap() == "987\n",
+        "lock" => std::fs::File::open("FILE").unwrap().try_lock().is_err(),
+        port => std::net::TcpListener::bind(format!("127.0.0.1:{port}")).is_err(),
+    };
+    if is_other { rare(x) } else { x }
+}
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn what_was_seen_before_does_not_count_where_a_process_is_granted_something_else() {
+    let repo = Repo::new("library");
+    let file = repo.around().join("asked");
+    let granted = GRANTED.replace("FILE", file.to_str().unwrap());
+    repo.write("benches/work.rs", &bench("(\"two\", steady::two)"));
+    repo.write("src/lib.rs", &format!("{LIBRARY}{granted}"));
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("src/lib.rs", &format!("{LIBRARY}{granted}").replace("mul(13)", "mul(17)"));
+    repo.commit("head");
+    let call = "compare main --harness libtest --seed 5 --layouts off --format json";
+    let compare = |before: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(format!("{before} exec \"$0\" {call}"));
+        shell.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).current_dir(repo.path());
+        let output = shell.env("CBDR_CACHE_DIR", repo.cache()).envs(toolchain()).output().unwrap();
+        statuses(&serde_json::from_slice(&output.stdout).unwrap()).map(str::to_owned)
+    };
+    for (what, before) in
+        [("policy", "chrt --batch --pid 0 $$;"), ("memory", "echo 987 > /proc/self/oom_score_adj;")]
+    {
+        std::fs::write(&file, what).unwrap();
+        assert_eq!(compare(""), NONE, "{what}");
+        assert_eq!(compare(before), SECOND, "{what}");
+    }
+    std::fs::write(&file, "lock").unwrap();
+    assert_eq!(compare(""), NONE);
+    let lock = std::fs::File::open(&file).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(compare(""), SECOND, "another process has the lock");
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    std::fs::write(&file, address.port().to_string()).unwrap();
+    drop(server);
+    assert_eq!(compare(""), NONE);
+    let _server = std::net::TcpListener::bind(address).unwrap();
+    assert_eq!(compare(""), SECOND, "another process has the port");
+}
+
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn functions_are_compared_once_for_two_builds() {

@@ -46,6 +46,11 @@ const SOURCES: &str = concat!(
 /// Folders with files of the kernel, whose times are meaningless.
 const OF_KERNEL: [&str; 2] = ["/proc", "/sys"];
 
+/// What `/proc` has of each process that its own doings decide, or that [`machine::granted`] has.
+const OWN: &str = "auxv cmdline comm cwd environ exe fd fdinfo io limits map_files maps mem \
+    numa_maps oom_score pagemap root sched schedstat smaps smaps_rollup stack stat statm status \
+    syscall task timers wchan";
+
 /// Traces the runs of one side's program.
 #[derive(Debug)]
 pub(crate) struct Watching {
@@ -143,12 +148,13 @@ impl Watching {
             watched.unseen.get_or_insert_with(|| "it enters nothing of its own".to_owned());
         }
         watched.entered.extend(&self.entered_before);
-        if !watched.executed.is_empty() {
-            // The search for programs was not traced.
+        if !watched.executed.is_empty() || watched.has_claimed {
+            // The search for programs was not traced, and what others hold is not known.
             return Some(watched);
         }
         let has_none = |path: &&PathBuf| {
-            self.known.iter().any(|folder| path.starts_with(folder)) || is_volatile(path)
+            let is_known = self.known.iter().any(|folder| path.starts_with(folder));
+            is_known || is_volatile(path) && inherited(path).is_none()
         };
         let files = watched.accessed.keys().filter(|path| !has_none(path));
         let files = files.map(|path| (path.clone(), fingerprint(path))).collect();
@@ -172,8 +178,21 @@ impl Watching {
     }
 }
 
+/// Our own counterpart of a file of the kernel about a process, if a process has it from the one
+/// that started it, or from the system.
+fn inherited(path: &Path) -> Option<PathBuf> {
+    let mut inside = path.strip_prefix("/proc").ok()?.iter();
+    let process = inside.next()?.to_str()?;
+    let is_process = process.bytes().all(|byte| byte.is_ascii_digit());
+    let about = inside.next().and_then(OsStr::to_str).filter(|_| is_process)?;
+    let is_own = OWN.split_whitespace().any(|own| own == about);
+    (!is_own).then(|| ["/proc/self", about].iter().map(OsStr::new).chain(inside).collect())
+}
+
 /// The fingerprint of a file or folder; `None` if it does not exist.
 fn fingerprint(path: &Path) -> Option<String> {
+    let inherited = inherited(path);
+    let path = inherited.as_deref().unwrap_or(path);
     let about = path.metadata().ok()?;
     if about.is_file() && OF_KERNEL.iter().any(|folder| path.starts_with(folder)) {
         return Some(digest_file(path).unwrap_or_default());
@@ -183,7 +202,19 @@ fn fingerprint(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::SOURCES;
+    use std::path::Path;
+
+    use super::{SOURCES, inherited};
+
+    #[test]
+    fn a_file_about_a_process_that_it_has_inherited_is_compared_with_ours() {
+        let ours = |path: &str| inherited(Path::new(path)).map(|path| path.display().to_string());
+        assert_eq!(ours("/proc/7/oom_score_adj").as_deref(), Some("/proc/self/oom_score_adj"));
+        assert_eq!(ours("/proc/7/net/tcp").as_deref(), Some("/proc/self/net/tcp"));
+        for other in ["/proc/7/maps", "/proc/7/fd/3", "/proc/7", "/proc/meminfo", "/etc/hosts"] {
+            assert_eq!(ours(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn an_edit_of_what_traces_forgets_what_was_traced() {

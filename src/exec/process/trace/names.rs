@@ -110,7 +110,8 @@ const LONGEST_NAME: usize = 4096;
 pub(super) fn stopping_calls() -> impl Iterator<Item = i64> {
     let named = NAMES.iter().flat_map(|name| name.calls).copied();
     let unseen = UNSEEN.iter().map(|(call, _)| *call);
-    let all = named.chain(unseen).chain([libc::SYS_bind, libc::SYS_connect]);
+    let others = [libc::SYS_bind, libc::SYS_connect, libc::SYS_flock, libc::SYS_fcntl];
+    let all = named.chain(unseen).chain(others);
     all.collect::<BTreeSet<_>>().into_iter()
 }
 

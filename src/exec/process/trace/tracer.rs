@@ -33,6 +33,9 @@ const X86_64: u32 = 0xc000_003e;
 /// How much of a program's memory is read at once, bytes.
 const BLOCK: u64 = 1 << 16;
 
+/// What `fcntl` does to lock a file.
+const LOCKS: [i32; 4] = [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+
 /// The longest address of a socket, bytes.
 const LONGEST_ADDRESS: usize = 128;
 
@@ -192,6 +195,8 @@ impl Tracer {
             if let Err(why) = self.socket(thread, call, &all) {
                 self.unseen(why);
             }
+        } else if [libc::SYS_flock, libc::SYS_fcntl].contains(&call) {
+            self.watched.has_claimed |= call == libc::SYS_flock || LOCKS.contains(&(all[1] as i32));
         } else {
             for name in CalledName::all(call) {
                 if let Err(why) = self.named(thread, name, &all) {
@@ -249,6 +254,7 @@ impl Tracer {
         };
         let Some((family, rest)) = address.split_first_chunk() else { return Ok(()) };
         let is_bind = call == libc::SYS_bind;
+        self.watched.has_claimed |= is_bind;
         match i32::from(u16::from_ne_bytes(*family)) {
             libc::AF_UNIX if rest.first().is_some_and(|byte| *byte != 0) => {
                 let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();

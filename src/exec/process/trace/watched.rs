@@ -31,6 +31,9 @@ pub(crate) struct Watched {
     pub(crate) executed: BTreeSet<PathBuf>,
     /// What it did that can't be traced, if anything.
     pub(crate) unseen: Option<String>,
+    /// Whether it claimed something that another process may have at another time: the address of
+    /// a socket, or a lock.
+    pub(crate) has_claimed: bool,
 }
 
 impl Watched {
