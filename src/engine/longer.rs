@@ -36,9 +36,6 @@ const WITH_WARM_UP: f64 = 1.5;
 /// less: on a busy machine, one such pair varies by 28 % (`docs/suites.md`).
 const TOLERANCE: f64 = 0.1;
 
-/// A run of any length has at least this many iterations.
-const LEAST_ITERATIONS: f64 = 10.0;
-
 /// Makes the order differ from that of the short runs.
 const SEED: u64 = 0x6c6f_6e67_6572;
 
@@ -58,7 +55,7 @@ pub(crate) fn measuring(length: Duration, benchmarks: usize) -> f64 {
 /// The time to keep for runs of this length: less where the least number of pairs needs it.
 pub(crate) fn kept(plan: &Plan, length: Duration) -> Duration {
     let may_be_needed = |group: &Group| {
-        let has_enough = |id| has_enough(length, seconds_tried(plan, group, id));
+        let has_enough = |id| group.has_enough(length, seconds_tried(plan, group, id));
         is_longer(group, length) && group.benchmarks.clone().any(has_enough)
     };
     if !plan.decides || !plan.groups.iter().any(may_be_needed) {
@@ -71,11 +68,6 @@ pub(crate) fn kept(plan: &Plan, length: Duration) -> Duration {
 /// Whether runs of this length are longer than those of a group.
 fn is_longer(group: &Group, length: Duration) -> bool {
     group.length.and_then(RunLength::time).is_some_and(|time| length > time)
-}
-
-/// Whether runs of this length have enough iterations of so many seconds.
-fn has_enough(length: Duration, seconds: f64) -> bool {
-    length.as_secs_f64() > LEAST_ITERATIONS * seconds
 }
 
 /// The time of an iteration in the pairs with which lengths were tried; 0 if there are none.
@@ -109,7 +101,7 @@ pub(crate) fn plan(plan: &Plan, results: &[BenchmarkResult], length: Duration) -
         let range = group.benchmarks.clone();
         for (benchmark, result) in longer.benchmarks[range.clone()].iter_mut().zip(&results[range])
         {
-            let is_longer = is_longer && has_enough(length, seconds(result));
+            let is_longer = is_longer && group.has_enough(length, seconds(result));
             let gates = std::mem::take(&mut benchmark.gates).into_iter();
             let gates = gates.filter(|_| is_longer);
             benchmark.gates = gates.filter_map(|gate| asked_longer(&gate, result)).collect();

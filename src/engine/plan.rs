@@ -11,6 +11,9 @@ use crate::model::{
 use crate::stats::estimator::Levels;
 use crate::stats::family::Family;
 
+/// Harnesses with a flag for the time of a run execute each benchmark at least this often.
+const LEAST_ITERATIONS: f64 = 10.0;
+
 /// What is sampled, and when it stops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -95,8 +98,17 @@ pub(crate) struct Group {
     pub(crate) is_stored: bool,
     /// How long a run measures each benchmark, if that can be set.
     pub(crate) length: Option<RunLength>,
+    /// A run of any length has at least this many iterations of each benchmark.
+    pub(crate) least_iterations: f64,
     /// The pairs with which lengths were tried. They count like all others.
     pub(crate) tried: Vec<TriedPair>,
+}
+
+impl Group {
+    /// Whether runs of this length have more iterations of so many seconds than any has.
+    pub(crate) fn has_enough(&self, length: Duration, seconds: f64) -> bool {
+        length.as_secs_f64() > self.least_iterations * seconds
+    }
 }
 
 /// A pair that was measured before the experiment.
@@ -145,7 +157,7 @@ impl Plan {
         let end = self.benchmarks.len();
         let benchmarks = end..end;
         let group = Group { program, benchmarks, can_select_benchmarks, ..Group::default() };
-        self.groups.push(Group { pair_seconds, ..group });
+        self.groups.push(Group { pair_seconds, least_iterations: LEAST_ITERATIONS, ..group });
     }
 
     /// Adds a benchmark to the latest group.

@@ -13,6 +13,7 @@ mod output;
 mod placement;
 mod placing;
 mod repetitions;
+mod round;
 mod run;
 mod side;
 mod stop;

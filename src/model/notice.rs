@@ -399,6 +399,11 @@ pub enum BenchmarkNotice {
         /// File and line of each such setting.
         places: Vec<String>,
     },
+    /// A pair takes long, because its runs can't be limited to a round.
+    ManyRounds {
+        /// How long a pair of it takes, seconds.
+        pair_seconds: f64,
+    },
     /// Runs repeat a benchmark for seconds, and the time limit left something undecided.
     LongRuns {
         /// The first version of a harness whose runs can be much shorter.

@@ -74,6 +74,7 @@ mod properties;
 #[cfg(target_os = "linux")]
 mod relink;
 mod reports;
+mod rounds;
 mod run_metrics;
 #[cfg(unix)]
 mod same_work;

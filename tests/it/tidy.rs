@@ -66,12 +66,12 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_929),
-    ("engine", 2_611),
+    ("bin", 9_934),
+    ("engine", 2_614),
     ("error", 156),
-    ("exec", 6_679),
-    ("flows", 6_664),
-    ("model", 1_889),
+    ("exec", 6_864),
+    ("flows", 6_702),
+    ("model", 1_892),
     ("samples", 1_987),
     ("settings", 1_839),
     ("stats", 2_326),

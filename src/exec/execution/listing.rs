@@ -58,6 +58,7 @@ impl Execution<'_> {
         if first.benchmark.as_ref() != names.first() {
             return Ok(None);
         }
+        self.is_listed = true;
         let named = |name| Reading { benchmark: Some(name), values: first.values.clone() };
         Ok(Some((names.into_iter().map(named).collect(), seconds)))
     }

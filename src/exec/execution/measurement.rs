@@ -80,6 +80,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) left_behind: u64,
     /// Notices about its runs that have not been shown yet.
     pub(crate) notices: Vec<Notice>,
+    /// Whether the first of its benchmarks was measured in place of all.
+    pub(crate) is_listed: bool,
 }
 
 impl<'a> Execution<'a> {
@@ -129,6 +131,7 @@ impl<'a> Execution<'a> {
             repetitions,
             left_behind: 0,
             notices: Vec::new(),
+            is_listed: false,
         })
     }
 
@@ -300,6 +303,7 @@ impl<'a> Execution<'a> {
         profiler: &Profiler,
         deadline: Option<Instant>,
     ) -> Result<Option<Counted>, Stop> {
+        program.lift_limit();
         let folder = program.folder.clone();
         let Ok(command) = profiler.command(&program.command, &folder) else { return Ok(None) };
         let ran = self.run_instead(program, command, deadline)?;
@@ -332,6 +336,7 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
     ) -> Result<SampledRuns, Unknown> {
         let Sampling { sampler, metric, run } = sampling;
+        program.lift_limit();
         let (mut all, mut values) = (PerfSamples::default(), Vec::new());
         for _ in 0..MOST_PROCESSES {
             let command = sampler.record(&program.command, &program.folder, run);
@@ -380,7 +385,7 @@ impl<'a> Execution<'a> {
         deadline: Option<Instant>,
     ) -> Result<Values, Stop> {
         program.hooks.before_run(self.benchmark, self.context)?;
-        program.harness.clear(&program.paths)?;
+        program.clear()?;
         let mut runs = Runs {
             meters: &self.meters,
             timeout: self.benchmark.run_timeout,

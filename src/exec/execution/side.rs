@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use super::hooks::RunHooks;
 use super::placement::Placement;
+use super::round::{ITERATIONS, OneRound};
+use super::run::Context;
+use super::stop::Stop;
 use super::varying::VaryingNames;
 use crate::error::Error;
 use crate::exec::error::{ExecError, unusable_harness};
@@ -14,9 +17,10 @@ use crate::exec::harness::{self, Harness, OutputPaths};
 use crate::exec::meter;
 use crate::exec::process::{Command, Isolation, stderr_tail};
 use crate::exec::program::Program;
+use crate::exec::system::remove;
 use crate::model::{
-    Dialect, KnownMetric, MetricSource, Pair, Reading, RunLength, Side, TargetKind, Values,
-    is_of_allocations,
+    DEFAULT_METRIC, Dialect, KnownMetric, MetricSource, Pair, Reading, RunLength, Side, TargetKind,
+    Values, is_of_allocations,
 };
 use crate::settings::options::{Benchmark, Subject};
 
@@ -48,6 +52,10 @@ pub(crate) struct SideProgram {
     pub(super) placement: Option<Placement>,
     /// The metrics of allocations that its runs have printed.
     counted: BTreeSet<&'static str>,
+    /// How its runs are limited, if its harness has no flag for that but they can be.
+    round: Option<OneRound>,
+    /// How many benchmarks the latest run has reported.
+    reported: usize,
 }
 
 impl SideProgram {
@@ -123,6 +131,8 @@ impl SideProgram {
             folder,
             varying: VaryingNames::default(),
             counted: BTreeSet::new(),
+            round: None,
+            reported: 0,
             hooks,
             identity: program.identity.clone(),
             home: program.home.clone(),
@@ -150,8 +160,8 @@ impl SideProgram {
     /// Prepares the next run with these arguments, measuring each benchmark for `length`
     /// if that can be set.
     pub(crate) fn select(&mut self, length: RunLength, arguments: Vec<OsString>) {
-        let flags = self.timed(length);
-        self.replace_arguments(flags, arguments);
+        self.select_for(length, None, arguments);
+        self.limit(length, None, u64::MAX);
     }
 
     /// Prepares the next run with a single benchmark, of which an iteration takes so many seconds, if
@@ -162,30 +172,53 @@ impl SideProgram {
         iteration: Option<f64>,
         arguments: Vec<OsString>,
     ) {
-        let flags = self.sampled(length, iteration);
-        self.replace_arguments(flags, arguments);
+        self.select_for(length, iteration, arguments);
+        // Bencher may run more than it should.
+        let is_alone = self.harness.dialect != Dialect::Bencher;
+        self.limit(length, iteration, if is_alone { 1 } else { u64::MAX });
     }
 
-    /// Replaces the words after those that are the same in each run.
-    fn replace_arguments(&mut self, flags: Vec<OsString>, arguments: Vec<OsString>) {
+    fn select_for(&mut self, length: RunLength, iteration: Option<f64>, arguments: Vec<OsString>) {
+        let flags = self.sampled(length, iteration);
+        let repeating = self.repeating.clone().into_iter();
+        self.replace_arguments(repeating.chain(flags).chain(arguments).collect());
+    }
+
+    /// Limits the next run to rounds of at most so many benchmarks, if that is possible.
+    fn limit(&mut self, length: RunLength, iteration: Option<f64>, benchmarks: u64) {
+        let time = if length == RunLength::Probe { RunLength::SHORT.time() } else { length.time() };
+        if let (Some(round), Some(time)) = (&self.round, time) {
+            round.limit(&mut self.command, (time, iteration), benchmarks);
+        }
+    }
+
+    /// Replaces the words after those that are the same in each run, which is not limited.
+    fn replace_arguments(&mut self, arguments: Vec<OsString>) {
         self.command.argv.truncate(self.words);
-        self.command.argv.extend(self.repeating.clone());
-        self.command.argv.extend(flags.into_iter().chain(arguments));
+        self.command.argv.extend(arguments);
+        self.lift_limit();
+    }
+
+    /// Lets the next run measure as long as its harness does by itself.
+    pub(super) fn lift_limit(&mut self) {
+        if let Some(round) = &self.round {
+            round.lift(&mut self.command);
+        }
     }
 
     /// Prepares the next run to execute each benchmark once. Returns whether the harness can do
     /// that.
     pub(crate) fn select_once(&mut self, arguments: Vec<OsString>) -> bool {
         let Some(once) = self.once() else { return false };
-        self.command.argv.truncate(self.words);
-        self.command.argv.extend(once.into_iter().chain(arguments));
+        self.replace_arguments(once.into_iter().chain(arguments).collect());
         true
     }
 
     /// Prepares the next run to list benchmarks, with these flags.
     pub(super) fn select_list(&mut self, flags: &[&str], arguments: Vec<OsString>) {
         let flags = [harness::LIST].iter().chain(flags).map(OsString::from);
-        self.replace_arguments(flags.collect(), arguments);
+        let repeating = self.repeating.clone().into_iter();
+        self.replace_arguments(repeating.chain(flags).chain(arguments).collect());
     }
 
     /// The names of the benchmarks that the latest run listed; `None` if one of them can't be
@@ -224,15 +257,59 @@ impl SideProgram {
         command.shown()
     }
 
-    /// Whether the measurement time can be set, and was not set by the user.
+    /// Limits its runs to one round of each benchmark where nothing else makes them short; `shared`
+    /// is a folder for files of both sides. Returns whether they are.
+    pub(crate) fn limit_rounds(
+        &mut self,
+        shared: &Path,
+        context: Context<'_>,
+    ) -> Result<bool, Stop> {
+        self.lift_limit();
+        self.round = OneRound::of((&self.harness, &self.command), &self.folder, shared, context)?;
+        Ok(self.round.is_some())
+    }
+
+    /// Lets its runs be as long as its harness makes them.
+    pub(crate) fn leave_rounds(&mut self) {
+        self.lift_limit();
+        self.round = None;
+    }
+
+    /// Whether the latest run could be limited to rounds, whatever became of that; also if none is
+    /// to be.
+    pub(crate) fn obeys_limit(&self) -> bool {
+        self.round.as_ref().is_none_or(OneRound::is_loaded)
+    }
+
+    /// Whether the latest run was as short as requested, as far as that is known.
+    pub(crate) fn has_kept_limit(&self) -> bool {
+        self.round.as_ref().is_none_or(|round| round.is_kept(self.reported))
+    }
+
+    /// See [`Harness::version_with_short_runs`]; `None` if runs are limited to one round.
+    pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {
+        self.harness.version_with_short_runs().filter(|_| self.round.is_none())
+    }
+
+    /// How often a run executes each benchmark, at least, if it is limited to one round.
+    pub(crate) fn least_iterations(&self) -> Option<f64> {
+        self.round.as_ref().map(|_| ITERATIONS)
+    }
+
+    /// Whether the measurement time can be set.
     pub(crate) fn takes_time(&self) -> bool {
+        self.round.is_some() || self.has_flag_of_time()
+    }
+
+    /// Whether there is a flag for the measurement time that was not set by the user.
+    pub(crate) fn has_flag_of_time(&self) -> bool {
         let timed = |milliseconds| self.timed(RunLength::Time(Duration::from_millis(milliseconds)));
         timed(1) != timed(2)
     }
 
     /// Whether the measurement time can be set, but in whole seconds only.
     pub(crate) fn takes_seconds_only(&self) -> bool {
-        !self.takes_time() && !self.timed(RunLength::SHORT).is_empty()
+        !self.has_flag_of_time() && !self.timed(RunLength::SHORT).is_empty()
     }
 
     /// Whether the harness has a mode that ends regardless of the benchmark's code.
@@ -249,9 +326,21 @@ impl SideProgram {
         self.harness.timed(length, iteration, &self.command.argv[..self.words])
     }
 
-    /// See [`Harness::iteration`].
+    /// See [`Harness::iteration`]; also of what is limited to rounds.
     pub(crate) fn iteration(&self, readings: [&Reading; 2]) -> Option<f64> {
+        if self.round.is_some() {
+            let [one, other] = readings.map(|reading| reading.values.get(DEFAULT_METRIC));
+            return Some(one?.min(other?));
+        }
         self.harness.iteration(&self.command, readings)
+    }
+
+    /// Removes the output of an earlier run.
+    pub(super) fn clear(&self) -> Result<(), Error> {
+        if let Some(OneRound { report, .. }) = &self.round {
+            remove(report).map_err(Error::io("remove", report))?;
+        }
+        Ok(self.harness.clear(&self.paths)?)
     }
 
     /// Parses what a run reported; `measured` is what was measured from outside.
@@ -262,6 +351,7 @@ impl SideProgram {
     ) -> Result<Vec<Reading>, Error> {
         let read = self.harness.read(&self.paths);
         let mut readings = read.map_err(|error| self.unreadable(benchmark, error))?;
+        self.reported = readings.len();
         if self.harness.dialect == Dialect::Divan {
             self.add_no_allocations(&mut readings);
         }

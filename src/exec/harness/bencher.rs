@@ -2,8 +2,9 @@
 //! libtest's.
 //!
 //! `wall_time` is the median time of an iteration, seconds. Bencher truncates it
-//! to whole nanoseconds, and repeats until its own statistics settle: a run can't
-//! be shortened, and the time of its process says nothing about the code.
+//! to whole nanoseconds, and repeats until its own statistics settle, so the time
+//! of its process says nothing about the code. No flag makes a run shorter: see
+//! `execution/round.rs`.
 
 use std::ffi::OsString;
 

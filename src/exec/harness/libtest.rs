@@ -2,7 +2,8 @@
 //! `test NAME ... bench:  1,234.56 ns/iter (+/- 7)`.
 //!
 //! `wall_time` is the harness's own estimate of the time of an iteration,
-//! seconds: the median of its samples. A run can't be made shorter.
+//! seconds: the median of its samples. No flag makes a run shorter: see
+//! `execution/round.rs`.
 
 use std::ffi::OsString;
 

@@ -6,7 +6,7 @@
 //! is taken: criterion reads the clock twice before and twice after. Of any other program
 //! all counts, and that of the programs that it starts.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,13 @@ use super::refusal::{Refusal, no_count, unread};
 use super::source::{self, COUNTS};
 use crate::error::{Failure, Help};
 use crate::exec::harness::shows;
+use crate::exec::process::preload::Library;
 use crate::exec::process::{Command, Sink};
 use crate::model::{
     ALLOCATED_BYTES, ALLOCATIONS, KnownMetric, Metric, MetricSource, PEAK_HEAP_BYTES, Values,
 };
 
-/// The source of the library.
-const SOURCE: &str = include_str!("allocations.rs.in");
-
-/// How the compiler is called.
-const FLAGS: &str = "--edition=2018 --crate-name=cbdr_allocations --crate-type=cdylib \
-    --cap-lints=allow -Copt-level=2 -Cpanic=abort -Cdebuginfo=0";
-
-const LIBRARY: &str = "allocations.so";
-const PRELOAD: &str = "LD_PRELOAD";
+const LIBRARY: Library = Library { name: "allocations", source: include_str!("allocations.rs.in") };
 
 /// The variable with the template of the names of the files, and their prefix.
 const VARIABLE: &str = "CBDR_ALLOCATIONS";
@@ -95,28 +88,16 @@ impl Allocations {
         program: &Command,
         folder: &Path,
     ) -> Result<Option<Command>, Failure> {
-        let library = folder.join(LIBRARY);
-        if library.is_file() {
-            return Ok(None);
+        let build = LIBRARY.build(&self.rustc, program, folder).map_err(unread(COUNTS, folder))?;
+        if build.is_some() {
+            check(program)?;
         }
-        check(program)?;
-        let source = folder.join("allocations.rs");
-        fs_err::write(&source, SOURCE).map_err(unread(COUNTS, folder))?;
-        let mut argv = vec![self.rustc.clone().into_os_string()];
-        argv.extend(FLAGS.split(' ').map(OsString::from));
-        argv.extend(["-o".into(), library.into(), source.into()]);
-        let Command { env, cwd, stderr, .. } = program.clone();
-        Ok(Some(Command { argv, env, cwd, stderr, stdout: Sink::Null, ..Command::default() }))
+        Ok(build)
     }
 
     /// The command that runs `command` with the library, which writes to `folder`.
     pub(super) fn wrap(&self, mut command: Command, folder: &Path) -> Command {
-        let mut libraries = folder.join(LIBRARY).into_os_string();
-        if let Some(others) = command.var(PRELOAD).filter(|others| !others.is_empty()) {
-            libraries.push(":");
-            libraries.push(others);
-        }
-        command.set_var(PRELOAD, libraries);
+        LIBRARY.load(&mut command, folder);
         command.set_var(VARIABLE, folder.join(format!("{FILE}XXXXXX")));
         Command { stdout: Sink::Null, counters: Vec::new(), ..command }
     }
@@ -262,7 +243,7 @@ mod tests {
         for (number, file) in files.iter().enumerate() {
             std::fs::write(folder.path().join(format!("{FILE}{number}")), file).unwrap();
         }
-        std::fs::write(folder.path().join(LIBRARY), "kept").unwrap();
+        std::fs::write(folder.path().join("allocations.so"), "kept").unwrap();
         let read = meter.read(&Command::default(), folder.path());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let values = read.map_err(|error| error.to_string())?;
@@ -301,15 +282,15 @@ mod tests {
     fn the_library_is_made_once_and_preloaded_before_the_users() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command { argv: vec!["x".into(), "-a".into()], ..Command::default() };
-        command.set_var(PRELOAD, "/lib/other.so");
+        command.set_var("LD_PRELOAD", "/lib/other.so");
         let build = meter(false).build(&command, folder.path()).unwrap().unwrap();
         assert_eq!(build.argv[0], "/bin/rustc");
-        let library = folder.path().join(LIBRARY);
+        let library = folder.path().join("allocations.so");
         std::fs::write(&library, "").unwrap();
         assert_eq!(meter(false).build(&command, folder.path()).unwrap(), None);
         let wrapped = meter(false).wrap(command.clone(), folder.path());
         assert_eq!(wrapped.argv, command.argv);
         let expected = format!("{}:/lib/other.so", library.display());
-        assert_eq!(wrapped.var(PRELOAD), Some(expected.as_ref()));
+        assert_eq!(wrapped.var("LD_PRELOAD"), Some(expected.as_ref()));
     }
 }

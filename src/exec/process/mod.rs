@@ -20,6 +20,7 @@ mod launch;
 mod outcome;
 #[cfg(any(test, not(target_os = "linux")))]
 mod plain;
+pub(crate) mod preload;
 mod program;
 #[cfg(target_os = "linux")]
 mod spawn;

@@ -9,8 +9,7 @@ use super::lengths::bit_reversed_order;
 use super::session::Session;
 use crate::engine::{Event, Group, Plan, Schedule, TriedPair};
 use crate::error::{Error, Failure};
-use crate::exec::execution::Stop;
-use crate::exec::harness::Harness;
+use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{Layouts, NoTime, Notice, RunLength, Side, time};
 
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
@@ -416,8 +415,8 @@ fn too_short(session: &Session<'_, '_>, plan: &Plan, costs: &[GroupCost]) -> Fai
         time::estimate(needed),
         time::duration(plan.time_limit)
     );
-    let mut harnesses = session.programs.iter().map(|one| &one.sides.head.harness);
-    let newer = harnesses.find_map(Harness::version_with_short_runs);
+    let mut programs = session.programs.iter().map(|one| &one.sides.head);
+    let newer = programs.find_map(SideProgram::version_with_short_runs);
     Failure::new(what, longer_limit(needed, benchmarks, newer))
 }
 

@@ -87,28 +87,47 @@ impl Lengths<'_, '_> {
         }
         let usual = usual(&lengths);
         for ((&group, length), stored) in self.groups.iter().zip(lengths).zip(stored) {
+            let expected = self.expected_seconds(group);
             let group = &mut self.plan.groups[group];
             group.is_guessed = length.is_none();
             group.is_stored = stored.is_some() || group.is_guessed && any_stored;
-            let length = length.unwrap_or(usual);
+            let guess = expected.map_or(usual, |pair_seconds| Length { pair_seconds, ..usual });
+            let length = length.unwrap_or(guess);
             group.length = Some(length.run);
             group.pair_seconds = length.pair_seconds;
+            if let Some(least) = self.program.sides.head.least_iterations() {
+                group.least_iterations = least;
+            }
         }
         self.note_own_times();
         Ok(())
     }
 
-    /// Adds a notice about the slowest benchmark that is slow because its code sets its own times.
+    /// How long a pair of the shortest runs takes, seconds, of benchmarks that are limited to one
+    /// round, if the warm-up has shown the times of their iterations.
+    fn expected_seconds(&self, group: usize) -> Option<f64> {
+        let benchmarks = self.plan.groups[group].benchmarks.clone();
+        let iterations = self.plan.benchmarks[benchmarks].iter().map(|one| one.iteration);
+        let iterations = iterations.sum::<Option<f64>>()?;
+        let round = iterations * self.program.sides.head.least_iterations()?;
+        Some(2.0 * (self.program.start_up + round))
+    }
+
+    /// Adds a notice about the slowest benchmark that is slow because of its own code.
     fn note_own_times(&mut self) {
         let groups = self.groups.iter().map(|&group| &self.plan.groups[group]);
         let slow = groups.filter(|group| group.pair_seconds > SLOW_PAIR);
         let slowest = slow.max_by(|one, other| one.pair_seconds.total_cmp(&other.pair_seconds));
         let places = self.program.prepared.source.as_ref().map(own_times).unwrap_or_default();
-        if let Some(slowest) = slowest.filter(|_| !places.is_empty()) {
-            let benchmark = measured_by(self.plan, slowest, &self.program.found.program);
-            let notice = BenchmarkNotice::OwnTimes { pair_seconds: slowest.pair_seconds, places };
-            self.program.execution.notices.push(notice.about(benchmark));
-        }
+        let Some(slowest) = slowest else { return };
+        let pair_seconds = slowest.pair_seconds;
+        let notice = match slowest.length {
+            Some(RunLength::Own) => BenchmarkNotice::ManyRounds { pair_seconds },
+            _ if places.is_empty() => return,
+            _ => BenchmarkNotice::OwnTimes { pair_seconds, places },
+        };
+        let benchmark = measured_by(self.plan, slowest, &self.program.found.program);
+        self.program.execution.notices.push(notice.about(benchmark));
     }
 
     /// What the lengths depend on, besides the machine.
@@ -172,6 +191,10 @@ impl Lengths<'_, '_> {
             let all = benchmarks.clone();
             let timed = self.program.timed_pair(self.plan, all, first, run, longest)?;
             let (seconds, rows) = timed.unwrap_or((f64::INFINITY, Vec::new()));
+            if !self.program.both_sides(SideProgram::has_kept_limit) {
+                // It was as long as those that are not limited, but may have been disturbed.
+                return Ok(Some(Length { run: RunLength::Own, pair_seconds: seconds }));
+            }
             if trial.is_slow(seconds) {
                 if let Some(best) = trial.best() {
                     return Ok(Some(best));
@@ -256,7 +279,7 @@ fn gating_ratios(rows: &[Row], gating: &[(BenchmarkId, MetricId)]) -> Vec<f64> {
 const SHORTEST: Length = Length { run: RunLength::SHORT, pair_seconds: 0.0 };
 
 /// The middle one of the known lengths, of two the shorter one. Capped runs, which ignore what is
-/// asked for, are the longest.
+/// asked for, are the longest; that one can't be limited does not mean that others can't.
 fn usual(lengths: &[Option<Length>]) -> Length {
     let mut known: Vec<Length> = lengths.iter().copied().flatten().collect();
     let time = |length: &Length| length.run.time().unwrap_or(Duration::MAX);
@@ -265,7 +288,9 @@ fn usual(lengths: &[Option<Length>]) -> Length {
         time(one).cmp(&time(other)).then(seconds)
     });
     let middle = known.len().saturating_sub(1) / 2;
-    known.get(middle).copied().unwrap_or(SHORTEST)
+    let usual = known.get(middle).copied().unwrap_or(SHORTEST);
+    let run = if usual.run == RunLength::Own { RunLength::SHORT } else { usual.run };
+    Length { run, ..usual }
 }
 
 /// The values of a metric on the base and the head, in each pair that has it on both sides.

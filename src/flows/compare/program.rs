@@ -180,6 +180,7 @@ impl<'a> ComparedProgram<'a> {
             let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
             return Ok((Some(nothing), 0.0));
         }
+        self.limit_rounds()?;
         if let Some(known @ (Some(readings), seconds)) = known
             && *seconds > SLOW_WARM_UP
             && self.lists(readings)?
@@ -206,11 +207,28 @@ impl<'a> ComparedProgram<'a> {
                 Ok::<_, Stop>(readings)
             })?;
             shown.get_or_insert(readings);
+            if !self.both_sides(SideProgram::obeys_limit) {
+                self.each_side().for_each(SideProgram::leave_rounds);
+            }
         }
         if let Some(readings) = &mut shown {
             self.settle_names(readings, &mut patience)?;
         }
         Ok((shown, seconds))
+    }
+
+    /// Limits the runs of both sides to one round of each benchmark where the harness has no flags
+    /// that make them short.
+    fn limit_rounds(&mut self) -> Result<(), Stop> {
+        let (context, folder) = (self.execution.context, self.sides.base.folder.clone());
+        let shared = folder.parent().unwrap_or(&folder);
+        for side in Side::BOTH {
+            if self.runner(side).is_some() || !self.sides[side].limit_rounds(shared, context)? {
+                self.each_side().for_each(SideProgram::leave_rounds);
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether each side lists the benchmarks of its readings, and no others.
@@ -300,11 +318,14 @@ impl<'a> ComparedProgram<'a> {
     /// determines how it is sampled, and neither its code nor the user does.
     pub(super) fn iteration(&self, readings: [&Reading; 2]) -> Option<f64> {
         let iteration = self.sides.head.iteration(readings)?;
-        let is_set = self.sets_sample_size.get_or_init(|| {
-            let source = self.prepared.source.as_ref();
-            source.is_some_and(|source| sets_sample_size(&read(source)))
-        });
-        (!is_set && self.can_select_benchmarks()).then_some(iteration)
+        let is_divan = self.dialect() == Dialect::Divan;
+        let is_set = is_divan
+            && *self.sets_sample_size.get_or_init(|| {
+                let source = self.prepared.source.as_ref();
+                source.is_some_and(|source| sets_sample_size(&read(source)))
+            });
+        let is_own = !is_set && !self.execution.is_listed;
+        (is_own && self.can_select_benchmarks()).then_some(iteration)
     }
 
     /// The metrics of the two programs that are known without a run.

@@ -207,7 +207,7 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
         sampled.stopped_by == StoppedBy::TimeLimit && sampled.verdict() == Verdict::Inconclusive;
     for program in &session.programs {
         let is_left_out = !program.found.not_measured.is_empty();
-        let version = program.sides.head.harness.version_with_short_runs();
+        let version = program.sides.head.version_with_short_runs();
         if let Some(version) = version.filter(|_| is_short_of_time || is_left_out) {
             let notice = BenchmarkNotice::LongRuns { shorter_since: version.to_owned() };
             session.reporter.notice(notice.about(&program.name()));

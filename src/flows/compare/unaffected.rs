@@ -386,7 +386,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         }
         found.unaffected.clear();
         // Of what repeats benchmarks for seconds, each counts.
-        let is_short = can_run_once && self.program.both_sides(SideProgram::takes_time);
+        let is_short = can_run_once && self.program.both_sides(SideProgram::has_flag_of_time);
         let size = if is_short { PART_SIZE } else { 1 };
         if can_run_once && !left.is_empty() {
             // Probably, the first of them is unaffected, and then saves more than that.

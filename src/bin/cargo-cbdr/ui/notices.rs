@@ -271,6 +271,11 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
             of.alone(format!(" ({})", text::seconds(*pair_seconds))),
             of.alone(format!(" ({})", places.join(", ")))
         ),
+        BenchmarkNotice::ManyRounds { pair_seconds } => format!(
+            "pairs of {of} take long{}: a benchmark that reads the clock itself, or does not call \
+             `iter` exactly once, runs for as long as under `cargo bench`",
+            of.alone(format!(" ({})", text::seconds(*pair_seconds)))
+        ),
         BenchmarkNotice::LongRuns { shorter_since } => format!(
             "each run of {of} repeats a benchmark for up to several seconds: with {shorter_since} or \
              later it takes milliseconds, and a verdict a fraction of the time"
