@@ -3,9 +3,9 @@
 //! Both time one iteration, choose as many as fit into a millisecond, and repeat rounds of a hundred
 //! samples of that many or of five times as many, until a round took 0.1 s and varied little, or all
 //! took 3 s (`library/test/src/bench.rs` of Rust). No flag changes that. But of time they know only
-//! what the clock says: a library in front of it changes two readings for each benchmark, those by
-//! which the harness chooses the iterations of a sample, and whether there is another round. All
-//! others, and with them the times that it reports, are the clock's own.
+//! what the clock says: a library in front of it sets the clock at two readings of each benchmark, those
+//! by which the harness chooses the iterations of a sample, and whether there is another round. In
+//! between the clock goes as it does, and so the times that are reported are real.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
