@@ -272,8 +272,8 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
             of.alone(format!(" ({})", places.join(", ")))
         ),
         BenchmarkNotice::ManyRounds { pair_seconds } => format!(
-            "pairs of {of} take long{}: a benchmark that reads the clock itself, or does not call \
-             `iter` exactly once, runs for as long as under `cargo bench`",
+            "pairs of {of} take long{}: a benchmark that reads the clock while it is timed, or does \
+             not call `iter` exactly once, runs for as long as under `cargo bench`",
             of.alone(format!(" ({})", text::seconds(*pair_seconds)))
         ),
         BenchmarkNotice::LongRuns { shorter_since } => format!(
