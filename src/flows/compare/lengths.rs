@@ -16,7 +16,7 @@ use crate::exec::known::Known;
 use crate::model::{BenchmarkId, BenchmarkNotice, MetricId, Row, RunLength, Side};
 
 /// The file of the cache with the lengths that other comparisons found.
-const KNOWN: &str = "run-lengths-v5";
+const KNOWN: &str = "run-lengths-v6";
 
 /// How long the trial of run lengths may take, as a fraction of the time limit and in addition to
 /// it.
