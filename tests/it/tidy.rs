@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_934),
     ("engine", 2_614),
     ("error", 156),
-    ("exec", 6_867),
+    ("exec", 6_868),
     ("flows", 6_702),
     ("model", 1_892),
     ("samples", 1_987),

@@ -36,7 +36,7 @@ pub(crate) struct SideProgram {
     pub(crate) hooks: RunHooks,
     /// The number of words in the command without those that select benchmarks.
     pub(super) words: usize,
-    /// The word after these with which it repeats benchmarks that it else executes once.
+    /// The word with which it repeats benchmarks that it else executes once.
     repeating: Option<OsString>,
     /// A name for what is run.
     pub(crate) identity: String,
@@ -117,12 +117,14 @@ impl SideProgram {
         }
         let placement =
             executable.and_then(|path| Placement::of(&command.argv, path, program.relink.clone()));
-        let last = command.argv.last().cloned();
-        let repeating = last.filter(|word| harness.repeating().is_some_and(|flag| word == flag));
+        // Where cargo is quiet, that is not the last word.
+        let is_repeating = |word: &OsString| harness.repeating().is_some_and(|flag| word == flag);
+        let repeating = command.argv.iter().rposition(is_repeating);
+        let repeating = repeating.map(|index| command.argv.remove(index));
         Ok(SideProgram {
             side,
             placement,
-            words: command.argv.len() - usize::from(repeating.is_some()),
+            words: command.argv.len(),
             repeating,
             executable: executable.map_or_else(|| meter::program(&program.command), Path::to_owned),
             command,

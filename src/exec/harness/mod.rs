@@ -211,7 +211,7 @@ impl Harness {
         }
     }
 
-    /// The last word of a command without which it executes each benchmark once.
+    /// The word of a command without which it executes each benchmark once.
     pub(crate) fn repeating(&self) -> Option<&'static str> {
         (self.dialect == Dialect::Libtest && self.once().is_some()).then_some("--bench")
     }
