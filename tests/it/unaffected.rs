@@ -970,9 +970,7 @@ fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
     repo.write("notes.txt", "A file that nobody opens.");
     let call = "compare HEAD~1 --exact-base --harness libtest --layouts off --format json";
     repo.commit("notes");
-    // Cargo passes `--quiet` on where it is quiet itself.
-    let quiet = format!("{call} --quiet");
-    assert_eq!(repo.cbdr(&quiet).run().code(0).json()["verdict"], "identical");
+    assert_eq!(repo.cbdr(call).run().code(0).json()["verdict"], "identical");
     // A tenth of the limit is too short for a run of one that repeats. What differs is never called.
     let sleep = "std::thread::sleep(std::time::Duration::from_millis(250));";
     let rare = "if names.len() > 9 { steady::rare(3); }";
@@ -985,4 +983,25 @@ fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
     repo.commit("head");
     let call = format!("{call} --time-limit 2s --warmup 0");
     assert_eq!(statuses(&repo.cbdr(&call).run().code(0).json()), NONE);
+}
+
+/// There, cargo passes `--quiet` on.
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn benchmarks_of_libtest_are_executed_once_where_cargo_is_quiet() {
+    let repo = Repo::new("library");
+    let repeats = "if again { std::process::exit(3) }; again = true;";
+    let bench = format!(
+        "#![feature(test)]\nextern crate test;\n#[bench]\nfn work(bencher: &mut test::Bencher) {{
+         let mut again = false; bencher.iter(|| {{ {repeats} }}) }}\n"
+    );
+    let manifest = "[package]\nname = \"steady\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    repo.write("Cargo.toml", manifest);
+    repo.write("benches/work.rs", &bench);
+    repo.commit("libtest");
+    repo.write("notes.txt", "A file that nobody opens.");
+    repo.commit("notes");
+    let cbdr = repo.cbdr("compare HEAD~1 --exact-base --bench work --format json --quiet");
+    let object = cbdr.env("RUSTC_BOOTSTRAP", "1").run().code(0).json();
+    assert_eq!(object["verdict"], "identical");
 }
