@@ -183,7 +183,8 @@ impl CostSearch<'_, '_> {
                     counts = program.execution.profile(own, &profiler, *deadline)?;
                 }
                 let counts = counts.ok_or("a run of valgrind failed or took too long")?;
-                for (stack, instructions) in counts.stacks {
+                let stacks = counts.stacks.into_iter().filter(|(stack, _)| !stack.searches_stack());
+                for (stack, instructions) in stacks {
                     both.add(&stack, side, run, instructions as f64);
                 }
                 if run == 0 {
