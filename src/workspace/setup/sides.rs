@@ -81,17 +81,17 @@ impl Setup {
         if profiles.is_empty() {
             return;
         }
-        // Others may inherit from `dev`.
-        let is_optimized =
-            |name: &Option<&str>| [None, Some("bench"), Some("release")].contains(name);
-        let unused: &[&str] = match profiles.iter().all(is_optimized) {
-            true => &["profile.dev.", "profile.test."],
-            false => &[],
+        // Others may inherit from any.
+        let optimized = ["profile.bench.", "profile.release."];
+        let are_optimized =
+            profiles.iter().all(|name| [None, Some("bench"), Some("release")].contains(name));
+        let is_used = |key: &str| {
+            let is_of_profile = key.starts_with("profile.") && are_optimized;
+            !is_of_profile || optimized.iter().any(|start| key.starts_with(start))
         };
         let both = Pair { base: &base.compiler, head: &self.head.compiler };
         let keys: BTreeSet<&String> = both.base.keys().chain(both.head.keys()).collect();
-        let keys =
-            keys.into_iter().filter(|key| unused.iter().all(|start| !key.starts_with(start)));
+        let keys = keys.into_iter().filter(|key| is_used(key));
         let keys = keys.map(|key| DifferentKey {
             key: key.clone(),
             selects: false,
