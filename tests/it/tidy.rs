@@ -66,7 +66,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_929),
+    ("bin", 9_949),
     ("engine", 2_611),
     ("error", 156),
     ("exec", 6_679),
@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 1_987),
     ("settings", 1_839),
     ("stats", 2_326),
-    ("workspace", 11_215),
+    ("workspace", 11_227),
 ];
 
 fn root() -> PathBuf {
