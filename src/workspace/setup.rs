@@ -111,6 +111,8 @@ pub(super) fn set_up(
         // The configuration wins over the manifest.
         let mut compiler = profile_settings(&manifest);
         compiler.extend(configured.compiler);
+        let version = rustc.lines().next().and_then(|line| line.strip_prefix("rustc "));
+        compiler.extend(version.map(|version| ("rustc".to_owned(), version.to_owned())));
         let is_profile = |name: &OsStr| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_");
         Ok::<_, Error>(SideSetup {
             worktree,

@@ -298,6 +298,7 @@ fn state_of(
     let (mut base, mut head) = match (both.base, both.head) {
         (Ok(base), Ok(head)) => (base, head),
         (Err(why), _) | (_, Err(why)) => {
+            let why = why + setup.own_toolchain(benchmark).unwrap_or_default();
             context.notice(BenchmarkNotice::NoBaseline { why }.about(&benchmark.name));
             return Ok(State::NoBaseline);
         }

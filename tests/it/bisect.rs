@@ -234,6 +234,7 @@ fn no_regression_between_them_is_an_answer() {
     let (repo, commits) = history(3, 9, &[]);
     let ran = bisect(&repo, &format!("{} HEAD", commits[0])).run().code(0);
     assert!(ran.stdout.starts_with("no regression: HEAD is not slower"), "{}", ran.stdout);
+    assert!(ran.stdout.lines().nth(1).unwrap().starts_with("  good, "), "{}", ran.stdout);
 }
 
 #[test]

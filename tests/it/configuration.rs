@@ -162,9 +162,12 @@ fn a_build_command_belongs_to_a_command() {
 
 #[test]
 fn what_the_sides_set_differently_of_the_compiler_is_named() {
-    let repo = configured("[profile.bench]\nopt-level = 2\n[profile.dev]\nopt-level = 1");
+    let more = "[profile.mine]\ninherits = \"dev\"\nlto = true";
+    let dev = "[profile.bench]\nopt-level = 2\n[profile.dev]\nopt-level = 1";
+    let repo = configured(&format!("{dev}\n{more}"));
     repo.replace("Cargo.toml", "opt-level = 2", "lto = \"thin\"");
     repo.replace("Cargo.toml", "opt-level = 1", "opt-level = 0");
+    repo.replace("Cargo.toml", "lto = true", "lto = false");
     repo.write(".cargo/config.toml", "build.rustflags = [\"-C\", \"target-cpu=native\"]\n");
     repo.commit("settings");
     let ran = repo.cbdr("compare main --dry-run").run().code(0);
@@ -172,8 +175,12 @@ fn what_the_sides_set_differently_of_the_compiler_is_named() {
         .says("`build.rustflags`: base not set, head `-C target-cpu=native`; ")
         .says("`profile.bench.lto`: base not set, head `thin`; ")
         .says("`profile.bench.opt-level`: base `2`, head not set")
-        .never_says("profile.dev");
-    repo.cbdr("compare main --dry-run --profile dev").run().code(0).says("`profile.dev.opt-level`");
+        .never_says("profile.dev")
+        .never_says("profile.mine");
+    for (name, key) in [("dev", "opt-level"), ("mine", "lto")] {
+        let call = format!("compare main --dry-run --profile {name}");
+        repo.cbdr(&call).run().code(0).says(&format!("`profile.{name}.{key}`"));
+    }
     repo.cbdr("compare main --dry-run --command true").run().code(0).never_says("compiled with");
 }
 

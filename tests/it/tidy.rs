@@ -66,7 +66,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_934),
+    ("bin", 9_954),
     ("engine", 2_614),
     ("error", 156),
     ("exec", 6_872),
@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 1_987),
     ("settings", 1_839),
     ("stats", 2_326),
-    ("workspace", 11_215),
+    ("workspace", 11_229),
 ];
 
 fn root() -> PathBuf {

@@ -599,14 +599,26 @@ fn the_toolchain_of_the_head_builds_both_sides_unless_told_otherwise() {
     let (ran, both) = compare("main");
     assert_eq!(both, [&*version; 2]);
     assert_eq!(ran.json()["toolchain"], version);
-    let (_, [usual, head]) = compare("main --toolchain each");
+    let (ran, [usual, head]) = compare("main --toolchain each");
     assert_ne!(usual, version);
     assert_eq!(head, version);
+    let differ = [&usual, &version].map(|said| format!("`{}`", said.trim_start_matches("rustc ")));
+    let differ = format!("`rustc`: base {}, head {}", differ[0], differ[1]);
+    assert!(ran.json()["notices"].to_string().contains(&differ), "{}", ran.stdout);
     let (ran, both) = compare("main --toolchain base");
     assert_eq!(both, [&*usual; 2]);
     assert_eq!(ran.json()["toolchain"], usual);
-    let (_, both) = compare(&format!("feature --head main --exact-base --toolchain {name}"));
+    let swapped = "feature --head main --exact-base --toolchain";
+    let (_, both) = compare(&format!("{swapped} {name}"));
     assert_eq!(both, [&*version; 2]);
+    // What only the base's own toolchain might build.
+    repo.write("build.rs", "fn main() { nothing }");
+    repo.commit("does not build");
+    for (toolchain, advice) in [("head", true), ("each", false)] {
+        let call = repo.cbdr(&format!("compare {swapped} {toolchain}")).env("PATH", &path);
+        let ran = call.run().code(0).says("no baseline");
+        assert_eq!(ran.stderr.contains("`--toolchain each` builds it with that"), advice);
+    }
 }
 
 /// Everything about a folder's files that writing would change.

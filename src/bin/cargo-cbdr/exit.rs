@@ -73,30 +73,33 @@ impl ExitKind {
         let Some(verdict) = outcome.verdict else {
             return if is_unwritten { ExitKind::Failed } else { ExitKind::Success };
         };
-        let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
         let gating: BTreeSet<&str> =
             outcome.gates().map(|(benchmark, _)| benchmark.name.as_str()).collect();
         // Not one has the pairs for a verdict.
         let not_asked = outcome.notices.iter().any(|notice| {
             matches!(notice, Notice::BelowMinimumPairs { benchmarks, .. } if *benchmarks >= gating.len())
         });
-        let doubts = [
-            (Doubt::Inconclusive, verdict == Verdict::Inconclusive),
-            (Doubt::NoBaseline, verdict == Verdict::NoBaseline || has_new),
-            (Doubt::Removed, !outcome.removed.is_empty()),
-        ];
-        let fail_on = &outcome.policy.fail_on;
         match verdict {
             Verdict::Regression | Verdict::DifferentOutput => ExitKind::Regression,
             // There was no result because there was nothing to compare.
             Verdict::Inconclusive if not_asked => ExitKind::Failed,
             _ if is_unwritten => ExitKind::Failed,
-            _ if doubts.iter().any(|(doubt, holds)| *holds && fail_on.contains(doubt)) => {
-                ExitKind::InDoubt
-            }
+            _ if !doubts(outcome).is_empty() => ExitKind::InDoubt,
             _ => ExitKind::Success,
         }
     }
+}
+
+/// The doubts about an outcome that were asked to fail.
+pub(crate) fn doubts(outcome: &Outcome) -> Vec<Doubt> {
+    let has_new = outcome.benchmarks.iter().any(|benchmark| benchmark.status == Status::New);
+    let is_verdict = |verdict| outcome.verdict == Some(verdict);
+    let holds = |doubt: &&Doubt| match doubt {
+        Doubt::Inconclusive => is_verdict(Verdict::Inconclusive),
+        Doubt::NoBaseline => is_verdict(Verdict::NoBaseline) || has_new,
+        Doubt::Removed => !outcome.removed.is_empty(),
+    };
+    outcome.policy.fail_on.iter().filter(holds).copied().collect()
 }
 
 /// Whether a requested output of it is missing.

@@ -14,6 +14,9 @@ use crate::workspace::inputs::configuration::has_profile;
 /// The profiles that cargo has by itself.
 const PROFILES: [&str; 4] = ["dev", "release", "test", "bench"];
 
+/// The files that name a toolchain for rustup.
+const TOOLCHAIN_FILES: [&str; 2] = ["rust-toolchain.toml", "rust-toolchain"];
+
 /// The settings of a preparation, and the setups of its sides.
 pub(in crate::workspace) struct Setup {
     pub(in crate::workspace) settings: Settings,
@@ -30,6 +33,19 @@ impl Setup {
     pub(in crate::workspace) fn lack(&self, benchmark: &Benchmark) -> Option<String> {
         let Pair { base, head } = self.sides();
         base.lack(benchmark).filter(|_| head.lack(benchmark).is_none())
+    }
+
+    /// What may build a benchmark on the base, if that asks for another toolchain than the one that
+    /// has not built it.
+    pub(in crate::workspace) fn own_toolchain(&self, benchmark: &Benchmark) -> Option<&str> {
+        let Pair { base, head } = self.sides();
+        let is_there = base.workspace.is_err() || base.lack(benchmark).is_none();
+        let asked = |side: &SideSetup| {
+            TOOLCHAIN_FILES.map(|name| std::fs::read(side.worktree.path.join(name)).ok())
+        };
+        let is_other = asked(base).iter().any(Option::is_some) && asked(base) != asked(head);
+        (is_there && is_other && base.toolchain.is_some())
+            .then_some("; it asks for another toolchain: `--toolchain each` builds it with that")
     }
 
     /// Whether a benchmark gates on the base, but the base lacks what it is on the head.
@@ -65,17 +81,17 @@ impl Setup {
         if profiles.is_empty() {
             return;
         }
-        // Others may inherit from `dev`.
-        let is_optimized =
-            |name: &Option<&str>| [None, Some("bench"), Some("release")].contains(name);
-        let unused: &[&str] = match profiles.iter().all(is_optimized) {
-            true => &["profile.dev.", "profile.test."],
-            false => &[],
+        // Others may inherit from any.
+        let optimized = ["profile.bench.", "profile.release."];
+        let are_optimized =
+            profiles.iter().all(|name| [None, Some("bench"), Some("release")].contains(name));
+        let is_used = |key: &str| {
+            let is_of_profile = key.starts_with("profile.") && are_optimized;
+            !is_of_profile || optimized.iter().any(|start| key.starts_with(start))
         };
         let both = Pair { base: &base.compiler, head: &self.head.compiler };
         let keys: BTreeSet<&String> = both.base.keys().chain(both.head.keys()).collect();
-        let keys =
-            keys.into_iter().filter(|key| unused.iter().all(|start| !key.starts_with(start)));
+        let keys = keys.into_iter().filter(|key| is_used(key));
         let keys = keys.map(|key| DifferentKey {
             key: key.clone(),
             selects: false,

@@ -197,10 +197,10 @@ pub(crate) struct Sync {
 /// Find the commit that introduced a regression
 ///
 /// Searches the commits after GOOD up to BAD; each step compares a commit with
-/// GOOD, as `compare --exact-base GOOD` does. Commits that do not build or stay
-/// inconclusive are skipped. The confidence is that of the answer: each
-/// comparison gets a share of it. If interrupted, the same command continues
-/// where it stopped.
+/// GOOD, as `compare --exact-base GOOD` does, but with the table of your
+/// checkout. Commits that do not build or stay inconclusive are skipped. The
+/// confidence is that of the answer: each comparison gets a share of it. If
+/// interrupted, the same command continues where it stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
     /// A commit before the regression

@@ -11,7 +11,7 @@ use cargo_cbdr::stats::estimator::TAIL;
 
 use super::escape::line;
 use super::names;
-use crate::exit::{ExitKind, is_unwritten};
+use crate::exit::{ExitKind, doubts, is_unwritten};
 use crate::ui::text;
 
 /// A metric with its benchmark.
@@ -67,21 +67,30 @@ impl fmt::Display for Answer {
 /// How a comparison ends whose verdict does not say that; `None` if a signal ends it.
 fn consequence(outcome: &Outcome) -> Option<String> {
     let is_open = outcome.verdict == Some(Verdict::Inconclusive);
-    let is_asked = outcome.policy.fail_on.contains(&Doubt::Inconclusive);
-    let why = if is_asked { ", because of `--fail-on inconclusive`" } else { "" };
     let exit = ExitKind::of(outcome);
     match exit {
         _ if outcome.stopped_by == StoppedBy::Interrupt => None,
         ExitKind::Failed if is_unwritten(outcome) => {
             Some("fails (exit code 101), because an output could not be written".to_owned())
         }
+        ExitKind::InDoubt => {
+            let doubts = doubts(outcome).into_iter().map(|doubt| format!("`--fail-on {doubt}`"));
+            Some(format!("fails (exit code 102), because of {}", text::list(doubts)))
+        }
         _ if !is_open => None,
         ExitKind::Success => {
             Some("passes (exit code 0); `--fail-on inconclusive` would fail".to_owned())
         }
-        ExitKind::InDoubt => Some(format!("fails (exit code 102){why}")),
         exit => Some(format!("fails (exit code {})", exit.code())),
     }
+}
+
+/// What is new beside other benchmarks, where that was asked to fail.
+pub(super) fn unwanted_new(outcome: &Outcome) -> Option<String> {
+    let is_asked = outcome.policy.fail_on.contains(&Doubt::NoBaseline);
+    let is_beside = is_asked && outcome.verdict != Some(Verdict::NoBaseline);
+    let new = names::names(&outcome.benchmarks, Status::New, |name| format!("`{}`", line(name)));
+    new.filter(|_| is_beside).map(|names| format!("no baseline for {names}"))
 }
 
 /// The result of a comparison, and what its verdict does not cover.
@@ -99,6 +108,7 @@ pub(crate) fn answer(outcome: &Outcome) -> Answer {
         None => no_verdict(outcome),
     };
     answer.besides.extend(waived(outcome));
+    answer.besides.extend(unwanted_new(outcome));
     answer.besides.extend(consequence(outcome));
     if let Some(count) = removed_count(&outcome.removed) {
         let names = text::removed_names(&outcome.removed, MOST);

@@ -28,6 +28,10 @@ pub(crate) fn answer(report: &BisectReport) -> String {
     };
     let answer = format!("{style}{}{style:#}: {answer}", text::verdict(verdict));
     let mut out = paragraph(&answer, 2);
+    // BAD is the first commit that was tried.
+    if let (Some(bad), []) = (report.steps.first(), report.guilty.as_slice()) {
+        out += &paragraph(&format!("  {}", line(&tried(bad))), 2);
+    }
     for guilty in &report.guilty {
         let author = line(&guilty.author);
         out += &match report.guilty.len() {

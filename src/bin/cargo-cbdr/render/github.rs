@@ -2,6 +2,7 @@
 
 use cargo_cbdr::model::{Doubt, Notice, Verdict};
 
+use super::answer::unwanted_new;
 use super::escape::{command_data, command_property};
 use super::readable::{Readable, ResultRow};
 use crate::ui::{grouped, notices, text};
@@ -40,6 +41,9 @@ pub(super) fn annotations(result: &Readable<'_>) -> String {
     if !outcome.removed.is_empty() {
         let removed = notices::removed(&outcome.removed);
         annotate(doubt(Doubt::Removed), "cargo cbdr: removed", &removed);
+    }
+    if let Some(new) = unwanted_new(outcome) {
+        annotate("error", "cargo cbdr: no baseline", &new);
     }
     let level = match outcome.verdict {
         Some(Verdict::NoBaseline) => doubt(Doubt::NoBaseline),

@@ -64,7 +64,7 @@ pub(crate) fn print(format: Format, result: &Readable<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use cargo_cbdr::model::metric::Better;
-    use cargo_cbdr::model::outcome::{Outcome, Verdict};
+    use cargo_cbdr::model::outcome::{BenchmarkResult, Doubt, Outcome, Status, Verdict};
     use cargo_cbdr::samples::Recording;
     use serde_json::Value;
 
@@ -137,6 +137,26 @@ mod tests {
             let bencher = &bencher::value(&outcome)["place"]["wall_time_change"];
             let bounds = (bencher["lower_value"].as_f64(), bencher["upper_value"].as_f64());
             assert_eq!((bencher["value"].as_f64(), bounds), (Some(change), (lower, upper)));
+        }
+    }
+
+    #[test]
+    fn all_formats_say_what_is_new_where_that_fails_and_what_has_risen_from_zero() {
+        let mut outcome: Outcome = serde_json::from_str(RECORDED[0]).unwrap();
+        let summary = &mut outcome.benchmarks[0].metrics[0].summary;
+        (summary.base, summary.change, summary.lower, summary.upper) =
+            (Some(0.0), None, None, None);
+        outcome.benchmarks.push(BenchmarkResult::new("added", Status::New));
+        outcome.policy.fail_on.insert(Doubt::NoBaseline);
+        for (format, shown) in
+            formats(&outcome).into_iter().filter(|(format, _)| *format != "action")
+        {
+            assert!(shown.contains("from zero"), "{format}: {shown}");
+            let new = if format == "junit" { "`added` is new" } else { "no baseline for `added`" };
+            assert!(
+                shown.replace("<code>", "`").replace("</code>", "`").contains(new),
+                "{format}: {shown}"
+            );
         }
     }
 }

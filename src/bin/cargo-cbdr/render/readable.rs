@@ -149,11 +149,15 @@ impl<'a> ResultRow<'a> {
             );
         }
         let how = if metric.is_average() { " on average" } else { "" };
+        let interval = text::interval(summary.lower, summary.upper);
+        let changed = match summary.change {
+            None if summary.base == Some(0.0) => "has risen from zero".to_owned(),
+            _ => format!("changed by {change}{how}, interval {interval}"),
+        };
         format!(
-            "`{}` of `{}` changed by {change}{how}, interval {}{threshold}, {}{}",
+            "`{}` of `{}` {changed}{threshold}, {}{}",
             metric.name,
             benchmark.name,
-            text::interval(summary.lower, summary.upper),
             self.cells.measured,
             self.before_in_brackets()
         )

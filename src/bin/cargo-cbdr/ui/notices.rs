@@ -433,7 +433,7 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
         let its = of.its();
         return format!(
             "every function of {of} is the same on both sides: what differs is {its} data, the \
-             content of {its} files or the placement of {its} code"
+             content of {its} files, or how {its} code is linked and placed"
         );
     }
     let (others_code, own): (Vec<_>, Vec<_>) =
@@ -651,5 +651,7 @@ mod tests {
         let begin = "the code of 6 functions of `hex` differs between the sides, only in unchanged crates (eit";
         assert!(only_those.starts_with(begin), "{only_those}");
         assert!(only_those.ends_with(" and 1 other"), "{only_those}");
+        // Such as another library, or an object that the user's linker adds.
+        assert!(functions(&[], &hex).ends_with("how its code is linked and placed"));
     }
 }

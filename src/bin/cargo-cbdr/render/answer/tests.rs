@@ -178,7 +178,9 @@ fn what_is_undecided_is_bounded_or_counted() {
     // What else fails, and what a signal ends, does not pass.
     one.policy.fail_on = BTreeSet::from([Doubt::Removed]);
     one.removed = vec![Removed { benchmark: "gone".to_owned(), metric: None }];
-    assert!(said(&one).contains("; fails (exit code 102); 1 benchmark removed: `gone`"));
+    let fails =
+        "; fails (exit code 102), because of `--fail-on removed`; 1 benchmark removed: `gone`";
+    assert!(said(&one).contains(fails), "{}", said(&one));
     (one.removed, one.stopped_by) = (Vec::new(), StoppedBy::Interrupt);
     assert!(said(&one).ends_with(")"), "{}", said(&one));
     let mut two = outcome(OPEN, vec![("a", time(0.02, OPEN)), ("b", time(0.0, GOOD))]);
@@ -187,6 +189,26 @@ fn what_is_undecided_is_bounded_or_counted() {
     let expected =
         format!("undecided: 1 of 2 benchmarks (the time limit of 5m was reached); {passes}");
     assert_eq!(said(&two), expected);
+}
+
+#[test]
+fn what_is_asked_to_fail_says_why() {
+    let mut one = outcome(GOOD, vec![("a", time(0.0, GOOD)), ("b", time(0.0, GOOD))]);
+    one.benchmarks.push(BenchmarkResult::new("c", Status::New));
+    assert_eq!(said(&one), "no regression in 2 benchmarks");
+    one.policy.fail_on = BTreeSet::from([Doubt::NoBaseline, Doubt::Removed]);
+    let new =
+        "no regression in 2 benchmarks; no baseline for `c`; fails (exit code 102), because of";
+    assert_eq!(said(&one), format!("{new} `--fail-on no-baseline`"));
+    one.removed = vec![Removed { benchmark: "gone".to_owned(), metric: None }];
+    let both = "`--fail-on no-baseline` and `--fail-on removed`; 1 benchmark removed: `gone`";
+    assert_eq!(said(&one), format!("{new} {both}"));
+    let mut none = outcome(Verdict::NoBaseline, vec![]);
+    none.benchmarks.push(BenchmarkResult::new("c", Status::New));
+    none.policy.fail_on = one.policy.fail_on;
+    let nothing =
+        "no baseline: there is nothing to compare `c` with; fails (exit code 102), because of";
+    assert_eq!(said(&none), format!("{nothing} `--fail-on no-baseline`"));
 }
 
 #[test]
