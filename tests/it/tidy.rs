@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_611),
     ("error", 156),
     ("exec", 6_679),
-    ("flows", 6_664),
+    ("flows", 6_657),
     ("model", 1_889),
     ("samples", 1_987),
     ("settings", 1_839),
