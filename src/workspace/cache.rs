@@ -17,6 +17,7 @@
 //!     builds/KEY/watched/                   what their programs were seen to do
 //!     builds/KEY/compared/                  how their programs differ from a base's
 //!     linker/HASH/NAME                      the linkers that cargo is told to call
+//!     found-NAME                            what was found out, and would be found out anew
 //! ```
 //!
 //! Cargo and rustc write the path of the target folder into what they build
@@ -52,6 +53,9 @@ const HEAP_OBJECTS: &str = "heap-v1";
 
 /// The worktree of a side, in its folder.
 pub(crate) const TREE: &str = "tree";
+
+/// How the names of files begin whose content would be found out anew.
+const FOUND_OUT: &str = "found-";
 
 /// The file with the path of the repository to which a folder belongs.
 const REPOSITORY: &str = "repository";
@@ -263,6 +267,12 @@ impl RepositoryCache {
     /// A file that is kept for this repository.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// A file with something that was found out, such as the versions in a lock file, and would be
+    /// found out anew: it goes when the cache is emptied.
+    pub(crate) fn found_out(&self, name: &str) -> PathBuf {
+        self.file(&format!("{FOUND_OUT}{name}"))
     }
 
     /// The folder of one side; the two are of equal length.

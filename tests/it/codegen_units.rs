@@ -127,7 +127,7 @@ fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
         assert_eq!(notices(&object).matches("none of the code").count(), 1, "{again}");
     }
     // The choice is stored, and made again where it is forgotten.
-    let choice = repo.cached().join("codegen-units-v1");
+    let choice = repo.cached().join("found-codegen-units-v1");
     let text = std::fs::read_to_string(&choice).unwrap();
     assert!(text.contains("\"one_unit\":true"), "{text}");
     std::fs::remove_file(choice).unwrap();

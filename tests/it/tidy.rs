@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_954),
+    ("bin", 9_953),
     ("engine", 2_614),
     ("error", 156),
     ("exec", 6_872),
-    ("flows", 6_703),
+    ("flows", 6_696),
     ("model", 1_892),
     ("samples", 1_987),
     ("settings", 1_839),
     ("stats", 2_326),
-    ("workspace", 11_229),
+    ("workspace", 11_231),
 ];
 
 fn root() -> PathBuf {

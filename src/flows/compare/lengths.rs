@@ -32,7 +32,7 @@ const BESIDE_OTHER_WORK: [Duration; 2] = [Duration::from_millis(10), Duration::f
 
 /// Determines how long the runs of each group of a plan should be.
 pub(super) fn choose(session: &mut Session<'_, '_>, plan: &mut Plan) -> Result<(), Error> {
-    let known = session.preparation.cache.file(KNOWN);
+    let known = session.preparation.cache.found_out(KNOWN);
     let budget = plan.time_limit.mul_f64(TRIAL);
     for (number, program) in session.programs.iter_mut().enumerate() {
         let groups = plan.groups.iter().enumerate().filter(|(_, group)| group.program == number);

@@ -124,7 +124,7 @@ impl Builds {
 
 /// The choice of earlier comparisons.
 fn known(preparation: &Preparation, parts: &[String]) -> Known {
-    Known::new(&preparation.cache.file("codegen-units-v1"), parts)
+    Known::new(&preparation.cache.found_out("codegen-units-v1"), parts)
 }
 
 #[cfg(test)]

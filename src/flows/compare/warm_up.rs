@@ -71,7 +71,7 @@ fn discover_one(
     program.found = Discovery::of(program, (readings, seconds), several, filter)?;
     if !program.execution.needs_no_run() && !program.is_left_out() {
         // The repetitions that other comparisons found.
-        let known = preparation.cache.file("repetitions-v1");
+        let known = preparation.cache.found_out("repetitions-v1");
         program.tune(readings, &known)?;
         program.found.pair_seconds *= f64::from(program.execution.effort().runs());
         session.report_runs();

@@ -29,9 +29,7 @@ pub struct Pushed {
 /// # Errors
 /// If the remote can't be read or the notes can't be written.
 pub fn pull(request: &Request, remote: &str, context: Context<'_>) -> Result<Merged, Error> {
-    let repo = Repo::discover(&request.folder)?;
-    let remote = Remote::new(&repo, request, remote, context)?;
-    let (merged, _) = remote.pull()?;
+    let (merged, _) = Remote::new(request, remote, context)?.pull()?;
     Ok(merged)
 }
 
@@ -41,15 +39,14 @@ pub fn pull(request: &Request, remote: &str, context: Context<'_>) -> Result<Mer
 /// # Errors
 /// If the remote can't be read or written.
 pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pushed, Error> {
-    let repo = Repo::discover(&request.folder)?;
-    let remote = Remote::new(&repo, request, remote, context)?;
+    let remote = Remote::new(request, remote, context)?;
     let mut merged = Merged::default();
     let mut attempt = 0;
     loop {
         let (pulled, theirs) = remote.pull()?;
         merged.lines += pulled.lines;
         merged.skipped = pulled.skipped;
-        let ours = notes::tip(&repo, REFERENCE)?;
+        let ours = notes::tip(&remote.repo, REFERENCE)?;
         let Some(ours) = ours.filter(|ours| Some(ours) != theirs.as_ref()) else {
             return Ok(Pushed { merged, is_pushed: false });
         };
@@ -67,26 +64,22 @@ pub fn push(request: &Request, remote: &str, context: Context<'_>) -> Result<Pus
     }
 }
 
-/// A remote, and the git that accesses it.
+/// A remote of the user's repository, and the git that accesses it.
 struct Remote<'a> {
-    repo: &'a Repo,
+    repo: Repo,
     name: &'a str,
     tools: Tools<'a>,
 }
 
 impl<'a> Remote<'a> {
-    fn new(
-        repo: &'a Repo,
-        request: &Request,
-        name: &'a str,
-        context: Context<'a>,
-    ) -> Result<Self, Error> {
+    fn new(request: &Request, name: &'a str, context: Context<'a>) -> Result<Self, Error> {
+        let repo = Repo::discover(&request.folder)?;
         // Git would treat it as an option.
         if name.is_empty() || name.starts_with('-') {
             let what = format!("`{name}` is not a remote (a name or an address)");
             return Err(Failure::new(what, "`git remote -v` lists the remotes").into());
         }
-        let env = remote::remote_env(repo, &request.env);
+        let env = remote::remote_env(&repo, &request.env);
         let tools = Tools::new(context, env)?;
         Ok(Remote { repo, name, tools })
     }
@@ -117,9 +110,9 @@ impl<'a> Remote<'a> {
         }
         let fetched = format!("refs/cbdr/fetched-{}", std::process::id());
         self.git("fetch the notes from", remote::FETCH, &format!("+{REFERENCE}:{fetched}"))?;
-        let theirs = notes::tip(self.repo, &fetched)?;
-        let merged = notes::merge_notes(self.repo, &fetched);
-        notes::forget(self.repo, &fetched)?;
+        let theirs = notes::tip(&self.repo, &fetched)?;
+        let merged = notes::merge_notes(&self.repo, &fetched);
+        notes::forget(&self.repo, &fetched)?;
         Ok((merged?, theirs))
     }
 

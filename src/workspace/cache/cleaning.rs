@@ -6,18 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::artifact::MANIFEST;
-use super::{BUCKET, Cache, HEAP_OBJECTS, REPOSITORY, RepositoryCache};
+use super::{BUCKET, Cache, FOUND_OUT, HEAP_OBJECTS, REPOSITORY, RepositoryCache};
 use crate::error::Error;
 use crate::exec::system::from_git;
 use crate::workspace::files::remove;
 
-/// What can be recreated of a repository's part.
+/// What can be recreated of a repository's part, besides what was found out. Samples and the state
+/// of a search can't be, and stay.
 const PARTS: [&str; 5] = ["builds", "base", "head", "git", "linker"];
-
-/// How the files begin whose content was found out, such as the versions in a lock file, and would
-/// be found out anew. Samples and the state of a search can't be, and stay.
-const FOUND_OUT: [&str; 5] =
-    ["resolved-", "fitted-", "repetitions-", "codegen-units-", "run-lengths-"];
 
 /// How long an artifact that nobody used is kept.
 const MAX_AGE: Duration = Duration::from_secs(30 * DAY);
@@ -138,7 +134,7 @@ impl RepositoryCache {
         let mut bytes = 0;
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if PARTS.contains(&&*name) || FOUND_OUT.iter().any(|begin| name.starts_with(begin)) {
+            if PARTS.contains(&&*name) || name.starts_with(FOUND_OUT) {
                 let file = entry.metadata().ok().filter(std::fs::Metadata::is_file);
                 bytes += file.map_or_else(|| size(&entry.path()), |file| file.len());
                 remove(&entry.path())?;

@@ -170,7 +170,7 @@ fn fitting_lock(
     let name = &digest(format!("{inside:?} {env} {configuration} {versions:?}").as_bytes())[..8];
     let kind = if lent.is_some() { "fitted" } else { "resolved" };
     // A record, since cargo would complete half a lock file with the newest versions.
-    let stored = context.cache.file(&format!("{kind}-{name}"));
+    let stored = context.cache.found_out(&format!("{kind}-{name}"));
     let (source, identity) = (lent.map(digest).unwrap_or_default(), identities[side].clone());
     let known = read_record::<ProvidedLock>(&stored)?.filter(|known| known.source == source);
     let made = root.join("Cargo.lock");

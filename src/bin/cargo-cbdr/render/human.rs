@@ -141,9 +141,7 @@ fn table(all: &Readable<'_>, benchmark: &BenchmarkResult) -> String {
         .when(looked_at_once, |table| {
             table.numbers("difference", |of| of.difference.clone()).leaves(6)
         })
-        .when(limits.len() > 1, |table| {
-            table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
-        })
+        .when(limits.len() > 1, thresholds)
         .when(any_gates, |table| table.text("verdict", |of| of.verdict.clone()));
     let hidden = match hidden.len() as u64 {
         0 => String::new(),
@@ -176,6 +174,11 @@ fn values<'a>(
         .numbers("change", |of| of.change.clone())
         .when(!judges, |table| table.intervals("interval", |of| of.interval.clone()).leaves(1))
         .styled(|of| of.style)
+}
+
+/// Adds a column, for rows with different thresholds.
+fn thresholds(table: Building<'_, CellTexts>) -> Building<'_, CellTexts> {
+    table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
 }
 
 /// The different thresholds.
@@ -225,9 +228,7 @@ fn overview(result: &Readable<'_>) -> String {
             table.numbers("pairs", |of| of.pairs.clone()).leaves(5)
         });
     let table = values(table, &Pair { base: "base".to_owned(), head: "head".to_owned() }, judges)
-        .when(limits.len() > 1, |table| {
-            table.numbers("threshold", |of| of.threshold.clone()).leaves(3)
-        })
+        .when(limits.len() > 1, thresholds)
         .text("verdict", |of| of.verdict.clone());
     let left_out = left_out
         .map(|left_out| paragraph(&format!("  {left_out} (--verbose lists all)"), CONTINUED));

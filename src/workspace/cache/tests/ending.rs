@@ -132,7 +132,7 @@ fn a_part_is_emptied_but_for_what_cannot_be_made_again_unless_somebody_is_in_it(
     write(&scratch.repository.worktree(Side::Head).join("file"), "12345");
     write(&scratch.repository.git().join("HEAD"), "ref");
     write(&scratch.repository.file("samples.csv"), "samples");
-    write(&scratch.repository.file("resolved-1"), "1234567");
+    write(&scratch.repository.found_out("resolved-1"), "1234567");
     let held = scratch.repository.lock("a comparison", |_| Ok(())).unwrap();
     assert_eq!(scratch.repository.clean().unwrap(), Cleaned::InUse("a comparison".into()));
     assert_eq!(scratch.builds(), ["one"]);
