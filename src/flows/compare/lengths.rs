@@ -87,7 +87,7 @@ impl Lengths<'_, '_> {
         }
         let usual = usual(&lengths);
         for ((&group, length), stored) in self.groups.iter().zip(lengths).zip(stored) {
-            let expected = self.expected_seconds(group);
+            let expected = self.expected_seconds(group, usual.run);
             let group = &mut self.plan.groups[group];
             group.is_guessed = length.is_none();
             group.is_stored = stored.is_some() || group.is_guessed && any_stored;
@@ -103,13 +103,14 @@ impl Lengths<'_, '_> {
         Ok(())
     }
 
-    /// How long a pair of the shortest runs takes, seconds, of benchmarks that are limited to one
+    /// How long a pair of runs of this length takes, seconds, of benchmarks that are limited to one
     /// round, if the warm-up has shown the times of their iterations.
-    fn expected_seconds(&self, group: usize) -> Option<f64> {
+    fn expected_seconds(&self, group: usize, run: RunLength) -> Option<f64> {
         let benchmarks = self.plan.groups[group].benchmarks.clone();
         let iterations = self.plan.benchmarks[benchmarks].iter().map(|one| one.iteration);
         let iterations = iterations.sum::<Option<f64>>()?;
-        let round = iterations * self.program.sides.head.least_iterations()?;
+        let least = iterations * self.program.sides.head.least_iterations()?;
+        let round = run.time().unwrap_or_default().as_secs_f64().max(least);
         Some(2.0 * (self.program.start_up + round))
     }
 
@@ -368,6 +369,8 @@ mod tests {
         assert_eq!(Some(usual(&[capped(4.8), capped(0.4), capped(0.5)])), capped(0.5));
         assert_eq!(Some(usual(&[short(0.1), short(0.3), capped(0.5), short(0.2)])), short(0.2));
         assert_eq!(Some(usual(&[short(0.1), None, capped(0.5)])), short(0.1));
+        let own = Some(Length { run: RunLength::Own, pair_seconds: 4.0 });
+        assert_eq!(Some(usual(&[own, None])), short(4.0));
     }
 
     #[test]
