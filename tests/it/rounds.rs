@@ -151,3 +151,32 @@ fn what_reads_the_clock_itself_is_repeated_for_as_long_as_ever() {
         assert!(reading.len() > 4 && reading[4..].iter().all(|single| !*single), "{notes:?}");
     }
 }
+
+/// Of which the first in the list never ends.
+const ENDLESS: &str = r#"
+#![feature(test)]
+extern crate test;
+#[bench]
+fn endless(bencher: &mut test::Bencher) {
+    bencher.iter(|| std::thread::park());
+}
+#[bench]
+fn short(bencher: &mut test::Bencher) {
+    bencher.iter(|| std::hint::black_box(suite::work()));
+    note(String::new());
+}
+"#;
+
+#[cfg_attr(not(target_os = "linux"), ignore = "libraries are preloaded on Linux alone")]
+#[test]
+fn what_takes_longer_than_the_limit_is_not_measured_and_the_others_are() {
+    let repo = repo(ENDLESS, true);
+    let call = "compare main --measure-all --layouts off --time-limit 5s --format json";
+    let (ran, _) = noted(&repo, repo.cbdr(call).env("RUSTC_BOOTSTRAP", "1"));
+    let object = ran.code(100).json();
+    let of = |name: &str| {
+        let all = object["benchmarks"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap()["status"].as_str().unwrap()
+    };
+    assert_eq!(["endless", "short"].map(of), ["not-measured", "compared"]);
+}

@@ -9,6 +9,9 @@ use crate::exec::harness;
 use crate::exec::meter::Pass;
 use crate::model::{Reading, RunLength};
 
+/// How long the first benchmark of a list may take, at least.
+const LEAST_ALLOWED: Duration = Duration::from_millis(500);
+
 impl Execution<'_> {
     /// What all benchmarks that match the filter measure, and the time of such a run, seconds.
     ///
@@ -23,15 +26,15 @@ impl Execution<'_> {
         filter: Option<&str>,
         patience: &mut Duration,
     ) -> Result<(Vec<Reading>, f64), Stop> {
-        let begin = Instant::now();
-        let deadline = begin.checked_add(*patience).filter(|_| self.can_list(program));
+        let (begin, allowed) = (Instant::now(), *patience);
+        let deadline = begin.checked_add(allowed).filter(|_| self.can_list(program));
         if !patience.is_zero() {
             match self.run_all(program, length, filter, deadline) {
                 Err(Stop::OutOfTime) => *patience = Duration::ZERO,
                 readings => return Ok((readings?, begin.elapsed().as_secs_f64())),
             }
         }
-        if let Some(found) = self.first_of_list(program, length, filter)? {
+        if let Some(found) = self.first_of_list(program, length, filter, allowed)? {
             return Ok(found);
         }
         let begin = Instant::now();
@@ -40,26 +43,32 @@ impl Execution<'_> {
     }
 
     /// The readings of the first benchmark, with the names of all that are listed, and the time
-    /// that they take if each takes as long. `None` if the list does not name them all.
+    /// that they take if each takes as long. `None` if the list does not name them all. If the first
+    /// one takes longer than allowed, and it is known what it measures, its time is 0.
     fn first_of_list(
         &mut self,
         program: &mut SideProgram,
         length: RunLength,
         filter: Option<&str>,
+        allowed: Duration,
     ) -> Result<Option<(Vec<Reading>, f64)>, Stop> {
         let Some(names) = self.list(program, filter)? else { return Ok(None) };
         let only = names.first().and_then(|first| program.only(&[first]));
         let Some(only) = only else { return Ok(None) };
         let begin = Instant::now();
         program.select(length, only);
-        let readings = self.run_selected(program)?;
+        let time = program.harness.listed_time();
+        let deadline = time.as_ref().and_then(|_| begin.checked_add(allowed.max(LEAST_ALLOWED)));
+        let values = match (self.run_selected(program, deadline), time) {
+            (Err(Stop::OutOfTime), Some(time)) => time,
+            (readings, _) => match readings?.as_slice() {
+                [first] if first.benchmark.as_ref() == names.first() => first.values.clone(),
+                _ => return Ok(None),
+            },
+        };
         let seconds = begin.elapsed().as_secs_f64() * names.len() as f64;
-        let [first] = readings.as_slice() else { return Ok(None) };
-        if first.benchmark.as_ref() != names.first() {
-            return Ok(None);
-        }
         self.is_listed = true;
-        let named = |name| Reading { benchmark: Some(name), values: first.values.clone() };
+        let named = |name| Reading { benchmark: Some(name), values: values.clone() };
         Ok(Some((names.into_iter().map(named).collect(), seconds)))
     }
 

@@ -190,8 +190,12 @@ impl<'a> Execution<'a> {
     }
 
     /// Runs a program once, with the benchmarks that are selected.
-    pub(crate) fn run_selected(&mut self, program: &mut SideProgram) -> Result<Vec<Reading>, Stop> {
-        self.measure(program, Self::ONCE, None)
+    pub(crate) fn run_selected(
+        &mut self,
+        program: &mut SideProgram,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Reading>, Stop> {
+        self.measure(program, Self::ONCE, deadline)
     }
 
     /// Omits from now on all kinds of runs but the plain one and those that measure one of

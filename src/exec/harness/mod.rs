@@ -30,7 +30,7 @@ use report::{check_at_most, named, text};
 use crate::error::FileError;
 use crate::exec::process::{Command, Sink};
 use crate::exec::system::remove;
-use crate::model::{Dialect, Reading, RunLength};
+use crate::model::{DEFAULT_METRIC, Dialect, Reading, RunLength, Values};
 
 /// The argument that lists the benchmarks instead of running them.
 pub(crate) const LIST: &str = "--list";
@@ -220,6 +220,12 @@ impl Harness {
     pub(crate) fn can_list(&self) -> bool {
         let lists = matches!(self.dialect, Dialect::Criterion | Dialect::Libtest);
         lists && self.can_select_benchmarks()
+    }
+
+    /// All that the benchmarks of its list measure, with a time of 0, if that is known without a run.
+    pub(crate) fn listed_time(&self) -> Option<Values> {
+        let time = || [(DEFAULT_METRIC, 0.0)].into_iter().collect();
+        (self.dialect == Dialect::Libtest).then(time)
     }
 
     /// Whether its list also contains what it does not run.

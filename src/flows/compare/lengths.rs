@@ -148,12 +148,15 @@ impl Lengths<'_, '_> {
         parts
     }
 
-    /// Tries the lengths of the groups whose length is not known, at least one of them.
+    /// Tries the lengths of the groups whose length is not known, at least one or two of them.
     fn try_missing(&mut self, lengths: &mut [Option<Length>]) -> Result<(), Stop> {
         let missing = bit_reversed_order(lengths.len()).filter(|index| lengths[*index].is_none());
         let missing: Vec<usize> = missing.collect();
+        // Where iterations of one benchmark take very long, others may be short.
+        let is_limited = self.program.sides.head.least_iterations().is_some();
+        let least = if is_limited { 2 } else { 1 };
         for (done, &index) in missing.iter().enumerate() {
-            if done > 0 && Instant::now() >= self.deadline {
+            if done >= least && Instant::now() >= self.deadline {
                 break;
             }
             lengths[index] = self.try_group(self.groups[index], (done + 1, missing.len()))?;
@@ -180,6 +183,8 @@ impl Lengths<'_, '_> {
         let start_ups = Duration::from_secs_f64(4.0 * self.program.start_up);
         let longest = start_ups + self.patience * benchmarks.len() as u32;
         let longest = self.program.both_sides(SideProgram::can_be_capped).then_some(longest);
+        let longest_round = self.longest_round(number);
+        let longest = longest.or(longest_round);
         let budget = self.plan.time_limit.mul_f64(TRIAL).as_secs_f64();
         let mut trial = LengthTrial::new(decisions, budget);
         // Not the coins of the pairs that follow.
@@ -200,7 +205,9 @@ impl Lengths<'_, '_> {
                 if let Some(best) = trial.best() {
                     return Ok(Some(best));
                 }
-                let slow = Length { run, pair_seconds: seconds };
+                // Of what was stopped, more than fits.
+                let stopped = longest_round.map_or(seconds, |longest| 2.0 * longest.as_secs_f64());
+                let slow = Length { run, pair_seconds: seconds.min(stopped) };
                 let capped = self.capped(slow, number, &gating, first)?;
                 return Ok(Some(
                     capped.unwrap_or_else(|| beside_other_work(slow, benchmarks.len())),
@@ -212,6 +219,13 @@ impl Lengths<'_, '_> {
             }
         }
         Ok(trial.best())
+    }
+
+    /// How long a pair of what is limited to rounds may take: there is no time for longer ones.
+    fn longest_round(&self, group: usize) -> Option<Duration> {
+        self.program.sides.head.least_iterations()?;
+        let least = self.plan.least_pairs_in(&self.plan.groups[group]).unwrap_or(1);
+        Some(self.plan.time_limit.div_f64(least as f64))
     }
 
     /// For benchmarks that take long although short runs were requested: the faster way of

@@ -441,7 +441,7 @@ impl<'a> ComparedProgram<'a> {
                 let begin = Instant::now();
                 let program = &mut self.sides[side];
                 program.select(RunLength::Probe, program.harness.only(&[NO_BENCHMARK]));
-                self.execution.run_selected(program)?;
+                self.execution.run_selected(program, None)?;
                 least = least.min(begin.elapsed().as_secs_f64());
             }
         }
