@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_614),
     ("error", 156),
     ("exec", 6_886),
-    ("flows", 6_707),
+    ("flows", 6_709),
     ("model", 1_892),
     ("samples", 1_987),
     ("settings", 1_839),

@@ -196,8 +196,11 @@ impl Lengths<'_, '_> {
             let (first, run) = (schedule.first(pair), RunLength::Time(length));
             let all = benchmarks.clone();
             let timed = self.program.timed_pair(self.plan, all, first, run, longest)?;
+            // Of what was stopped, that is not known.
+            let is_limited =
+                timed.is_none() || self.program.both_sides(SideProgram::has_kept_limit);
             let (seconds, rows) = timed.unwrap_or((f64::INFINITY, Vec::new()));
-            if !self.program.both_sides(SideProgram::has_kept_limit) {
+            if !is_limited {
                 // It was as long as those that are not limited, but may have been disturbed.
                 return Ok(Some(Length { run: RunLength::Own, pair_seconds: seconds }));
             }
