@@ -269,16 +269,11 @@ fn a_place_that_can_not_be_written_to_is_said_with_what_to_do() {
 
 /// The binary behind a shell that limits it first.
 fn limited(repo: &Repo, limit: &str, args: &str) -> Ran {
-    let mut command = Command::new("sh");
-    command.current_dir(repo.path()).stdin(Stdio::null()).env("CBDR_CACHE_DIR", repo.cache());
     // A shell needs more descriptors than rustc, for which one answers otherwise.
     let is_shell = |folder: &PathBuf| folder.starts_with(env!("CARGO_TARGET_TMPDIR"));
     let path = std::env::split_paths(search_path()).filter(|folder| !is_shell(folder));
-    command.envs(toolchain()).env("PATH", std::env::join_paths(path).unwrap());
-    command.args(["-c", &format!("ulimit {limit} && exec \"$0\" {args}")]);
-    let output = command.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    let path = std::env::join_paths(path).unwrap();
+    repo.cbdr(args).env("PATH", path).after(&format!("ulimit {limit}")).run()
 }
 
 #[test]

@@ -519,15 +519,8 @@ fn the_tally_of_many_comparisons_is_printed_whatever_becomes_of_one() {
 #[test]
 fn comparisons_leave_no_file_descriptor_open() {
     let world = World::new("");
-    let mut command = Command::new("sh");
-    let run = "ulimit -n 28; exec \"$0\" compare --aa --repeat 14 --warmup 0 --max-pairs 6 --threshold 900% \
-               --format json --command 'sh run.sh'";
-    command.args(["-c", run, env!("CARGO_BIN_EXE_cargo-cbdr")]).current_dir(world.repo.path());
-    command.envs(toolchain());
-    command.env("CBDR_CACHE_DIR", world.repo.cache()).env("NOTES", &world.notes);
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["repeat"], 14);
+    let call = "compare --aa --repeat 14 --warmup 0 --max-pairs 6 --threshold 900% --format json";
+    let compare = world.repo.cbdr(call).args(["--command", "sh run.sh"]);
+    let ran = compare.env("NOTES", &world.notes).after("ulimit -n 28").run().code(0);
+    assert_eq!(ran.json()["repeat"], 14);
 }

@@ -3,9 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{
-    LIBTEST_NAMES, ONE_PAIR, RELEASES, Random, Repo, Variables, setting, toolchain,
-};
+use crate::support::{LIBTEST_NAMES, ONE_PAIR, RELEASES, Random, Repo, Variables, setting};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
 /// of a hundred-thousandth. `more` are others than the first.
@@ -642,12 +640,7 @@ fn what_was_seen_before_counts_while_all_is_as_it_was() {
     assert_eq!(compare("", false), NONE);
     assert_eq!(kept(), first, "nothing was watched again");
     // Under other limits, or if it is damaged, it is another observation.
-    let limited = format!("ulimit -n 500; exec \"$0\" {call}");
-    let mut shell = std::process::Command::new("sh");
-    shell.arg("-c").arg(limited).arg(env!("CARGO_BIN_EXE_cargo-cbdr"));
-    shell.current_dir(repo.path()).env("CBDR_CACHE_DIR", repo.cache());
-    shell.envs(toolchain());
-    assert!(shell.output().unwrap().status.success());
+    repo.cbdr(call).after("ulimit -n 500").run().code(0);
     let second = kept();
     assert!(first.iter().zip(&second).all(|(first, second)| first.1 < second.1), "{second:?}");
     assert_eq!(compare("", false), NONE);
@@ -704,31 +697,27 @@ fn what_was_seen_before_does_not_count_where_a_process_is_granted_something_else
     repo.commit("head");
     let call = "compare main --harness libtest --seed 5 --layouts off --format json";
     let compare = |before: &str| {
-        let mut shell = std::process::Command::new("sh");
-        shell.arg("-c").arg(format!("{before} exec \"$0\" {call}"));
-        shell.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).current_dir(repo.path());
-        let output = shell.env("CBDR_CACHE_DIR", repo.cache()).envs(toolchain()).output().unwrap();
-        statuses(&serde_json::from_slice(&output.stdout).unwrap()).map(str::to_owned)
+        statuses(&repo.cbdr(call).after(before).run().code(0).json()).map(str::to_owned)
     };
     for (what, before) in
-        [("policy", "chrt --batch --pid 0 $$;"), ("memory", "echo 987 > /proc/self/oom_score_adj;")]
+        [("policy", "chrt --batch --pid 0 $$"), ("memory", "echo 987 > /proc/self/oom_score_adj")]
     {
         std::fs::write(&file, what).unwrap();
-        assert_eq!(compare(""), NONE, "{what}");
+        assert_eq!(compare("true"), NONE, "{what}");
         assert_eq!(compare(before), SECOND, "{what}");
     }
     std::fs::write(&file, "lock").unwrap();
-    assert_eq!(compare(""), NONE);
+    assert_eq!(compare("true"), NONE);
     let lock = std::fs::File::open(&file).unwrap();
     lock.lock().unwrap();
-    assert_eq!(compare(""), SECOND, "another process has the lock");
+    assert_eq!(compare("true"), SECOND, "another process has the lock");
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
     std::fs::write(&file, address.port().to_string()).unwrap();
     drop(server);
-    assert_eq!(compare(""), NONE);
+    assert_eq!(compare("true"), NONE);
     let _server = std::net::TcpListener::bind(address).unwrap();
-    assert_eq!(compare(""), SECOND, "another process has the port");
+    assert_eq!(compare("true"), SECOND, "another process has the port");
 }
 
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]

@@ -182,6 +182,14 @@ impl SideProgram {
 
     fn select_for(&mut self, length: RunLength, iteration: Option<f64>, arguments: Vec<OsString>) {
         let flags = self.sampled(length, iteration);
+        self.select_repeating(flags, arguments);
+    }
+
+    fn select_repeating(
+        &mut self,
+        flags: impl IntoIterator<Item = OsString>,
+        arguments: Vec<OsString>,
+    ) {
         let repeating = self.repeating.clone().into_iter();
         self.replace_arguments(repeating.chain(flags).chain(arguments).collect());
     }
@@ -219,8 +227,7 @@ impl SideProgram {
     /// Prepares the next run to list benchmarks, with these flags.
     pub(super) fn select_list(&mut self, flags: &[&str], arguments: Vec<OsString>) {
         let flags = [harness::LIST].iter().chain(flags).map(OsString::from);
-        let repeating = self.repeating.clone().into_iter();
-        self.replace_arguments(repeating.chain(flags).chain(arguments).collect());
+        self.select_repeating(flags, arguments);
     }
 
     /// The names of the benchmarks that the latest run listed; `None` if one of them can't be

@@ -482,6 +482,22 @@ impl Cbdr {
         self
     }
 
+    /// The same call by a shell that does something else before, in the process that then makes
+    /// the call.
+    pub(crate) fn after(self, script: &str) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{script} && exec \"$0\" \"$@\"")]).stdin(Stdio::null());
+        shell.arg(self.command.get_program()).args(self.command.get_args());
+        shell.current_dir(self.command.get_current_dir().unwrap());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        Cbdr { command: shell }
+    }
+
     /// The command, for tests that start it themselves.
     pub(crate) fn into_command(self) -> Command {
         self.command
