@@ -67,3 +67,14 @@ fn the_help_of_samples_offers_no_threshold_that_they_cannot_have() {
         assert!(help.contains("--threshold") && !help.contains("possible values: auto"), "{help}");
     }
 }
+
+#[test]
+fn an_unknown_argument_is_for_the_benchmark_and_a_negative_number_for_nobody() {
+    let call =
+        |args: &str| Cbdr::new(Path::new("."), Path::new(".")).args(args.split(' ')).run().code(2);
+    call("compare main --sample-size 10")
+        .says("to pass '--sample-size' to the benchmark, use '-- --sample-size'");
+    call("compare --threshold -1%").says("only `--nice` takes a negative number");
+    // No benchmark runs here.
+    call("plot --frobnicate").never_says("to the benchmark");
+}

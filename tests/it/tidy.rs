@@ -66,10 +66,10 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_953),
+    ("bin", 9_973),
     ("engine", 2_614),
     ("error", 156),
-    ("exec", 6_886),
+    ("exec", 6_892),
     ("flows", 6_709),
     ("model", 1_892),
     ("samples", 1_987),

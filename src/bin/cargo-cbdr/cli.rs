@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::builder::Resettable;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 pub(crate) use clap::{ColorChoice, ValueEnum};
 use clap_complete::Shell;
@@ -481,7 +481,29 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
     if args.get(1).is_some_and(|first| first == "cbdr") {
         args.remove(1);
     }
-    Cli::try_parse_from(args)
+    Cli::try_parse_from(args).map_err(with_right_tips)
+}
+
+/// Corrects the tip to pass an unknown argument behind `--`, where that goes to the benchmark.
+fn with_right_tips(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let right = if argument.starts_with('-') && argument[1..].starts_with(char::is_numeric) {
+        "only `--nice` takes a negative number".to_owned()
+    } else if usage.contains("<ARGS>") {
+        format!("to pass '{argument}' to the benchmark, use '-- {argument}'")
+    } else {
+        return error;
+    };
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        for tip in tips.iter_mut().filter(|tip| tip.to_string().starts_with("to pass ")) {
+            *tip = (&right).into();
+        }
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
 }
 
 /// Prints what is wrong with them, or the help: in colours, unless it quotes what
