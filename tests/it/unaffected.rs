@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::codegen_units::SLOW;
 use crate::support::{LIBTEST_NAMES, ONE_PAIR, RELEASES, Random, Repo, Variables, setting};
 
 /// Benchmarks, each a function that is called once; what they print is a constant with noise
@@ -931,6 +932,25 @@ fn what_executes_itself_again_is_measured() {
 
 /// Libtest executes benchmarks once where `--bench` is missing, which shows as much as seconds of
 /// repetition if no code differs, and mostly what a benchmark enters. Tests are not executed.
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn the_largest_parts_of_the_benchmarks_are_looked_at_first() {
+    let two = "#[inline(never)] pub fn two(x: u64) -> u64 { x.wrapping_mul(13) }\n";
+    let repo = repo(two, &two.replace("13", "17"));
+    let more = "(\"two\", steady::two), (\"c\", steady::idle), (\"d\", steady::idle)";
+    repo.write("benches/work.rs", &SLOW.replace("MORE", more));
+    repo.commit("head");
+    let runs = repo.around().join("runs");
+    let call = "compare main --bench-from head --seed 5 --layouts off --max-pairs 6";
+    let object =
+        repo.cbdr(&format!("{call} --format json")).env("RUNS", &runs).run().code(0).json();
+    assert_eq!(status(&object, "two"), "compared", "{object}");
+    assert_eq!(status(&object, "d"), "unaffected", "{object}");
+    let runs = std::fs::read_to_string(runs).unwrap();
+    let first = |names: &str| runs.lines().position(|line| line == names).expect(&runs);
+    assert!(first("one|two") < first("c|d") && first("c|d") < first("two"), "{runs}");
+}
+
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {

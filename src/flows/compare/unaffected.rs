@@ -8,7 +8,7 @@
 //! `workspace::functions`). What can't be traced is measured. `docs/unaffected.md`
 //! explains the details and the limits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -418,10 +418,17 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             let why = format!("each enters {}", self.differing(name));
             report_all(&self.program.found, &why, reporter);
         }
-        if let Some(name) = self.unseen() {
-            let why = format!("none is seen to enter {}", self.differing(name));
-            report_all(&self.program.found, &why, reporter);
+        let unseen = self.unseen();
+        if unseen.is_some() {
             found.unaffected.clear();
+        }
+        let why = match unseen {
+            _ if found.is_out_of_time && found.unaffected.is_empty() => Some(NO_TIME.to_owned()),
+            Some(name) => Some(format!("none is seen to enter {}", self.differing(name))),
+            None => None,
+        };
+        if let Some(why) = why {
+            report_all(&self.program.found, &why, reporter);
         }
         self.program.found.entered.append(&mut found.entered);
         self.program.found.leave_out(&found.unaffected);
@@ -429,18 +436,23 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     }
 
     /// Looks at one run of each of these parts of the benchmarks, which are named as in outputs
-    /// and as the harness knows them; if it enters something that differs, at each half of it.
+    /// and as the harness knows them; if it enters something that differs, at each half of it. The
+    /// largest parts come first, so that most is known if the time does not suffice for all.
     fn look_at_parts(
         &mut self,
-        mut parts: Vec<Vec<(String, String)>>,
+        parts: Vec<Vec<(String, String)>>,
         length: Option<Duration>,
         found: &mut Found,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
         let count = parts.iter().map(Vec::len).sum();
         let mut done = 0;
-        parts.reverse();
-        while let Some(part) = parts.pop().filter(|_| Instant::now() < self.deadline) {
+        let mut parts = VecDeque::from(parts);
+        while let Some(part) = parts.pop_front() {
+            found.is_out_of_time |= Instant::now() >= self.deadline;
+            if found.is_out_of_time {
+                break;
+            }
             let program = &self.program.found.program;
             let place = Some((done + 1, count));
             reporter.event(Event::Watching { program, place, is_slow: false });
@@ -468,7 +480,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
                 }
                 (_, several) => {
                     let (first, second) = several.split_at(several.len() / 2);
-                    parts.extend([second, first].map(<[_]>::to_vec));
+                    parts.extend([first, second].map(<[_]>::to_vec));
                 }
             }
         }
@@ -532,6 +544,8 @@ struct Found {
     entered: BTreeMap<String, BTreeSet<String>>,
     /// By how much the time for tracing grows with each benchmark that is unaffected.
     saved: Duration,
+    /// Whether the deadline came before all were looked at.
+    is_out_of_time: bool,
 }
 
 /// How long the pairs of a benchmark take at least.
