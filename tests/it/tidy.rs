@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_614),
     ("error", 156),
     ("exec", 6_892),
-    ("flows", 6_721),
+    ("flows", 6_748),
     ("model", 1_892),
     ("samples", 1_987),
     ("settings", 1_839),

@@ -951,6 +951,45 @@ fn the_largest_parts_of_the_benchmarks_are_looked_at_first() {
     assert!(first("one|two") < first("c|d") && first("c|d") < first("two"), "{runs}");
 }
 
+/// What the benchmarks of `SLOW` are registered by, and what is called only for several names.
+const SEARCHED: &str = r#"
+#[inline(never)] fn two(x: u64) -> u64 { std::hint::black_box(x).wrapping_mul(13) }
+#[inline(never)] fn registered() -> Vec<(&'static str, fn(u64) -> u64)> {
+    let two = std::hint::black_box(two as fn(u64) -> u64);
+    vec![("one", steady::one), ("two", two), ("c", steady::idle), ("d", steady::idle)]
+}
+#[inline(never)] fn search(names: &str) -> u64 { std::hint::black_box(names.len() as u64) }
+"#;
+
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
+#[test]
+fn how_a_harness_searches_for_several_benchmarks_is_no_part_of_them() {
+    let repo = Repo::new("library");
+    let searching =
+        "if std::env::args().any(|arg| search(&arg) > 0 && arg.contains('|')) { steady::idle(3); }
+        let all = registered();";
+    let slow = SLOW.replacen(
+        "let all: &[(&str, fn(u64) -> u64)] = &[(\"one\", steady::one), MORE];",
+        searching,
+        1,
+    );
+    let slow = slow.replace("in all {", "in &all {") + SEARCHED;
+    repo.write("benches/work.rs", &slow);
+    repo.write("src/lib.rs", LIBRARY);
+    repo.commit("base");
+    repo.branch("feature");
+    repo.write("benches/work.rs", &slow.replace("mul(13)", "mul(17)"));
+    repo.commit("head");
+    let runs = repo.around().join("runs");
+    let call = "compare main --codegen-units 1 --seed 5 --layouts off --max-pairs 6 --format json";
+    let object = repo.cbdr(call).env("RUNS", &runs).run().code(0).json();
+    let found = ["one", "two", "c", "d"].map(|name| status(&object, name));
+    assert_eq!(found, ["unaffected", "compared", "unaffected", "unaffected"], "{object}");
+    let runs = std::fs::read_to_string(runs).unwrap();
+    assert!(runs.lines().any(|line| line == "c|d"), "{runs}");
+    assert!(runs.lines().all(|line| line != "c"), "{runs}");
+}
+
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "programs are watched on x86-64 alone")]
 #[test]
 fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {

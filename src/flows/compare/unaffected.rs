@@ -39,6 +39,14 @@ const UNITS: &str = "; if its source is the same, `--codegen-units 1` may keep i
 /// How many benchmarks are traced in one run at first.
 const PART_SIZE: usize = 16;
 
+/// A character that names of benchmarks rarely have: one followed by it is none, although it is
+/// searched for in the same way.
+const UNUSED: char = '~';
+
+/// By how much the number of names falls from one search for none to the next: an expression of few
+/// may be compiled in another way than one of many.
+const FEWER: usize = 4;
+
 /// How many pairs an unaffected benchmark saves at least: those for an all-clear.
 const SAVED_PAIRS: f64 = 14.0;
 
@@ -327,7 +335,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     /// benchmarks enter that. What only registers functions that differ counts where it is
     /// entered again.
     fn skip_what_all_enter(&mut self) -> Result<(), Unknown> {
-        let before = self.see(&[NO_BENCHMARK], Some(self.length))?;
+        let mut before = self.see(&[NO_BENCHMARK], Some(self.length))?;
         let again = Pair::both(|side| {
             let by_locals = self.by_locals[side].keys();
             by_locals.filter(|place| before.entered[side].contains(*place)).copied().collect()
@@ -338,6 +346,9 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         };
         if let Some(name) = Side::BOTH.into_iter().find_map(differing) {
             return Err(format!("it enters {}", self.differing(name)).into());
+        }
+        if Side::BOTH.into_iter().any(|side| !again[side].is_empty()) {
+            self.add_searches(&mut before)?;
         }
         for side in Side::BOTH {
             // What differs by others alone is the same until it enters these.
@@ -352,6 +363,32 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             }
             // If this fails, tracing only takes longer.
             let _ = self.watching[side].leave_out(&before.entered[side], &again[side]);
+        }
+        Ok(())
+    }
+
+    /// Adds what a harness enters only to find out which of its benchmarks it is to run if there are
+    /// several names: that is no benchmark yet, after which what registers them would count.
+    fn add_searches(&mut self, before: &mut Seen) -> Result<(), Unknown> {
+        let names = self.program.found.benchmarks.iter().filter_map(|one| one.inner.as_deref());
+        let is_used = names.clone().any(|name| name.contains(UNUSED));
+        if is_used || !self.program.both_sides(SideProgram::can_run_once) {
+            return Ok(());
+        }
+        let names: Vec<String> = names.map(|name| format!("{name}{UNUSED}")).collect();
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        while names.len() > 1 {
+            let seen = match self.see(&names, None) {
+                // Tracing only takes longer.
+                Err(Unknown::Because(..)) => return Ok(()),
+                seen => seen?,
+            };
+            for side in Side::BOTH {
+                let same = seen.entered[side].iter();
+                let same = same.filter(|place| !self.changed[side].contains_key(place));
+                before.entered[side].extend(same);
+            }
+            names.truncate(names.len() / FEWER);
         }
         Ok(())
     }
@@ -389,8 +426,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let is_short = can_run_once && self.program.both_sides(SideProgram::has_flag_of_time);
         let size = if is_short { PART_SIZE } else { 1 };
         if can_run_once && !left.is_empty() {
-            // Probably, the first of them is unaffected, and then saves more than that.
-            let pairs = saved.mul_f64(MOST_PAIRS / SAVED_PAIRS);
+            // Probably, they are unaffected, and then save more than that.
+            let pairs = saved.mul_f64(MOST_PAIRS / SAVED_PAIRS * left.len() as f64);
             self.deadline = self.deadline.max(Instant::now() + pairs);
         }
         let parts: Vec<_> = left.chunks(size).map(<[_]>::to_vec).collect();
@@ -449,8 +486,8 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let mut done = 0;
         let mut parts = VecDeque::from(parts);
         while let Some(part) = parts.pop_front() {
-            found.is_out_of_time |= Instant::now() >= self.deadline;
-            if found.is_out_of_time {
+            if Instant::now() >= self.deadline {
+                found.is_out_of_time = true;
                 break;
             }
             let program = &self.program.found.program;
