@@ -131,10 +131,8 @@ fn a_working_directory_that_is_gone_is_said() {
     let repo = Repo::new("steady");
     let gone = repo.around().join("gone");
     std::fs::create_dir(&gone).unwrap();
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "cd gone && rmdir ../gone && exec \"$0\" compare main"]);
-    let output = shell.arg(env!("CARGO_BIN_EXE_cargo-cbdr")).current_dir(repo.around()).output();
-    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    let compare = Cbdr::new(&repo.around(), &repo.cache()).args(["compare", "main"]);
+    let said = compare.after("cd gone && rmdir ../gone").run().stderr;
     assert!(said.starts_with("error: could not find the working directory: "), "{said}");
 }
 
