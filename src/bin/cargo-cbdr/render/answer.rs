@@ -306,7 +306,7 @@ fn inconclusive(outcome: &Outcome) -> Answer {
 fn only_open(outcome: &Outcome, only: Of<'_>) -> Answer {
     let (benchmark, metric) = only;
     let (lower, upper) = (metric.summary.lower, metric.summary.upper);
-    let change = match (text::end(lower), text::end(upper)) {
+    let change = match text::ends(lower, upper) {
         (Some(lower), Some(upper)) => format!("between {lower} and {upper}"),
         (Some(lower), None) => format!("at least {lower}"),
         (None, Some(upper)) => format!("at most {upper}"),

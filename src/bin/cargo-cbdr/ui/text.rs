@@ -89,16 +89,18 @@ pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An end of an interval; `None` if it is missing, infinite or as good as that.
-pub(crate) fn end(end: Option<f64>) -> Option<String> {
-    /// A change of a million percent bounds nothing.
+/// The ends of an interval: `None` where one is missing, infinite or as good as that.
+pub(crate) fn ends(lower: Option<f64>, upper: Option<f64>) -> (Option<String>, Option<String>) {
+    /// An end this many times as far as the other bounds nothing.
     const FAR: f64 = 1e4;
-    end.filter(|end| end.abs() < FAR).map(percent)
+    let lower = lower.filter(|lower| lower.is_finite());
+    let near = FAR * (1.0 + lower.unwrap_or(0.0).max(0.0));
+    (lower.map(percent), upper.filter(|upper| *upper < near).map(percent))
 }
 
 /// An interval, of which a missing end is not shown.
 pub(crate) fn interval(lower: Option<f64>, upper: Option<f64>) -> String {
-    match (end(lower), end(upper)) {
+    match ends(lower, upper) {
         (Some(lower), Some(upper)) => format!("[{lower}, {upper}]"),
         (Some(lower), None) => format!("≥ {lower}"),
         (None, Some(upper)) => format!("≤ {upper}"),
@@ -508,5 +510,8 @@ mod tests {
         assert_eq!(interval(Some(f64::NEG_INFINITY), Some(0.02)), "≤ +2.00%");
         assert_eq!(interval(None, Some(f64::INFINITY)), "not yet bounded");
         assert_eq!(interval(Some(-0.652), Some(3.1e74)), "≥ -65.2%");
+        // What was almost free and is not any more.
+        assert_eq!(interval(Some(18_551.0), Some(20_469.5)), "[+1855100%, +2046950%]");
+        assert_eq!(interval(Some(18_551.0), Some(3.1e74)), "≥ +1855100%");
     }
 }
