@@ -8,8 +8,8 @@ use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::gate::Gate;
 use cargo_cbdr::model::metric::Metric;
-use cargo_cbdr::model::outcome::StoppedBy;
-use cargo_cbdr::model::row::{BenchmarkId, MetricId, Row};
+use cargo_cbdr::model::outcome::{BenchmarkResult, Verdict};
+use cargo_cbdr::model::row::{MetricId, Row};
 use cargo_cbdr::model::side::Side;
 
 use super::noise::{Noise, Random, Source};
@@ -25,6 +25,9 @@ const NOISES: [Noise; 3] = [Noise::Normal(0.01), Noise::Normal(0.03), Noise::Rec
 /// How many pairs fit into the time limit.
 const LIMITS: [u32; 3] = [60, 300, 1500];
 
+/// How many of the benchmarks of a suite have which true change.
+const SUITE: [(usize, f64); 5] = [(12, 0.0), (2, 0.01), (2, 0.015), (2, 0.02), (2, 0.03)];
+
 /// The comparisons of a cell.
 #[derive(Default)]
 struct Cell {
@@ -37,85 +40,109 @@ struct Cell {
 }
 
 impl Cell {
-    fn of(noise: Noise, limit: u32, change: f64, runs: u32) -> Self {
+    /// Of benchmarks with these true changes, for each of which there is time for `limit` pairs.
+    fn of(noise: Noise, limit: u32, changes: &[f64], runs: u32) -> Self {
         let mut cell = Cell::default();
         for run in 0..runs {
-            let compare = |gives_up| compare(noise, limit, change, u64::from(run), gives_up);
+            let compare = |gives_up| compare(noise, limit, changes, u64::from(run), gives_up);
             let ((given_up, pairs), (patient, all_pairs)) = (compare(true), compare(false));
-            cell.verdicts += u32::from(patient);
-            cell.lost += u32::from(patient && !given_up);
+            for (given_up, patient) in given_up.into_iter().zip(patient) {
+                cell.verdicts += u32::from(patient);
+                cell.lost += u32::from(patient && !given_up);
+            }
             cell.pairs += pairs;
             cell.all_pairs += all_pairs;
         }
         cell
     }
-}
 
-/// Whether a comparison has a verdict, and how many pairs it takes.
-fn compare(noise: Noise, limit: u32, change: f64, seed: u64, gives_up: bool) -> (bool, f64) {
-    let (mut random, mut source) = (Random::seeded(seed), Source::new(noise));
-    let mut plan = Plan::new(0.95, Estimator::Robust, seed);
-    plan.gives_up = gives_up;
-    plan.time_limit = Duration::from_secs(limit.into());
-    plan.add_group(0, false, 1.0);
-    let gates = vec![Gate::new("wall_time", THRESHOLD)];
-    plan.add_benchmark("one", &[Metric::named("wall_time")], gates);
-    let mut experiment = Experiment::new(plan, 0.0);
-    let mut now = 0.0;
-    loop {
-        let turn = match experiment.next(now) {
-            Ok(turn) => turn,
-            Err(stopped_by) => return (stopped_by == StoppedBy::Verdict, now),
-        };
-        let (one, other) = source.pair(&mut random);
-        let (base, head) = if random.coin() { (one, other) } else { (other, one) };
-        let of = |side, value| Row {
-            benchmark: BenchmarkId(0),
-            side,
-            values: vec![(MetricId(0), value)],
-        };
-        now += 1.0;
-        let rows = [of(Side::Base, base), of(Side::Head, head * (1.0 + change))];
-        experiment.push(&turn, &rows, now);
+    /// The columns of its values.
+    fn shown(&self, runs: u32, benchmarks: usize) -> [String; 4] {
+        let all = f64::from(runs) * benchmarks as f64;
+        let percent = |count: u32| format!("{:.1}", 100.0 * f64::from(count) / all);
+        let mean = |pairs: f64| format!("{:.0}", pairs / all);
+        [percent(self.verdicts), percent(self.lost), mean(self.pairs), mean(self.all_pairs)]
     }
 }
 
-/// The table.
+/// Which benchmarks have a verdict, and how many pairs all take together.
+fn compare(
+    noise: Noise,
+    limit: u32,
+    changes: &[f64],
+    seed: u64,
+    gives_up: bool,
+) -> (Vec<bool>, f64) {
+    let mut sources: Vec<(Random, Source)> = (0..changes.len() as u64)
+        .map(|number| (Random::seeded(seed + (number << 32)), Source::new(noise)))
+        .collect();
+    let mut plan = Plan::new(0.95, Estimator::Robust, seed);
+    plan.gives_up = gives_up;
+    plan.time_limit = Duration::from_secs(u64::from(limit) * changes.len() as u64);
+    for number in 0..changes.len() {
+        plan.add_group(0, false, 1.0);
+        let gates = vec![Gate::new("wall_time", THRESHOLD)];
+        plan.add_benchmark(&number.to_string(), &[Metric::named("wall_time")], gates);
+    }
+    let mut experiment = Experiment::new(plan, 0.0);
+    let mut now = 0.0;
+    let stopped_by = loop {
+        let turn = match experiment.next(now) {
+            Ok(turn) => turn,
+            Err(stopped_by) => break stopped_by,
+        };
+        let benchmark = turn.wanted[0];
+        let (random, source) = &mut sources[benchmark.0];
+        let (one, other) = source.pair(random);
+        let (base, head) = if random.coin() { (one, other) } else { (other, one) };
+        let of = |side, value| Row { benchmark, side, values: vec![(MetricId(0), value)] };
+        now += 1.0;
+        let head = head * (1.0 + changes[benchmark.0]);
+        experiment.push(&turn, &[of(Side::Base, base), of(Side::Head, head)], now);
+    };
+    let results = experiment.finish(stopped_by).benchmarks;
+    let is_decided = |one: &BenchmarkResult| {
+        one.metrics[0].verdict.is_some_and(|verdict| verdict != Verdict::Inconclusive)
+    };
+    (results.iter().map(is_decided).collect(), now)
+}
+
+/// The tables.
 pub fn table(size: &Size) -> String {
     let mut out = String::new();
     let runs = size.runs / 10;
+    let of_suites = (runs / 16).max(1);
+    let suite: Vec<f64> =
+        SUITE.iter().flat_map(|(number, change)| std::iter::repeat_n(*change, *number)).collect();
     let _ = writeln!(
         out,
-        "\n## Giving up\n\n`robust`, as built, {runs} comparisons per row, with and without ending once \
-         no verdict is expected within the time limit."
+        "\n## Giving up\n\n`robust`, as built, {runs} comparisons of a benchmark per row, and {of_suites} \
+         of a suite, with and without ending once no verdict is expected within the time limit."
     );
-    let columns = [
-        "noise",
-        "pairs in the limit",
-        "true change, %",
-        "verdicts in all of the time, %",
-        "of these lost, %",
-        "pairs, mean",
-        "in all of the time",
-    ];
+    let [noise, limit] = ["noise", "pairs in the limit"];
+    let [verdicts, lost, pairs, all_pairs] =
+        ["verdicts in all of the time, %", "of these lost, %", "pairs, mean", "in all of the time"];
+    let columns = [noise, limit, "true change, %", verdicts, lost, pairs, all_pairs];
     head(&mut out, "What giving up saves and loses", &words(&columns));
-    let cells = NOISES.iter().flat_map(|noise| LIMITS.map(|limit| (*noise, limit)));
-    for ((noise, limit), change) in cells.flat_map(|cell| CHANGES.map(|change| (cell, change))) {
-        let cell = Cell::of(noise, limit, change, runs);
-        let percent = |count: u32| format!("{:.1}", 100.0 * f64::from(count) / f64::from(runs));
-        let mean = |pairs: f64| format!("{:.0}", pairs / f64::from(runs));
-        row(
-            &mut out,
-            [
-                noise.name(),
-                limit.to_string(),
-                format!("{:+.1}", 100.0 * change),
-                percent(cell.verdicts),
-                percent(cell.lost),
-                mean(cell.pairs),
-                mean(cell.all_pairs),
-            ],
-        );
+    let cells = || NOISES.iter().flat_map(|noise| LIMITS.map(|limit| (*noise, limit)));
+    for ((noise, limit), change) in cells().flat_map(|cell| CHANGES.map(|change| (cell, change))) {
+        let cell = Cell::of(noise, limit, &[change], runs);
+        let [verdicts, lost, pairs, all_pairs] = cell.shown(runs, 1);
+        let change = format!("{:+.1}", 100.0 * change);
+        row(&mut out, [noise.name(), limit.to_string(), change, verdicts, lost, pairs, all_pairs]);
+    }
+    let changes = SUITE.map(|(number, change)| format!("{number} of {:+.1} %", 100.0 * change));
+    let _ = writeln!(
+        out,
+        "\nBenchmarks that share the time, with true changes as follows: {}.",
+        changes.join(", ")
+    );
+    let columns = [noise, "pairs in the limit for each", verdicts, lost, pairs, all_pairs];
+    head(&mut out, &format!("In a suite of {}", suite.len()), &words(&columns));
+    for (noise, limit) in cells() {
+        let cell = Cell::of(noise, limit, &suite, of_suites);
+        let [verdicts, lost, pairs, all_pairs] = cell.shown(of_suites, suite.len());
+        row(&mut out, [noise.name(), limit.to_string(), verdicts, lost, pairs, all_pairs]);
     }
     out
 }

@@ -44,7 +44,7 @@ pub struct Turn {
     /// The group, by its index in the plan.
     pub(crate) group: usize,
     /// The benchmarks of it that are wanted.
-    pub(crate) wanted: Vec<BenchmarkId>,
+    pub wanted: Vec<BenchmarkId>,
     pub(crate) first: Side,
     /// A number that both runs share, different for each pair.
     pub(crate) pair_seed: u64,

@@ -16,7 +16,8 @@ const PAIRS_TO_TIME: u64 = 3;
 /// many times the time that is left that of the minimum number of pairs is if it is out of reach.
 const CLEARLY: f64 = 2.0;
 
-/// How many times the pairs for which there is time a forecast has to be for giving a test up.
+/// How many times the pairs for which there is time a forecast has to be for giving a test up. What
+/// is open shares the time.
 const HOPELESS: f64 = 10.0;
 
 /// The share of the pairs for which there is time that a test has before it may be given up. An
@@ -42,6 +43,8 @@ impl Experiment {
     /// Whether no further verdict is expected within the time limit.
     pub(super) fn is_hopeless(&self, elapsed: f64) -> bool {
         let left = self.plan.left(elapsed);
+        // How many pairs of each there is time for, unless one of them is decided before.
+        let shared = left / self.open_groups().map(|group| group.pair_seconds).sum::<f64>();
         let is_hopeless = |number: usize| {
             let group = &self.groups[number];
             if group.pairs < group.least {
@@ -50,12 +53,12 @@ impl Experiment {
                 let is_timed = self.needs_minimum && timed >= PAIRS_TO_TIME;
                 return is_timed && group.lacking() > CLEARLY * left;
             }
-            let further = left / group.pair_seconds;
-            let share = group.pairs as f64 / (group.pairs as f64 + further);
-            let soonest = || self.outlook(number).soonest;
+            let share = group.pairs as f64 / (group.pairs as f64 + shared);
+            // Nor would all of the time be enough for this one alone.
+            let most = (HOPELESS * shared).max(left / group.pair_seconds);
             group.pairs >= PAIRS_TO_FORESEE
                 && share >= SHARE_BEFORE_GIVING_UP
-                && soonest().is_none_or(|pairs| pairs > HOPELESS * further)
+                && self.outlook(number).soonest.is_none_or(|pairs| pairs > most)
         };
         let mut open = (0..self.groups.len()).filter(|number| self.groups[*number].is_open);
         self.plan.gives_up && open.all(is_hopeless)

@@ -194,6 +194,26 @@ fn it_ends_early_once_no_verdict_is_expected_in_time() {
 }
 
 #[test]
+fn what_shares_the_time_is_given_up_as_early_as_one_alone() {
+    let ended = |gives_up, changes: &'static [f64]| {
+        let time_limit = Duration::from_secs(1000 * changes.len() as u64);
+        let plan = Plan { time_limit, gives_up, ..groups(changes.len()) };
+        let (sampled, turns) = timed(&plan, |_, _| 2.0, |group| changes[group], 0.01);
+        (decided(&sampled), turns.len())
+    };
+    let alike: &[f64] = &[1.0, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02];
+    let (patient, all) = ended(false, alike);
+    let (verdicts, pairs) = ended(true, alike);
+    assert_eq!((patient.as_slice(), all), (verdicts.as_slice(), 4000));
+    assert_eq!(verdicts.iter().filter(|verdict| **verdict).count(), 1);
+    // A quarter of what there is time for, and not most of it.
+    assert!((1000..2400).contains(&pairs), "{pairs}");
+    // One that will be decided is waited for.
+    let (verdicts, _) = ended(true, &[1.017, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02, 1.02]);
+    assert!(verdicts[0], "{verdicts:?}");
+}
+
+#[test]
 fn an_unlikely_verdict_is_foreseen_with_what_could_be_told() {
     // At the threshold, with room for 50 pairs.
     let told = foreseen(100, 1.019);
