@@ -140,32 +140,37 @@ fn a_program_is_linked_again_in_the_order_of_a_seed() {
         &["-Clink-arg=-fuse-ld=bfd"],
         &["-Cprefer-dynamic", "-Crpath"],
     ];
-    for flags in ways {
-        let world = World::new();
-        let relink = world.relink(flags).unwrap();
-        relink.check().unwrap();
-        let link = |seed: u32, name: &str| {
-            let linked = run(&relink.command(seed, &world.at(name)));
-            let said = String::from_utf8_lossy(&linked.stderr).into_owned();
-            assert!(linked.status.success(), "{flags:?}: {said}");
-            std::fs::read(world.at(name)).unwrap()
-        };
-        let (zero, one, two) = (link(0, "zero"), link(1, "one"), link(2, "two"));
-        assert!(one != two, "{flags:?}");
-        // Two ways to link suffice to see that links are repeatable and the record changes nothing.
-        if flags.contains(&"-Ctarget-feature=+crt-static")
-            || flags.contains(&"-Clink-arg=-fuse-ld=bfd")
-        {
-            let recorded = std::fs::read(world.at("target/deps/main-1")).unwrap();
-            assert!(world.build("main-1", None, flags).status.success());
-            let plain = std::fs::read(world.at("target/deps/main-1")).unwrap();
-            assert!(plain == recorded, "{flags:?}");
-            assert!(link(0, "again") == zero && link(1, "again") == one, "{flags:?}");
+    std::thread::scope(|scope| {
+        for flags in ways {
+            scope.spawn(move || check_order(flags));
         }
-        for name in ["one", "two", "zero"] {
-            for seed in ["", "0123456789abcdef"] {
-                assert_eq!(printed(&world.at(name), seed), "2\n", "{flags:?}");
-            }
+    });
+}
+
+fn check_order(flags: &[&str]) {
+    let world = World::new();
+    let relink = world.relink(flags).unwrap();
+    relink.check().unwrap();
+    let link = |seed: u32, name: &str| {
+        let linked = run(&relink.command(seed, &world.at(name)));
+        let said = String::from_utf8_lossy(&linked.stderr).into_owned();
+        assert!(linked.status.success(), "{flags:?}: {said}");
+        std::fs::read(world.at(name)).unwrap()
+    };
+    let (zero, one, two) = (link(0, "zero"), link(1, "one"), link(2, "two"));
+    assert!(one != two, "{flags:?}");
+    // Two ways to link suffice to see that links are repeatable and the record changes nothing.
+    if flags.contains(&"-Ctarget-feature=+crt-static") || flags.contains(&"-Clink-arg=-fuse-ld=bfd")
+    {
+        let recorded = std::fs::read(world.at("target/deps/main-1")).unwrap();
+        assert!(world.build("main-1", None, flags).status.success());
+        let plain = std::fs::read(world.at("target/deps/main-1")).unwrap();
+        assert!(plain == recorded, "{flags:?}");
+        assert!(link(0, "again") == zero && link(1, "again") == one, "{flags:?}");
+    }
+    for name in ["one", "two", "zero"] {
+        for seed in ["", "0123456789abcdef"] {
+            assert_eq!(printed(&world.at(name), seed), "2\n", "{flags:?}");
         }
     }
 }
