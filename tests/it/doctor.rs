@@ -39,7 +39,8 @@ fn the_object_has_the_machine_its_metrics_and_its_noise() {
 
 #[test]
 fn for_people_there_are_sentences() {
-    let ran = doctor(&["--time-limit", "1s"]).code(0).says("Measuring the noise of this machine");
+    let ran =
+        doctor(&["--time-limit", "300ms"]).code(0).says("Measuring the noise of this machine");
     for about in ["machine", "processors", "governor", "clock", "metrics", "noise"] {
         let found = ran.stdout.lines().any(|line| line.trim_start().starts_with(about));
         assert!(found, "{about}:\n{}", ran.stdout);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::{Cbdr, Ran, Repo};
+use crate::support::{Cbdr, Ran, Repo, side_by_side};
 
 /// The suite, on a branch.
 fn suite() -> Repo {
@@ -473,8 +473,9 @@ fn listing_as_libtest(names: &[&str], all: &str) -> String {
 #[test]
 fn where_all_benchmarks_together_take_too_long_they_are_listed() {
     let endless = "loop { std::thread::park(); }";
-    for listing in [listing, listing_as_libtest] {
-        let repo = with_times(&listing(&["one", "two", "three"], endless), "13.000 ns");
+    let names = ["one", "two", "three"];
+    side_by_side(&[listing(&names, endless), listing_as_libtest(&names, endless)], |bench| {
+        let repo = with_times(bench, "13.000 ns");
         let args =
             "compare main --time-limit 10s --layouts off --measure-all --warmup 2 --format json";
         let compare = || repo.cbdr(args).env("RUNS", repo.around().join("runs"));
@@ -485,7 +486,7 @@ fn where_all_benchmarks_together_take_too_long_they_are_listed() {
             [("one", "no-regression"), ("three", "no-regression"), ("two", "regression")];
         let expected = expected.map(|(name, verdict)| (name.to_owned(), compared(verdict)));
         assert_eq!(verdicts(&object), BTreeMap::from(expected), "{object}");
-    }
+    });
 }
 
 #[test]

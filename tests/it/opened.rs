@@ -269,7 +269,7 @@ fn what_turns_out_to_be_unaffected_later_is_not_said_to_be_measured() {
     repo.branch("feature");
     repo.write("notes.md", "notes");
     repo.commit("head");
-    let call = "compare main --harness divan --seed 5 --layouts off --time-limit 5s --format json";
+    let call = "compare main --harness divan --seed 5 --layouts off --time-limit 2s --format json";
     let ran = repo.cbdr(call).env("MARK", repo.around().join("mark")).run().code(0);
     let object = ran.json();
     let status = object["benchmarks"].as_array().unwrap().iter().map(|one| &one["status"]);

@@ -1,6 +1,6 @@
 //! Runs of libtest and bencher are limited to one round of each benchmark.
 
-use crate::support::{Cbdr, Ran, Repo};
+use crate::support::{Cbdr, Ran, Repo, side_by_side};
 
 /// Appends a line to the file that the environment names.
 const NOTE: &str = r#"
@@ -172,7 +172,7 @@ fn short(bencher: &mut test::Bencher) {
 #[test]
 fn what_takes_longer_than_the_limit_is_not_measured_and_the_others_are() {
     // The first and the last of the list.
-    for endless in ["endless", "stuck"] {
+    side_by_side(&["endless", "stuck"], |&endless| {
         let repo = repo(&ENDLESS.replace("NAME", endless), true);
         let call = "compare main --measure-all --layouts off --time-limit 5s --format json";
         let (ran, _) = noted(&repo, repo.cbdr(call).env("RUSTC_BOOTSTRAP", "1"));
@@ -184,5 +184,5 @@ fn what_takes_longer_than_the_limit_is_not_measured_and_the_others_are() {
         };
         assert_eq!([endless, "short"].map(of), ["not-measured", "compared"]);
         ran.never_says("reads the clock");
-    }
+    });
 }

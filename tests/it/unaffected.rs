@@ -209,7 +209,7 @@ fn another_version_alone_touches_nothing(release: Variables) {
 #[test]
 fn a_program_without_a_changed_function_is_traced_however_long_it_takes() {
     let repo = repo(GENERIC, GENERIC);
-    let slow = "std::thread::sleep(std::time::Duration::from_millis(500));";
+    let slow = "std::thread::sleep(std::time::Duration::from_millis(250));";
     repo.replace("src/lib.rs", "x.wrapping_mul(7)", &format!("{slow} x.wrapping_mul(7)"));
     repo.commit("slow");
     repo.git(&["branch", "-f", "main"]);
@@ -217,7 +217,7 @@ fn a_program_without_a_changed_function_is_traced_however_long_it_takes() {
         repo.replace(file, "version = \"0.1.0\"", "version = \"0.2.0\"");
     }
     // A tenth of the time limit is less than a run, and the limit is less than the pairs take.
-    let object = compare(&repo, "--time-limit 2s");
+    let object = compare(&repo, "--time-limit 1s");
     if object["verdict"] != "identical" {
         assert_eq!((statuses(&object), &object["verdict"]), (NONE, &"no-regression".into()));
     }
