@@ -8,7 +8,7 @@ use cargo_cbdr::engine::plan::Plan;
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::model::gate::Gate;
 use cargo_cbdr::model::metric::Metric;
-use cargo_cbdr::model::outcome::{BenchmarkResult, Verdict};
+use cargo_cbdr::model::outcome::Verdict;
 use cargo_cbdr::model::row::{MetricId, Row};
 use cargo_cbdr::model::side::Side;
 
@@ -101,10 +101,8 @@ fn compare(
         experiment.push(&turn, &[of(Side::Base, base), of(Side::Head, head)], now);
     };
     let results = experiment.finish(stopped_by).benchmarks;
-    let is_decided = |one: &BenchmarkResult| {
-        one.metrics[0].verdict.is_some_and(|verdict| verdict != Verdict::Inconclusive)
-    };
-    (results.iter().map(is_decided).collect(), now)
+    let verdicts = results.iter().map(|one| one.metrics[0].verdict);
+    (verdicts.map(|verdict| verdict != Some(Verdict::Inconclusive)).collect(), now)
 }
 
 /// The tables.

@@ -16,8 +16,7 @@ const PAIRS_TO_TIME: u64 = 3;
 /// many times the time that is left that of the minimum number of pairs is if it is out of reach.
 const CLEARLY: f64 = 2.0;
 
-/// How many times the pairs for which there is time a forecast has to be for giving a test up. What
-/// is open shares the time.
+/// How many times the pairs for which there is time a forecast has to be for giving a test up.
 const HOPELESS: f64 = 10.0;
 
 /// The share of the pairs for which there is time that a test has before it may be given up. An
@@ -43,7 +42,7 @@ impl Experiment {
     /// Whether no further verdict is expected within the time limit.
     pub(super) fn is_hopeless(&self, elapsed: f64) -> bool {
         let left = self.plan.left(elapsed);
-        // How many pairs of each there is time for, unless one of them is decided before.
+        // How many pairs of each there is time for: what is open shares it.
         let shared = left / self.open_groups().map(|group| group.pair_seconds).sum::<f64>();
         let is_hopeless = |number: usize| {
             let group = &self.groups[number];
