@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 9_975),
     ("engine", 2_614),
     ("error", 156),
-    ("exec", 6_892),
+    ("exec", 6_898),
     ("flows", 6_748),
     ("model", 1_892),
     ("samples", 1_987),

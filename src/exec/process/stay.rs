@@ -30,6 +30,10 @@ const PROCESSOR: usize = 36;
 /// The least part of its time that a program has a processor for itself, if nothing else runs there.
 const ALONE: f64 = 0.9;
 
+/// A program that takes less than this, seconds, costs less than the stop, and mostly starts where its
+/// parent is anyway.
+const BRIEF: f64 = 0.0003;
+
 /// Programs that take so long, seconds, may be moved meanwhile, and leave time to look where to.
 const LONG: f64 = 0.002;
 
@@ -91,18 +95,14 @@ impl Stay {
         unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, signal) };
     }
 
-    /// Remembers where the child `pid`, which took `wall` seconds, has ended. It is not reaped yet.
+    /// Remembers where the child `pid`, which took `wall` seconds, has ended, unless that was brief. It
+    /// is not reaped yet.
     pub(super) fn note(&mut self, pid: i32, has_stopped: bool, wall: f64) {
-        if self.is_single || has_stopped && wall < LONG {
-            return;
+        if wall < BRIEF {
+            self.latest = None;
+        } else if !(self.is_single || has_stopped && wall < LONG) {
+            self.latest = processor_of(pid);
         }
-        let mut bytes = [0; 1 << 10];
-        let stat = File::open(format!("/proc/{pid}/stat"));
-        let length = stat.and_then(|mut stat| stat.read(&mut bytes)).unwrap_or(0);
-        let stat = String::from_utf8_lossy(&bytes[..length]);
-        // The name may contain anything.
-        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        self.latest = rest.split_ascii_whitespace().nth(PROCESSOR).and_then(|on| on.parse().ok());
     }
 
     /// Corrects what a child has used by its stop, and leaves the choice of the next processor to
@@ -113,6 +113,17 @@ impl Stay {
             self.latest = None;
         }
     }
+}
+
+/// The processor on which a child has ended that is not reaped yet.
+fn processor_of(pid: i32) -> Option<usize> {
+    let mut bytes = [0; 1 << 10];
+    let stat = File::open(format!("/proc/{pid}/stat"));
+    let length = stat.and_then(|mut stat| stat.read(&mut bytes)).unwrap_or(0);
+    let stat = String::from_utf8_lossy(&bytes[..length]);
+    // The name may contain anything.
+    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    rest.split_ascii_whitespace().nth(PROCESSOR).and_then(|on| on.parse().ok())
 }
 
 /// Whether a program gets privileges from its file, which the kernel refuses if it would stop for a
@@ -151,8 +162,7 @@ mod tests {
         let pid = child.id() as i32;
         let how = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), how).unwrap();
-        stay.note(pid, false, 0.0);
-        let at_start = stay.latest;
+        let at_start = processor_of(pid);
         stay.release(&bound, Some(pid), false);
         (at_start, String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap())
     }
@@ -171,18 +181,25 @@ mod tests {
 
     #[test]
     fn where_a_short_program_or_one_without_a_choice_has_ended_is_not_looked_up() {
+        // No machine has that one.
+        let earlier = Some(usize::MAX);
         for (has_stopped, wall, is_single, is_looked_up) in [
             (true, 0.5 * LONG, false, false),
             (true, LONG, false, true),
             (false, 0.5 * LONG, false, true),
             (false, LONG, true, false),
         ] {
-            // No machine has that one.
-            let mut stay = Stay { latest: Some(usize::MAX), is_single, ..Stay::default() };
+            let mut stay = Stay { latest: earlier, is_single, ..Stay::default() };
             let mut child = Command::new("true").spawn().unwrap();
             stay.note(child.id() as i32, has_stopped, wall);
-            assert_eq!(stay.latest != Some(usize::MAX), is_looked_up, "{has_stopped} {wall}");
+            assert_eq!(stay.latest != earlier, is_looked_up, "{has_stopped} {wall}");
             child.wait().unwrap();
+        }
+        // The next program is not stopped after a brief one.
+        for has_stopped in [false, true] {
+            let mut stay = Stay { latest: earlier, ..Stay::default() };
+            stay.note(std::process::id() as i32, has_stopped, 0.5 * BRIEF);
+            assert_eq!(stay.latest, None);
         }
     }
 
