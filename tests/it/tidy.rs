@@ -66,7 +66,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_975),
+    ("bin", 9_978),
     ("engine", 2_614),
     ("error", 156),
     ("exec", 6_898),

@@ -287,7 +287,10 @@ fn status(event: &Event<'_>) -> Option<(&'static str, String)> {
         Event::Diagnosing(side) => ("Diagnosing", format!("{side}: why it was not built")),
         Event::Fresh(side, what) => ("Fresh", format!("{side}: {what} (built before)")),
         Event::OtherBuilds(unaffected, of) => {
-            let why = format!("only {unaffected} of {of} benchmarks are unaffected");
+            let why = match unaffected {
+                0 => format!("none of {of} benchmarks is unaffected"),
+                _ => format!("only {unaffected} of {of} benchmarks are unaffected"),
+            };
             ("Building", format!("with another number of codegen units: {why}"))
         }
         Event::WarmingUp(benchmark) => ("Warming up", format!("`{benchmark}`")),

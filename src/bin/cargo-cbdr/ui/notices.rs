@@ -449,9 +449,9 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     }
     let run = match own.iter().filter(|function| function.runs == Some(true)).count() {
         0 => String::new(),
-        1 if own.len() == 1 => ", and a regressed benchmark runs it".to_owned(),
-        all if all == own.len() => ", and regressed benchmarks run all of them".to_owned(),
-        some => format!(", and regressed benchmarks run {some} of them"),
+        1 if own.len() == 1 => ", which a regressed benchmark runs".to_owned(),
+        all if all == own.len() => "; regressed benchmarks run all of them".to_owned(),
+        some => format!("; regressed benchmarks run {some} of them"),
     };
     // Those that may matter come first. Where there is none, the others are all that is known.
     let may_matter = |one: &&&ChangedFunction| one.runs != Some(false) || one.in_edited_file;
@@ -460,7 +460,7 @@ fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
     let named = named_functions(&own, named);
     let luck = format!("; also {} in unchanged crates", functions(&others_code));
     let luck = if others_code.is_empty() { "" } else { &luck };
-    format!("the code of {} of {of} differs between the sides{run}: {named}{luck}", functions(&own))
+    format!("the code of {} of {of} differs between the sides: {named}{run}{luck}", functions(&own))
 }
 
 /// The first `most` functions with what has changed, and how many others there are.
@@ -632,8 +632,8 @@ mod tests {
         changed.extend((0..6).map(|_| function("criterion::iter", false)));
         assert_eq!(
             functions(&changed, &hex),
-            "the code of 1 function of `hex` differs between the sides, and a regressed benchmark runs \
-             it: `hex::encode` (100 to 120 bytes); also 6 functions in unchanged crates"
+            "the code of 1 function of `hex` differs between the sides: `hex::encode` (100 to 120 bytes), \
+             which a regressed benchmark runs; also 6 functions in unchanged crates"
         );
         let unseen = |in_edited_file, name| ChangedFunction {
             runs: Some(false),
@@ -643,8 +643,8 @@ mod tests {
         let rarely =
             [unseen(true, "hex::error::new"), changed[0].clone(), unseen(false, "hex::free")];
         let said = functions(&rarely, &hex);
-        let named = "run 1 of them: `hex::error::new` (100 to 120 bytes, not seen to run), \
-            `hex::encode` (100 to 120 bytes) and 1 other";
+        let named = "the sides: `hex::error::new` (100 to 120 bytes, not seen to run), \
+            `hex::encode` (100 to 120 bytes) and 1 other; regressed benchmarks run 1 of them";
         assert!(said.ends_with(named), "{said}");
         let only_those = functions(&changed[1..], &hex);
         assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
