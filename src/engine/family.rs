@@ -21,15 +21,16 @@ pub(crate) fn step_down(family: &mut Family, tests: &mut [&mut MetricTest]) -> V
 }
 
 /// The most likely regression among the named `tests`, if it is certain that one is but not
-/// which.
+/// which. A single test gives this verdict itself, or none.
 pub(crate) fn likeliest<'a, 'b>(
     family: &Family,
     tests: impl Iterator<Item = (&'a str, &'b MetricTest)>,
 ) -> Option<&'a str> {
-    if !family.is_slower() || family.names_any() {
+    let gating: Vec<_> = tests.filter(|(_, test)| test.threshold().is_some()).collect();
+    if !family.is_slower() || family.names_any() || gating.len() == 1 {
         return None;
     }
-    let open = tests.filter(|(_, test)| test.threshold().is_some() && test.verdict().is_none());
+    let open = gating.into_iter().filter(|(_, test)| test.verdict().is_none());
     let likeliest = open.max_by(|(_, one), (_, other)| one.evidence().total_cmp(&other.evidence()));
     likeliest.map(|(name, _)| name)
 }

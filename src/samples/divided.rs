@@ -250,7 +250,8 @@ fn raise(metric: &mut MetricResult, shared_by: usize) {
 
 /// See [`Outcome::likely_slower`].
 fn likely_slower(parts: Parts<'_>, benchmarks: &[BenchmarkResult]) -> Option<String> {
-    if benchmarks.iter().any(BenchmarkResult::has_regressed) {
+    let gating = benchmarks.iter().flat_map(|of| &of.metrics).filter(|metric| metric.gates);
+    if gating.count() == 1 || benchmarks.iter().any(BenchmarkResult::has_regressed) {
         return None;
     }
     let mut family = Family::new(parts[0].0.companion.confidence, 1);

@@ -335,6 +335,18 @@ fn that_some_of_a_suite_is_slower_is_known_before_which() {
 }
 
 #[test]
+fn a_single_benchmark_is_not_one_of_several_of_which_some_is_slower() {
+    let folder = crate::support::scratch();
+    let pairs = [(9.7, 13.4), (11.6, 18.5), (13.8, 16.6), (10.8, 15.6), (12.6, 17.2), (12.4, 19.9)];
+    let rows = pairs.map(|(base, head)| format!("base,{base}\nhead,{head}\n")).concat();
+    std::fs::write(folder.path().join("rows.csv"), format!("benchmark,wall_time\n{rows}")).unwrap();
+    let args = "analyze rows.csv --threshold 2% --format json";
+    let said = cbdr(folder.path()).args(args.split_whitespace()).run().code(0).json();
+    assert_eq!(said["verdict"], "inconclusive");
+    assert!(said.get("likely_slower").is_none());
+}
+
+#[test]
 fn files_are_read_for_their_labels_first_and_a_pipe_can_not_be() {
     let folder = crate::support::scratch();
     let of = |name: &str, factor: f64| {
