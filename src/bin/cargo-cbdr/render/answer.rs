@@ -255,7 +255,11 @@ fn no_regression(outcome: &Outcome) -> Answer {
     match (passed.as_slice(), unaffected(outcome)) {
         ([], 0) => Answer::new("no regression", None),
         ([], _) => {
-            Answer::new("no regression: no benchmark runs any of the code that changed", None)
+            let is_new = |one: &BenchmarkResult| one.status == Status::New;
+            let new = outcome.benchmarks.iter().any(is_new);
+            let asked = if new { "no benchmark with a baseline" } else { "no benchmark" };
+            let sentence = format!("no regression: {asked} runs any of the code that changed");
+            Answer::new(sentence, None)
         }
         ([only], 0) => only_pass(outcome, *only),
         (several, unaffected) => {

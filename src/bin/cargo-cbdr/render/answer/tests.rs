@@ -136,6 +136,14 @@ fn what_was_measured_does_not_name_what_was_not() {
     one.benchmarks.push(BenchmarkResult::new("b", Status::Unaffected));
     let expected = "no regression in 2 benchmarks (1 benchmark runs no code that changed)";
     assert_eq!(said(&one), expected);
+    let mut none = outcome(GOOD, Vec::new());
+    none.benchmarks.push(BenchmarkResult::new("b", Status::Unaffected));
+    let no_benchmark = "no regression: no benchmark runs any of the code that changed";
+    assert_eq!(said(&none), no_benchmark);
+    // It may run all of that code.
+    none.benchmarks.push(BenchmarkResult::new("c", Status::New));
+    let with_a_baseline = no_benchmark.replace("k runs", "k with a baseline runs");
+    assert_eq!(said(&none), with_a_baseline);
 }
 
 #[test]
