@@ -35,6 +35,32 @@ pub enum Error {
     Disagree(String),
 }
 
+/// What serde calls the types of values, and what they are to users.
+const TYPES: [(&str, &str); 6] = [
+    ("u", "a whole number from 0 on"),
+    ("i8", "a whole number"),
+    ("a boolean", "`true` or `false`"),
+    ("a sequence", "a list"),
+    ("a map", "a table"),
+    ("struct", "a table"),
+];
+
+/// What is wrong with a value of another type, as `expected a list, not "a"`.
+pub(super) fn type_error(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let parts = said.strip_prefix("invalid ").and_then(|said| said.split_once(": "));
+    let Some((found, expected)) = parts.and_then(|(_, what)| what.split_once(", expected ")) else {
+        return said;
+    };
+    let value = match found {
+        "sequence" => "a list",
+        "map" => "a table",
+        _ => found.find(['"', '`']).map_or(found, |start| &found[start..]),
+    };
+    let known = TYPES.iter().find(|(serde, _)| expected.starts_with(serde));
+    format!("expected {}, not {value}", known.map_or(expected, |(_, own)| own))
+}
+
 impl Error {
     pub(super) fn bad(
         what: &'static str,

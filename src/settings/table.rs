@@ -389,7 +389,7 @@ impl Table {
             // Key by key, so that the error can name the key.
             let one = Value::Object([(key.clone(), value.clone())].into_iter().collect());
             serde_json::from_value::<Table>(one)
-                .map_err(|error| bad(format!("`{key}`: {error}")))?;
+                .map_err(|error| bad(format!("`{key}`: {}", super::error::type_error(&error))))?;
         }
         let table: Table =
             serde_json::from_value(value.clone()).map_err(|error| bad(error.to_string()))?;

@@ -276,7 +276,7 @@ percentages! {
     /// How much worse something may get, a fraction.
     Threshold: |it| *it >= 0.0, "it must be 0% or more";
     /// 1 minus the probability of a wrong verdict.
-    Confidence: |it| *it > 0.5 && *it < 1.0, "it must be between 50% and 100%";
+    Confidence: |it| *it > 0.5 && *it < 1.0, "it must be above 50% and below 100%";
 }
 
 /// The largest change that passes; `None` is learnt from stored results.

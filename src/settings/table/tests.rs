@@ -94,8 +94,8 @@ fn a_bad_value_names_its_key() {
     let text = message(json!({"max-pairs": "many"}));
     assert_eq!(
         text,
-        "invalid value in [workspace.metadata.cbdr]: `max-pairs`: invalid type: string \"many\", \
-         expected u64"
+        "invalid value in [workspace.metadata.cbdr]: `max-pairs`: expected a whole number from 0 \
+         on, not \"many\""
     );
 }
 
@@ -108,6 +108,19 @@ fn a_value_of_another_type_is_named_with_what_is_expected() {
     );
     assert_eq!(about(json!({"check-output": 3})), "`check-output`: expected a string, not `3`");
     assert_eq!(about(json!({"threshold": 2})), "`threshold`: expected a string, not `2`");
+    assert_eq!(
+        about(json!({"warmup": -1})),
+        "`warmup`: expected a whole number from 0 on, not `-1`"
+    );
+    assert_eq!(about(json!({"args": "a b"})), "`args`: expected a list, not \"a b\"");
+    assert_eq!(about(json!({"args": ["a", ["b"]]})), "`args`: expected a string, not a list");
+    assert_eq!(
+        about(json!({"all-features": "yes"})),
+        "`all-features`: expected `true` or `false`, not \"yes\""
+    );
+    assert_eq!(about(json!({"nice": 1.5})), "`nice`: expected a whole number, not `1.5`");
+    assert_eq!(about(json!({"units": {"x": "B"}})), "`units`: expected a table, not \"B\"");
+    assert_eq!(about(json!({"thresholds": "1%"})), "`thresholds`: expected a table, not \"1%\"");
 }
 
 #[test]
