@@ -22,7 +22,7 @@ use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::model::side::Side;
 use crate::workspace::cargo::{BuildMessages, CompilerError};
-use crate::workspace::error::{UNSTABLE, WorkspaceError};
+use crate::workspace::error::{EMPTY_SUBMODULE, UNSTABLE, WorkspaceError};
 
 /// Whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,13 +126,27 @@ pub(super) fn run_again(
         Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
         None => of_tool(tool, exit, &errors, &stderr, tree),
     };
+    let with_empty = |why: String| match empty_submodule(tree, &[&stderr, "\n", &why].concat()) {
+        Some(link) => format!("{why}\n{EMPTY_SUBMODULE} `{link}` is empty"),
+        None => why,
+    };
     Err(match blame {
         Blame::Code => {
-            let source = most_telling(&errors).map(Into::into);
+            let source = most_telling(&errors).map(|why| with_empty(why).into());
             WorkspaceError::Build { side, command: shown, exit, source }.into()
         }
-        Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, why).into(),
+        Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, with_empty(why)).into(),
     })
+}
+
+/// A submodule of a worktree without content, because the user's clone lacks it, if a failed build
+/// has named a file there.
+fn empty_submodule(tree: &Path, said: &str) -> Option<String> {
+    let modules = fs_err::read_to_string(tree.join(".gitmodules")).ok()?;
+    let set = modules.lines().filter_map(|line| line.split_once('='));
+    let mut links = set.filter(|(key, _)| key.trim() == "path").map(|(_, path)| path.trim());
+    let is_empty = |link: &str| tree.join(link).read_dir().is_ok_and(|mut of| of.next().is_none());
+    links.find(|link| said.contains(&format!("{link}/")) && is_empty(link)).map(str::to_owned)
 }
 
 /// If a command was killed, if a shell could not find or start it (126, 127), or if it died

@@ -33,6 +33,13 @@ const NO_FILE: [&str; 2] = ["couldn't read `", "No such file"];
 const COMMIT_FILE: &str = "a worktree contains only what is committed: commit that file, or let a \
     build script make it (with `--dirty`, files that git ignores are missing as well)";
 
+/// What is said of a submodule that may be the reason.
+pub(super) const EMPTY_SUBMODULE: &str = "the folder of the submodule";
+
+/// What to do about it.
+const FILL_SUBMODULE: &str = "this clone lacks the submodule: `git submodule update --init --recursive` (in \
+    actions/checkout: `submodules: recursive`)";
+
 impl WorkspaceError {
     /// The error of a build that failed, with the reason that a tool printed, if it did.
     pub(crate) fn unbuilt(side: Side, command: String, exit: Exit, why: String) -> Self {
@@ -46,6 +53,11 @@ impl Advise for WorkspaceError {
         Help::next_step(match self {
             Self::Unbuilt { source: Some(why), .. } if lacks_toolchain(&why.to_string()) => {
                 INSTALL_TOOLCHAIN
+            }
+            Self::Build { source: Some(why), .. } | Self::Unbuilt { source: Some(why), .. }
+                if why.to_string().contains(EMPTY_SUBMODULE) =>
+            {
+                FILL_SUBMODULE
             }
             Self::Build { source: Some(why), .. } if why.to_string().contains(UNSTABLE) => NIGHTLY,
             Self::Build { source: Some(why), .. }
@@ -61,7 +73,7 @@ impl Advise for WorkspaceError {
                  does not count as a missing baseline; run it again, or try another base: `cargo \
                  cbdr compare BASE`"
             }
-            Self::Unbuilt { .. } => "fix what cargo reports above, and run it again",
+            Self::Unbuilt { .. } => "fix what the command reports above, and run it again",
             Self::Manifests { .. } => "fix the manifests: `cargo metadata` reports the same",
             Self::NotCommitted { .. } => {
                 "commit it, or compare the working tree as it is: `--dirty`"

@@ -254,6 +254,25 @@ fn submodules_of_submodules_are_filled_from_the_clone() {
 }
 
 #[test]
+fn a_submodule_that_the_clone_lacks_is_named_where_the_build_needs_it() {
+    let part = Repo::new("steady");
+    let repo = Repo::new("steady");
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    repo.git(&[&add[..], &[part.path().to_str().unwrap(), "part"]].concat());
+    let manifest = std::fs::read_to_string(repo.path().join("Cargo.toml")).unwrap();
+    let dependency = "[dependencies.part]\npath = \"part\"\npackage = \"steady\"\n";
+    repo.write("Cargo.toml", &format!("{manifest}\n{dependency}"));
+    repo.commit("a submodule");
+    repo.branch("feature");
+    repo.git(&["commit", "--quiet", "--allow-empty", "--message", "nothing"]);
+    repo.git(&["submodule", "--quiet", "deinit", "--all", "--force"]);
+    std::fs::remove_dir_all(repo.path().join(".git/modules")).unwrap();
+    let ran = repo.cbdr("compare main --bench work").run().code(101);
+    let ran = ran.says("the folder of the submodule `part` is empty\n");
+    ran.says("hint: this clone lacks the submodule: `git submodule update --init --recursive`");
+}
+
+#[test]
 fn links_folders_and_files_may_take_each_others_places() {
     let repo = Repo::new("steady");
     let link = |to: &str, name: &str| {
