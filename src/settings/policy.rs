@@ -369,8 +369,10 @@ fn run_differs(
     }
     whole_table.retain(|found| found.own != found.other);
     let mut keys: Vec<DifferentKey> = whole_table.iter().map(|of| different(None, of)).collect();
+    // One without a name is of a package that the side does not have.
     for benchmark in of_head.iter().filter(|benchmark| benchmark.name.is_some()) {
-        for other in of_base.iter().filter(|other| benchmark.is(other)) {
+        let others = of_base.iter().filter(|other| other.name.is_some() && benchmark.is(other));
+        for other in others {
             let mut own = differences(&benchmark.of.table, &other.of.table);
             own.retain(|found| !whole_table.contains(found));
             keys.extend(own.iter().map(|found| different(benchmark.name.clone(), found)));
