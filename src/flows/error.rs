@@ -30,12 +30,19 @@ fn list(removed: &[Removed]) -> String {
 /// What to do where a harness reports nothing of a process.
 pub(super) const MEASURED_WHOLE: &str = "use `--harness plain` to measure the process itself";
 
+/// What to do where Rust's own harness finds nothing in a program, which measures nothing, either.
+const EMPTY: &str = "mark its functions with `#[bench]`, or enable the `--features` with which it is \
+    compiled; if it uses another harness, its `[[bench]]` section needs `harness = false`";
+
 impl Advise for FlowError {
     fn advice(&self) -> Option<Help> {
         match self {
             Self::NoBenchmark { filter: Some(filter), .. } => Help::hint(format!(
                 "no name matches the filter `{filter}`; without `--filter`, all benchmarks are run"
             )),
+            Self::NoBenchmark { harness, .. } if *harness == Dialect::Libtest.name() => {
+                Help::next_step(EMPTY)
+            }
             Self::NoBenchmark { .. } => Help::next_step(MEASURED_WHOLE),
             Self::AllRemoved(_) => Help::next_step(
                 "measure it again, or choose with `--metric` what decides instead; if a table \

@@ -585,8 +585,8 @@ fn a_benchmark_of_one_side_is_new_or_removed() {
     write_suite(&repo, "libtest", &[]);
     let ran = compare(&repo, "").run().code(101);
     ran.says(
-        "error: the head of `suite` reports no benchmark (harness libtest)\nhint: use \
-        `--harness plain`",
+        "error: the head of `suite` reports no benchmark (harness libtest)\nhint: mark its \
+         functions with `#[bench]`",
     );
 }
 
@@ -764,7 +764,8 @@ fn rusts_own_harness_without_benchmarks_is_no_fast_benchmark() {
     repo.write("src/lib.rs", "pub const FORMAT: &str = \"none\";\n");
     repo.commit("change");
     let ran = compare(&repo, "").run().code(101);
-    ran.says("error: the head of `suite` reports no benchmark (harness libtest)");
+    ran.says("error: the head of `suite` reports no benchmark (harness libtest)")
+        .says("needs `harness = false`");
 }
 
 #[test]
