@@ -53,7 +53,7 @@ pub fn commands(texts: &[String]) -> Result<Vec<(String, Vec<String>)>, settings
             .filter(|(name, _)| !name.is_empty())
             .ok_or_else(|| bad("write it as `NAME:COMMAND`"))?;
         if let Some(why) = unfit(name) {
-            return Err(bad(&format!("of its name, {why}")));
+            return Err(bad(&format!("its name is unfit: {why}")));
         }
         if all.iter().any(|(other, _)| other == name) {
             return Err(bad("another command has this name"));

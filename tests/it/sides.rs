@@ -147,6 +147,14 @@ fn a_package_that_the_base_lacks_is_no_baseline_and_one_not_committed_an_error()
     let ran = quick(&repo, "main").folder(&new).run().code(0);
     let object = ran.says("no baseline for `true`: `new` is not in the base's commit").json();
     assert_eq!(object["verdict"], "no-baseline");
+    // Nobody has set what it runs.
+    let bench = "[[bench]]\nname = \"only\"\nharness = false\n";
+    repo.replace("new/Cargo.toml", "[package]", &format!("{bench}[package]"));
+    repo.write("new/benches/only.rs", "fn main() {}\n");
+    repo.commit("its benchmark");
+    let ran = repo.cbdr("compare main -p new --dry-run").run().code(0);
+    let ran = ran.never_says("differ in what is run");
+    assert!(ran.stdout.contains("no: its workspace has no package `new`"), "{}", ran.stdout);
 }
 
 #[test]
@@ -437,7 +445,7 @@ fn the_working_tree_is_measured_as_it_is_and_left_as_it_is() {
     assert_eq!(listing(&head), measured);
     assert_eq!(listing(&base), before);
     assert_eq!(state(), found);
-    let object = ran.says(" itself").says(") with the changes of the working tree with ").json();
+    let object = ran.says(" itself").says(") plus the changes of the working tree with ").json();
     assert_eq!(object["head"]["commit"], json!(repo.head()));
     assert_eq!(object["head"]["dirty"], true);
     // Without a change there is nothing to measure.

@@ -327,7 +327,7 @@ pub(crate) fn name(revision: &Revision) -> &str {
 /// A commit by its name and its first digits.
 pub(crate) fn revision(revision: &Revision) -> String {
     let (name, short) = (name(revision), abbreviated(&revision.commit));
-    let dirty = if revision.dirty { " with the changes of the working tree" } else { "" };
+    let dirty = if revision.dirty { " plus the changes of the working tree" } else { "" };
     if name == short { format!("{short}{dirty}") } else { format!("{name} ({short}){dirty}") }
 }
 
@@ -417,7 +417,7 @@ mod tests {
         }
         let said = said(revision("main", &a, false), revision("main", &a, true), true);
         let expected =
-            "main (aaaaaaaaaa) with the changes of the working tree with aaaaaaaaaa itself";
+            "main (aaaaaaaaaa) plus the changes of the working tree with aaaaaaaaaa itself";
         assert_eq!(said, expected);
     }
 
