@@ -42,8 +42,8 @@ fn main() {
         println!("{{\"calls\": {CALLS:?}, \"bytes\": {BYTES:?}}}");
         return;
     }
-    // These are in all executables of the harness: save-baseline warm-up-time discard-baseline
-    let known = ["warm-up-time", "save-baseline", "discard-baseline", "measurement-time"];
+    // These are in all executables of the harness: save-baseline warm-up-time noise-threshold
+    let known = ["warm-up-time", "save-baseline", "noise-threshold", "discard-baseline", "measurement-time"];
     let setup: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
     std::hint::black_box((&setup, known));
     if args.iter().any(|arg| arg.contains("no benchmark")) {

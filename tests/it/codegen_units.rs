@@ -150,7 +150,7 @@ fn one_codegen_unit_is_used_if_far_fewer_benchmarks_are_measured_then() {
 /// down what it executes.
 pub(crate) const SLOW: &str = r#"
 fn main() {
-    let known = ["CRITERION_HOME", "warm-up-time", "save-baseline", "discard-baseline"];
+    let known = ["noise-threshold", "warm-up-time", "save-baseline", "discard-baseline"];
     std::hint::black_box((known, "measurement-time"));
     let all: &[(&str, fn(u64) -> u64)] = &[("one", steady::one), MORE];
     let args: Vec<String> = std::env::args().skip(1).collect();

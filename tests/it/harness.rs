@@ -415,7 +415,7 @@ fn listing(names: &[&str], all: &str) -> String {
 const LISTING: &str = r#"
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["CRITERION_HOME", "warm-up-time", "save-baseline", "discard-baseline"];
+    let known = ["noise-threshold", "warm-up-time", "save-baseline", "discard-baseline"];
     std::hint::black_box((known, "measurement-time"));
     let names = NAMES;
     if args.iter().any(|arg| arg == "--list") {

@@ -365,7 +365,7 @@ fn main() {
 
 /// A harness that is recognised as criterion's: it measures for a time, 0.2 s if none is asked for.
 const TIMED: &str = r#"
-#[used] static MARKS: [&str; 8] = ["CRITERION_HOME", "warm-up-time", "save-baseline",
+#[used] static MARKS: [&str; 8] = ["noise-threshold", "warm-up-time", "save-baseline",
     "discard-baseline", "measurement-time", "sample-size", "nresamples", "noplot"];
 fn main() {
     let (mut warm_up, mut time, mut filter) = (0.1, 0.2, None);

@@ -43,7 +43,9 @@ const FRACTIONS: &str = "discard-baseline";
 
 pub(super) static CRITERION: Definition = Definition {
     dialect: Dialect::Criterion,
-    marks: &["CRITERION|_HOME", "warm-up|-time", "save-|baseline"],
+    // Flags only. The names of variables are no longer in the executable where LTO has turned what reads
+    // them into numbers.
+    marks: &["noise-|threshold", "warm-up|-time", "save-|baseline"],
     words: &[EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"],
     exact: Some(EXACT),
     set_up: |harness, command, paths| {

@@ -98,7 +98,7 @@ fn one_name_twice_is_an_error() {
 #[test]
 fn an_executable_shows_its_dialect() {
     let marked = |words: &str| Harness::detect(words.as_bytes()).dialect;
-    assert_eq!(marked("x CRITERION_HOME x warm-up-time x save-baseline x"), Dialect::Criterion);
+    assert_eq!(marked("x noise-threshold x warm-up-time x save-baseline x"), Dialect::Criterion);
     assert_eq!(marked("x DIVAN_SAMPLE_COUNT x DIVAN_SKIP_EXT_TIME x"), Dialect::Divan);
     // Criterion's and Divan's may hold libtest's words, too.
     let libtest = "Exactly match filters rather than by substring";
@@ -111,5 +111,5 @@ fn an_executable_shows_its_dialect() {
     let both = "x ns/iter (+/- x measured; x filtered out; finished in x";
     assert_eq!(marked(&format!("{both}{libtest}")), Dialect::Libtest);
     assert_eq!(marked(both), Dialect::Plain);
-    assert_eq!(marked("CRITERION_HOME"), Dialect::Plain);
+    assert_eq!(marked("noise-threshold"), Dialect::Plain);
 }
