@@ -43,8 +43,8 @@ const FRACTIONS: &str = "discard-baseline";
 
 pub(super) static CRITERION: Definition = Definition {
     dialect: Dialect::Criterion,
-    // Flags only. The names of variables are no longer in the executable where LTO has turned what reads
-    // them into numbers.
+    // Flags only: an optimized executable need not have the name of a variable as text. Those of nom, built
+    // with LTO, lack `CRITERION_HOME`.
     marks: &["noise-|threshold", "warm-up|-time", "save-|baseline"],
     words: &[EXACT, FRACTIONS, "measurement-time", "sample-size", "nresamples", "noplot"],
     exact: Some(EXACT),
