@@ -287,8 +287,8 @@ impl CommandBuild<'_, '_> {
             }
         }
         let tools = &self.context.tools;
-        let tree = &self.worktree.root;
-        diagnose::run_again(tools, shown, command, Tool::BuildCommand, side, tree).map(drop)
+        let (worktree, tree) = (&self.setup.worktree, &self.worktree.root);
+        diagnose::run_again(tools, shown, command, Tool::BuildCommand, worktree, tree).map(drop)
     }
 }
 

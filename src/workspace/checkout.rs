@@ -51,6 +51,11 @@ impl Worktree {
         }
         name
     }
+
+    /// The submodules that are empty because the user's clone lacks them.
+    pub(super) fn empty_submodules(&self) -> &[PathBuf] {
+        &self.done.empty
+    }
 }
 
 /// Asks the installed git what has changed in the working tree and in submodules, where libgit2

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use super::tools::{Captured, Tools};
 use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
-use crate::model::side::Side;
 use crate::workspace::cargo::{BuildMessages, CompilerError};
+use crate::workspace::checkout::Worktree;
 use crate::workspace::error::{EMPTY_SUBMODULE, UNSTABLE, WorkspaceError};
 
 /// Whose fault it is.
@@ -101,16 +101,18 @@ const NOT_BUILDABLE: Exit = Exit::Code(125);
 /// Cargo's exit code for errors; rustup and its proxies have others.
 const CARGO_FAILED: Exit = Exit::Code(101);
 
-/// Runs a failed build in `tree` again with captured output, to find out why it failed;
+/// Runs a failed build in `tree`, which has what `worktree` has, again with captured output, to find
+/// out why it failed; an empty submodule is named if the build has named a file in it;
 /// `shown` is the command as it failed. If it succeeds this time, returns its output.
 pub(super) fn run_again(
     tools: &Tools<'_>,
     shown: String,
     mut command: Command,
     tool: Tool,
-    side: Side,
+    worktree: &Worktree,
     tree: &Path,
 ) -> Result<String, Error> {
+    let side = worktree.side;
     command.set_var("CARGO_TERM_COLOR", "never");
     let temporary = PathBuf::from(command.var("TMPDIR").unwrap_or("/tmp".as_ref()));
     let Captured { exit, stdout, stderr, .. } = tools.capture(command)?;
@@ -126,9 +128,13 @@ pub(super) fn run_again(
         Some(full) => Blame::Machine(format!("No space left on device: `{}`", full.display())),
         None => of_tool(tool, exit, &errors, &stderr, tree),
     };
-    let with_empty = |why: String| match empty_submodule(tree, &[&stderr, "\n", &why].concat()) {
-        Some(link) => format!("{why}\n{EMPTY_SUBMODULE} `{link}` is empty"),
-        None => why,
+    let with_empty = |why: String| {
+        let said = [&stderr, "\n", &why].concat();
+        let is_named = |link: &&PathBuf| said.contains(&format!("{}/", link.display()));
+        match worktree.empty_submodules().iter().find(is_named) {
+            Some(link) => format!("{why}\n{EMPTY_SUBMODULE} `{}` is empty", link.display()),
+            None => why,
+        }
     };
     Err(match blame {
         Blame::Code => {
@@ -137,16 +143,6 @@ pub(super) fn run_again(
         }
         Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, with_empty(why)).into(),
     })
-}
-
-/// A submodule of a worktree without content, because the user's clone lacks it, if a failed build
-/// has named a file there.
-fn empty_submodule(tree: &Path, said: &str) -> Option<String> {
-    let modules = fs_err::read_to_string(tree.join(".gitmodules")).ok()?;
-    let set = modules.lines().filter_map(|line| line.split_once('='));
-    let mut links = set.filter(|(key, _)| key.trim() == "path").map(|(_, path)| path.trim());
-    let is_empty = |link: &str| tree.join(link).read_dir().is_ok_and(|mut of| of.next().is_none());
-    links.find(|link| said.contains(&format!("{link}/")) && is_empty(link)).map(str::to_owned)
 }
 
 /// If a command was killed, if a shell could not find or start it (126, 127), or if it died

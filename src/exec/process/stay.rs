@@ -30,8 +30,8 @@ const PROCESSOR: usize = 36;
 /// The least part of its time that a program has a processor for itself, if nothing else runs there.
 const ALONE: f64 = 0.9;
 
-/// A program that takes less than this, seconds, costs less than the stop, and mostly starts where its
-/// parent is anyway.
+/// After a program that takes less than this, seconds, the next one is not stopped: an empty one would
+/// take twice as long, and mostly starts where its parent is anyway.
 const BRIEF: f64 = 0.0003;
 
 /// Programs that take so long, seconds, may be moved meanwhile, and leave time to look where to.

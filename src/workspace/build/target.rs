@@ -15,7 +15,6 @@ use crate::exec::system::{digest, digest_file, mode, permissions};
 use crate::model::target::{BuildOptions, TargetKind};
 use crate::workspace::cache::artifact::{self, Artifact, ArtifactKey, Contents, Executable};
 use crate::workspace::cargo::{self, BuildMessages, Built, Invocation, Linker, TargetCall};
-use crate::workspace::checkout::Worktree;
 use crate::workspace::context::PrepareContext;
 use crate::workspace::diagnose::{self, Tool};
 use crate::workspace::environment::tracked_by_cargo;
@@ -356,9 +355,9 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         }
         let shown = self.cargo(shown, folder);
         let again = self.cargo(call.build_args("json"), folder);
-        let Worktree { side, path, .. } = &self.setup.worktree;
-        let tools = &self.context.tools;
-        let printed = diagnose::run_again(tools, shown.shown(), again, Tool::Cargo, *side, path)?;
+        let (tools, worktree) = (&self.context.tools, &self.setup.worktree);
+        let (shown, tree) = (shown.shown(), &worktree.path);
+        let printed = diagnose::run_again(tools, shown, again, Tool::Cargo, worktree, tree)?;
         self.built(wanted, &BuildMessages::read(printed.as_bytes())?, record)
     }
 
