@@ -318,14 +318,27 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        /// A clock can't count the time until an end that is much later.
-        const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
-        match humantime::parse_duration(text) {
-            Ok(time) if time.is_zero() => Err("it must be longer than zero".to_owned()),
-            Ok(time) if time > LONGEST => Err("it must be at most 100 years".to_owned()),
-            Ok(time) => Ok(Time(time)),
-            Err(error) => Err(format!("{error}; write `90s` or `5m`")),
+        match duration(text)? {
+            time if time.is_zero() => Err("it must be longer than zero".to_owned()),
+            time => Ok(Time(time)),
         }
+    }
+}
+
+/// A time such as `5m`.
+///
+/// # Errors
+/// If it is not one, or longer than anything that is measured.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+    match humantime::parse_duration(text) {
+        // `M` would be months.
+        _ if text.contains(char::is_uppercase) => {
+            Err(format!("its unit is written in small letters: `{}`", text.to_lowercase()))
+        }
+        Ok(time) if time > LONGEST => Err("it must be at most 30 days".to_owned()),
+        Ok(time) => Ok(time),
+        Err(_) => Err("it must be a number with its unit, such as `90s`, `5m` or `2h`".to_owned()),
     }
 }
 
@@ -388,9 +401,13 @@ mod tests {
             assert!(read::<Confidence>(bad).is_err(), "{bad}");
         }
         assert_eq!(read("1m 30s"), Ok(Time(Duration::from_secs(90))));
-        for bad in ["5", "0s", "soon", "101y", "10000000000000000000s"] {
+        for bad in ["5", "0s", "soon", "1y", "1M", "31d", "10000000000000000000s"] {
             assert!(read::<Time>(bad).is_err(), "{bad}");
         }
+        assert_eq!(
+            read::<Time>("5M").unwrap_err(),
+            "invalid key `5M`: its unit is written in small letters: `5m`"
+        );
         assert_eq!((Threshold(0.02).to_string(), Time::minutes(5).to_string()), {
             ("2%".to_owned(), "5m".to_owned())
         });

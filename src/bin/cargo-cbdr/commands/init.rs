@@ -13,6 +13,7 @@ use cargo_cbdr::flows::init::{
 use cargo_cbdr::model::{Dialect, THRESHOLD, Unit};
 use cargo_cbdr::settings::Written;
 use cargo_cbdr::settings::table::Table;
+use cargo_cbdr::settings::values::duration;
 use cargo_cbdr::workspace::Request;
 use cargo_cbdr::workspace::git::text_diff::unified;
 
@@ -49,7 +50,7 @@ fn set_up(args: &Init, context: Context<'_>, ui: &mut Ui) -> Result<(), Failure>
         let what = "a table has no key for a filter: pass the harness's own filter after `--`";
         return Failure::arguments(what);
     }
-    let time = humantime::parse_duration(&args.try_for).map_err(|error| {
+    let time = duration(&args.try_for).map_err(|error| {
         Failure::Arguments(format!("invalid --try-for `{}`: {error}", args.try_for))
     })?;
     let request = request(args.settings.0.clone())?;
