@@ -13,6 +13,11 @@ pub fn revisions(folder: &Path) -> Vec<String> {
     Repo::discover(folder).map(|repo| repo.names()).unwrap_or_default()
 }
 
+/// Whether this is a revision of the repository around a folder.
+pub fn is_revision(folder: &Path, name: &Path) -> bool {
+    Repo::discover(folder).is_ok_and(|repo| repo.at(name.to_str()).is_ok())
+}
+
 /// The packages of the workspace around a folder.
 pub fn packages(folder: &Path) -> Vec<String> {
     of_packages(folder, |package| vec![package.name.clone()])

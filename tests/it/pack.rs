@@ -240,6 +240,12 @@ fn options_that_shape_builds_belong_to_pack() {
     repo.cbdr("compare --packed gone").run().code(101).says("could not read `gone`");
     repo.cbdr("compare --packed Cargo.toml").run().code(101).says("`Cargo.toml` is not a pack");
     repo.cbdr("pack main /dev/stdout").run().code(101).says("can't be replaced by a pack");
+    repo.cbdr("pack main -").run().code(101).says("name a file");
+    for base in ["main", "HEAD"] {
+        let hint = format!("is a revision: name the file, too: `cargo cbdr pack {base} FILE`");
+        repo.cbdr(&format!("pack {base}")).run().code(2).says(&hint);
+        assert!(!repo.path().join(base).exists());
+    }
     repo.cbdr("pack main gone/x").run().code(101).says("could not write `gone/x`");
 }
 

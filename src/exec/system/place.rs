@@ -22,8 +22,12 @@ impl Place {
     /// written.
     ///
     /// # Errors
-    /// When there is no such folder, or the links can't be followed.
+    /// When there is no such folder, the links can't be followed, or the path is `-`, which most
+    /// programs take for standard output.
     pub fn find(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Err(io::Error::other("name a file; standard output is `/dev/stdout`"));
+        }
         let mut path = std::path::absolute(path)?;
         for _ in 0..MOST_LINKS {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -226,7 +230,7 @@ mod tests {
         for path in ["no/such", "", ".."] {
             assert!(fails(&folder.path().join(path)), "{path}");
         }
-        assert!(fails(Path::new("/")) && fails(Path::new("")));
+        assert!(fails(Path::new("/")) && fails(Path::new("")) && fails(Path::new("-")));
         link(Path::new("ring"), &folder.path().join("ring")).unwrap();
         assert!(fails(&folder.path().join("ring")));
     }

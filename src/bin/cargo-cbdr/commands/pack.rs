@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use cargo_cbdr::Options;
 use cargo_cbdr::exec::execution::Context;
 use cargo_cbdr::flows::compare::pack::{Packed, pack};
+use cargo_cbdr::workspace::names::is_revision;
 
 use super::compare::with_sides;
-use super::{random_seed, request};
+use super::{current_folder, random_seed, request};
 use crate::cli::Pack;
 use crate::exit::{CommandResult, ExitKind};
 use crate::failure::Failure;
@@ -21,6 +22,12 @@ pub(crate) fn run(args: &Pack, context: Context<'_>) -> CommandResult {
     let Some(file) = file else {
         return Failure::arguments("name the file to write: `cargo cbdr pack [BASE] FILE`");
     };
+    if args.file.is_none() && is_revision(&current_folder()?, &file) {
+        let file = file.display();
+        let what =
+            format!("`{file}` is a revision: name the file, too: `cargo cbdr pack {file} FILE`");
+        return Failure::arguments(what);
+    }
     let request = with_sides(request(flags)?, &args.sides);
     let seed = args.seed.seed.unwrap_or_else(random_seed);
     let options = Options { request, seed, ..Options::default() };
