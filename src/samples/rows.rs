@@ -119,7 +119,12 @@ impl RowParser<'_> {
         self.line += 1;
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if let Some(column) = CsvCells::of(line).misquoted() {
+            let what = "the cell begins with a quote, so one has to end it, before the next comma; \
+                write a quote inside it twice";
+            Err(self.bad(column, what.to_owned()))
+        } else if line.is_empty() {
             Ok(Flow::Go)
         } else if self.header.is_empty() {
             self.header(line, sink).map(|()| Flow::Go)
@@ -129,7 +134,7 @@ impl RowParser<'_> {
     }
 
     fn header(&mut self, line: &[u8], sink: &mut impl RowSink) -> Result<(), Error> {
-        let cells = CsvCells::of(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)).texts();
+        let cells = CsvCells::of(line).texts();
         if cells[0] != "benchmark" {
             let what = format!(
                 "{}, line {}, column 1: the first column is `{}`, not `benchmark`",
@@ -227,6 +232,13 @@ impl<'t> CsvCells<'t> {
     fn of(line: &'t [u8]) -> Self {
         CsvCells { rest: line, begun: false }
     }
+
+    /// The column of a cell whose first quote is not matched by one at its end.
+    fn misquoted(mut self) -> Option<usize> {
+        let column = self.rest.contains(&b'"').then(|| self.by_ref().count() + 1);
+        column.filter(|_| self.rest.starts_with(b"\""))
+    }
+
     fn texts(self) -> Vec<String> {
         self.map(|cell| String::from_utf8_lossy(&cell).into_owned()).collect()
     }
@@ -247,10 +259,13 @@ impl<'t> Iterator for CsvCells<'t> {
                         cell.push(b'"');
                         self.rest = rest;
                     }
-                    // A quoted cell ends with its line at the latest.
-                    [b'"', rest @ ..] | rest @ [] => {
+                    [b'"', rest @ ..] if matches!(rest, [] | [b',', ..]) => {
                         self.rest = rest;
                         return Some(cell.into());
+                    }
+                    [] | [b'"', ..] => {
+                        self.rest = text;
+                        return None;
                     }
                     [byte, rest @ ..] => {
                         cell.push(*byte);
@@ -316,6 +331,23 @@ mod tests {
         assert_eq!(whole, expected);
         for size in 1..text.len() {
             assert_eq!(notes(text, size), whole, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_quote_that_begins_a_cell_has_to_end_it() {
+        for (text, place) in [
+            ("benchmark,t\na,1\na,\"1\n", "line 3, column 2 (`t`)"),
+            ("benchmark,t\n\"a\"x,1\n", "line 2, column 1 (`benchmark`)"),
+            ("benchmark,t\n\"a\nb\",1\n", "line 2, column 1 (`benchmark`)"),
+            ("\u{feff}\"benchmark,t\n", "line 1, column 1"),
+            ("benchmark,t\na,\"", "line 2, column 2 (`t`)"),
+        ] {
+            let mut notes = CollectedRows::default();
+            let error = read(&mut text.as_bytes(), "it", &mut notes).unwrap_err().to_string();
+            let (found, why) = error.rsplit_once(": ").unwrap();
+            assert_eq!(found, format!("it, {place}"), "{text}");
+            assert!(why.starts_with("the cell begins with a quote"), "{why}");
         }
     }
 
