@@ -108,7 +108,10 @@ fn prepare(
     reporter: &mut Recorder<impl FnMut(Event<'_>)>,
 ) -> Result<Preparation, Error> {
     loop {
-        match workspace::prepare(&builds.request(request), context, reporter) {
+        let prepared = workspace::prepare(&builds.request(request), context, reporter);
+        let unbuilt = prepared.iter().flat_map(|first| first.unbuilt.iter().cloned());
+        builds.unbuilt.extend(unbuilt.collect::<Vec<_>>());
+        match prepared {
             Err(error) if builds.are_given_up(&error) => {}
             // It is dropped: its lock has to be free.
             Ok(first) if builds.recall(&first, request.filter.as_deref()) => {}

@@ -107,12 +107,18 @@ pub(super) fn build_targets(
     // Apart from the rest, what fails on the head: its failure here is no news.
     let mut groups: BTreeMap<(BuildOptions, bool), Vec<PackageTarget>> = BTreeMap::new();
     let mut named = BTreeSet::new();
+    let mut artifacts = Artifacts::default();
     for benchmark in benchmarks {
         let Subject::Target(target, options) = &benchmark.subject else { continue };
         let Ok(folder) = setup.folder_of(benchmark, target) else { continue };
         let options = setup.options(benchmark, target, options);
         let wanted = PackageTarget { folder: folder.to_owned(), target: target.clone() };
         let label = wanted.label(setup);
+        if context.request.unbuilt.contains(&benchmark.name) {
+            let error = cargo::Error::NoExecutable(target.to_string()).into();
+            artifacts.failed.push((vec![(options, label)], error));
+            continue;
+        }
         let fails_on_head = head.is_some_and(|head| head.has_failed(&label));
         if !benchmark.is_found {
             named.insert((options.clone(), label));
@@ -122,7 +128,6 @@ pub(super) fn build_targets(
             group.push(wanted);
         }
     }
-    let mut artifacts = Artifacts::default();
     for ((options, fails_on_head), mut wanted) in groups {
         // Without a proof, a damaged folder would cost what builds on the head its baseline.
         let needs_proof = head.is_some() && !fails_on_head;

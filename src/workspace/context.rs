@@ -90,7 +90,8 @@ impl<'a> PrepareContext<'a> {
             toolchain: None,
             must_run: false,
         };
-        Preparation { about, settings, benchmarks: Vec::new(), cache, scratch, _lock: None }
+        let (benchmarks, unbuilt) = (Vec::new(), Vec::new());
+        Preparation { about, settings, benchmarks, unbuilt, cache, scratch, _lock: None }
     }
 
     /// Takes the lock of the repository's part of the cache, with a scratch folder there;

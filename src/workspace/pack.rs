@@ -223,7 +223,8 @@ impl Pack {
         reporter
             .event(Event::Prepared { seconds: start.elapsed().as_secs_f64(), cache: cache.path() });
         let (about, _lock) = (pack.about, Some(lock));
-        Ok(Preparation { about, settings, benchmarks, cache, scratch, _lock })
+        let unbuilt = Vec::new();
+        Ok(Preparation { about, settings, benchmarks, unbuilt, cache, scratch, _lock })
     }
 
     /// Reads what the files of a pack are.

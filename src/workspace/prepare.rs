@@ -36,7 +36,7 @@ pub(crate) fn prepare(
         }
         SetUp::Compared { sides, setup, lock } => (sides, *setup, lock),
     };
-    let BuiltBenchmarks { prepared, lost } = build_sides(&mut context, &sides, &setup)?;
+    let BuiltBenchmarks { prepared, lost, unbuilt } = build_sides(&mut context, &sides, &setup)?;
     context.prepared(start);
     let changed_crates = changed_crates(&setup.sides(), &context.moves.changed);
     let Setup { settings, head, removed, .. } = setup;
@@ -48,7 +48,7 @@ pub(crate) fn prepare(
         must_run: request.aa || request.always_run,
         ..finished.about
     };
-    Ok(Preparation { about, benchmarks: prepared, _lock: Some(lock), ..finished })
+    Ok(Preparation { about, benchmarks: prepared, unbuilt, _lock: Some(lock), ..finished })
 }
 
 /// A comparison up to its first build.

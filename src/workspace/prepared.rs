@@ -22,6 +22,8 @@ pub(crate) struct Preparation {
     pub(crate) about: About,
     pub(crate) settings: Settings,
     pub(crate) benchmarks: Vec<Prepared>,
+    /// The names of those that build on neither side.
+    pub(crate) unbuilt: Vec<String>,
     /// The repository's part of the cache.
     pub(crate) cache: RepositoryCache,
     /// A folder for what the runs print.

@@ -33,6 +33,8 @@ pub struct Request {
     pub measure_all: bool,
     /// Use one codegen unit where the number may be chosen.
     pub one_unit: bool,
+    /// The benchmarks that build on neither side, as other builds of both have shown.
+    pub unbuilt: Vec<String>,
     /// The filter of benchmarks.
     pub filter: Option<String>,
     /// Whose table decides: the base's, if it has one, or the head's.

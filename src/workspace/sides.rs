@@ -65,6 +65,8 @@ pub(super) struct BuiltBenchmarks {
     /// Those that gate on the base, where they are another target or another harness, but
     /// are not measured.
     pub(super) lost: Vec<Removed>,
+    /// The names of those that build on neither side.
+    pub(super) unbuilt: Vec<String>,
 }
 
 /// Builds both sides of every benchmark, and determines the state of each.
@@ -85,6 +87,7 @@ pub(super) fn build_sides(
         commands_differ,
         prepared: Vec::new(),
         lost: Vec::new(),
+        unbuilt: Vec::new(),
         unusable: None,
         runner_differs: RunnerDiffers::new(context.request.policy_from),
         differing_args: BTreeMap::new(),
@@ -139,6 +142,7 @@ struct Survey<'a> {
     commands_differ: bool,
     prepared: Vec<Prepared>,
     lost: Vec<Removed>,
+    unbuilt: Vec<String>,
     /// The first benchmark that was left out because of its harness.
     unusable: Option<Failure>,
     runner_differs: RunnerDiffers,
@@ -174,6 +178,7 @@ impl Survey<'_> {
         if both.base.is_err() && both.head.is_err() && benchmark.is_found {
             // Others build; else the head's failure would be an error.
             let why = format!("it builds on neither side ({})", how_to_see(benchmark));
+            self.unbuilt.push(benchmark.name.clone());
             context.notice(BenchmarkNotice::LeftOut { why }.about(&benchmark.name));
             return Ok(None);
         }
@@ -266,7 +271,8 @@ impl Survey<'_> {
             context.notice(Notice::Removed(self.lost.clone()));
         }
         context.cache.prune(&[self.built.base.names(), self.built.head.names()].concat());
-        Ok(BuiltBenchmarks { prepared: self.prepared, lost: self.lost })
+        let Survey { prepared, lost, unbuilt, .. } = self;
+        Ok(BuiltBenchmarks { prepared, lost, unbuilt })
     }
 }
 

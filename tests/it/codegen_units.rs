@@ -194,8 +194,13 @@ fn what_was_warmed_up_slowly_is_only_listed_in_other_builds() {
 #[test]
 fn the_builds_of_the_profile_are_compared_if_one_codegen_unit_does_not_help() {
     // All benchmarks run the function that was edited.
-    let repo = repo(&library(2, 2));
-    let ran = pack(&repo, "").says("number of codegen units");
+    let repo = Repo::new("library");
+    repo.write("benches/broken.rs", "fn main() { nothing_of_this_name() }\n");
+    let repo = repo_of(repo, &slept(), "src/lib.rs", &library(2, 2));
+    let ran = pack(&repo, "").says("`broken` is left out: it builds on neither side");
+    let (first, again) = ran.stderr.split_once("number of codegen units").unwrap();
+    assert!(first.contains("nothing_of_this_name"), "{first}");
+    assert!(!again.contains("nothing_of_this_name"), "built again: {again}");
     ran.says("64 benchmarks to measure and 1 unaffected");
     // That is known from then on.
     let ran = pack(&repo, "").never_says("number of codegen units");

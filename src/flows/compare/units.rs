@@ -40,6 +40,9 @@ pub(super) struct Builds {
     /// What the choice depends on.
     #[serde(skip)]
     parts: Vec<String>,
+    /// What builds on neither side, and is not built again.
+    #[serde(skip)]
+    pub(super) unbuilt: Vec<String>,
     /// The unmeasured runs of the latest builds.
     #[serde(skip)]
     pub(super) warm_ups: WarmUps,
@@ -57,7 +60,8 @@ impl Builds {
 
     /// The request for them.
     pub(super) fn request(&self, request: &Request) -> Request {
-        Request { one_unit: self.one_unit, ..request.clone() }
+        let unbuilt = self.unbuilt.clone();
+        Request { one_unit: self.one_unit, unbuilt, ..request.clone() }
     }
 
     /// Whether an earlier comparison of the programs has chosen other builds.
@@ -73,7 +77,8 @@ impl Builds {
         let rest = format!("{filter:?} {:?}", preparation.settings.limits.time);
         let parts: Vec<String> = programs.chain([rest]).collect();
         let stored = known(preparation, &parts).read();
-        *self = Builds { parts, ..stored.unwrap_or_default() };
+        let unbuilt = std::mem::take(&mut self.unbuilt);
+        *self = Builds { parts, unbuilt, ..stored.unwrap_or_default() };
         self.one_unit
     }
 
