@@ -38,7 +38,7 @@ pub enum Notice {
     /// The working tree has uncommitted changes, which were not measured.
     DirtyTree { files: usize },
     /// The head, which an option may name, is the base.
-    NothingToCompare { base: String, is_named: bool },
+    NothingToCompare { base: String, is_named: bool, has_parent: bool },
     /// BASE is not in this clone; the merge commit's first parent is used instead.
     MergeRef { base: String },
     /// The tables of the two sides differ in settings that decide.

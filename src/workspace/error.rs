@@ -24,7 +24,7 @@ pub(super) const UNSTABLE: &str = "E0554";
 
 /// What to do about code that stable compilers refuse.
 pub(super) const NIGHTLY: &str = "the source has `#![feature(…)]`: `--toolchain nightly` builds both \
-    sides with a nightly compiler, if rustup has one; `--bench` selects another target";
+    sides with a nightly compiler, if rustup has one";
 
 /// What rustc says of a file that a source includes but that is not there.
 const NO_FILE: [&str; 2] = ["couldn't read `", "No such file"];

@@ -101,7 +101,8 @@ fn is_nothing_to_compare(context: &mut PrepareContext<'_>, sides: &Sides) -> Res
             return Err(git::Error::refused(what, hint).into());
         }
         let is_named = context.request.head.is_some();
-        context.notice(Notice::NothingToCompare { base, is_named });
+        let has_parent = context.repo.at(Some("HEAD~1")).is_ok();
+        context.notice(Notice::NothingToCompare { base, is_named, has_parent });
         return Ok(true);
     }
     if let Some(files) = uncommitted {

@@ -298,6 +298,8 @@ fn the_head_can_be_another_revision() {
 
 #[test]
 fn a_head_that_lies_on_the_base_leaves_nothing_to_compare() {
+    let ran = Repo::new("steady").cbdr("compare main").run().code(0);
+    ran.says("that `main` lacks; `--dirty` measures").never_says("HEAD~1");
     let (repo, [first, second, ..]) = chain();
     for (args, base, head) in [
         ("compare feature --format json", "feature", repo.head()),

@@ -282,7 +282,8 @@ fn what_only_a_nightly_compiler_builds_is_not_tried() {
     repo.commit("both");
     // The base's still builds, so that the head's is the head's fault.
     let ran = compare(&repo, "").code(101).says("error: the head does not build");
-    ran.says("hint: the source has `#![feature(…)]`: `--toolchain nightly` builds");
+    let ran = ran.says("hint: the source has `#![feature(…)]`: `--toolchain nightly` builds");
+    ran.never_says("another target");
     repo.cbdr("history record").run().code(101).says(
         "error: `good`, `nightly` have to be built by a nightly compiler, but this is rustc ",
     );

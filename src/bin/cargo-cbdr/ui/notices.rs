@@ -23,13 +23,14 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              them)",
             count(*files as u64, "file")
         ),
-        Notice::NothingToCompare { base, is_named } => {
-            let advice = match is_named {
-                true => "choose an earlier base, such as the commit before the head",
-                false => {
+        Notice::NothingToCompare { base, is_named, has_parent } => {
+            let advice = match (is_named, has_parent) {
+                (true, _) => "choose an earlier base, such as the commit before the head",
+                (false, true) => {
                     "`cargo cbdr compare HEAD~1` compares with the previous commit, and `--dirty` \
                      measures uncommitted changes"
                 }
+                (false, false) => "`--dirty` measures uncommitted changes",
             };
             format!("nothing to compare: the head has no commits that `{base}` lacks; {advice}")
         }
