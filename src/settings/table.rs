@@ -155,7 +155,8 @@ settings! {
         /// Allow changes up to this, for all metrics or for one; auto: up to what
         /// the noise of stored results allows
         "threshold" Gates threshold: Written<Allowed> = Allowed(Some(THRESHOLD)), POLICY DECIDING
-            [.value_name("[METRIC=]PERCENT|auto").action(ArgAction::Append).display_order(1)];
+            [.value_name("[METRIC=]PERCENT|auto").action(ArgAction::Append)
+            .value_delimiter(',').display_order(1)];
 
         /// Allowed changes of single metrics, by the flag of threshold
         "thresholds" Gates thresholds: BTreeMap<String, Written<Allowed>>, NO_FLAG DECIDING [];

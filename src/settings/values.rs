@@ -237,20 +237,20 @@ impl fmt::Display for Toolchain {
     }
 }
 
-/// A text such as `2%`, as a fraction.
-fn fraction(text: &str) -> Result<f64, String> {
+/// A text such as this example, as a fraction.
+fn fraction(text: &str, example: &str) -> Result<f64, String> {
     let Some(number) = text.trim().strip_suffix('%') else {
-        return Err("a percentage is written with its sign, such as `2%`".to_owned());
+        return Err(format!("a percentage is written with its sign, such as `{example}`"));
     };
     match number.trim().parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number / 100.0),
-        _ => Err("not a percentage such as `2%`".to_owned()),
+        _ => Err(format!("not a percentage such as `{example}`")),
     }
 }
 
 /// A fraction that is written as a percentage, within limits.
 macro_rules! percentages {
-    ($($(#[doc = $doc:literal])+ $type:ident: $fits:expr, $why:literal;)+) => { $(
+    ($($(#[doc = $doc:literal])+ $type:ident, $example:literal: $fits:expr, $why:literal;)+) => { $(
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct $type(pub f64);
@@ -260,7 +260,8 @@ macro_rules! percentages {
 
             fn from_str(text: &str) -> Result<Self, String> {
                 let fits: fn(&f64) -> bool = $fits;
-                fraction(text).and_then(|f| fits(&f).then_some($type(f)).ok_or($why.to_owned()))
+                let it = fraction(text, $example)?;
+                fits(&it).then_some($type(it)).ok_or($why.to_owned())
             }
         }
 
@@ -274,9 +275,9 @@ macro_rules! percentages {
 }
 percentages! {
     /// How much worse something may get, a fraction.
-    Threshold: |it| *it >= 0.0, "it must be 0% or more";
+    Threshold, "2%": |it| *it >= 0.0, "it must be 0% or more";
     /// 1 minus the probability of a wrong verdict.
-    Confidence: |it| *it > 0.5 && *it < 1.0, "it must be above 50% and below 100%";
+    Confidence, "95%": |it| *it > 0.5 && *it < 1.0, "it must be above 50% and below 100%";
 }
 
 /// The largest change that passes; `None` is learnt from stored results.
@@ -400,6 +401,10 @@ mod tests {
         for bad in ["50%", "100%", "95"] {
             assert!(read::<Confidence>(bad).is_err(), "{bad}");
         }
+        assert_eq!(
+            read::<Confidence>("0.95").unwrap_err(),
+            "invalid key `0.95`: a percentage is written with its sign, such as `95%`"
+        );
         assert_eq!(read("1m 30s"), Ok(Time(Duration::from_secs(90))));
         for bad in ["5", "0s", "soon", "1y", "1M", "31d", "10000000000000000000s"] {
             assert!(read::<Time>(bad).is_err(), "{bad}");

@@ -289,7 +289,8 @@ fn what_a_table_may_not_say_is_an_error_that_knows_better() {
     ran.says("error: invalid confidence `95`").says("(in the configuration of the head)");
     // What only a flag makes wrong is a mistake in the command line.
     refused("[package.metadata.cbdr]\nwarn = \"3%\"");
-    repo.cbdr("compare main --threshold 4% --dry-run").run().code(0);
+    let shown = repo.cbdr("compare main --threshold 4%,max_rss=7% --dry-run").run().code(0).stdout;
+    assert!(shown.contains("thresholds.max_rss  7%"), "{shown}");
     repo.cbdr("compare main --threshold 4% --warn 5%").run().code(2).says("invalid warn `5%`");
     let ran = refused("[package.metadata.cbdr]\nharness = \"criteron\"");
     ran.says("error: invalid harness `criteron`: it must be plain, json, criterion,");

@@ -101,7 +101,7 @@ pub(crate) struct SampleArgs {
     /// Allow changes up to this, for all metrics or for one [default: none, so
     /// no verdict]
     // `auto` is no word for it here: samples have no repository to learn from.
-    #[arg(long, value_name = "[METRIC=]PERCENT", value_parser = StringValueParser::new().map(Written::<Allowed>::new), help_heading = DECIDING)]
+    #[arg(long, value_name = "[METRIC=]PERCENT", value_delimiter = ',', value_parser = StringValueParser::new().map(Written::<Allowed>::new), help_heading = DECIDING)]
     pub(crate) threshold: Vec<Written<Allowed>>,
 
     /// Decide with this confidence: 1 minus the probability of a wrong verdict;
