@@ -154,7 +154,7 @@ fn a_package_that_the_base_lacks_is_no_baseline_and_one_not_committed_an_error()
     repo.commit("its benchmark");
     let ran = repo.cbdr("compare main -p new --dry-run").run().code(0);
     let ran = ran.never_says("differ in what is run");
-    assert!(ran.stdout.contains("no: its workspace has no package `new`"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no: the base's workspace has no package `new`"), "{}", ran.stdout);
 }
 
 #[test]

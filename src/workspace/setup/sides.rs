@@ -166,7 +166,7 @@ impl SideSetup {
         let workspace = self.workspace.as_ref().map_err(String::clone)?;
         let own = self.renamed.get(name).map_or(name, String::as_str);
         let package = workspace.package(own);
-        package.ok_or_else(|| format!("its workspace has no package `{name}`"))
+        package.ok_or_else(|| format!("the {}'s workspace has no package `{name}`", self.side()))
     }
 
     /// Why it does not have what a benchmark is on the head, if it does not.
