@@ -5,12 +5,11 @@ use std::io;
 use crate::engine::plan::Plan;
 use crate::model::row::{MetricId, Row};
 
-/// The label of a row: its side, after the name of its benchmark if there are
-/// several, or if there may be, some of which are sampled again.
-pub fn label(plan: &Plan, row: &Row) -> String {
-    match plan.benchmarks.as_slice() {
-        [_] if !plan.is_again() => row.side.name().to_owned(),
-        several => format!("{}/{}", several[row.benchmark.0].name, row.side),
+/// The label of a row: its side, after the name of its benchmark unless it is the only one.
+pub fn label(plan: &Plan, row: &Row, is_only: bool) -> String {
+    match is_only {
+        true => row.side.name().to_owned(),
+        false => format!("{}/{}", plan.benchmarks[row.benchmark.0].name, row.side),
     }
 }
 

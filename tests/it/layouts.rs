@@ -76,6 +76,9 @@ fn what_is_slower_only_as_built_is_no_regression_unless_layouts_are_off_or_it_is
     };
     assert_eq!(rows("out.csv"), 2 * object["benchmarks"][0]["pairs"].as_u64().unwrap());
     assert_eq!(rows("out.layouts.csv"), 2 * layouts["number"].as_u64().unwrap());
+    // Both call the sides the same.
+    let rows = std::fs::read_to_string(repo.around().join("out.layouts.csv")).unwrap();
+    assert!(rows.lines().skip(1).all(|row| ["base", "head"].contains(&&row[..4])), "{rows}");
     let analyzed =
         repo.cbdr("analyze ../out.layouts.csv --threshold 2% --confidence 80% --format json").run();
     assert_eq!(analyzed.code(0).json()["verdict"], "no-regression");

@@ -27,6 +27,8 @@ pub(crate) struct SamplesFiles<'a> {
     as_built: RowsFiles,
     /// Those with other suffixes, once there are any, next to the others.
     again: [Option<RowsFiles>; AGAIN.len()],
+    /// Whether there is only one benchmark.
+    is_only: bool,
     /// How many rows there are as built.
     count: u64,
     /// The first failure.
@@ -61,9 +63,9 @@ impl RowsFiles {
         self.rows.header(plan.metrics.iter().map(|metric| metric.name.as_str()))
     }
 
-    fn push(&mut self, rows: &[Row], plan: &Plan) -> io::Result<()> {
+    fn push(&mut self, rows: &[Row], plan: &Plan, is_only: bool) -> io::Result<()> {
         for row in rows {
-            self.rows.row(&csv::label(plan, row), csv::cells(plan, row))?;
+            self.rows.row(&csv::label(plan, row, is_only), csv::cells(plan, row))?;
         }
         self.write()
     }
@@ -98,7 +100,7 @@ impl<'a> SamplesFiles<'a> {
         let wanted = wanted.map(|path| RowsFile::new(path, interrupt)).transpose()?;
         let as_built = RowsFiles { wanted, ..RowsFiles::default() };
         let (again, written) = (Default::default(), Ok(()));
-        Ok(SamplesFiles { as_built, again, count: 0, written, interrupt })
+        Ok(SamplesFiles { as_built, again, is_only: false, count: 0, written, interrupt })
     }
 
     /// Writes the rows of an event. If one file can't be written, the other one
@@ -124,6 +126,7 @@ impl<'a> SamplesFiles<'a> {
             // The header waits for the first row.
             Event::Sampling(plan) => {
                 self.as_built.header(plan)?;
+                self.is_only = plan.benchmarks.len() == 1;
                 if let Some(file) = &mut self.as_built.wanted {
                     file.about = Some(Described::by(&plan.metrics)?);
                 }
@@ -145,10 +148,10 @@ impl<'a> SamplesFiles<'a> {
             Event::Pair { rows, progress } => {
                 let plan = progress.plan();
                 match &mut self.again[usize::from(plan.is_longer)] {
-                    Some(files) if plan.is_again() => files.push(rows, plan)?,
+                    Some(files) if plan.is_again() => files.push(rows, plan, self.is_only)?,
                     _ => {
                         self.count += rows.len() as u64;
-                        self.as_built.push(rows, plan)?;
+                        self.as_built.push(rows, plan, self.is_only)?;
                     }
                 }
             }

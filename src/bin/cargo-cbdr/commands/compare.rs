@@ -182,8 +182,9 @@ pub(super) fn observed(
             }
             (Some(recording), Event::Pair { rows, progress }) if !progress.plan().is_again() => {
                 let plan = progress.plan();
+                let is_only = plan.benchmarks.len() == 1;
                 for row in *rows {
-                    recording.push(&csv::label(plan, row), &csv::cells(plan, row));
+                    recording.push(&csv::label(plan, row, is_only), &csv::cells(plan, row));
                 }
             }
             _ => {}
