@@ -25,6 +25,9 @@ use crate::stats::learnt::RANGE;
 /// The default number of measurements of which `min` uses the smallest.
 const MIN_OF: u32 = 5;
 
+/// How many times anything may run before the next measurement: more would hardly ever end.
+const MOST_RUNS: u32 = 10_000;
+
 /// Where a benchmark comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -455,14 +458,22 @@ fn measuring(table: &Table) -> Result<Measuring, Error> {
 
 /// The same for a layer, whose values need not be compatible.
 fn measuring_alone(table: &Table) -> Result<Measuring, Error> {
-    if table.min_of == Some(0) {
-        return Err(Error::bad("min-of", "0", "it must be at least 1"));
+    let repetitions = table.repetitions()?;
+    let fixed = if let Repetitions::Fixed(number) = repetitions { number } else { 1 };
+    let min_of = table.min_of.unwrap_or(1);
+    for (key, number, least) in
+        [("warmup", table.warmup()?, 0), ("min-of", min_of, 1), ("repetitions", fixed, 1)]
+    {
+        if !(least..=MOST_RUNS).contains(&number) {
+            let why = format!("it must be a number from {least} to {MOST_RUNS}");
+            return Err(Error::bad(key, number.to_string(), why));
+        }
     }
     let takes_least = table.estimator()? == Estimator::Min;
     let check_output = table.check_output()?.unwrap_or(CheckOutput::Off);
     let hook = |words: Option<Words>| words.map(|Words(words)| words);
     Ok(Measuring {
-        repetitions: table.repetitions()?,
+        repetitions,
         min_of: table.min_of.unwrap_or(if takes_least { MIN_OF } else { 1 }),
         fixed_addresses: table.aslr()? == Aslr::Off,
         cpus: table.cpu()?.map_or_else(Vec::new, |Cpus(cpus)| cpus),
@@ -583,7 +594,9 @@ mod tests {
             ),
             (json!({"repetitions": "many"}), "invalid repetitions `many`"),
             (json!({"min-of": 3}), "only the estimator `min` uses minima"),
-            (json!({"min-of": 0}), "invalid min-of `0`: it must be at least 1"),
+            (json!({"min-of": 0}), "invalid min-of `0`: it must be a number from 1 to 10000"),
+            (json!({"warmup": 1_000_000}), "`1000000`: it must be a number from 0 to 10000"),
+            (json!({"repetitions": 10_001}), "invalid repetitions `10001`: it must be a number"),
             (json!({"check-output": "no"}), "it must be `warn`, `fail` or `off`"),
             (json!({"aslr": "no"}), "invalid aslr `no`: it must be `on` or `off`"),
             (json!({"prepare": "'open"}), "invalid prepare"),

@@ -41,7 +41,8 @@ pub(crate) struct Sample {
     pub(crate) rounds: Option<u64>,
 
     /// Run each command this many times first, unmeasured
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = STOPPING)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = STOPPING,
+          value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub(crate) warmup: u32,
 
     /// Stop a run that takes longer than this [default: 10m]
