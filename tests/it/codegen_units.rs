@@ -153,7 +153,7 @@ fn main() {
     let known = ["noise-threshold", "warm-up-time", "save-baseline", "discard-baseline"];
     std::hint::black_box((known, "measurement-time"));
     let all: &[(&str, fn(u64) -> u64)] = &[("one", steady::one), MORE];
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<String> = std::env::args().skip(1).map(|arg| arg.replace('\\', "")).collect();
     if args.iter().any(|arg| arg == "--list") {
         all.iter().for_each(|(name, _)| println!("{name}: benchmark"));
         return;

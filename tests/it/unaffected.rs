@@ -956,7 +956,7 @@ const SEARCHED: &str = r#"
 #[inline(never)] fn two(x: u64) -> u64 { std::hint::black_box(x).wrapping_mul(13) }
 #[inline(never)] fn registered() -> Vec<(&'static str, fn(u64) -> u64)> {
     let two = std::hint::black_box(two as fn(u64) -> u64);
-    vec![("one", steady::one), ("two", two), ("c", steady::idle), ("d", steady::idle)]
+    vec![("one", steady::one), ("two", two), ("c", steady::idle), ("d~1", steady::idle)]
 }
 #[inline(never)] fn search(names: &str) -> u64 { std::hint::black_box(names.len() as u64) }
 "#;
@@ -983,10 +983,10 @@ fn how_a_harness_searches_for_several_benchmarks_is_no_part_of_them() {
     let runs = repo.around().join("runs");
     let call = "compare main --codegen-units 1 --seed 5 --layouts off --max-pairs 6 --format json";
     let object = repo.cbdr(call).env("RUNS", &runs).run().code(0).json();
-    let found = ["one", "two", "c", "d"].map(|name| status(&object, name));
+    let found = ["one", "two", "c", "d~1"].map(|name| status(&object, name));
     assert_eq!(found, ["unaffected", "compared", "unaffected", "unaffected"], "{object}");
     let runs = std::fs::read_to_string(runs).unwrap();
-    assert!(runs.lines().any(|line| line == "c|d"), "{runs}");
+    assert!(runs.lines().any(|line| line.starts_with("c|d")), "{runs}");
     assert!(runs.lines().all(|line| line != "c"), "{runs}");
 }
 

@@ -371,12 +371,13 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     /// several names: that is no benchmark yet, after which what registers them would count.
     fn add_searches(&mut self, before: &mut Seen) -> Result<(), Unknown> {
         let names = self.program.found.benchmarks.iter().filter_map(|one| one.inner.as_deref());
-        let is_used = names.clone().any(|name| name.contains(UNUSED));
+        let unused: Vec<String> = names.clone().map(|name| format!("{name}{UNUSED}")).collect();
+        let mut names: Vec<&str> = names.collect();
+        let is_used = names.iter().any(|name| unused.iter().any(|one| name.contains(one)));
         if is_used || !self.program.both_sides(SideProgram::can_run_once) {
             return Ok(());
         }
-        let names: Vec<String> = names.map(|name| format!("{name}{UNUSED}")).collect();
-        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names = unused.iter().map(String::as_str).collect();
         while names.len() > 1 {
             let seen = match self.see(&names, None) {
                 // Tracing only takes longer.
