@@ -31,7 +31,8 @@ pub(super) fn failure(what: impl Into<String>, hint: impl Into<String>) -> Error
 
 /// The error for a file that can't be read.
 pub fn unread(file: &str, source: io::Error) -> Error {
-    Failure::with(format!("could not read {file}"), None).caused_by(source).into()
+    let step = "check the path; only `analyze --combine` reads what is in a folder";
+    Failure::new(format!("could not read {file}"), step).caused_by(source).into()
 }
 
 /// The error for samples without rows.

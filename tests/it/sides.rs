@@ -294,6 +294,8 @@ fn the_head_can_be_another_revision() {
     assert_sides(&object, ("main", &first), ("second", &second));
     let ran = chosen(&repo, "main --head nowhere").run().code(101);
     ran.says("error: unknown revision `nowhere`\n").says("hint: `git branch --all` lists");
+    let ran = chosen(&repo, "main..feature").run().code(101);
+    ran.says("hint: name the two one by one: `cargo cbdr compare BASE --head REV`");
 }
 
 #[test]

@@ -490,6 +490,11 @@ fn with_right_tips(mut error: clap::Error) -> clap::Error {
         return error;
     };
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    if !argument.starts_with('-') && usage.contains("compare") {
+        let tip = format!("to compare '{argument}' instead of HEAD, use '--head {argument}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     let right = if argument.starts_with('-') && argument[1..].starts_with(char::is_numeric) {
         "only `--nice` takes a negative number".to_owned()
     } else if usage.contains("<ARGS>") {
@@ -580,6 +585,13 @@ mod tests {
             let error = parse(words.split(' ').map(OsString::from)).unwrap_err().to_string();
             assert!(error.contains(other), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn who_names_both_sides_learns_of_the_option_for_the_head() {
+        let words = ["cargo-cbdr", "compare", "main", "feature"].map(OsString::from);
+        let error = parse(words.into_iter()).unwrap_err().to_string();
+        assert!(error.contains("'--head feature'"), "{error}");
     }
 
     #[test]

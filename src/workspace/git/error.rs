@@ -112,6 +112,9 @@ impl Absence {
             }
             // Git would treat it as an option.
             Absence::Name { .. } if name.starts_with('-') => return BRANCHES.to_owned(),
+            Absence::Name { .. } if name.contains("..") && !name.contains("../") => {
+                return "name the two one by one: `cargo cbdr compare BASE --head REV`".to_owned();
+            }
             Absence::Name { similar, remote } => (similar, remote),
         };
         let is_usual = matches!(name.split(['~', '^']).next(), Some("main" | "master"));
