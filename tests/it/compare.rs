@@ -230,7 +230,7 @@ fn a_base_without_the_benchmark_is_no_baseline() {
     repo.commit("a new benchmark");
     let ran = repo.cbdr("compare main --format json").run().code(0);
     let object =
-        ran.says("no baseline for `work`: its package `steady` has no bench `work`").json();
+        ran.says("no baseline for `work`: the base's package `steady` has no bench `work`").json();
     assert_eq!(object["verdict"], "no-baseline");
     assert_eq!(object["stopped_by"], "no-baseline");
     assert_eq!(object["benchmarks"][0]["status"], "new");
@@ -246,10 +246,10 @@ fn a_base_without_the_file_that_a_command_runs_is_no_baseline() {
     let args = format!("compare main {PRINTED}");
     let ran = repo.cbdr(&format!("{args} --format json")).run().code(0);
     let object =
-        ran.says("no baseline for `run.sh`: its package `steady` has no `./run.sh`").json();
+        ran.says("no baseline for `run.sh`: the base's package `steady` has no `./run.sh`").json();
     assert_eq!(object["verdict"], "no-baseline");
     let previewed = repo.cbdr(&format!("{args} --dry-run")).run().code(0).stdout;
-    assert!(previewed.contains("no: its package `steady` has no `./run.sh`"), "{previewed}");
+    assert!(previewed.contains("no: the base's package `steady` has no `./run.sh`"), "{previewed}");
     // What is on neither side could not be measured there, either.
     let ran = repo.cbdr("compare main --command ./none").run().code(101);
     ran.says("error: could not start `./none`, the base of `none`\n");

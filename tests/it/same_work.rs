@@ -122,7 +122,7 @@ fn a_new_benchmark_can_measure_an_old_library() {
         .cbdr("compare main --bench second --max-pairs 6 --threshold 900% --layouts off")
         .run()
         .code(0);
-    ran.says("no baseline for `second`: its package `steady` has no bench `second`");
+    ran.says("no baseline for `second`: the base's package `steady` has no bench `second`");
 }
 
 #[test]

@@ -184,7 +184,8 @@ impl SideSetup {
         let program = words.first().filter(|word| !may_be_made && word.contains('/'))?;
         let path = package.folder.join(program);
         let is_missing = path.starts_with(&self.worktree.path) && !path.exists();
-        is_missing.then(|| format!("its package `{}` has no `{program}`", package.name))
+        is_missing
+            .then(|| format!("the {}'s package `{}` has no `{program}`", self.side(), package.name))
     }
 
     /// The package in a folder.
@@ -238,6 +239,6 @@ impl SideSetup {
         if package.targets.contains(target) {
             return Ok(&package.folder);
         }
-        Err(format!("its package `{}` has no {target}", package.name))
+        Err(format!("the {}'s package `{}` has no {target}", self.side(), package.name))
     }
 }
