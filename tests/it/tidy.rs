@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 9_982),
+    ("bin", 10_000),
     ("engine", 2_615),
     ("error", 156),
-    ("exec", 6_898),
-    ("flows", 6_753),
+    ("exec", 6_901),
+    ("flows", 6_761),
     ("model", 1_892),
-    ("samples", 1_988),
-    ("settings", 1_862),
+    ("samples", 2_002),
+    ("settings", 1_881),
     ("stats", 2_326),
-    ("workspace", 11_250),
+    ("workspace", 11_272),
 ];
 
 fn root() -> PathBuf {
