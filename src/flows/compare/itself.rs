@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::discovery::Discovery;
 use super::options::{Call, Options};
-use super::program::WarmUps;
 use super::sampling::sample_stages;
 use super::session::Session;
 use super::{lengths, planning, warm_up};
@@ -78,7 +77,7 @@ pub(in crate::flows) fn sample_each(
 }
 
 fn sample(mut session: Session<'_, '_>) -> Result<TriedPairs, Error> {
-    warm_up::discover(&mut session, &mut WarmUps::new())?;
+    warm_up::discover(&mut session, &mut warm_up::WarmUps::new())?;
     let program = &mut session.programs[0];
     let benchmarks = program.found.benchmarks.len();
     if program.can_select_benchmarks() {

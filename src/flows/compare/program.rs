@@ -1,10 +1,9 @@
 //! The program of a benchmark on both sides, and how its runs become rows.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::accesses::Folders;
@@ -13,13 +12,10 @@ use super::harnesses::{asks_for_short_runs, read, sets_sample_size};
 use super::options::Call;
 use super::renewal::Renewal;
 use crate::engine::test::exact;
-use crate::engine::{Event, Experiment, Plan, PlannedBenchmark, Reporter, Turn};
+use crate::engine::{Experiment, Plan, PlannedBenchmark, Reporter, Turn};
 use crate::error::{Error, Failure};
 use crate::exec::error::ExecError;
-use crate::exec::execution::{
-    Execution, Outputs, SideProgram, Stop, VaryingNames, Watching, check_output, of_benchmark,
-    tune_repetitions,
-};
+use crate::exec::execution::{Execution, SideProgram, Stop, Watching, of_benchmark};
 use crate::exec::harness;
 use crate::exec::meter;
 use crate::exec::process::trace::Watched;
@@ -41,9 +37,6 @@ const LONGEST_SELECTION: usize = 100_000;
 /// first time, the results of the warm-up are removed, which takes long for many benchmarks.
 const START_UP: Duration = Duration::from_millis(20);
 const STARTS: u32 = 2;
-
-/// A warm-up of both sides that takes longer than this, seconds, is not repeated with other builds.
-const SLOW_WARM_UP: f64 = 1.0;
 
 /// A name that no benchmark has.
 pub(super) const NO_BENCHMARK: &str = "no benchmark: how long does the process take?";
@@ -79,13 +72,6 @@ pub(super) struct ComparedProgram<'a> {
 
 /// What a run of each side reported.
 pub(super) type Readings = Pair<Vec<Reading>>;
-
-/// What the first unmeasured runs reported, if there were any, and how long the latest pair of them
-/// took, seconds.
-pub(super) type WarmUp = (Option<Readings>, f64);
-
-/// Those of programs, by their names.
-pub(super) type WarmUps = BTreeMap<String, WarmUp>;
 
 impl<'a> ComparedProgram<'a> {
     /// The program of this number in a preparation, unless there is nothing to run.
@@ -162,149 +148,6 @@ impl<'a> ComparedProgram<'a> {
     /// The programs of both sides.
     pub(super) fn each_side(&mut self) -> impl Iterator<Item = &mut SideProgram> {
         [&mut self.sides.base, &mut self.sides.head].into_iter()
-    }
-
-    /// Makes the unmeasured runs, as short as possible. One that takes longer than `patience` is
-    /// replaced by a list of the benchmarks if the harness can make one; so are all if those of
-    /// other builds, which reported what is `known`, were slow.
-    pub(super) fn warm_up(
-        &mut self,
-        mut patience: Duration,
-        known: Option<&WarmUp>,
-        reporter: &mut dyn Reporter,
-    ) -> Result<WarmUp, Stop> {
-        if self.is_left_out() {
-            return Ok((Some(Pair::default()), 0.0));
-        }
-        if self.execution.needs_no_run() {
-            let nothing = Pair::both(|_| vec![Reading::of_program(Default::default())]);
-            return Ok((Some(nothing), 0.0));
-        }
-        self.limit_rounds()?;
-        if let Some(known @ (Some(readings), seconds)) = known
-            && *seconds > SLOW_WARM_UP
-            && self.lists(readings)?
-        {
-            return Ok(known.clone());
-        }
-        let warmup = self.execution.warmup([&self.sides.base, &self.sides.head]);
-        if warmup > 0 {
-            reporter.event(Event::WarmingUp(&self.benchmark().name));
-        }
-        let (mut shown, mut seconds, mut previous_seconds) = (None, 0.0, None);
-        let (length, filter) = (self.unless_as_coded(RunLength::Probe), self.part.filter());
-        let mut places = (1..).map(|number| (number, 2 * warmup as usize));
-        for _ in 0..warmup {
-            seconds = 0.0;
-            let readings = Pair::try_both(|side| {
-                let place = places.next().unwrap_or_default();
-                reporter.event(Event::WarmUpRun { side, place, previous_seconds });
-                let (begin, program) = (Instant::now(), &mut self.sides[side]);
-                let (readings, own) =
-                    self.execution.discover(program, length, filter, &mut patience)?;
-                seconds += own;
-                previous_seconds = Some(begin.elapsed().as_secs_f64());
-                Ok::<_, Stop>(readings)
-            })?;
-            shown.get_or_insert(readings);
-            if !self.both_sides(SideProgram::obeys_limit) {
-                self.each_side().for_each(SideProgram::leave_rounds);
-            }
-        }
-        if let Some(readings) = &mut shown {
-            self.settle_names(readings, &mut patience)?;
-        }
-        Ok((shown, seconds))
-    }
-
-    /// Limits the runs of both sides to one round of each benchmark where the harness has no flags
-    /// that make them short.
-    fn limit_rounds(&mut self) -> Result<(), Stop> {
-        let (context, folder) = (self.execution.context, self.sides.base.folder.clone());
-        let shared = folder.parent().unwrap_or(&folder);
-        for side in Side::BOTH {
-            if self.runner(side).is_some() || !self.sides[side].limit_rounds(shared, context)? {
-                self.each_side().for_each(SideProgram::leave_rounds);
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether each side lists the benchmarks of its readings, and no others.
-    fn lists(&mut self, readings: &Readings) -> Result<bool, Stop> {
-        for side in Side::BOTH {
-            let listed = self.execution.list(&mut self.sides[side], self.part.filter())?;
-            let known: BTreeSet<String> = names(&readings[side]).collect();
-            if listed.map(BTreeSet::from_iter) != Some(known) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// If each side has benchmarks that the other lacks, gives stable names to those whose
-    /// names change with every run of the same side.
-    fn settle_names(&mut self, found: &mut Readings, patience: &mut Duration) -> Result<(), Stop> {
-        let names_of = |readings: &Vec<Reading>| names(readings).collect::<Vec<String>>();
-        let names = found.as_ref().map(names_of);
-        // A name that changes with every run contains a number of some kind.
-        let is_numbered = |name: &String| name.contains(|c: char| c.is_ascii_digit());
-        let lacks = |side: Side| {
-            let mut numbered = names[side.other()].iter().filter(|name| is_numbered(name));
-            numbered.any(|name| !names[side].contains(name))
-        };
-        if !Side::BOTH.into_iter().all(lacks) {
-            return Ok(());
-        }
-        let filter = self.part.filter();
-        let varying = Pair::try_both(|side| {
-            let program = &mut self.sides[side];
-            let mut list = || self.execution.list(program, filter);
-            if let (Some(first), Some(second)) = (list()?, list()?) {
-                return Ok(VaryingNames::between(&first, &second));
-            }
-            let again = self.execution.discover(program, RunLength::Probe, filter, patience)?;
-            Ok::<_, Stop>(VaryingNames::between(&names[side], &names_of(&again.0)))
-        })?;
-        let stable: Vec<String> = varying.head.stable().cloned().collect();
-        if stable.is_empty() || varying.base.stable().next().is_none() {
-            return Ok(());
-        }
-        for (side, varying) in [(Side::Base, varying.base), (Side::Head, varying.head)] {
-            varying.rename(&mut found[side]);
-            self.sides[side].varying = varying;
-        }
-        self.execution.notice(BenchmarkNotice::NamesVary { names: stable });
-        Ok(())
-    }
-
-    /// Compares the output of both sides and determines how many runs make a
-    /// measurement, as requested. `known` is a file with earlier results.
-    pub(super) fn tune(&mut self, warm_up: Option<&Readings>, known: &Path) -> Result<(), Error> {
-        let (gates, filter) = (self.found.own_gates(), self.part.filter());
-        let ComparedProgram { execution, sides, .. } = self;
-        let outputs = check_output(execution, sides, filter)?;
-        if execution.benchmark.measuring.fails_on_output {
-            let why = match outputs {
-                Outputs::Same => None,
-                Outputs::Nothing => Some("it prints nothing".to_owned()),
-                Outputs::Vary(side, line) => {
-                    Some(format!("line {line} of the {side} differs from run to run"))
-                }
-                Outputs::Differ => {
-                    self.prints_something_else = true;
-                    return Ok(());
-                }
-            };
-            if let Some(why) = why {
-                let what = format!("the outputs of `{}` can't be compared: {why}", self.name());
-                let step = "let the benchmark write what should be equal into the file that \
-                    CBDR_OUTPUT names";
-                return Err(Failure::new(what, step).into());
-            }
-        }
-        Ok(tune_repetitions(execution, sides, gates, warm_up, filter, known)?)
     }
 
     /// Whether a run can be limited to some benchmarks. Not if the user gave
@@ -629,11 +472,6 @@ impl<'a> ComparedProgram<'a> {
         }
         Ok(row)
     }
-}
-
-/// The names of benchmarks.
-fn names(readings: &[Reading]) -> impl Iterator<Item = String> + '_ {
-    readings.iter().filter_map(|reading| reading.benchmark.clone())
 }
 
 /// Whether a command can have these arguments, and there are some.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::options::Options;
-use super::program::WarmUps;
 use super::unaffected::LeftOut;
+use super::warm_up::WarmUps;
 use crate::error::Error;
 use crate::exec::known::Known;
 use crate::model::Notice;
