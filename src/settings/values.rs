@@ -335,7 +335,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         // `M` would be months.
         _ if text.contains(char::is_uppercase) => {
-            Err(format!("its unit is written in small letters: `{}`", text.to_lowercase()))
+            Err(format!("its unit is written in lower case: `{}`", text.to_lowercase()))
         }
         Ok(time) if time > LONGEST => Err("it must be at most 30 days".to_owned()),
         Ok(time) => Ok(time),
@@ -411,7 +411,7 @@ mod tests {
         }
         assert_eq!(
             read::<Time>("5M").unwrap_err(),
-            "invalid key `5M`: its unit is written in small letters: `5m`"
+            "invalid key `5M`: its unit is written in lower case: `5m`"
         );
         assert_eq!((Threshold(0.02).to_string(), Time::minutes(5).to_string()), {
             ("2%".to_owned(), "5m".to_owned())

@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_615),
     ("error", 156),
     ("exec", 6_901),
-    ("flows", 6_761),
+    ("flows", 6_764),
     ("model", 1_892),
     ("samples", 2_002),
     ("settings", 1_881),
