@@ -86,9 +86,16 @@ fn all_bench_targets_run_and_a_filter_takes_a_name_as_it_is_printed() {
     let two = bench(&["parse", "two/sort"]);
     let own = "#[test]\nfn it_works() {}\n";
     // The last one is of Rust's own harness, and has only tests.
-    let benches = [("one", "", &*one), ("two", "", &two), ("own", "harness = true", own)];
+    let hidden = "#[cfg(feature = \"fast\")]\n#[bench]\nfn parse(_: &mut Bencher) {}\n";
+    let benches = [
+        ("one", "", &*one),
+        ("two", "", &two),
+        ("own", "harness = true", own),
+        ("hidden", "harness = true", hidden),
+    ];
     let repo = repository("", &benches);
     let ran = compare(&repo, "").code(0).never_says("own` is left out");
+    let ran = ran.says("`hidden` is left out: no benchmarks, although the source has `#[bench]`");
     let all = ["one/parse", "one/parse_more", "one/print", "two/parse", "two/two/sort"];
     assert_eq!(names(&ran), all);
     let filtered = |filter: &str| names(&compare(&repo, &format!("--filter {filter}")).code(0));

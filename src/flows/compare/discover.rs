@@ -1,7 +1,7 @@
 //! Collects what both sides of a program reported in the warm-up.
 
 use super::discovery::{Discovered, Discovery, Unmatched};
-use super::harnesses::coarse;
+use super::harnesses::{self, coarse};
 use super::program::{ComparedProgram, Readings};
 use crate::error::{Error, Failure};
 use crate::exec::execution::gates;
@@ -11,6 +11,7 @@ use crate::model::{
     ALLOCATIONS, BenchmarkNotice, DEFAULT_METRIC, Dialect, Gate, Metric, Notice, Pair, Reading,
     Side, Values, is_of_allocations,
 };
+use crate::workspace::SourceFile;
 
 /// Most programs allocate more often.
 const FEW: f64 = 100.0;
@@ -69,9 +70,13 @@ impl Discovery {
         discovery.one_sided.sort_by_key(|only| only.metric.is_some());
         discovery.check(program, &readings)?;
         // Every bench target uses libtest unless its manifest disables that.
-        if discovery.is_empty() && filter.is_none() && harness != Dialect::Libtest {
-            let notice = BenchmarkNotice::LeftOut { why: "it has no benchmarks".to_owned() };
-            discovery.own_notices.push(notice.about(&benchmark.name));
+        let is_libtest = harness == Dialect::Libtest;
+        let marks = |source: &SourceFile| harnesses::read(source).contains("#[bench]");
+        let is_marked = is_libtest && program.prepared.source.as_ref().is_some_and(marks);
+        if discovery.is_empty() && filter.is_none() && (!is_libtest || is_marked) {
+            let hidden = ", although the source has `#[bench]` (`--features` may be missing)";
+            let why = format!("no benchmarks{}", if is_marked { hidden } else { "" });
+            discovery.own_notices.push(BenchmarkNotice::LeftOut { why }.about(&benchmark.name));
         }
         Ok(discovery)
     }
