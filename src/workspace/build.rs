@@ -156,6 +156,10 @@ pub(super) fn build_targets(
             }
         }
     }
+    // Targets that failed after it have left the link at the folder of cargo.
+    for (options, artifact) in &artifacts.built {
+        context.cache.link_target(setup.side(), &spec(options), &artifact.files())?;
+    }
     let is_command = |benchmark: &Benchmark| matches!(benchmark.subject, Subject::Command { .. });
     let has_any = !artifacts.built.is_empty() || benchmarks.iter().any(is_command);
     match artifacts.failed.first() {

@@ -152,6 +152,16 @@ fn a_target_that_builds_on_neither_side_is_left_out() {
         "Caused by:\n  error[E0425]: cannot find function `nothing_of_this_name` in this scope";
     compare(&repo, "--bench bad").code(101).says("error: the head does not build").says(why);
     repo.cbdr("history record").run().code(0).says("`bad` is left out: it does not build");
+    // The folder in which it failed has a library that others would find on one side only.
+    let broken = [("bad", "", BROKEN), ("good", "", &*good), ("worse", "", BROKEN)];
+    package(&repo, "mac", "mac", "[lib]\nproc-macro = true", &[]);
+    let needed = format!("[dependencies]\nmac = {{ path = \"mac\" }}\n{QUICKLY_BUILT}");
+    package(&repo, ".", "root", &needed, &broken);
+    repo.commit("a macro");
+    repo.write("words.md", "more words");
+    repo.commit("more words");
+    let ran = repo.cbdr("compare HEAD~1").run().code(0);
+    ran.says("`bad` is left out").says("`good` is the same program on both sides\n");
     // Where the head mends it, the base has none to compare with.
     repo.write("benches/bad.rs", &good);
     repo.commit("mended");
