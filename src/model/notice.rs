@@ -63,6 +63,8 @@ pub enum Notice {
     /// Profiles or flags of the compiler differ between the sides, each of which is built with its
     /// own.
     CompilerDiffers { keys: Vec<DifferentKey> },
+    /// The sides have different files that name a toolchain, but one toolchain builds both.
+    OneToolchain,
     /// Cargo's configuration has an alias with the name of this program.
     Alias,
     /// The working tree has files of cargo's configuration that are not committed.

@@ -57,6 +57,7 @@ pub(super) fn set_up(
     // Another cargo may read the manifests in another way.
     let known = known.filter(|_| matches!(asked, Toolchain::Each | Toolchain::Of(Side::Head)));
     let has_base = base.is_some();
+    let is_of_side = matches!(asked, Toolchain::Of(_));
     let toolchains = toolchains(context, asked, &folders, has_base)?;
     let mut places = Places { inside: &user.inside, folders, toolchains, has_base };
     let mut manifests = Manifests::read(context, known, &mut places)?;
@@ -135,6 +136,9 @@ pub(super) fn set_up(
     unstable::leave_out(context, &mut setup)?;
     // What is left out is built with no features.
     required_notices(&setup.settings.benchmarks).for_each(|notice| context.notice(notice));
+    if is_of_side && setup.toolchain_differs() {
+        context.notice(Notice::OneToolchain);
+    }
     setup.tell_compiler(context);
     overlay::tell_changed_sources(context, &setup)?;
     Ok(setup)

@@ -599,7 +599,10 @@ fn the_toolchain_of_the_head_builds_both_sides_unless_told_otherwise() {
     let (ran, both) = compare("main");
     assert_eq!(both, [&*version; 2]);
     assert_eq!(ran.json()["toolchain"], version);
+    let told = |ran: &Ran| ran.json()["notices"].to_string().contains("one toolchain builds both");
+    assert!(told(&ran));
     let (ran, [usual, head]) = compare("main --toolchain each");
+    assert!(!told(&ran));
     assert_ne!(usual, version);
     assert_eq!(head, version);
     let differ = [&usual, &version].map(|said| format!("`{}`", said.trim_start_matches("rustc ")));

@@ -35,16 +35,23 @@ impl Setup {
         base.lack(benchmark).filter(|_| head.lack(benchmark).is_none())
     }
 
-    /// What may build a benchmark on the base, if that asks for another toolchain than the one that
-    /// has not built it.
-    pub(in crate::workspace) fn own_toolchain(&self, benchmark: &Benchmark) -> Option<&str> {
-        let Pair { base, head } = self.sides();
-        let is_there = base.workspace.is_err() || base.lack(benchmark).is_none();
+    /// Whether one toolchain builds both sides, although their files name different ones.
+    pub(super) fn toolchain_differs(&self) -> bool {
         let asked = |side: &SideSetup| {
             TOOLCHAIN_FILES.map(|name| std::fs::read(side.worktree.path.join(name)).ok())
         };
-        let is_other = asked(base).iter().any(Option::is_some) && asked(base) != asked(head);
-        (is_there && is_other && base.toolchain.is_some())
+        let is_other =
+            |base: &SideSetup| base.toolchain.is_some() && asked(base) != asked(&self.head);
+        self.base.as_ref().is_some_and(is_other)
+    }
+
+    /// What may build a benchmark on the base, if that asks for another toolchain than the one that
+    /// has not built it.
+    pub(in crate::workspace) fn own_toolchain(&self, benchmark: &Benchmark) -> Option<&str> {
+        let base = self.base.as_ref()?;
+        let is_there = base.workspace.is_err() || base.lack(benchmark).is_none();
+        let names = TOOLCHAIN_FILES.map(|name| base.worktree.path.join(name).exists());
+        (is_there && names.contains(&true) && self.toolchain_differs())
             .then_some("; it asks for another toolchain: `--toolchain each` builds it with that")
     }
 

@@ -68,6 +68,11 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
              edited: {}",
             keys.iter().map(different).collect::<Vec<_>>().join("; ")
         ),
+        Notice::OneToolchain => {
+            "`rust-toolchain.toml` differs between the sides, but one toolchain \
+             builds both: `--toolchain each` builds each with its own"
+                .to_owned()
+        }
         Notice::Alias => {
             "cargo's configuration has an alias `cbdr`, which `cargo cbdr` runs instead of this \
              program: call `cargo-cbdr`"
