@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_000),
+    ("bin", 10_005),
     ("engine", 2_615),
     ("error", 156),
     ("exec", 6_901),
-    ("flows", 6_764),
-    ("model", 1_892),
+    ("flows", 6_769),
+    ("model", 1_893),
     ("samples", 2_002),
     ("settings", 1_881),
     ("stats", 2_326),
-    ("workspace", 11_272),
+    ("workspace", 11_284),
 ];
 
 fn root() -> PathBuf {
