@@ -42,7 +42,7 @@ impl Advise for ExecError {
             Self::Benchmark { run, .. } => run.fault.help(
                 &run.stderr,
                 "run it at that commit, by `cargo bench` or by hand: a benchmark has to exit with \
-                 code 0",
+                 code 0; arguments that it needs follow `--`",
             ),
             Self::Output { harness: "json", .. } => Help::hint(
                 "print one JSON object and nothing else, or write it to the file that the variable \

@@ -188,7 +188,7 @@ fn where_the_layouts_of_a_pack_are_used_up_that_is_said() {
     );
     assert_eq!(metric(&object, "wall_time")["layouts"]["number"], 8);
     ran.says("in all 8 layouts of the pack; `cargo cbdr pack --layouts 16` links more")
-        .says("to rule out placement; more layouts would decide")
+        .says("so far do not rule out placement; more layouts would decide")
         .never_says("a longer `--time-limit`");
 }
 

@@ -62,7 +62,7 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
                     "but not over other layouts of the code: placement, not your change"
                 }
                 _ => {
-                    "but too few other layouts of the code were sampled to rule out placement; more \
+                    "but the layouts of the code sampled so far do not rule out placement; more \
                      layouts would decide"
                 }
             };
