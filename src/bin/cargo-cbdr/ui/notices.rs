@@ -1,17 +1,19 @@
 //! The texts of notices.
 
+mod code;
 mod remarks;
+mod undecided;
 
 use std::fmt::Display;
 
 use cargo_cbdr::model::{
-    Advice, BenchmarkNotice, ChangedFunction, DifferentKey, NoTime, Notice, Pair, Removed,
-    RunDiffers, RunnerDiffers, Shard, Side, Unlikely,
+    BenchmarkNotice, DifferentKey, NoTime, Notice, Pair, Removed, RunDiffers, RunnerDiffers, Shard,
+    Side,
 };
 use remarks::remark;
 
 use super::subjects::Subjects;
-use super::text::{self, count, line, list, percent, roughly};
+use super::text::{self, count, line, list, roughly};
 
 /// A notice in a sentence without a full stop, about one subject or several. The numbers of one
 /// are left out for several, so that those with an equal sentence can share it.
@@ -104,7 +106,7 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
         }
         Notice::Benchmark { notice, .. } => of_benchmark(notice, of),
         Notice::Unaffected { benchmarks, of, has_same_code } => {
-            unaffected(*benchmarks, *of, *has_same_code)
+            code::unaffected(*benchmarks, *of, *has_same_code)
         }
         Notice::OneUnit { measured, instead_of, of } => format!(
             "the workspace's crates are built with one codegen unit each, on both sides, which \
@@ -163,8 +165,8 @@ pub(super) fn sentence(notice: &Notice, of: &Subjects) -> String {
             and_others(*benchmarks, example),
             text::length(*length)
         ),
-        Notice::Unlikely(unlikely) => self::unlikely(unlikely),
-        Notice::Advice(advice) => self::advice(advice),
+        Notice::Unlikely(unlikely) => undecided::unlikely(unlikely),
+        Notice::Advice(advice) => undecided::advice(advice),
         Notice::Metric { remark: about, .. } => format!("{of}: {}", remark(about, of)),
         Notice::ConfiguredBase { base, variable, named } => format!(
             "the head is compared with `{base}`, the `base` of the configuration, not with \
@@ -215,7 +217,7 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
         BenchmarkNotice::OnlyBase => format!(
             "{of} {is} no longer on the head, but none of {its} metrics could fail the check"
         ),
-        BenchmarkNotice::Functions { changed } => functions(changed, of),
+        BenchmarkNotice::Functions { changed } => code::functions(changed, of),
         BenchmarkNotice::Identical { moved: 0 } => of.are_the_same(),
         BenchmarkNotice::Identical { moved } => {
             let locations = count(*moved as u64, "source location");
@@ -425,239 +427,4 @@ fn bench_from(side: Side, folders: &[String], differing: Option<&str>) -> String
     format!(
         "both sides are built with {folders} of the {side}, but each with its own Cargo.toml{differing}"
     )
-}
-
-/// The maximum number of functions to name; the rest is only counted.
-const FUNCTIONS: usize = 5;
-
-/// Why functions of unchanged crates differ.
-const LUCK: &str = "either edited code or data is inlined into them or an edited macro generates \
-    them, or the compiler split or inlined other code differently";
-
-fn functions(changed: &[ChangedFunction], of: &Subjects) -> String {
-    if changed.is_empty() {
-        let its = of.its();
-        return format!(
-            "every function of {of} is the same on both sides: what differs is {its} data, the \
-             content of {its} files, or how {its} code is linked and placed"
-        );
-    }
-    let (others_code, own): (Vec<_>, Vec<_>) =
-        changed.iter().partition(|function| function.is_edited == Some(false));
-    let functions = |all: &[&ChangedFunction]| count(all.len() as u64, "function");
-    if own.is_empty() {
-        return format!(
-            "the code of {} of {of} differs between the sides, only in unchanged crates ({LUCK}): \
-             {}",
-            functions(&others_code),
-            named_functions(&others_code, FUNCTIONS)
-        );
-    }
-    let run = match own.iter().filter(|function| function.runs == Some(true)).count() {
-        0 => String::new(),
-        1 if own.len() == 1 => ", which a regressed benchmark runs".to_owned(),
-        all if all == own.len() => "; regressed benchmarks run all of them".to_owned(),
-        some => format!("; regressed benchmarks run {some} of them"),
-    };
-    // Those that may matter come first. Where there is none, the others are all that is known.
-    let may_matter = |one: &&&ChangedFunction| one.runs != Some(false) || one.in_edited_file;
-    let named = own.iter().take_while(may_matter).count();
-    let named = if named == 0 { FUNCTIONS } else { named.min(FUNCTIONS) };
-    let named = named_functions(&own, named);
-    let luck = format!("; also {} in unchanged crates", functions(&others_code));
-    let luck = if others_code.is_empty() { "" } else { &luck };
-    format!("the code of {} of {of} differs between the sides: {named}{run}{luck}", functions(&own))
-}
-
-/// The first `most` functions with what has changed, and how many others there are.
-fn named_functions(functions: &[&ChangedFunction], most: usize) -> String {
-    let runs = |function: &&ChangedFunction| function.runs == Some(true);
-    let any_runs = functions.iter().any(runs);
-    let named = functions.iter().map(|function| {
-        let ChangedFunction { name, bytes, .. } = function;
-        let unseen = if any_runs && !runs(function) { ", not seen to run" } else { "" };
-        let how = match (bytes.base, bytes.head) {
-            (Some(base), Some(head)) if base != head => format!("{base} to {head} bytes"),
-            (Some(_), Some(_)) => "of the same size".to_owned(),
-            (Some(_), None) => "on the base only".to_owned(),
-            (None, _) => "on the head only".to_owned(),
-        };
-        format!("`{name}` ({how}{unseen})")
-    });
-    text::first(named, most)
-}
-
-fn unaffected(benchmarks: usize, of: usize, has_same_code: bool) -> String {
-    let all = "to measure all, add `--measure-all`";
-    if has_same_code {
-        return format!(
-            "every function and constant is the same on both sides, so only their placement \
-             differs, and nothing was measured; {all}"
-        );
-    }
-    let which = match (benchmarks, of) {
-        (1, 1) => "the benchmark runs".to_owned(),
-        _ if benchmarks == of => format!("all {of} benchmarks run"),
-        (1, _) => format!("1 of {of} benchmarks runs"),
-        _ => format!("{benchmarks} of {of} benchmarks run"),
-    };
-    let were = if benchmarks == 1 { "was" } else { "were" };
-    format!("{which} none of the code that changed and {were} not measured; {all}")
-}
-
-/// What would decide the undecided verdicts, as options.
-fn advice(advice: &Advice) -> String {
-    let Advice { open, metric, threshold, time, is_limited_by_pairs } = advice;
-    let of = |decided: &usize| match (decided == open, open) {
-        (true, 1) => "it".to_owned(),
-        (true, _) => "all".to_owned(),
-        (false, _) => format!("{decided} of {open}"),
-    };
-    let mut tried = Vec::new();
-    if let Some((metric, decided)) = metric {
-        tried.push(format!("`--metric {metric}` would have decided {}", of(decided)));
-    }
-    if let Some((threshold, decided)) = threshold {
-        tried.push(format!(
-            "`--threshold {}` would have decided {}",
-            text::fraction(*threshold),
-            of(decided)
-        ));
-    }
-    if let Some((seconds, decided)) = time {
-        // Whole minutes, rounded up.
-        let minutes = (seconds / 60.0).ceil();
-        let limit = format!("`--time-limit {minutes}m`");
-        let longer = if *is_limited_by_pairs { "a larger `--max-pairs`" } else { &limit };
-        tried.push(format!("{longer} would probably decide {}", of(decided)));
-    }
-    match tried.is_empty() {
-        true => format!(
-            "{open} undecided, and no other metric, threshold or time limit is known to help: \
-             `cargo cbdr doctor` shows how noisy this machine is"
-        ),
-        false => format!("{open} undecided: {}", tried.join("; ")),
-    }
-}
-
-/// Why a verdict is unlikely, and which changes could be distinguished from the threshold.
-fn unlikely(unlikely: &Unlikely) -> String {
-    let Unlikely { benchmark, metric, limit, most_pairs, needed, reach, others } = unlikely;
-    let (within, in_unit): (_, fn(f64) -> String) = match most_pairs {
-        Some(most) => (count(*most, "pair"), |pairs| count(pairs as u64, "pair")),
-        None => ("the limit".to_owned(), roughly),
-    };
-    let needed =
-        needed.map(|needed| format!("at this noise it would take about {}", in_unit(needed)));
-    let needed = needed.unwrap_or("the change is too close to the threshold".to_owned());
-    let reach = match reach {
-        Some(reach) => format!(
-            "; until the limit, only changes below {} or above {} can be told from the threshold",
-            percent(limit - reach),
-            percent(limit + reach)
-        ),
-        None => String::new(),
-    };
-    let more = format!("; also true of {}", count(*others as u64, "other verdict"));
-    let others = if *others == 0 { "" } else { &more };
-    format!(
-        "a verdict on `{metric}` of `{benchmark}` is unlikely within {within}: \
-         {needed}{reach}{others}"
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn advice_is_in_the_words_of_the_options() {
-        let all = Advice {
-            open: 5,
-            metric: Some(("min_time".to_owned(), 5)),
-            threshold: Some((0.05, 4)),
-            time: Some((610.0, 3)),
-            is_limited_by_pairs: false,
-        };
-        assert_eq!(
-            advice(&all),
-            "5 undecided: `--metric min_time` would have decided all; `--threshold 5%` would \
-             have decided 4 of 5; `--time-limit 11m` would probably decide 3 of 5"
-        );
-        let nothing = Advice { open: 1, ..Advice::default() };
-        assert_eq!(
-            advice(&nothing),
-            "1 undecided, and no other metric, threshold or time limit is known to help: \
-             `cargo cbdr doctor` shows how noisy this machine is"
-        );
-        let it = Advice { threshold: Some((0.1, 1)), ..nothing };
-        assert_eq!(advice(&it), "1 undecided: `--threshold 10%` would have decided it");
-        let by_pairs = Advice {
-            metric: None,
-            threshold: None,
-            time: Some((9.0, 4)),
-            is_limited_by_pairs: true,
-            ..all
-        };
-        assert_eq!(
-            advice(&by_pairs),
-            "5 undecided: a larger `--max-pairs` would probably decide 4 of 5"
-        );
-    }
-
-    #[test]
-    fn what_makes_a_verdict_unlikely_is_counted_as_its_limit_is() {
-        let of = |most_pairs| {
-            unlikely(&Unlikely {
-                benchmark: "b".to_owned(),
-                metric: "wall_time".to_owned(),
-                limit: 0.02,
-                most_pairs,
-                needed: Some(120.0),
-                reach: None,
-                others: 0,
-            })
-        };
-        let about = "a verdict on `wall_time` of `b` is unlikely within";
-        let [time, pairs] = [of(None), of(Some(30))];
-        assert_eq!(time, format!("{about} the limit: at this noise it would take about 2m"));
-        assert_eq!(pairs, format!("{about} 30 pairs: at this noise it would take about 120 pairs"));
-    }
-
-    #[test]
-    fn functions_that_may_have_been_edited_are_named_and_the_compilers_are_counted() {
-        let function = |name: &str, is_edited| ChangedFunction {
-            name: name.to_owned(),
-            bytes: Pair { base: Some(100), head: Some(120) },
-            runs: Some(true),
-            is_edited: Some(is_edited),
-            in_edited_file: false,
-        };
-        let hex = Subjects::of(&[&BenchmarkNotice::New.about("hex")]);
-        let mut changed = vec![function("hex::encode", true)];
-        changed.extend((0..6).map(|_| function("criterion::iter", false)));
-        assert_eq!(
-            functions(&changed, &hex),
-            "the code of 1 function of `hex` differs between the sides: `hex::encode` (100 to 120 bytes), \
-             which a regressed benchmark runs; also 6 functions in unchanged crates"
-        );
-        let unseen = |in_edited_file, name| ChangedFunction {
-            runs: Some(false),
-            in_edited_file,
-            ..function(name, true)
-        };
-        let rarely =
-            [unseen(true, "hex::error::new"), changed[0].clone(), unseen(false, "hex::free")];
-        let said = functions(&rarely, &hex);
-        let named = "the sides: `hex::error::new` (100 to 120 bytes, not seen to run), \
-            `hex::encode` (100 to 120 bytes) and 1 other; regressed benchmarks run 1 of them";
-        assert!(said.ends_with(named), "{said}");
-        let only_those = functions(&changed[1..], &hex);
-        assert_eq!(only_those.matches("`criterion::iter`").count(), FUNCTIONS, "{only_those}");
-        let begin = "the code of 6 functions of `hex` differs between the sides, only in unchanged crates (eit";
-        assert!(only_those.starts_with(begin), "{only_those}");
-        assert!(only_those.ends_with(" and 1 other"), "{only_those}");
-        // Such as another library, or an object that the user's linker adds.
-        assert!(functions(&[], &hex).ends_with("how its code is linked and placed"));
-    }
 }
