@@ -425,6 +425,8 @@ pub enum BenchmarkNotice {
         /// Whether it is one that the benchmark hands over, not one that it prints.
         is_handed_over: bool,
     },
+    /// The benchmark states that an iteration works on more or less on one side than on the other.
+    AmountDiffers { amounts: Pair<String> },
     /// A side prints something different each time, so the outputs can't be compared.
     OutputVaries {
         side: Side,

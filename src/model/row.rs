@@ -63,18 +63,20 @@ impl<'a> FromIterator<(&'a str, f64)> for Values {
 }
 
 /// What one run reports about one benchmark.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The harness's name for the benchmark; `None` for the program itself.
     pub(crate) benchmark: Option<String>,
     /// Its values.
     pub(crate) values: Values,
+    /// How much it says that it works on in an iteration, such as `1024 bytes`.
+    pub(crate) amount: Option<String>,
 }
 
 impl Reading {
     /// A reading of the program itself.
     pub(crate) fn of_program(values: Values) -> Self {
-        Reading { benchmark: None, values }
+        Reading { values, ..Reading::default() }
     }
 }
 

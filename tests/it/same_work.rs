@@ -262,3 +262,29 @@ fn code_that_asks_for_its_place_may_do_other_work() {
         assert!(base != MAY_PANIC && !is_moved(&repo), "{new}");
     }
 }
+
+/// What criterion leaves of a benchmark that declares a throughput.
+const DECLARES: &str = "new=\"$CRITERION_HOME/work/new\"\nmkdir -p \"$new\"\n\
+    echo '{\"full_id\":\"work\",\"throughput\":{\"Bytes\":1024}}' > \"$new/benchmark.json\"\n\
+    echo '{\"iters\":[2,4],\"times\":[6,20]}' > \"$new/sample.json\"\n";
+
+#[test]
+fn different_throughputs_of_the_sides_are_said() {
+    let repo = Repo::new("library");
+    repo.write("bench.sh", DECLARES);
+    repo.commit("before");
+    repo.branch("feature");
+    let compare = |file: &str, text: &str| {
+        repo.write(file, text);
+        repo.commit("after");
+        let command = ["--command", "sh bench.sh", "--harness", "criterion"];
+        let args = format!("compare main {ONE_PAIR} --layouts off");
+        repo.cbdr(&args).args(command).run().code(0).stderr
+    };
+    let amounts = "`work` processes different amounts of data on the two sides (1024 bytes an \
+        iteration on the base, 1060 bytes on the head), so they do not do the same work";
+    assert!(!compare("notes.txt", "of nothing").contains("amounts"));
+    let said = compare("bench.sh", &DECLARES.replace("1024", "1060"));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(amounts), "{said}");
+}

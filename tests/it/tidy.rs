@@ -66,12 +66,12 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_012),
+    ("bin", 10_018),
     ("engine", 2_615),
     ("error", 156),
-    ("exec", 6_901),
-    ("flows", 6_769),
-    ("model", 1_893),
+    ("exec", 6_912),
+    ("flows", 6_775),
+    ("model", 1_895),
     ("samples", 2_002),
     ("settings", 1_881),
     ("stats", 2_326),

@@ -24,7 +24,7 @@ fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Read
     if all.len() < 2 {
         return all.into_iter().next().unwrap_or_default();
     }
-    let of_benchmark = |Reading { benchmark, values }: &Reading| {
+    let of_benchmark = |Reading { benchmark, values, amount }: &Reading| {
         let same = all.iter().map(|readings| {
             let found = readings.iter().find(|other| other.benchmark == *benchmark);
             found.map(|reading| &reading.values)
@@ -34,7 +34,8 @@ fn fold(all: Vec<Vec<Reading>>, value: impl Fn(&str, &[f64]) -> f64) -> Vec<Read
             let each: Option<Vec<f64>> = each.iter().map(|one| one.get(metric)).collect();
             Some((metric, value(metric, &each?)))
         });
-        Some(Reading { benchmark: benchmark.clone(), values: folded.collect() })
+        let (benchmark, amount) = (benchmark.clone(), amount.clone());
+        Some(Reading { benchmark, values: folded.collect(), amount })
     };
     all[0].iter().filter_map(of_benchmark).collect()
 }
@@ -69,7 +70,7 @@ mod tests {
         let named = |names: &[&str]| -> Vec<Reading> {
             let reading = |name: &&str| {
                 let values = Values::from_iter([("t", 1.0)]);
-                Reading { benchmark: Some((*name).to_owned()), values }
+                Reading { benchmark: Some((*name).to_owned()), values, amount: None }
             };
             names.iter().map(reading).collect()
         };

@@ -68,7 +68,7 @@ impl Execution<'_> {
         };
         let seconds = begin.elapsed().as_secs_f64() * names.len() as f64;
         self.is_listed = true;
-        let named = |name| Reading { benchmark: Some(name), values: values.clone() };
+        let named = |name| Reading { benchmark: Some(name), values: values.clone(), amount: None };
         Ok(Some((names.into_iter().map(named).collect(), seconds)))
     }
 

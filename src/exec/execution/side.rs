@@ -366,7 +366,7 @@ impl SideProgram {
         }
         self.varying.rename(&mut readings);
         Ok(match readings.as_slice() {
-            [Reading { benchmark: None, values: own }] => {
+            [Reading { benchmark: None, values: own, .. }] => {
                 vec![Reading::of_program(overlaid(own, measured))]
             }
             _ => readings,

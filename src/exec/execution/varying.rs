@@ -74,7 +74,6 @@ fn stable_start<'a>(one: &'a str, other: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Values;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|&name| name.to_owned()).collect()
@@ -87,10 +86,8 @@ mod tests {
         let varying = VaryingNames::between(&names(&first), &names(&second));
         let expected = ["at *", "at * #2", "of_*", "f::*"];
         assert!(varying.stable().eq(&expected));
-        let reading = |name: &&str| Reading {
-            benchmark: Some((*name).to_owned()),
-            values: Values::default(),
-        };
+        let reading =
+            |name: &&str| Reading { benchmark: Some((*name).to_owned()), ..Reading::default() };
         let renamed = |run: &[&str]| -> Vec<String> {
             let mut readings: Vec<Reading> = run.iter().map(reading).collect();
             varying.rename(&mut readings);

@@ -203,11 +203,13 @@ struct Times {
 #[derive(Deserialize)]
 struct About {
     full_id: String,
+    /// None in the first versions.
+    throughput: Option<serde_json::Value>,
 }
 
 /// One benchmark. Its values are divided by `unit`.
 fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Error> {
-    let About { full_id } = parse(&folder.join("benchmark.json"))?;
+    let About { full_id, throughput } = parse(&folder.join("benchmark.json"))?;
     let Times { iters, times } = parse(&folder.join("sample.json"))?;
     let each = sorted(times.iter().zip(&iters).map(|(time, count)| time / count));
     let (Some(least), Some(median)) = (each.first(), median(&each)) else {
@@ -224,7 +226,18 @@ fn of_files(folder: &Path, metrics: [&str; 3], unit: f64) -> Result<Reading, Err
     {
         set(&mut values, P99, p99 / unit)?;
     }
-    Ok(reading(on_one_line(&full_id), values))
+    let amount = throughput.as_ref().and_then(amount);
+    Ok(Reading { amount, ..reading(on_one_line(&full_id), values) })
+}
+
+/// The amount in a throughput such as `{"Bytes": 1024}`.
+fn amount(throughput: &serde_json::Value) -> Option<String> {
+    let (kind, amount) = throughput.as_object()?.iter().next()?;
+    Some(match kind.as_str() {
+        "Bytes" | "BytesDecimal" => format!("{amount} bytes"),
+        "Elements" => format!("{amount} elements"),
+        _ => throughput.to_string(),
+    })
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, Error> {

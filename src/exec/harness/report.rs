@@ -25,7 +25,7 @@ pub enum Error {
 
 /// What a run reports about a benchmark.
 pub(super) fn reading(benchmark: impl Into<String>, values: Values) -> Reading {
-    Reading { benchmark: Some(benchmark.into()), values }
+    Reading { benchmark: Some(benchmark.into()), values, amount: None }
 }
 
 /// The text of a file; empty if there is no file.

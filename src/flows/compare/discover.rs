@@ -114,6 +114,12 @@ impl Discovery {
         let coarse = |gate: &Gate| coarse(&name, other, gate.limit(), program.dialect());
         self.own_notices.extend(timed.and_then(coarse));
         self.own_notices.extend(few_allocations(&name, [other, reading]));
+        if let (Some(base), Some(head)) = (&other.amount, &reading.amount)
+            && base != head
+        {
+            let amounts = Pair { base: base.clone(), head: head.clone() };
+            self.own_notices.push(BenchmarkNotice::AmountDiffers { amounts }.about(&name));
+        }
         let metrics = metrics.iter().map(named).collect();
         let iteration = program.iteration([other, reading]);
         self.benchmarks.push(Discovered { gates, metrics, iteration, inner, name });

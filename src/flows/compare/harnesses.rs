@@ -178,6 +178,7 @@ mod tests {
         let reading = |time: f64| Reading {
             benchmark: Some("a".to_owned()),
             values: Values::from_iter([("wall_time", time)]),
+            amount: None,
         };
         let is_coarse = |time, dialect| coarse("a", &reading(time), 0.02, dialect).is_some();
         assert!(is_coarse(49e-9, Dialect::Bencher));

@@ -304,6 +304,12 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
                 of.alone(format!(": line {line} of {place} differs"))
             )
         }
+        BenchmarkNotice::AmountDiffers { amounts: Pair { base, head } } => format!(
+            "{of} {} different amounts of data on the two sides{}, so they do not do the same work: \
+             let both have the same data",
+            of.or("processes", "process"),
+            of.alone(format!(" ({base} an iteration on the base, {head} on the head)"))
+        ),
         BenchmarkNotice::OutputVaries { side, line } => format!(
             "the {side} of {of} prints something different in each run{}, so its output can't show \
              whether both sides do the same work",

@@ -62,6 +62,7 @@ fn criterion_leaves_files_with_all_digits() {
     }
     write("report/index.html", "");
     let read = criterion::read(CRITERION, folder.path()).unwrap();
+    assert_eq!(read[0].amount.as_deref(), Some("1024 bytes"));
     assert_times(&read, "wall_time", &[("group/fib/3", "101.6667")]);
     assert_times(&read, "median_time", &[("group/fib/3", "100.0000")]);
     assert_times(&read, "min_time", &[("group/fib/3", "90.0000")]);

@@ -4,12 +4,13 @@ use crate::model::Values;
 #[test]
 fn json_is_of_metrics_or_of_benchmarks() {
     let flat = json::read("\u{feff}{\"a\": 1.5, \"b\" : 2e3,\n}\n").unwrap();
-    let [Reading { benchmark: None, values }] = &flat[..] else { panic!("{flat:?}") };
+    let [Reading { benchmark: None, values, .. }] = &flat[..] else { panic!("{flat:?}") };
     assert_eq!(*values, Values::from_iter([("a", 1.5), ("b", 2000.0)]));
     let nested = json::read("{\"x, }\": {\"a\": -1,}, \"y\": {\"a\": 2, \"b\": 0}, }").unwrap();
     let named = |name: &str, values: &[(&str, f64)]| Reading {
         benchmark: Some(name.to_owned()),
         values: values.iter().copied().collect(),
+        amount: None,
     };
     assert_eq!(nested[0], named("x, }", &[("a", -1.0)]));
     assert_eq!(nested[1], named("y", &[("a", 2.0), ("b", 0.0)]));
