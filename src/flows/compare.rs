@@ -109,8 +109,7 @@ fn prepare(
 ) -> Result<Preparation, Error> {
     loop {
         let prepared = workspace::prepare(&builds.request(request), context, reporter);
-        let unbuilt = prepared.iter().flat_map(|first| first.unbuilt.iter().cloned());
-        builds.unbuilt.extend(unbuilt.collect::<Vec<_>>());
+        builds.unbuilt.extend(prepared.iter().flat_map(|first| first.unbuilt.iter().cloned()));
         match prepared {
             Err(error) if builds.are_given_up(&error) => {}
             // It is dropped: its lock has to be free.

@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_615),
     ("error", 156),
     ("exec", 6_912),
-    ("flows", 6_775),
+    ("flows", 6_774),
     ("model", 1_895),
     ("samples", 2_002),
     ("settings", 1_881),
