@@ -26,7 +26,7 @@ use crate::stats::learnt::RANGE;
 const MIN_OF: u32 = 5;
 
 /// How many times anything may run before the next measurement: more would hardly ever end.
-const MOST_RUNS: u32 = 10_000;
+pub const MOST_RUNS: u32 = 10_000;
 
 /// Where a benchmark comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

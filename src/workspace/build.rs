@@ -156,7 +156,7 @@ pub(super) fn build_targets(
             }
         }
     }
-    // Targets that failed after it have left the link at the folder of cargo.
+    // All builds are over, which need the link at the folder of cargo.
     for (options, artifact) in &artifacts.built {
         context.cache.link_target(setup.side(), &spec(options), &artifact.files())?;
     }

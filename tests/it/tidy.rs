@@ -66,7 +66,7 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_018),
+    ("bin", 10_019),
     ("engine", 2_615),
     ("error", 156),
     ("exec", 6_912),
@@ -75,7 +75,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("samples", 2_002),
     ("settings", 1_881),
     ("stats", 2_326),
-    ("workspace", 11_284),
+    ("workspace", 11_282),
 ];
 
 fn root() -> PathBuf {

@@ -71,27 +71,25 @@ impl<'a, 'b> TargetBuild<'a, 'b> {
         })
     }
 
-    /// The artifact, built unless another build would certainly produce the same. The
-    /// side's link points to it afterwards.
+    /// The artifact, built unless another build would certainly produce the same. If it was built,
+    /// the side's link still points to the folder of cargo.
     pub(super) fn artifact(&mut self) -> Result<Artifact, FailedBuild> {
         let side = self.setup.side();
         let key = self.key();
         let targets = self.wanted.iter().map(|wanted| wanted.target.to_string());
         let targets = targets.collect::<Vec<_>>().join(", ");
-        let artifact = match artifact::find(&self.context.cache, &key, &self.context.tools.env)? {
+        match artifact::find(&self.context.cache, &key, &self.context.tools.env)? {
             Some(artifact) => {
                 self.context.event(Event::Fresh(side, &targets));
-                artifact
+                Ok(artifact)
             }
             None => {
                 self.context.event(Event::Building(side, &targets));
                 let mut contents = self.build()?;
                 contents.files.retain(|path| path.is_file());
-                artifact::publish(&self.context.cache, &key, &self.into, contents)?
+                Ok(artifact::publish(&self.context.cache, &key, &self.into, contents)?)
             }
-        };
-        self.context.cache.link_target(side, &spec(self.options), &artifact.files())?;
-        Ok(artifact)
+        }
     }
 
     /// The name under which the artifact is kept.

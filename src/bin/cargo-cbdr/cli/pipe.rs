@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use cargo_cbdr::model::estimator::Estimator;
 use cargo_cbdr::settings::Written;
+use cargo_cbdr::settings::options::MOST_RUNS;
 use cargo_cbdr::settings::table::Flags;
 use cargo_cbdr::settings::table::flags::FAILURE;
 use cargo_cbdr::settings::table::headings::{BENCHMARK, DECIDING, SIDES, STOPPING};
@@ -42,7 +43,7 @@ pub(crate) struct Sample {
 
     /// Run each command this many times first, unmeasured
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = STOPPING,
-          value_parser = clap::value_parser!(u32).range(..=10_000))]
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_RUNS)))]
     pub(crate) warmup: u32,
 
     /// Stop a run that takes longer than this [default: 10m]
