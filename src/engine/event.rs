@@ -118,12 +118,13 @@ pub enum Event<'a> {
         /// Whether its runs are known to take long.
         is_slow: bool,
     },
-    /// A program is linked in another layout, for a pack.
+    /// Both sides of a program are linked again.
     Linking {
         /// The program.
         program: &'a str,
-        /// Which of its layouts it is, from 1, and how many there are.
-        place: (usize, usize),
+        /// Which of the random layouts of a pack it is, from 1, and how many there are; `None` if
+        /// what did not change gets the same addresses.
+        layout: Option<(usize, usize)>,
     },
     /// The search for the functions that make a benchmark slower begins.
     Explaining {

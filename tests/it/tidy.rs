@@ -66,11 +66,11 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_019),
+    ("bin", 10_022),
     ("engine", 2_615),
     ("error", 156),
     ("exec", 6_912),
-    ("flows", 6_774),
+    ("flows", 6_775),
     ("model", 1_895),
     ("samples", 2_002),
     ("settings", 1_881),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::layouts::depends_on_layout;
 use super::program::{ComparedProgram, link_fault};
 use super::session::Session;
-use crate::engine::Plan;
+use crate::engine::{Event, Plan};
 use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop, Unknown};
 use crate::model::{BenchmarkId, BenchmarkNotice, Layouts, Pair, RunLength, Side};
@@ -34,6 +34,7 @@ pub(super) fn align(session: &mut Session<'_, '_>, plan: &Plan) -> Result<(), Er
         if program.check_relink().is_err() {
             continue;
         }
+        reporter.event(Event::Linking { program: &program.found.program, layout: None });
         match aligned(program, plan, number) {
             Ok(share) => program.aligned = Some(share),
             Err(why) => {

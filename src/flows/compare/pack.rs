@@ -142,8 +142,8 @@ fn link_layouts(
 ) -> Result<Pair<Vec<PathBuf>>, Error> {
     let mut layouts = Pair::<Vec<PathBuf>>::default();
     for layout in 0..count {
-        let place = (layout as usize + 1, count as usize);
-        reporter.event(Event::Linking { program: &program.found.program, place });
+        let place = Some((layout as usize + 1, count as usize));
+        reporter.event(Event::Linking { program: &program.found.program, layout: place });
         for side in Side::BOTH {
             let path = program.sides[side].path_of_layout(layout);
             made.push(path.clone());

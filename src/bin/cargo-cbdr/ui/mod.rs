@@ -334,8 +334,11 @@ fn step(event: &Event<'_>) -> Option<(&'static str, String, Place)> {
         Event::Watching { program, place, .. } => {
             ("Checking", format!("which benchmarks of `{program}` run changed code"), *place)
         }
-        Event::Linking { program, place } => {
-            ("Linking", format!("`{program}` in random layouts"), Some(*place))
+        Event::Linking { program, layout: None } => {
+            ("Linking", format!("`{program}`, with what is unchanged at the same addresses"), None)
+        }
+        Event::Linking { program, layout } => {
+            ("Linking", format!("`{program}` in random layouts"), *layout)
         }
         Event::Counting(benchmark, place) => {
             ("Counting", format!("the instructions of `{benchmark}`"), Some(*place))
