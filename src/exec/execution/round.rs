@@ -5,7 +5,8 @@
 //! took 3 s (`library/test/src/bench.rs` of Rust). No flag changes that. But of time they know only
 //! what the clock says: a library in front of it sets the clock, so that the harness chooses the wanted
 //! number of iterations of a sample, and believes that the first round took 4 s. The times that it
-//! reports are those of the second half of the samples, during which the clock is not touched.
+//! reports are those of the second half of the samples, during which the clock is not touched. Of these
+//! the library reports the median, too, since bencher prints whole nanoseconds.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -122,10 +123,30 @@ impl OneRound {
     /// Whether the latest run measured one round of each of so many benchmarks. What is timed reads the
     /// clock itself if there are more readings than of a round and of the set-up of one benchmark.
     pub(super) fn is_kept(&self, benchmarks: usize) -> bool {
-        let report = std::fs::read(&self.report).ok();
-        let readings = report.and_then(|bytes| Some(u64::from_ne_bytes(bytes.try_into().ok()?)));
-        let usual = 2 * self.around + READINGS * benchmarks as u64;
-        let more = readings.and_then(|readings| readings.checked_sub(usual));
+        let more = self.report().first().and_then(|readings| self.more(*readings, benchmarks));
         more.is_some_and(|more| more == 0 || benchmarks == 1 && more <= SET_UP)
+    }
+
+    /// The median times of an iteration of the benchmarks of the latest run, seconds, if their
+    /// rounds are all that it measured; at most those of the first 4095.
+    pub(super) fn medians(&self, benchmarks: usize) -> Vec<f64> {
+        match self.report().as_slice() {
+            [readings, medians @ ..] if self.more(*readings, benchmarks) == Some(0) => {
+                medians.iter().map(|bits| 1e-9 * f64::from_bits(*bits)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// How many more readings these are than those of a round of so many benchmarks.
+    fn more(&self, readings: u64, benchmarks: usize) -> Option<u64> {
+        readings.checked_sub(2 * self.around + READINGS * benchmarks as u64)
+    }
+
+    /// What the library has reported of the latest run.
+    fn report(&self) -> Vec<u64> {
+        let bytes = std::fs::read(&self.report).unwrap_or_default();
+        let words = bytes.chunks_exact(8).map(TryInto::try_into);
+        words.map_while(Result::ok).map(u64::from_ne_bytes).collect()
     }
 }

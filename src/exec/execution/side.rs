@@ -24,6 +24,10 @@ use crate::model::{
 };
 use crate::settings::options::{Benchmark, Subject};
 
+/// By how much bencher prints less than the median of its samples, at most, seconds: each of them is
+/// rounded down, and the mean of the two in the middle once more.
+const PRINTED_LESS: f64 = 1.51e-9;
+
 /// The program of one side, and how it is called and parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct SideProgram {
@@ -295,6 +299,12 @@ impl SideProgram {
         self.round.as_ref().is_none_or(|round| round.is_kept(self.reported))
     }
 
+    /// The resolution of the times of the latest run, seconds, if it is coarse enough to matter.
+    pub(crate) fn step(&self) -> Option<f64> {
+        let medians = self.round.as_ref().map(|round| round.medians(self.reported));
+        self.harness.dialect.step().filter(|_| medians.is_none_or(|medians| medians.is_empty()))
+    }
+
     /// See [`Harness::version_with_short_runs`]; `None` if runs are limited to one round.
     pub(crate) fn version_with_short_runs(&self) -> Option<&'static str> {
         self.harness.version_with_short_runs().filter(|_| self.round.is_none())
@@ -361,6 +371,7 @@ impl SideProgram {
         let read = self.harness.read(&self.paths);
         let mut readings = read.map_err(|error| self.unreadable(benchmark, error))?;
         self.reported = readings.len();
+        self.refine(&mut readings);
         if self.harness.dialect == Dialect::Divan {
             self.add_no_allocations(&mut readings);
         }
@@ -371,6 +382,20 @@ impl SideProgram {
             }
             _ => readings,
         })
+    }
+
+    /// Replaces the times of bencher, of which it prints whole nanoseconds, by the medians of the same
+    /// samples, if these are known.
+    fn refine(&self, readings: &mut [Reading]) {
+        let round = self.round.as_ref().filter(|_| self.harness.dialect == Dialect::Bencher);
+        let medians = round.map(|round| round.medians(readings.len())).unwrap_or_default();
+        for (Reading { values, .. }, median) in readings.iter_mut().zip(medians) {
+            let printed = values.get(DEFAULT_METRIC);
+            let more = printed.map(|printed| median - printed);
+            if let Some(more) = more.filter(|more| (0.0..PRINTED_LESS).contains(more)) {
+                values.add(DEFAULT_METRIC, more);
+            }
+        }
     }
 
     /// Adds zeros where nothing is printed of allocations because there were none. That others

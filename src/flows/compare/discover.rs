@@ -111,8 +111,10 @@ impl Discovery {
         metrics.retain(has);
         let gates = gates(&metrics);
         let timed = gates.iter().find(|gate| gate.metric == DEFAULT_METRIC);
-        let coarse = |gate: &Gate| coarse(&name, other, gate.limit(), program.dialect());
-        self.own_notices.extend(timed.and_then(coarse));
+        let step = Side::BOTH.into_iter().find_map(|side| program.sides[side].step());
+        if let (Some(gate), Some(step)) = (timed, step) {
+            self.own_notices.extend(coarse(&name, other, gate.limit(), (step, program.dialect())));
+        }
         self.own_notices.extend(few_allocations(&name, [other, reading]));
         if let (Some(base), Some(head)) = (&other.amount, &reading.amount)
             && base != head
