@@ -98,7 +98,7 @@ fn benchers_suites_are_read_and_their_version_is_named() {
     slower(&repo);
     let ran = compare(&repo, "--format json").run().code(100);
     let coarse = "bencher reports whole nanoseconds, which is coarse for `parse_short` (one is 3.33% of \
-        its time): small changes may not be seen";
+        its time): slowdowns of less than that may be missed";
     let ran = ran.says(coarse).never_says("`parse_long` (one").never_says("the harness of");
     let object = ran.json();
     assert_eq!(verdict(&object, "parse_long"), &json!("regression"));

@@ -292,8 +292,8 @@ fn of_benchmark(notice: &BenchmarkNotice, of: &Subjects) -> String {
             let part = format!("one is {} of its time", text::size(*step));
             let known = if *value == 0.0 { "it takes less than one" } else { &part };
             format!(
-                "{dialect} reports whole nanoseconds, which is coarse for {of}{}: small changes \
-                 may not be seen",
+                "{dialect} reports whole nanoseconds, which is coarse for {of}{}: slowdowns of \
+                 less than that may be missed",
                 of.alone(format!(" ({known})"))
             )
         }
