@@ -77,9 +77,12 @@ impl Store {
         for lock in ["index.lock", "HEAD.lock"] {
             let _ = fs_err::remove_file(admin.join(lock));
         }
+        let is = |found: &Path, place: &Path| found.canonicalize().ok() == place.canonicalize().ok();
         if let Ok(worktree) = Repository::open(path)
             && worktree.is_worktree()
-            && worktree.path().canonicalize().ok() == admin.canonicalize().ok()
+            && is(worktree.path(), &admin)
+            // A damaged path would have all files written elsewhere.
+            && worktree.workdir().is_some_and(|folder| is(folder, path))
         {
             return Ok((worktree, false));
         }

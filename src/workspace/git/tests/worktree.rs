@@ -82,6 +82,16 @@ fn the_private_repository_is_as_new_whatever_became_of_it() {
             assert_eq!(std::fs::read(private.join(file)).unwrap(), whole, "{file}");
         }
     }
+    // As though its end had been lost: the folder of what it names would be the worktree.
+    let elsewhere = scratch.around().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let gitdir = private.join("worktrees/base-tree/gitdir");
+    let whole = std::fs::read(&gitdir).unwrap();
+    std::fs::write(&gitdir, elsewhere.join("h").to_str().unwrap()).unwrap();
+    check_out(&scratch, first);
+    assert_eq!(std::fs::read_to_string(tree(&scratch).join("differs")).unwrap(), "1");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    assert_eq!(std::fs::read(&gitdir).unwrap(), whole);
     let settings = std::fs::read_to_string(private.join("config")).unwrap();
     scratch.open().inner.config().unwrap().set_str("core.autocrlf", "in\"p\\ut").unwrap();
     store(&scratch);
