@@ -215,6 +215,15 @@ impl RelinkInput {
                 Some(sha256) => digest_file(&self.path).is_ok_and(|found| found == *sha256),
                 None => true,
             };
-        if is_same { Ok(()) } else { Err(format!("`{path}` has changed since it was linked")) }
+        if is_same { Ok(()) } else { Err(changed(&self.path, self.sha256.is_some())) }
     }
+}
+
+/// Says that a file is not what was linked. If it was kept for that, it is removed, so that the
+/// next comparison misses it and builds again.
+pub(crate) fn changed(path: &Path, is_kept: bool) -> String {
+    if is_kept {
+        let _ = std::fs::remove_file(path);
+    }
+    format!("`{}` has changed since it was linked", path.display())
 }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::rc::Rc;
 
-use crate::exec::program::{Program, Relink, RelinkInput};
+use crate::exec::program::{Program, Relink, RelinkInput, changed};
 use crate::exec::system::{digest, replace_bytes};
 use crate::model::Pair;
 
@@ -128,6 +128,6 @@ pub(super) fn read(path: &Path, sha256: Option<&str>) -> Result<Vec<u8>, String>
         .map_err(|error| format!("could not read `{}`: {error}", path.display()))?;
     match sha256.is_none_or(|sha256| sha256 == digest(&content)) {
         true => Ok(content),
-        false => Err(format!("`{}` has changed since it was linked", path.display())),
+        false => Err(changed(path, true)),
     }
 }

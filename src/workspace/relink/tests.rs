@@ -302,6 +302,8 @@ fn what_was_kept_is_missed_when_it_is_gone_or_changed() {
     changed[100] ^= 1;
     std::fs::write(&kept.path, changed).unwrap();
     assert!(relink.check().unwrap_err().ends_with("has changed since it was linked"));
+    // So the next comparison builds again.
+    assert!(!kept.path.exists());
     std::fs::write(&kept.path, bytes).unwrap();
     relink.check().unwrap();
     std::fs::remove_file(&kept.path).unwrap();
