@@ -300,13 +300,18 @@ fn a_base_that_does_not_build_is_no_baseline_and_a_head_is_an_error() {
 #[test]
 fn a_benchmark_that_fails_is_an_error_with_its_last_words() {
     let repo = Repo::new("steady");
-    repo.write("run.sh", "exit 0\n");
+    repo.write("run.sh", "echo '{\"a\": 1}'\n");
     repo.commit("a script");
     repo.branch("feature");
     repo.write("run.sh", "echo my last words >&2\nexit 101\n");
     repo.commit("fail");
     let ran = repo.cbdr("compare main --command").args(["sh run.sh"]).run().code(101);
     ran.says("error: the head of `sh` exited with code 101").says("my last words");
+    repo.write("run.sh", "echo 'usage: run FILE'\nexit 2\n");
+    repo.commit("print the usage");
+    let ran =
+        repo.cbdr("compare main --harness json --command").args(["sh run.sh"]).run().code(101);
+    ran.says("error: the head of `sh` exited with code 2").says("usage: run FILE");
 }
 
 #[test]

@@ -60,6 +60,11 @@ impl RunOutcome {
             Sink::File(path) => stderr_tail(path),
             Sink::Null | Sink::Stderr => String::new(),
         };
+        // Some print their usage there.
+        let stderr = match &command.stdout {
+            Sink::File(path) if stderr.trim().is_empty() => stderr_tail(path),
+            _ => stderr,
+        };
         Err(FailedRun { fault, command: command.shown(), stderr })
     }
 }
@@ -69,7 +74,7 @@ impl RunOutcome {
 pub(crate) struct FailedRun {
     pub(crate) fault: RunFault,
     pub(crate) command: String,
-    /// The end of its standard error, if that was kept.
+    /// The end of its standard error if that was kept, or of its standard output.
     pub(crate) stderr: String,
 }
 
