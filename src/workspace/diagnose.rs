@@ -22,7 +22,7 @@ use crate::error::{Error, shortage_in_text};
 use crate::exec::process::{Command, Exit, is_full};
 use crate::workspace::cargo::{BuildMessages, CompilerError};
 use crate::workspace::checkout::Worktree;
-use crate::workspace::error::{EMPTY_SUBMODULE, UNSTABLE, WorkspaceError};
+use crate::workspace::error::{EMPTY_SUBMODULE, UNSTABLE, WorkspaceError, is_unknown_request};
 
 /// Whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +138,8 @@ pub(super) fn run_again(
     };
     Err(match blame {
         Blame::Code => {
-            let source = most_telling(&errors).map(|why| with_empty(why).into());
+            let why = most_telling(&errors).or_else(|| unknown_request(&stderr));
+            let source = why.map(|why| with_empty(why).into());
             WorkspaceError::Build { side, command: shown, exit, source }.into()
         }
         Blame::Machine(why) => WorkspaceError::unbuilt(side, shown, exit, with_empty(why)).into(),
@@ -164,6 +165,11 @@ fn most_telling(errors: &[CompilerError]) -> Option<String> {
     let has = |code: Option<&str>| placed.clone().find(|error| error.code.as_deref() == code);
     let error = has(Some(UNSTABLE)).or_else(|| has(None)).or_else(|| placed.next())?;
     error.rendered.lines().next().map(plain)
+}
+
+/// What cargo says of a feature or a profile that no manifest has.
+fn unknown_request(stderr: &str) -> Option<String> {
+    stderr.lines().find(|line| line.starts_with("error: ") && is_unknown_request(line)).map(plain)
 }
 
 /// For reading manifests, which needs nothing but files.

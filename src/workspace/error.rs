@@ -33,6 +33,22 @@ const NO_FILE: [&str; 2] = ["couldn't read `", "No such file"];
 const COMMIT_FILE: &str = "a worktree contains only what is committed: commit that file, or let a \
     build script make it (with `--dirty`, files that git ignores are missing as well)";
 
+/// What the system says of a program that may not be run.
+const NOT_ALLOWED: &str = "Permission denied";
+
+/// What to do about one that was built.
+const OTHER_DISK: &str = "if no programs can be run on the disk of the cache (`noexec`), \
+    CBDR_CACHE_DIR moves it to another one; else check the permissions of what the command names";
+
+/// What to do about a feature or a profile that the manifests lack.
+const NAME_ANOTHER: &str = "check `--features` and `--profile`, and these keys in \
+    [package.metadata.cbdr]: the commit's manifests have no such name";
+
+/// Whether this is how cargo calls such a feature or profile.
+pub(super) fn is_unknown_request(line: &str) -> bool {
+    [" this feature: ", " these features: ", "` is not defined"].iter().any(|of| line.contains(of))
+}
+
 /// What is said of a submodule that may be the reason.
 pub(super) const EMPTY_SUBMODULE: &str = "the folder of the submodule";
 
@@ -65,8 +81,14 @@ impl Advise for WorkspaceError {
             {
                 COMMIT_FILE
             }
+            Self::Build { source: Some(why), .. } if is_unknown_request(&why.to_string()) => {
+                NAME_ANOTHER
+            }
             Self::Build { .. } => {
                 "fix the errors above, or choose another target (`-p`, `--bench`)"
+            }
+            Self::Unbuilt { source: Some(why), .. } if why.to_string().contains(NOT_ALLOWED) => {
+                OTHER_DISK
             }
             Self::Unbuilt { side: Side::Base, .. } => {
                 "this may not be the fault of the code (but of the network, for example), so it \
@@ -122,6 +144,15 @@ mod tests {
             let why = "error: toolchain '1.2' is not installed".to_owned();
             let error = WorkspaceError::unbuilt(side, "cargo".to_owned(), Exit::Code(1), why);
             assert_eq!(error.advice(), Help::next_step(INSTALL_TOOLCHAIN));
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_run_may_be_on_a_disk_that_runs_nothing() {
+        for side in Side::BOTH {
+            let why = "= note: Permission denied (os error 13)".to_owned();
+            let error = WorkspaceError::unbuilt(side, "cargo".to_owned(), Exit::Code(101), why);
+            assert_eq!(error.advice(), Help::next_step(OTHER_DISK));
         }
     }
 
