@@ -92,6 +92,8 @@ fn what_is_no_named_command_is_a_mistake_of_the_command_line() {
     sample(&["a:"]).code(2).says("invalid command");
     sample(&["a:true", "a:false"]).code(2).says("another command has this name");
     sample(&[]).code(2);
+    let ran = sample(&["a:true", "--rounds", "0"]).code(2);
+    ran.says("'0' for '--rounds <N>': it must be at least 1\n");
 }
 
 /// Runs a script that, once the file `hang` is there, writes its number and

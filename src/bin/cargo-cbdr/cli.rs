@@ -32,7 +32,7 @@ pub(crate) use history::{
     Annotate, Bisect, Check, Export, ExportFormat, History, List, RecordArgs, Sync,
 };
 pub(crate) use pipe::{Analyze, DecisionRule, Plot, Sample, SampleArgs};
-use shared::{CODES_OF_CHECK, OUTPUT};
+use shared::{CODES_OF_CHECK, OUTPUT, at_least_one};
 pub(crate) use shared::{Filter, Format, Printed, Seed};
 
 const ARGUMENTS: &str = "Arguments";
@@ -171,7 +171,7 @@ pub(crate) struct Compare {
     /// With --aa: repeat the whole comparison N times, and count the verdicts
     #[arg(long, value_name = "N", requires = "aa",
           conflicts_with_all = ["base", "exact_base", "samples", "explain", "fail-on"],
-          value_parser = clap::value_parser!(u64).range(1..), help_heading = SIDES)]
+          value_parser = at_least_one, help_heading = SIDES)]
     pub(crate) repeat: Option<u64>,
 
     /// Measure unaffected benchmarks, too: those that run none of the code that

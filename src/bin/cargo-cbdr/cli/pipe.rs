@@ -12,7 +12,7 @@ use cargo_cbdr::settings::values::{Allowed, Confidence, Time};
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 
-use super::shared::{Format, OUTPUT, Seed};
+use super::shared::{Format, OUTPUT, Seed, at_least_one};
 
 /// Run any commands in turn and print their measurements as CSV
 ///
@@ -38,7 +38,7 @@ pub(crate) struct Sample {
 
     /// Run at most N rounds; in each, every command runs once
     #[arg(long, value_name = "N", visible_alias = "max-pairs", help_heading = STOPPING,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = at_least_one)]
     pub(crate) rounds: Option<u64>,
 
     /// Run each command this many times first, unmeasured

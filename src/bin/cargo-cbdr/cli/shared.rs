@@ -18,6 +18,14 @@ pub(crate) struct Filter {
     pub(crate) filter: Option<String>,
 }
 
+/// Reads a number that has no upper limit: clap would print its type's.
+pub(super) fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        number => number.map_err(|error: std::num::ParseIntError| error.to_string()),
+    }
+}
+
 /// What the order of the runs comes from.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Seed {
