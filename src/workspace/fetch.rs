@@ -136,7 +136,9 @@ pub(super) fn git(
 ) -> Result<String, Error> {
     if !remote::has_remote(&context.repo, remote) {
         let what = format!("there is no remote `{remote}` to fetch from");
-        return Err(Failure::new(what, "`git remote -v` lists the remotes").into());
+        let help = "`git remote -v` lists the remotes; `compare --fetch REMOTE/BRANCH` fetches from \
+                    another one";
+        return Err(Failure::new(what, help).into());
     }
     if args.contains(&"fetch") {
         context.event(Event::Fetching(what, remote));

@@ -93,6 +93,11 @@ impl Absence {
         const BRANCHES: &str = "`git branch --all` lists the branches of this clone";
         const DEFAULT: &str =
             "`cargo cbdr compare` without a base finds the default branch, whatever its name";
+        if name.trim().is_empty() {
+            return "the name is empty, as from a variable that is not set: name a branch, a tag or \
+                    a commit"
+                .to_owned();
+        }
         let (similar, remote) = match self {
             Absence::Ancestor { start, shallow: true } => {
                 return format!(

@@ -77,7 +77,8 @@ impl Store {
         for lock in ["index.lock", "HEAD.lock"] {
             let _ = fs_err::remove_file(admin.join(lock));
         }
-        let is = |found: &Path, place: &Path| found.canonicalize().ok() == place.canonicalize().ok();
+        let is =
+            |found: &Path, place: &Path| found.canonicalize().ok() == place.canonicalize().ok();
         if let Ok(worktree) = Repository::open(path)
             && worktree.is_worktree()
             && is(worktree.path(), &admin)

@@ -164,6 +164,8 @@ fn a_name_that_leads_nowhere_says_where_it_came_from() {
     let env = vec![targeting(VARIABLES[1], "lost")];
     let variable = Request { env, ..Request::default() };
     assert_eq!(error(&variable), format!("unknown revision `lost` (from {})", VARIABLES[1]));
+    let empty = resolve(&scratch, &on("")).unwrap_err();
+    assert!(empty.hint().unwrap().starts_with("the name is empty, as from a variable"));
     let head = Request { head: Some("lost".into()), ..on("main") };
     assert_eq!(error(&head), "unknown revision `lost`");
     scratch.git.find_reference("refs/heads/main").unwrap().delete().unwrap();
