@@ -55,8 +55,8 @@ pub(super) fn remark(remark: &Remark, of: &Subjects) -> String {
             };
             let why = match (layouts.number, verdict) {
                 (0, _) => {
-                    "but the time limit was reached before other layouts of the code could be \
-                     sampled to rule out placement; a longer `--time-limit` would decide"
+                    "but it ended before other layouts of the code could be sampled to rule out \
+                     placement; more time (`--time-limit`) would decide"
                 }
                 (_, Verdict::NoRegression) => {
                     "but not over other layouts of the code: placement, not your change"
