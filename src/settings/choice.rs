@@ -115,13 +115,17 @@ pub(super) fn target(table: &Table, package: &Package, all: Choice<'_>) -> Resul
             }
         }
     }
-    let others = all.packages.iter().filter(|other| other.benches().next().is_some());
-    let hint = match others.clone().count() {
-        0 => "add a `[[bench]]`, or use any program with `--command`".to_owned(),
-        _ => {
-            let names = list(others.map(|other| &*other.name));
-            format!("these packages have benches; choose one with `-p`: {names}")
-        }
+    let others = |is_meant: fn(&&Package) -> bool| {
+        list(all.packages.iter().filter(is_meant).map(|other| &*other.name))
+    };
+    let benches = others(|other| other.benches().next().is_some());
+    let programs = others(|other| !other.targets.is_empty());
+    let hint = if !benches.is_empty() {
+        format!("these packages have benches; choose one with `-p`: {benches}")
+    } else if !programs.is_empty() {
+        format!("these packages have binaries or examples; choose one with `-p`: {programs}")
+    } else {
+        "add a `[[bench]]`, or use any program with `--command`".to_owned()
     };
     let found = format!("`{}` has no bench, bin or example target", package.name);
     Err(Error::Undecided { found, hint })

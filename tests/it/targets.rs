@@ -388,6 +388,21 @@ fn a_workspace_runs_what_cargo_bench_would() {
 }
 
 #[test]
+fn where_only_another_package_has_a_program_it_is_named() {
+    let repo = Repo::new("steady");
+    repo.git(&["rm", "--quiet", "-r", "--force", "."]);
+    ["one", "tool"].iter().for_each(|name| package(&repo, name, name, "", &[]));
+    repo.write("tool/src/main.rs", "fn main() {}\n");
+    repo.write("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"one\", \"tool\"]\n");
+    repo.commit("a workspace");
+    repo.branch("feature");
+    repo.commit("nothing");
+    let cbdr = repo.cbdr("compare main --dry-run");
+    let ran = cbdr.folder(&repo.path().join("one")).run().code(101);
+    ran.says("hint: these packages have binaries or examples; choose one with `-p`: `tool`\n");
+}
+
+#[test]
 fn a_branch_does_not_lose_a_target_or_loosen_a_packages_gate_in_silence() {
     let (a, b) = (bench(&["a"]), bench(&["b"]));
     let repo = repository("", &[("one", "", &a), ("two", "", &b)]);
