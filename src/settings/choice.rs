@@ -116,14 +116,13 @@ pub(super) fn target(table: &Table, package: &Package, all: Choice<'_>) -> Resul
         }
     }
     let others = |is_meant: fn(&&Package) -> bool| {
-        list(all.packages.iter().filter(is_meant).map(|other| &*other.name))
+        let mut names = all.packages.iter().filter(is_meant).map(|other| &*other.name).peekable();
+        names.peek().is_some().then(|| list(names))
     };
-    let benches = others(|other| other.benches().next().is_some());
-    let programs = others(|other| !other.targets.is_empty());
-    let hint = if !benches.is_empty() {
-        format!("these packages have benches; choose one with `-p`: {benches}")
-    } else if !programs.is_empty() {
-        format!("these packages have binaries or examples; choose one with `-p`: {programs}")
+    let hint = if let Some(names) = others(|other| other.benches().next().is_some()) {
+        format!("these packages have benches; choose one with `-p`: {names}")
+    } else if let Some(names) = others(|other| !other.targets.is_empty()) {
+        format!("these packages have binaries or examples; choose one with `-p`: {names}")
     } else {
         "add a `[[bench]]`, or use any program with `--command`".to_owned()
     };

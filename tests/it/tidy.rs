@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_022),
+    ("bin", 10_028),
     ("engine", 2_615),
     ("error", 156),
-    ("exec", 6_942),
+    ("exec", 6_952),
     ("flows", 6_777),
     ("model", 1_895),
     ("samples", 2_002),
-    ("settings", 1_881),
+    ("settings", 1_885),
     ("stats", 2_326),
-    ("workspace", 11_282),
+    ("workspace", 11_310),
 ];
 
 fn root() -> PathBuf {
