@@ -27,6 +27,10 @@ impl RunLength {
     /// The shortest length in a comparison.
     pub(crate) const SHORT: RunLength = RunLength::Time(Duration::from_millis(1));
 
+    /// For runs that only have to execute each benchmark, of what can't do that just once. In no time,
+    /// divan would run nothing.
+    pub(crate) const EXECUTED: RunLength = RunLength::Traced(Duration::from_millis(10));
+
     /// The time, if one is set.
     pub(crate) fn time(self) -> Option<Duration> {
         match self {

@@ -167,6 +167,22 @@ fn what_reads_the_clock_itself_is_repeated_for_as_long_as_ever() {
     }
 }
 
+#[cfg_attr(not(target_os = "linux"), ignore = "libraries are preloaded on Linux alone")]
+#[test]
+fn what_only_shows_which_files_a_program_opens_is_as_short() {
+    let repo =
+        repo(&format!("const MARKS: &str = \"\";\nconst IS_BENCHER: bool = true;{ALIKE}"), false);
+    repo.write("README.md", "a file that no run opens");
+    repo.commit("not a change of code");
+    // Else only the second side would find it.
+    std::fs::write(repo.around().join("log"), "").unwrap();
+    let (ran, notes) = noted(&repo, repo.cbdr("compare HEAD~1 --format json"));
+    assert_eq!(ran.json()["verdict"], "identical", "{}", ran.stderr);
+    // The traced run of each side.
+    let of = |name: &str| notes.iter().filter(|note| note.starts_with(name)).collect::<Vec<_>>();
+    assert_eq!(of("plain "), ["plain true"; 2], "{}", ran.stderr);
+}
+
 /// Of which one never ends.
 const ENDLESS: &str = r#"
 #![feature(test)]

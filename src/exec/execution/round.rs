@@ -22,7 +22,7 @@ use crate::model::Dialect;
 const LIBRARY: Library = Library { name: "round", source: include_str!("round.rs.in") };
 
 /// The variable that says how long a round should be, and the file of its report.
-const VARIABLE: &str = "CBDR_ROUND";
+pub(super) const VARIABLE: &str = "CBDR_ROUND";
 const REPORT: &str = "round";
 
 /// The iterations of a round if its short samples have one.

@@ -200,7 +200,8 @@ impl SideProgram {
 
     /// Limits the next run to rounds of at most so many benchmarks, if that is possible.
     fn limit(&mut self, length: RunLength, iteration: Option<f64>, benchmarks: u64) {
-        let time = if length == RunLength::Probe { RunLength::SHORT.time() } else { length.time() };
+        let is_short = [RunLength::Probe, RunLength::EXECUTED].contains(&length);
+        let time = if is_short { RunLength::SHORT.time() } else { length.time() };
         if let (Some(round), Some(time)) = (&self.round, time) {
             round.limit(&mut self.command, (time, iteration), benchmarks);
         }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::round;
 use super::side::SideProgram;
 use crate::exec::machine;
 use crate::exec::process::Command;
@@ -171,9 +172,10 @@ impl Watching {
         }
     }
 
-    /// The arguments that distinguish runs of the program.
+    /// What distinguishes runs of the program.
     fn arguments(&self, command: &Command) -> String {
-        let call = format!("{:?} {:?}", command.argv, self.tracing.later());
+        let limit = command.var(round::VARIABLE);
+        let call = format!("{:?} {limit:?} {:?}", command.argv, self.tracing.later());
         call.replace(&*self.known[0].to_string_lossy(), "")
     }
 }

@@ -19,6 +19,10 @@ use std::path::{Path, PathBuf};
 pub(crate) use watched::{Access, Breakpoints, Watched};
 
 use super::command::Command;
+use super::preload;
+
+/// The variable by which the tracer gets what the program should preload.
+const PRELOADED: &str = "CBDR_PRELOADED";
 
 /// How a program is traced.
 #[derive(Clone, Debug)]
@@ -73,7 +77,12 @@ impl Tracing {
         let _ = std::fs::remove_file(&self.report_file);
         let files = [&self.breakpoints_file, &self.report_file].map(OsString::from);
         let argv = self.tracer.iter().chain(&files).chain(&command.argv);
-        Command { argv: argv.cloned().collect(), ..command.clone() }
+        let mut tracing = Command { argv: argv.cloned().collect(), ..command.clone() };
+        // What is preloaded belongs to the program.
+        for (name, _) in tracing.env.iter_mut().filter(|(name, _)| name == preload::VARIABLE) {
+            *name = PRELOADED.into();
+        }
+        tracing
     }
 
     /// The trace of the latest such command.
@@ -97,6 +106,9 @@ pub fn trace(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let breakpoints: Breakpoints = serde_json::from_slice(&std::fs::read(breakpoints)?)?;
     let mut command = std::process::Command::new(program);
     command.args(args);
+    if let Some(libraries) = std::env::var_os(PRELOADED) {
+        command.env(preload::VARIABLE, libraries).env_remove(PRELOADED);
+    }
     let (watched, code) = run(command, &breakpoints)?;
     std::fs::write(report_file, serde_json::to_vec(&watched)?)?;
     Ok(u8::try_from(code).unwrap_or(u8::MAX))

@@ -299,7 +299,7 @@ impl<'a> ComparedProgram<'a> {
         side: Side,
         benchmarks: &[&str],
         watching: &mut Watching,
-        length: Option<Duration>,
+        length: Option<RunLength>,
         deadline: Instant,
     ) -> Result<Option<Watched>, Stop> {
         if length.is_none() && benchmarks.is_empty() && self.sides[side].executes_tests() {
@@ -309,7 +309,7 @@ impl<'a> ComparedProgram<'a> {
             return self.watch(side, &names, watching, length, deadline);
         }
         let Some(arguments) = self.arguments(side, benchmarks) else { return Ok(None) };
-        let length = length.map(|length| self.unless_as_coded(RunLength::Traced(length)));
+        let length = length.map(|length| self.unless_as_coded(length));
         let program = &mut self.sides[side];
         match length {
             Some(length) => program.select(length, arguments),

@@ -9,7 +9,7 @@ use super::session::Session;
 use super::unaffected::ProgramTracer;
 use crate::engine::{Event, Reporter};
 use crate::error::Error;
-use crate::exec::execution::{Stop, Unknown};
+use crate::exec::execution::{SideProgram, Stop, Unknown};
 use crate::model::{BenchmarkNotice, SameReason};
 use crate::workspace::{Preparation, State};
 
@@ -63,6 +63,9 @@ fn trace_both(
     }
     let name = &preparation.benchmarks[number].benchmark.name;
     reporter.event(Event::Watching { program: name, place: None, is_slow: false });
+    if !program.both_sides(SideProgram::can_run_once) {
+        program.limit_rounds().map_err(Unknown::Stopped)?;
+    }
     let traced = ProgramTracer::of_equal(&mut program, changed, &call.options.request.trace);
     let mut traced = traced?;
     // A run that takes longer could not be measured, either.

@@ -24,7 +24,7 @@ use crate::exec::execution::{SideProgram, Stop, Unknown, Watching};
 use crate::exec::harness;
 use crate::exec::process::trace::Breakpoints;
 use crate::flows::filter::Selection;
-use crate::model::{Dialect, FunctionCounts, Pair, SameReason, Side};
+use crate::model::{Dialect, FunctionCounts, Pair, RunLength, SameReason, Side};
 use crate::workspace::{Moves, functions};
 
 /// How long tracing may take, as a fraction of the time limit and in addition to it.
@@ -49,10 +49,6 @@ const FEWER: usize = 4;
 
 /// How many pairs an unaffected benchmark saves at least: those for an all-clear.
 const SAVED_PAIRS: f64 = 14.0;
-
-/// How long a run measures a benchmark where no code differs, so that only what it opens matters. In
-/// no time, divan would run nothing.
-const SHORT: Duration = Duration::from_millis(10);
 
 /// How long a program without a changed function may be traced, in pairs.
 const MOST_PAIRS: f64 = 2.0;
@@ -156,7 +152,7 @@ pub(super) struct ProgramTracer<'w, 'a> {
     compared: Option<Pair<usize>>,
     folders: Folders<'w>,
     /// How long a run measures a benchmark.
-    length: Duration,
+    length: RunLength,
     /// Whether a run that executes each benchmark once shows all that a longer one would: no code
     /// differs, and the executables don't name a file that does.
     is_once_enough: bool,
@@ -200,7 +196,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         tracer.by_locals = places.as_ref().map(|places| places.by_locals.clone());
         tracer.has_units = places.base.has_units;
         tracer.changed = places.map(|places| places.changed);
-        tracer.length = length;
+        tracer.length = RunLength::Traced(length);
         tracer.is_once_enough &= tracer.has_same_code();
         Ok(tracer)
     }
@@ -245,7 +241,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
             edited: None,
             compared: None,
             folders,
-            length: SHORT,
+            length: RunLength::EXECUTED,
             is_once_enough,
             deadline: Instant::now(),
         })
@@ -436,7 +432,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
         found.saved = saved;
         // Only such a run reports which of them it has executed.
-        let length = if self.is_once_enough { SHORT } else { self.length };
+        let length = if self.is_once_enough { RunLength::EXECUTED } else { self.length };
         self.look_at_parts(order.collect(), Some(length), &mut found, reporter)?;
         let all = self.program.found.benchmarks.len();
         let has_more = self.program.found.most_reported() > all || self.program.is_filtered();
@@ -479,7 +475,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
     fn look_at_parts(
         &mut self,
         parts: Vec<Vec<(String, String)>>,
-        length: Option<Duration>,
+        length: Option<RunLength>,
         found: &mut Found,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Stop> {
@@ -547,12 +543,13 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
                 seen => return seen,
             }
         }
-        self.see(benchmarks, Some(self.length))
+        let length = if self.is_once_enough { RunLength::EXECUTED } else { self.length };
+        self.see(benchmarks, Some(length))
     }
 
     /// What both sides do when they run some benchmarks, or with none all of them: for a time, or
     /// each once.
-    fn see(&mut self, benchmarks: &[&str], length: Option<Duration>) -> Result<Seen, Unknown> {
+    fn see(&mut self, benchmarks: &[&str], length: Option<RunLength>) -> Result<Seen, Unknown> {
         let mut both = Pair::default();
         for side in Side::BOTH {
             let (watching, deadline) = (&mut self.watching[side], self.deadline);

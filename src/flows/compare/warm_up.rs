@@ -151,7 +151,7 @@ impl ComparedProgram<'_> {
 
     /// Limits the runs of both sides to one round of each benchmark where the harness has no flags
     /// that make them short.
-    fn limit_rounds(&mut self) -> Result<(), Stop> {
+    pub(super) fn limit_rounds(&mut self) -> Result<(), Stop> {
         let (context, folder) = (self.execution.context, self.sides.base.folder.clone());
         let shared = folder.parent().unwrap_or(&folder);
         for side in Side::BOTH {
