@@ -14,8 +14,8 @@ pub(crate) const SUGGESTED_THRESHOLDS: [f64; 5] = [THRESHOLD, 0.03, 0.05, 0.1, 0
 /// A forecast is rough: the suggested time is longer by this factor.
 const ROOM: f64 = 1.25;
 
-/// The longest time to suggest, seconds.
-const LONGEST: f64 = 86_400.0;
+/// The longest time to suggest, seconds: nobody waits longer for a comparison.
+const LONGEST: f64 = 7_200.0;
 
 /// A test that is undecided at the end.
 #[derive(Clone, Copy, Debug)]

@@ -75,10 +75,10 @@ impl ExitKind {
         };
         let gating: BTreeSet<&str> =
             outcome.gates().map(|(benchmark, _)| benchmark.name.as_str()).collect();
-        // Not one has the pairs for a verdict.
+        // Not one has the pairs for a verdict, or needs none.
         let not_asked = outcome.notices.iter().any(|notice| {
             matches!(notice, Notice::BelowMinimumPairs { benchmarks, .. } if *benchmarks >= gating.len())
-        });
+        }) && !outcome.benchmarks.iter().any(|one| one.status == Status::Unaffected);
         match verdict {
             Verdict::Regression | Verdict::DifferentOutput => ExitKind::Regression,
             // There was no result because there was nothing to compare.
@@ -123,6 +123,8 @@ mod tests {
             let example = "a".to_owned();
             outcome.notices.push(Notice::BelowMinimumPairs { benchmarks, example });
             assert_eq!(ExitKind::of(&outcome), exit);
+            outcome.benchmarks.push(BenchmarkResult::new("c", Status::Unaffected));
+            assert_eq!(ExitKind::of(&outcome), ExitKind::Success);
         }
     }
 

@@ -81,7 +81,10 @@ fn consequence(outcome: &Outcome) -> Option<String> {
         ExitKind::Success => {
             Some("passes (exit code 0); `--fail-on inconclusive` would fail".to_owned())
         }
-        exit => Some(format!("fails (exit code {})", exit.code())),
+        exit => {
+            let code = exit.code();
+            Some(format!("fails (exit code {code}), because no benchmark has enough pairs"))
+        }
     }
 }
 
