@@ -1,7 +1,7 @@
 //! A regression has to be one regardless of code placement: the executables as built are
 //! tested first, and other layouts of them decide.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -424,9 +424,12 @@ fn what_a_failing_link_was_for_is_left_out_and_nothing_else() {
     ];
     let repo = repo("1.5e-3", "1.2e-3");
     let refused = repo.around().join("refused");
+    let temporary = repo.around().join("temporary");
     let script = format!(
-        "case \"$*\" in $(cat '{}')) echo ld: error: no >&2; exit 3;; esac",
-        refused.display()
+        "case \"$*\" in $(cat '{}')) echo ld: error: no >&2; exit 3;; esac
+        case \"$*\" in *--shuffle-sections*) printf %s \"$TMPDIR\" > '{}';; esac",
+        refused.display(),
+        temporary.display()
     );
     let linker = linker(&repo, &script);
     for (link, fails) in ways {
@@ -443,4 +446,7 @@ fn what_a_failing_link_was_for_is_left_out_and_nothing_else() {
         let placing = if fails.contains(&layouts) { "copied" } else { "linked" };
         assert_eq!(self::layouts(&object)["placing"], placing, "{link}: {object}");
     }
+    // What a linker leaves behind goes with the other files of its comparison.
+    let temporary = PathBuf::from(std::fs::read_to_string(temporary).unwrap());
+    assert!(temporary.starts_with(repo.cached()) && !temporary.exists(), "{temporary:?}");
 }

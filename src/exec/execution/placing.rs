@@ -246,6 +246,8 @@ impl SideProgram {
         let stderr = self.folder.join("linker");
         command.stdout = Sink::Null;
         command.stderr = Sink::File(stderr.clone());
+        // gcc leaves its temporary files where they are if it is ended by a signal.
+        command.set_var("TMPDIR", &self.folder);
         let exit = context.helper.run(&command, context.interrupt)?.exit;
         if exit.success() {
             return Ok(());
