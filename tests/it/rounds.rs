@@ -176,11 +176,15 @@ fn what_only_shows_which_files_a_program_opens_is_as_short() {
     repo.commit("not a change of code");
     // Else only the second side would find it.
     std::fs::write(repo.around().join("log"), "").unwrap();
-    let (ran, notes) = noted(&repo, repo.cbdr("compare HEAD~1 --format json"));
+    let call = "compare HEAD~1 --format json";
+    let (ran, notes) = noted(&repo, repo.cbdr(call));
     assert_eq!(ran.json()["verdict"], "identical", "{}", ran.stderr);
     // The traced run of each side.
     let of = |name: &str| notes.iter().filter(|note| note.starts_with(name)).collect::<Vec<_>>();
     assert_eq!(of("plain "), ["plain true"; 2], "{}", ran.stderr);
+    // So it is where the traces are known, in which this has other folders.
+    let (again, _) = noted(&repo, repo.cbdr(call));
+    assert_eq!(again.json()["verdict"], "identical", "{}", again.stderr);
 }
 
 /// Of which one never ends.

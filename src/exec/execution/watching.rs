@@ -67,6 +67,8 @@ pub(crate) struct Watching {
     entered_before: BTreeSet<u64>,
     /// Folders whose files need no fingerprint: those of the runs, and what was checked before.
     known: [PathBuf; 2],
+    /// The folder of the runs.
+    own: PathBuf,
 }
 
 /// The trace of one run.
@@ -94,6 +96,7 @@ impl Watching {
             program.folder.parent().unwrap_or(&program.folder).to_owned(),
             program.home.parent().unwrap_or(&program.home).to_owned(),
         ];
+        let own = program.folder.canonicalize()?;
         let Command { cwd, env, stdin, isolation, .. } = &program.command;
         let words = &program.command.argv[..program.words];
         let call = format!("{words:?}\n{cwd:?}\n{env:?}\n{stdin:?}\n{isolation:?}");
@@ -110,7 +113,7 @@ impl Watching {
         let kept = memo.as_ref().and_then(|memo| memo.read().ok().flatten());
         let (seen, entered_before) = (kept.unwrap_or_default(), BTreeSet::new());
         let spared = Duration::ZERO;
-        Ok(Watching { tracing, memo, seen, has_new: false, spared, entered_before, known })
+        Ok(Watching { tracing, memo, seen, has_new: false, spared, entered_before, known, own })
     }
 
     /// Assumes from now on that every run enters these functions at first, and shows whether it
@@ -149,6 +152,10 @@ impl Watching {
             watched.unseen.get_or_insert_with(|| "it enters nothing of its own".to_owned());
         }
         watched.entered.extend(&self.entered_before);
+        // The files of this comparison, which the next one has elsewhere: those of the run and, beside
+        // its folder, what is preloaded.
+        let own = &self.own;
+        watched.accessed.retain(|path, _| !path.starts_with(own) && path.parent() != own.parent());
         if !watched.executed.is_empty() || watched.has_claimed {
             // The search for programs was not traced, and what others hold is not known.
             return Some(watched);

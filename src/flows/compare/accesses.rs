@@ -166,10 +166,7 @@ impl<'a> Folders<'a> {
     /// be, if that side would access it, too, as something that is there: it is then checked
     /// for that side.
     fn check_access(&self, side: Side, path: &Path, access: Access) -> Result<(), String> {
-        let own = &self.own[side];
-        // Beside them is what is preloaded into both.
-        let is_own = path.starts_with(own) || path.parent() == own.parent();
-        if is_own || !path.starts_with(&self.cache) {
+        if !path.starts_with(&self.cache) || path.starts_with(&self.own[side]) {
             return Ok(());
         }
         let shown = |path: &Path| path.display().to_string();
