@@ -139,20 +139,16 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_toolchain_that_is_missing_is_the_advice_whichever_side_names_it() {
-        for side in Side::BOTH {
-            let why = "error: toolchain '1.2' is not installed".to_owned();
-            let error = WorkspaceError::unbuilt(side, "cargo".to_owned(), Exit::Code(1), why);
-            assert_eq!(error.advice(), Help::next_step(INSTALL_TOOLCHAIN));
-        }
-    }
-
-    #[test]
-    fn what_may_not_be_run_may_be_on_a_disk_that_runs_nothing() {
-        for side in Side::BOTH {
-            let why = "= note: Permission denied (os error 13)".to_owned();
-            let error = WorkspaceError::unbuilt(side, "cargo".to_owned(), Exit::Code(101), why);
-            assert_eq!(error.advice(), Help::next_step(OTHER_DISK));
+    fn what_the_machine_lacks_is_the_advice_whichever_side_meets_it() {
+        for (why, advice) in [
+            ("error: toolchain '1.2' is not installed", INSTALL_TOOLCHAIN),
+            ("= note: Permission denied (os error 13)", OTHER_DISK),
+        ] {
+            for side in Side::BOTH {
+                let (command, exit) = ("cargo".to_owned(), Exit::Code(101));
+                let error = WorkspaceError::unbuilt(side, command, exit, why.to_owned());
+                assert_eq!(error.advice(), Help::next_step(advice));
+            }
         }
     }
 

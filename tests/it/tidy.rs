@@ -69,7 +69,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("bin", 10_031),
     ("engine", 2_615),
     ("error", 156),
-    ("exec", 6_969),
+    ("exec", 6_970),
     ("flows", 6_780),
     ("model", 1_896),
     ("samples", 2_002),

@@ -302,8 +302,14 @@ impl SideProgram {
 
     /// The resolution of the times of the latest run, seconds, if it is coarse enough to matter.
     pub(crate) fn step(&self) -> Option<f64> {
-        let medians = self.round.as_ref().map(|round| round.medians(self.reported));
-        self.harness.dialect.step().filter(|_| medians.is_none_or(|medians| medians.is_empty()))
+        self.harness.dialect.step().filter(|_| self.medians().is_empty())
+    }
+
+    /// The median times of the benchmarks of the latest run, seconds, if its harness rounds them and
+    /// they are known all the same.
+    fn medians(&self) -> Vec<f64> {
+        let round = self.round.as_ref().filter(|_| self.harness.dialect.step().is_some());
+        round.map(|round| round.medians(self.reported)).unwrap_or_default()
     }
 
     /// See [`Harness::version_with_short_runs`]; `None` if runs are limited to one round.
@@ -388,9 +394,7 @@ impl SideProgram {
     /// Replaces the times of bencher, of which it prints whole nanoseconds, by the medians of the same
     /// samples, if these are known.
     fn refine(&self, readings: &mut [Reading]) {
-        let round = self.round.as_ref().filter(|_| self.harness.dialect == Dialect::Bencher);
-        let medians = round.map(|round| round.medians(readings.len())).unwrap_or_default();
-        for (Reading { values, .. }, median) in readings.iter_mut().zip(medians) {
+        for (Reading { values, .. }, median) in readings.iter_mut().zip(self.medians()) {
             let printed = values.get(DEFAULT_METRIC);
             let more = printed.map(|printed| median - printed);
             if let Some(more) = more.filter(|more| (0.0..PRINTED_LESS).contains(more)) {

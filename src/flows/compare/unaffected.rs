@@ -196,8 +196,10 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         tracer.by_locals = places.as_ref().map(|places| places.by_locals.clone());
         tracer.has_units = places.base.has_units;
         tracer.changed = places.map(|places| places.changed);
-        tracer.length = RunLength::Traced(length);
         tracer.is_once_enough &= tracer.has_same_code();
+        if !tracer.is_once_enough {
+            tracer.length = RunLength::Traced(length);
+        }
         Ok(tracer)
     }
 
@@ -432,8 +434,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
         let order = bit_reversed_order(parts.len()).map(|number| parts[number].clone());
         found.saved = saved;
         // Only such a run reports which of them it has executed.
-        let length = if self.is_once_enough { RunLength::EXECUTED } else { self.length };
-        self.look_at_parts(order.collect(), Some(length), &mut found, reporter)?;
+        self.look_at_parts(order.collect(), Some(self.length), &mut found, reporter)?;
         let all = self.program.found.benchmarks.len();
         let has_more = self.program.found.most_reported() > all || self.program.is_filtered();
         if has_more && self.unseen().is_some() {
@@ -543,8 +544,7 @@ impl<'w, 'a> ProgramTracer<'w, 'a> {
                 seen => return seen,
             }
         }
-        let length = if self.is_once_enough { RunLength::EXECUTED } else { self.length };
-        self.see(benchmarks, Some(length))
+        self.see(benchmarks, Some(self.length))
     }
 
     /// What both sides do when they run some benchmarks, or with none all of them: for a time, or
