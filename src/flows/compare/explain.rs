@@ -125,8 +125,11 @@ impl CostSearch<'_, '_> {
     /// What the functions of a benchmark cost: in instructions, or in time where these are not
     /// known, or not the reason.
     fn find_why(&mut self) -> Result<FoundCosts, Unknown> {
+        let part = self.inner.is_some();
         let counted = match self.count_instructions() {
-            Ok(found) if explains(&found, self.result, self.inner.is_some()) => return Ok(found),
+            Ok(found) if explains(&found, self.result, part, differing(self.program).as_ref()) => {
+                return Ok(found);
+            }
             Err(Unknown::Stopped(stop)) => return Err(stop.into()),
             counted => counted,
         };
@@ -255,14 +258,23 @@ impl FoundCosts {
 
 /// Whether the instructions are the reason for a regression, not how long they take: they have
 /// increased by at least half as much as the time, or, if only a `part` of the process is measured,
-/// at all.
-fn explains(found: &FoundCosts, result: &BenchmarkResult, part: bool) -> bool {
+/// at all, in functions where this is not by chance.
+fn explains(
+    found: &FoundCosts,
+    result: &BenchmarkResult,
+    part: bool,
+    differing: Option<&BTreeSet<String>>,
+) -> bool {
     let Some(change) = time_metric(result).and_then(|metric| metric.summary.change) else {
         return true;
     };
     let total = found.functions.as_ref().map(median_sum);
-    let least = if part { LEAST_COUNTED } else { 0.5 * change };
-    total.head >= (1.0 + least) * total.base
+    if part {
+        let changed = found.changed(total, differing);
+        let more: f64 = changed.iter().map(|(_, cost)| cost.head - cost.base).sum();
+        return more > 0.0 && more >= LEAST_COUNTED * total.base;
+    }
+    total.head >= (1.0 + 0.5 * change) * total.base
 }
 
 /// The crates of programs whose code has grown.
@@ -323,22 +335,12 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
 
 impl FoundCosts {
     fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
-        let costs = &self.functions;
         let total = match &self.times {
-            None => costs.as_ref().map(median_sum),
+            None => self.functions.as_ref().map(median_sum),
             Some(times) => times.as_ref().map(|times| range(Some(times))[1]),
         };
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
-        let names: BTreeSet<&String> =
-            Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
-        let changed = names.into_iter().filter_map(|name| {
-            let runs = Pair::both(|side| range(costs[side].get(name)));
-            let ([least, _, most], [head_least, _, head_most]) = (runs.base, runs.head);
-            let is_change = most < head_least || head_most < least;
-            let cost = Pair::both(|side| self.of_share(runs[side][1], total[side]));
-            (is_change && self.is_large(cost, total, differs(name))).then_some((name, cost))
-        });
-        let mut changed: Vec<(&String, Pair<f64>)> = changed.collect();
+        let mut changed = self.changed(total, differing);
         // What differs of code that is the same is the start of the process, or a consequence.
         let is_same = |name: &String| differing.is_some() && !differs(name);
         let change = |both: &Pair<f64>| (both.head - both.base).abs();
@@ -358,6 +360,26 @@ impl FoundCosts {
             hot: None,
             stacks: self.stacks(total, differs),
         }
+    }
+
+    /// The functions whose cost differs by more than could be by chance, by name.
+    fn changed(
+        &self,
+        total: Pair<f64>,
+        differing: Option<&BTreeSet<String>>,
+    ) -> Vec<(&String, Pair<f64>)> {
+        let costs = &self.functions;
+        let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
+        let names: BTreeSet<&String> =
+            Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();
+        let changed = names.into_iter().filter_map(|name| {
+            let runs = Pair::both(|side| range(costs[side].get(name)));
+            let ([least, _, most], [head_least, _, head_most]) = (runs.base, runs.head);
+            let is_change = most < head_least || head_most < least;
+            let cost = Pair::both(|side| self.of_share(runs[side][1], total[side]));
+            (is_change && self.is_large(cost, total, differs(name))).then_some((name, cost))
+        });
+        changed.collect()
     }
 
     /// What a cost is in all, of which `total` is that of all functions.
@@ -483,12 +505,22 @@ mod tests {
                 MetricResult::new(Metric::named("wall_time"), Some(0.02), summary, verdict);
             BenchmarkResult { metrics: vec![metric], ..BenchmarkResult::default() }
         };
+        let explains = |found: &FoundCosts, result: &BenchmarkResult, part| {
+            let differing = BTreeSet::from(["edited".to_owned()]);
+            super::explains(found, result, part, Some(&differing))
+        };
         assert!(explains(&found(1.2e6), &slower(0.3), false));
         assert!(!explains(&found(1.03e6), &slower(3.0), false), "memory");
         // Of a process, a benchmark may be a small part.
         assert!(explains(&found(1.03e6), &slower(3.0), true));
         assert!(!explains(&found(1e6 + 9.0), &slower(3.0), true));
         assert!(explains(&found(1e6), &BenchmarkResult::default(), false), "not a time");
+        // What varies from run to run says nothing about it.
+        let seeded = Pair {
+            base: costs(&[("edited", &[65.0; 3]), ("hash", &[1e6, 1.1e6, 1.4e6])]),
+            head: costs(&[("edited", &[71.0; 3]), ("hash", &[1.2e6, 1.3e6, 1.3e6])]),
+        };
+        assert!(!explains(&of(seeded, COUNTED_RUNS), &slower(1.0), true));
     }
 
     #[test]

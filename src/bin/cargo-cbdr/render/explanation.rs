@@ -64,7 +64,10 @@ fn explained(explanation: &Explanation) -> Explained {
         (Cost::Instructions(_), false) => {
             let more = word("fewer", "more");
             let what = if change == "1" { "instruction" } else { "instructions" };
-            format!("one run of `{benchmark}` executes {change} {more} {what} (base: {all})")
+            format!(
+                "in one run of `{benchmark}`, these functions execute {change} {more} \
+                 {what}, out of {all}"
+            )
         }
         (Cost::Seconds(_), false) => format!(
             "sampled by perf, these functions of `{benchmark}` take {change} {}, out of {all}",
@@ -171,7 +174,7 @@ mod tests {
         ]);
         assert_eq!(
             explained.title,
-            "one run of `print` executes 1.911 k more instructions (base: 5.000 k)"
+            "in one run of `print`, these functions execute 1.911 k more instructions, out of 5.000 k"
         );
         let rows = explained.table.rows.iter().map(|row| row.cells.join(" | ")).collect::<Vec<_>>();
         let expected = [
