@@ -66,16 +66,16 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_031),
+    ("bin", 10_034),
     ("engine", 2_615),
     ("error", 156),
     ("exec", 6_970),
-    ("flows", 6_780),
+    ("flows", 6_800),
     ("model", 1_896),
     ("samples", 2_002),
     ("settings", 1_884),
     ("stats", 2_326),
-    ("workspace", 11_310),
+    ("workspace", 11_311),
 ];
 
 fn root() -> PathBuf {
