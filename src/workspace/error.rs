@@ -85,7 +85,8 @@ impl Advise for WorkspaceError {
                 NAME_ANOTHER
             }
             Self::Build { .. } => {
-                "fix the errors above, or choose another target (`-p`, `--bench`)"
+                "fix the errors above, enable what they miss (`--features`), or choose another target \
+                 (`-p`, `--bench`)"
             }
             Self::Unbuilt { source: Some(why), .. } if why.to_string().contains(NOT_ALLOWED) => {
                 OTHER_DISK

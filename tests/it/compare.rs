@@ -294,7 +294,10 @@ fn a_base_that_does_not_build_is_no_baseline_and_a_head_is_an_error() {
     repo.write("src/lib.rs", "this is not Rust either\n");
     repo.commit("broken again");
     let ran = repo.cbdr("compare feature").run().code(101);
-    ran.says("error: the head does not build").says("this is not Rust either");
+    // A benchmark may need a feature that it does not require: `cargo bench` fails, too.
+    ran.says("error: the head does not build")
+        .says("this is not Rust either")
+        .says("enable what they miss (`--features`)");
     for unknown in ["--features none", "--profile none"] {
         let ran = repo.cbdr(&format!("compare feature {unknown}")).run().code(101);
         ran.says("hint: check `--features` and `--profile`").never_says("choose another target");
