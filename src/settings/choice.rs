@@ -39,9 +39,13 @@ impl<'a> Choice<'a> {
             (None, [only], _) => Ok(only),
             (None, _, [only]) => Ok(only),
             (None, several, all) => {
-                let any = if several.is_empty() { all.iter().collect() } else { several.to_vec() };
+                let any = match (several, &wanted) {
+                    ([], Some(wanted)) => return Err(self.no_target(wanted)),
+                    ([], None) => all.iter().collect(),
+                    _ => several.to_vec(),
+                };
                 let names = list(any.iter().map(|package| &*package.name));
-                let found = match several.is_empty() && wanted.is_none() {
+                let found = match several.is_empty() {
                     true => "no package of this workspace has a bench target",
                     false => "this workspace has several packages",
                 };
@@ -70,6 +74,15 @@ impl<'a> Choice<'a> {
             all().filter(|package| package.is_default).collect()
         };
         Ok(if chosen.is_empty() { all().collect() } else { chosen })
+    }
+
+    /// The error that no package has this target.
+    fn no_target(&self, wanted: &Target) -> Error {
+        let targets = self.packages.iter().flat_map(|package| &package.targets);
+        let of_kind = targets.filter(|target| target.kind == wanted.kind);
+        let names = of_kind.map(|target| &*target.name);
+        let hint = instead_of(&wanted.name, names, "its targets of that kind:");
+        Error::Unknown { what: format!("no package of this workspace has the {wanted}"), hint }
     }
 
     fn named(&self, name: &str) -> Result<&'a Package, Error> {

@@ -336,6 +336,9 @@ fn a_workspace_runs_what_cargo_bench_would() {
     };
     assert_eq!(chosen("main"), "more one/work two/work");
     assert_eq!(chosen("main -p one"), "work");
+    let ran = repo.cbdr("compare main --bench mor --dry-run").run().code(101);
+    ran.says("no package of this workspace has the bench `mor`")
+        .says("hint: did you mean `more`?\n");
     let inside = |folder: &str| {
         let cbdr = repo.cbdr("compare main --dry-run --format json");
         cbdr.folder(&repo.path().join(folder)).run()
