@@ -400,8 +400,7 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
 /// room.
 fn times(snapshot: &Snapshot) -> [String; 2] {
     let (elapsed, limit) = (snapshot.elapsed, snapshot.limit);
-    // To the second, a short limit would be nothing.
-    let shown = if limit < 1.0 { text::length(limit) } else { text::roughly(limit) };
+    let shown = text::option(std::time::Duration::from_secs_f64(limit));
     let spent = format!("{}/{shown}", text::seconds(elapsed));
     // Nothing takes longer than the limit.
     let left = snapshot.remaining.map(|seconds| seconds.min((limit - elapsed).max(0.0)));
