@@ -1,6 +1,7 @@
 //! What an experiment samples, and when it stops.
 
 use std::collections::HashSet;
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -303,6 +304,17 @@ impl Plan {
         let estimators: HashSet<Estimator> =
             gating.map(|metric| estimator(metric, self.estimator)).collect();
         estimators.into_iter().filter_map(move |estimator| estimator.least_pairs(levels))
+    }
+
+    /// How long the least number of pairs of each benchmark takes, by their ids, seconds; 0 if it
+    /// does not gate, or if that is unknown. Benchmarks that are measured together share the time.
+    pub(crate) fn least_seconds(&self) -> Vec<f64> {
+        let of_group = |group: &Group| {
+            let pairs = self.least_pairs_in(group).unwrap_or(0) as f64;
+            let benchmarks = group.benchmarks.len();
+            repeat_n(pairs * group.pair_seconds / benchmarks as f64, benchmarks)
+        };
+        self.groups.iter().flat_map(of_group).collect()
     }
 
     /// How many times the least number of pairs for any verdict an all-clear needs, at least 1.

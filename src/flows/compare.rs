@@ -188,13 +188,17 @@ fn measure(session: &mut Session<'_, '_>, builds: &mut Builds) -> Result<Option<
     let results = std::mem::take(&mut sampled.benchmarks);
     let results = plan.by_program(results, session.programs.len());
     for (program, mut results) in session.programs.iter_mut().zip(results) {
+        let unreached = results.extract_if(.., |result| result.status == Status::NotMeasured);
+        program.found.not_measured.extend(unreached);
         results.iter_mut().for_each(|result| result.aligned = program.aligned);
         program.found.results = results;
     }
     session.findings.explanations = explain::explain(session)?;
     let of_code = explain::explain_code(session);
     session.findings.explanations.extend(of_code);
-    let gates = plan.benchmarks.into_iter().flat_map(|benchmark| {
+    let measured: BTreeSet<&str> = session.results().map(|result| &*result.name).collect();
+    let measured = plan.benchmarks.into_iter().filter(|one| measured.contains(&*one.name));
+    let gates = measured.flat_map(|benchmark| {
         benchmark.gates.into_iter().map(move |gate| (benchmark.name.clone(), gate))
     });
     session.findings.gates = gates.collect();

@@ -66,14 +66,14 @@ const OWNERS: [(&[&str], &[&str]); 23] = [
 /// How many lines of code each room may have at most. Its folder and its file count; tests,
 /// comments and blank lines do not.
 const BUDGETS: [(&str, usize); 10] = [
-    ("bin", 10_034),
-    ("engine", 2_615),
+    ("bin", 10_035),
+    ("engine", 2_624),
     ("error", 156),
     ("exec", 6_970),
-    ("flows", 6_800),
+    ("flows", 6_829),
     ("model", 1_896),
     ("samples", 2_002),
-    ("settings", 1_884),
+    ("settings", 1_895),
     ("stats", 2_326),
     ("workspace", 11_311),
 ];

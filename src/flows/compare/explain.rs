@@ -126,8 +126,9 @@ impl CostSearch<'_, '_> {
     /// known, or not the reason.
     fn find_why(&mut self) -> Result<FoundCosts, Unknown> {
         let part = self.inner.is_some();
+        let differing = differing(self.program);
         let counted = match self.count_instructions() {
-            Ok(found) if explains(&found, self.result, part, differing(self.program).as_ref()) => {
+            Ok(found) if explains(&found, self.result, part, differing.as_ref()) => {
                 return Ok(found);
             }
             Err(Unknown::Stopped(stop)) => return Err(stop.into()),
@@ -135,6 +136,8 @@ impl CostSearch<'_, '_> {
         };
         match (counted, self.time_functions()) {
             (Ok(found), Err(Unknown::Because(..))) => Ok(found),
+            // A small part of the process has few samples.
+            (Ok(found), Ok(timed)) if timed.changed(differing.as_ref()).is_empty() => Ok(found),
             (Err(Unknown::Because(counted, hint)), Err(Unknown::Because(sampled, other))) => {
                 let why = format!(
                     "which functions take longer is not known: instructions can't be counted \
@@ -268,9 +271,9 @@ fn explains(
     let Some(change) = time_metric(result).and_then(|metric| metric.summary.change) else {
         return true;
     };
-    let total = found.functions.as_ref().map(median_sum);
+    let total = found.total();
     if part {
-        let changed = found.changed(total, differing);
+        let changed = found.changed(differing);
         let more: f64 = changed.iter().map(|(_, cost)| cost.head - cost.base).sum();
         return more > 0.0 && more >= LEAST_COUNTED * total.base;
     }
@@ -335,12 +338,9 @@ fn differing(program: &ComparedProgram<'_>) -> Option<BTreeSet<String>> {
 
 impl FoundCosts {
     fn explanation(&self, benchmark: &str, differing: Option<&BTreeSet<String>>) -> Explanation {
-        let total = match &self.times {
-            None => self.functions.as_ref().map(median_sum),
-            Some(times) => times.as_ref().map(|times| range(Some(times))[1]),
-        };
+        let total = self.total();
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
-        let mut changed = self.changed(total, differing);
+        let mut changed = self.changed(differing);
         // What differs of code that is the same is the start of the process, or a consequence.
         let is_same = |name: &String| differing.is_some() && !differs(name);
         let change = |both: &Pair<f64>| (both.head - both.base).abs();
@@ -362,13 +362,17 @@ impl FoundCosts {
         }
     }
 
-    /// The functions whose cost differs by more than could be by chance, by name.
-    fn changed(
-        &self,
-        total: Pair<f64>,
-        differing: Option<&BTreeSet<String>>,
-    ) -> Vec<(&String, Pair<f64>)> {
-        let costs = &self.functions;
+    /// What one run costs in all.
+    fn total(&self) -> Pair<f64> {
+        match &self.times {
+            None => self.functions.as_ref().map(median_sum),
+            Some(times) => times.as_ref().map(|times| range(Some(times))[1]),
+        }
+    }
+
+    /// The functions whose cost differs in each run, by name.
+    fn changed(&self, differing: Option<&BTreeSet<String>>) -> Vec<(&String, Pair<f64>)> {
+        let (costs, total) = (&self.functions, self.total());
         let differs = |name: &String| differing.is_some_and(|names| names.contains(name));
         let names: BTreeSet<&String> =
             Side::BOTH.into_iter().flat_map(|side| costs[side].keys()).collect();

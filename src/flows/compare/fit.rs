@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::engine::{Event, Group, Plan, Schedule, TriedPair};
 use crate::error::{Error, Failure};
 use crate::exec::execution::{SideProgram, Stop};
-use crate::model::{Layouts, NoTime, Notice, RunLength, Side, time};
+use crate::model::{BenchmarkResult, Layouts, NoTime, Notice, RunLength, Side, time};
 
 /// How long pairs may be timed to find out which fit, as a fraction of the time limit and in
 /// addition to it: once for the groups, and once for their benchmarks.
@@ -374,14 +374,23 @@ fn leave_out(session: &mut Session<'_, '_>, plan: &mut Plan, costs: &[GroupCost]
 /// Reports what is not measured. An all-clear needs the least number of pairs times `to_pass`.
 fn report(session: &mut Session<'_, '_>, costs: &[GroupCost], to_pass: f64) {
     let left_out = session.programs.iter().flat_map(|program| &program.found.not_measured);
+    let all = costs.iter().map(|group| group.least * group.pair_seconds(|_| true));
+    let notice = no_time(left_out, to_pass * all.sum::<f64>());
+    notice.into_iter().for_each(|notice| session.reporter.notice(notice));
+}
+
+/// The notice about those of these that are not measured, if there are any. All that is to be measured
+/// takes so many seconds.
+pub(super) fn no_time<'a>(
+    results: impl IntoIterator<Item = &'a BenchmarkResult>,
+    seconds: f64,
+) -> Option<Notice> {
+    let left_out = results.into_iter();
     let left_out = left_out.filter_map(|one| Some((one.name.clone(), one.needed_seconds?)));
     let mut benchmarks: Vec<(String, f64)> = left_out.collect();
     benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    if !benchmarks.is_empty() {
-        let all = costs.iter().map(|group| group.least * group.pair_seconds(|_| true));
-        let wanted = limit_for(Duration::from_secs_f64(to_pass * all.sum::<f64>()));
-        session.reporter.notice(Notice::NoTime(NoTime { benchmarks, wanted }));
-    }
+    let wanted = limit_for(Duration::from_secs_f64(seconds));
+    (!benchmarks.is_empty()).then_some(Notice::NoTime(NoTime { benchmarks, wanted }))
 }
 
 /// How long the least number of pairs of each benchmark of a group takes, seconds, of those that

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::layouts;
 use super::program::ComparedProgram;
 use super::session::Session;
+use super::{fit, layouts};
 use crate::engine::longer::{self, Shown, replace};
 use crate::engine::{Event, Experiment, Plan, Reporter, Stage, Stages, Turn};
 use crate::error::Error;
@@ -40,6 +40,9 @@ pub(super) fn sample(
         sampled.likely_slower = None;
     }
     sampled.stopped_by = end(plan, stopped_by, long, is_decided(sampled.results()));
+    if plan.decides && sampled.stopped_by == StoppedBy::TimeLimit {
+        leave_unreached(plan, &mut sampled.benchmarks);
+    }
     report(session, plan, &stages, &sampled);
     if let Some(division) = &mut session.findings.division {
         division.evidence = sampled.evidence;
@@ -180,6 +183,16 @@ fn end(plan: &Plan, short: StoppedBy, long: Option<StoppedBy>, is_decided: bool)
     }
 }
 
+/// What has no pair when the time is over is as if there had been no room for it: others took longer
+/// than expected, or alarms among them were confirmed first.
+fn leave_unreached(plan: &Plan, benchmarks: &mut [BenchmarkResult]) {
+    for (result, needed) in benchmarks.iter_mut().zip(plan.least_seconds()) {
+        if result.pairs == 0 && needed > 0.0 {
+            *result = BenchmarkResult::not_measured(&result.name, needed);
+        }
+    }
+}
+
 /// Reports what the user should know at the end.
 fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: &Sampled) {
     if sampled.verdict() == Verdict::Inconclusive {
@@ -191,7 +204,15 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     {
         session.reporter.notice(Notice::NoMoreLayouts { layouts });
     }
-    let below = stages.below_minimum_pairs();
+    let needed = sampled.benchmarks.iter().filter_map(|one| one.needed_seconds).sum::<f64>();
+    let seconds = plan.time_limit.as_secs_f64() + plan.pairs_to_pass_per_least() * needed;
+    let no_time = fit::no_time(&sampled.benchmarks, seconds);
+    no_time.into_iter().for_each(|notice| session.reporter.notice(notice));
+    let is_unreached = |name: &str| {
+        sampled.benchmarks.iter().any(|one| one.name == name && one.needed_seconds.is_some())
+    };
+    let mut below = stages.below_minimum_pairs();
+    below.retain(|benchmark| !is_unreached(benchmark));
     match below.first() {
         Some(example) if sampled.stopped_by == StoppedBy::TimeLimit => {
             let (benchmarks, example) = (below.len(), (*example).to_owned());

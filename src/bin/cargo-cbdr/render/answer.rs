@@ -343,10 +343,11 @@ fn not_measured(outcome: &Outcome) -> Option<(usize, String)> {
     let is_one = |one: &&BenchmarkResult| one.status == Status::NotMeasured;
     let all: Vec<_> = outcome.benchmarks.iter().filter(is_one).collect();
     let seconds: Vec<f64> = all.iter().filter_map(|one| one.needed_seconds).collect();
-    let wanted = outcome.notices.iter().find_map(|notice| match notice {
-        Notice::NoTime(it) => Some(format!("; --time-limit {}", text::option(it.wanted))),
+    let wanted = outcome.notices.iter().filter_map(|notice| match notice {
+        Notice::NoTime(it) => Some(it.wanted),
         _ => None,
     });
+    let wanted = wanted.max().map(|wanted| format!("; --time-limit {}", text::option(wanted)));
     let they = if all.len() == 1 { "it needs" } else { "they need" };
     let time = text::roughly(seconds.iter().sum());
     let needed = match all.len() - seconds.len() {

@@ -3,7 +3,7 @@ use std::cell::Cell;
 use super::*;
 use crate::engine::Recorder;
 use crate::flows::error::FlowError;
-use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Unit};
+use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Status, Unit};
 use crate::stats::tests::TestNoise;
 
 const LIMIT: f64 = 100.0;
@@ -130,4 +130,32 @@ fn an_early_end_is_noted_beside_a_regression_too() {
         let is_early = at_threshold && gives_up;
         assert_eq!(gave_up(&plan, &stages, &sampled).is_some(), is_early);
     }
+}
+
+#[test]
+fn what_has_no_pair_when_the_time_is_over_is_not_measured() {
+    let mut plan = Plan { layouts: Layouts::Off, ..plan(3, Estimator::Robust) };
+    plan.groups.iter_mut().for_each(|group| group.pair_seconds = 1.0);
+    // The time of what does not gate is never missed.
+    plan.benchmarks[2].gates.clear();
+    let mut stages = Stages::new(plan.clone(), vec![false; 3], |_| true, 0.0);
+    let now = Cell::new(0.0);
+    let mut measure = |_: &mut Stages, _, turn: &Turn, _: &mut dyn Reporter| {
+        // A pair of the first takes much longer than the others that there were.
+        now.set(now.get() + 1.0);
+        if turn.group > 0 { Ok(rows(turn, 1.0)) } else { Err(Stop::OutOfTime) }
+    };
+    let reporter = &mut Recorder::new(|_: Event<'_>| {});
+    run(&mut stages, &|| now.get(), reporter, &mut measure).unwrap();
+    let mut results = stages.as_built().finish(StoppedBy::TimeLimit).benchmarks;
+    leave_unreached(&plan, &mut results);
+    let found = results.iter().map(|one| (one.status, one.pairs > 0, one.needed_seconds));
+    let least = plan.least_pairs() as f64;
+    let expected = [(Status::NotMeasured, false, Some(least)), (Status::Compared, true, None)];
+    assert_eq!(found.take(2).collect::<Vec<_>>(), expected);
+    assert_eq!(results[2].status, Status::Compared);
+    let notice = fit::no_time(&results, 60.0).unwrap();
+    let Notice::NoTime(it) = notice else { panic!("{notice:?}") };
+    assert_eq!(it.benchmarks, [("0".to_owned(), least)]);
+    assert_eq!(fit::no_time(&results[1..], 60.0), None);
 }
