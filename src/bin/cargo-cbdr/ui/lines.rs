@@ -1,5 +1,7 @@
 //! The lines of a running comparison: a scale for each metric, in columns, or words.
 
+use std::time::Duration;
+
 use anstyle::{AnsiColor, Style};
 use cargo_cbdr::engine::Snapshot;
 use cargo_cbdr::model::{BenchmarkResult, Better, MetricResult, SuiteNumber, Summary, Verdict};
@@ -400,7 +402,9 @@ fn verdicts(gating: &[GatingMetric<'_>]) -> String {
 /// room.
 fn times(snapshot: &Snapshot) -> [String; 2] {
     let (elapsed, limit) = (snapshot.elapsed, snapshot.limit);
-    let shown = text::option(std::time::Duration::from_secs_f64(limit));
+    // What is left of it for longer runs is no round number.
+    let shown = if limit < 1.0 { limit } else { limit.round() };
+    let shown = text::option(Duration::from_secs_f64(shown));
     let spent = format!("{}/{shown}", text::seconds(elapsed));
     // Nothing takes longer than the limit.
     let left = snapshot.remaining.map(|seconds| seconds.min((limit - elapsed).max(0.0)));
