@@ -1020,7 +1020,7 @@ fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
     repo.commit("notes");
     assert_eq!(repo.cbdr(call).run().code(0).json()["verdict"], "identical");
     // A tenth of the limit is too short for a run of one that repeats. What differs is never called.
-    let sleep = "std::thread::sleep(std::time::Duration::from_millis(250));";
+    let sleep = "std::thread::sleep(std::time::Duration::from_millis(500));";
     let rare = "if names.len() > 9 { steady::rare(3); }";
     let bench = as_libtest(sleep).replacen("let all", &format!("{rare} let all"), 1);
     repo.write("benches/work.rs", &bench);
@@ -1029,7 +1029,7 @@ fn benchmarks_of_libtest_are_executed_once_to_see_what_they_do() {
     repo.commit("slow");
     repo.replace("src/lib.rs", "(21)", "(13)");
     repo.commit("head");
-    let call = format!("{call} --time-limit 2s --warmup 0");
+    let call = format!("{call} --time-limit 4s --warmup 0");
     assert_eq!(statuses(&repo.cbdr(&call).run().code(0).json()), NONE);
 }
 

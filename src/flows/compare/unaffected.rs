@@ -31,7 +31,7 @@ use crate::workspace::{Moves, functions};
 const PART: f64 = 0.1;
 
 /// Why a program is measured that there was no time to trace.
-const NO_TIME: &str = "there was no time left for tracing";
+const NO_TIME: &str = "there was no time left for tracing (a longer `--time-limit` leaves more)";
 
 /// What to do about a function that differs without an edit, in a crate of several codegen units.
 const UNITS: &str = "; if its source is the same, `--codegen-units 1` may keep it unchanged";
