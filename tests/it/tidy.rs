@@ -70,7 +70,7 @@ const BUDGETS: [(&str, usize); 10] = [
     ("engine", 2_624),
     ("error", 156),
     ("exec", 6_970),
-    ("flows", 6_829),
+    ("flows", 6_832),
     ("model", 1_896),
     ("samples", 2_002),
     ("settings", 1_895),

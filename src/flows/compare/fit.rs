@@ -388,9 +388,12 @@ pub(super) fn no_time<'a>(
     let left_out = results.into_iter();
     let left_out = left_out.filter_map(|one| Some((one.name.clone(), one.needed_seconds?)));
     let mut benchmarks: Vec<(String, f64)> = left_out.collect();
+    if benchmarks.is_empty() {
+        return None;
+    }
     benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let wanted = limit_for(Duration::from_secs_f64(seconds));
-    (!benchmarks.is_empty()).then_some(Notice::NoTime(NoTime { benchmarks, wanted }))
+    Some(Notice::NoTime(NoTime { benchmarks, wanted }))
 }
 
 /// How long the least number of pairs of each benchmark of a group takes, seconds, of those that
