@@ -385,15 +385,13 @@ pub(super) fn no_time<'a>(
     results: impl IntoIterator<Item = &'a BenchmarkResult>,
     seconds: f64,
 ) -> Option<Notice> {
-    let left_out = results.into_iter();
-    let left_out = left_out.filter_map(|one| Some((one.name.clone(), one.needed_seconds?)));
-    let mut benchmarks: Vec<(String, f64)> = left_out.collect();
-    if benchmarks.is_empty() {
-        return None;
-    }
-    benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let wanted = limit_for(Duration::from_secs_f64(seconds));
-    Some(Notice::NoTime(NoTime { benchmarks, wanted }))
+    let all = results.into_iter().filter_map(|one| Some((one.name.clone(), one.needed_seconds?)));
+    let mut benchmarks: Vec<(String, f64)> = all.collect();
+    (!benchmarks.is_empty()).then(|| {
+        benchmarks.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        let wanted = limit_for(Duration::from_secs_f64(seconds));
+        Notice::NoTime(NoTime { benchmarks, wanted })
+    })
 }
 
 /// How long the least number of pairs of each benchmark of a group takes, seconds, of those that

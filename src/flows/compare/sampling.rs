@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::exec::execution::{SideProgram, Stop};
 use crate::model::{
     Advice, AtLength, BenchmarkId, BenchmarkNotice, BenchmarkResult, Notice, Remark, Row, Sampled,
-    StoppedBy, Unlikely, Verdict,
+    Status, StoppedBy, Unlikely, Verdict,
 };
 
 /// Samples all benchmarks of a plan until they are decided or a limit is reached. Runs then last
@@ -41,7 +41,8 @@ pub(super) fn sample(
     }
     sampled.stopped_by = end(plan, stopped_by, long, is_decided(sampled.results()));
     if plan.decides && sampled.stopped_by == StoppedBy::TimeLimit {
-        leave_unreached(plan, &mut sampled.benchmarks);
+        let notice = leave_unreached(plan, &mut sampled.benchmarks);
+        notice.into_iter().for_each(|notice| session.reporter.notice(notice));
     }
     report(session, plan, &stages, &sampled);
     if let Some(division) = &mut session.findings.division {
@@ -184,13 +185,20 @@ fn end(plan: &Plan, short: StoppedBy, long: Option<StoppedBy>, is_decided: bool)
 }
 
 /// What has no pair when the time is over is as if there had been no room for it: others took longer
-/// than expected, or alarms among them were confirmed first.
-fn leave_unreached(plan: &Plan, benchmarks: &mut [BenchmarkResult]) {
+/// than expected, or alarms among them were confirmed first. Returns the notice about it.
+fn leave_unreached(plan: &Plan, benchmarks: &mut [BenchmarkResult]) -> Option<Notice> {
+    // The least number of pairs takes long to compute.
+    if benchmarks.iter().all(|result| result.pairs > 0) {
+        return None;
+    }
     for (result, needed) in benchmarks.iter_mut().zip(plan.least_seconds()) {
         if result.pairs == 0 && needed > 0.0 {
             *result = BenchmarkResult::not_measured(&result.name, needed);
         }
     }
+    let needed = benchmarks.iter().filter_map(|one| one.needed_seconds).sum::<f64>();
+    let seconds = plan.time_limit.as_secs_f64() + plan.pairs_to_pass_per_least() * needed;
+    fit::no_time(&*benchmarks, seconds)
 }
 
 /// Reports what the user should know at the end.
@@ -204,15 +212,10 @@ fn report(session: &mut Session<'_, '_>, plan: &Plan, stages: &Stages, sampled: 
     {
         session.reporter.notice(Notice::NoMoreLayouts { layouts });
     }
-    let needed = sampled.benchmarks.iter().filter_map(|one| one.needed_seconds).sum::<f64>();
-    let seconds = plan.time_limit.as_secs_f64() + plan.pairs_to_pass_per_least() * needed;
-    let no_time = fit::no_time(&sampled.benchmarks, seconds);
-    no_time.into_iter().for_each(|notice| session.reporter.notice(notice));
-    let is_unreached = |name: &str| {
-        sampled.benchmarks.iter().any(|one| one.name == name && one.needed_seconds.is_some())
-    };
+    let unreached = sampled.results().filter(|one| one.status == Status::NotMeasured);
+    let unreached: Vec<&str> = unreached.map(|one| &*one.name).collect();
     let mut below = stages.below_minimum_pairs();
-    below.retain(|benchmark| !is_unreached(benchmark));
+    below.retain(|benchmark| !unreached.contains(benchmark));
     match below.first() {
         Some(example) if sampled.stopped_by == StoppedBy::TimeLimit => {
             let (benchmarks, example) = (below.len(), (*example).to_owned());

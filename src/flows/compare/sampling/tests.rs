@@ -3,7 +3,7 @@ use std::cell::Cell;
 use super::*;
 use crate::engine::Recorder;
 use crate::flows::error::FlowError;
-use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Status, Unit};
+use crate::model::{BenchmarkId, Estimator, Gate, Layouts, Metric, MetricId, Side, Unit};
 use crate::stats::tests::TestNoise;
 
 const LIMIT: f64 = 100.0;
@@ -148,14 +148,14 @@ fn what_has_no_pair_when_the_time_is_over_is_not_measured() {
     let reporter = &mut Recorder::new(|_: Event<'_>| {});
     run(&mut stages, &|| now.get(), reporter, &mut measure).unwrap();
     let mut results = stages.as_built().finish(StoppedBy::TimeLimit).benchmarks;
-    leave_unreached(&plan, &mut results);
+    let notice = leave_unreached(&plan, &mut results).unwrap();
     let found = results.iter().map(|one| (one.status, one.pairs > 0, one.needed_seconds));
     let least = plan.least_pairs() as f64;
     let expected = [(Status::NotMeasured, false, Some(least)), (Status::Compared, true, None)];
     assert_eq!(found.take(2).collect::<Vec<_>>(), expected);
     assert_eq!(results[2].status, Status::Compared);
-    let notice = fit::no_time(&results, 60.0).unwrap();
     let Notice::NoTime(it) = notice else { panic!("{notice:?}") };
     assert_eq!(it.benchmarks, [("0".to_owned(), least)]);
     assert_eq!(fit::no_time(&results[1..], 60.0), None);
+    assert_eq!(leave_unreached(&plan, &mut results[1..2]), None);
 }
